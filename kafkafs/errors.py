@@ -1,0 +1,56 @@
+"""The one family of errors: what kafkafs may answer instead of data. The lowest layer; `fuse/` holds the errno of each.
+
+Every message is one sentence for a person: what is wrong, where, and, where something can be done, what to do.
+"""
+
+
+class KafkafsError(Exception):
+    """Root of the family. Only its leaves are raised."""
+
+
+class UsageError(KafkafsError):
+    """The command line or an option asks for what cannot be: exit code 2."""
+
+
+class NotFound(KafkafsError):
+    """No such partition, file, record or well-formed name: "No such file or directory"."""
+
+
+class NoData(KafkafsError):
+    """The record is there, but its key or value is null: "No data available"."""
+
+
+class CorruptData(KafkafsError):
+    """Bytes on disk contradict themselves (CRC, structure, order of offsets): "Input/output error"."""
+
+
+class DiskError(KafkafsError):
+    """The operating system could not read what is there: "Input/output error"."""
+
+
+class TooLarge(KafkafsError):
+    """Unpacking would need more memory than `-o max_batch=` grants: "File too large"."""
+
+
+class Denied(KafkafsError):
+    """The daemon itself may not read the file: "Permission denied"."""
+
+
+class Vanished(KafkafsError):
+    """The file that an open handle answers from was replaced, cut or deleted: "Stale file handle"."""
+
+
+class Exhausted(KafkafsError):
+    """This process has no descriptor or memory left for one caller: "Too many open files"."""
+
+
+class ReadOnly(KafkafsError):
+    """Nothing in a mount can be changed: "Read-only file system"."""
+
+
+class Unsupported(KafkafsError):
+    """The operation means nothing here: "Operation not supported"."""
+
+
+class WouldBlock(KafkafsError):
+    """The answer needs the disk or the processor for long; ask again in a worker thread (see `log.patience`)."""
