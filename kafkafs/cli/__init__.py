@@ -1,0 +1,1 @@
+"""What people type: one parser tree, one module a command."""

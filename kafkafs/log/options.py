@@ -1,0 +1,18 @@
+"""What a reader of the log can choose: the `-o` options that are about Kafka, as one frozen value."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The defaults are the contract's (design.md, sections 3 and 4)."""
+
+    isolation: Isolation = "read_uncommitted"
+    corrupt_skip: bool = False  # decoded ranges go on behind a corrupt batch instead of failing
+    max_batch: int = 256 << 20  # bytes a batch may unpack to in a decoded view; above it: TooLarge
+    index_dir: Path | None = None  # where `kafkafs reindex` put rebuilt indexes
+    cache_keep: bool = False  # leave pages that a read brought in in the page cache

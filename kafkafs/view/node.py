@@ -1,0 +1,92 @@
+"""What `view` shows to whoever serves it: directories, files, links and the content behind an open file.
+
+`fuse` walks these protocols and knows nothing else of `view`. Every call is idempotent: under
+`kafkafs.log.patience.impatient()` it may raise `WouldBlock` at any point and is then made again, from the start, in a
+worker thread. Names are `str` with surrogate escapes (`os.fsdecode`). Errors are `kafkafs.errors`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Kind = Literal["directory", "file", "symlink"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What `stat` shows. `timeout_s` is how long the kernel may keep it, and the name that led to it."""
+
+    kind: Kind
+    mode: int  # permission bits only, never a write bit
+    uid: int
+    gid: int
+    size: int  # bytes; 0 where the content is a stream
+    blocks: int  # of 512 bytes, what the disk holds
+    mtime_ns: int
+    nlink: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a listing. `attributes` where they are known without reading a log, else None: `stat` asks."""
+
+    name: str
+    kind: Kind
+    attributes: Attributes | None
+
+
+class Content(Protocol):
+    """An open file's bytes, the same for every reader at any offset."""
+
+    @property
+    def size(self) -> int | None:
+        """Bytes; None for a stream, which is read to its end with direct I/O."""
+
+    @property
+    def follows(self) -> bool:
+        """True where an empty read means "not yet": the reader waits for what the log gets next."""
+
+    @property
+    def keep_cache(self) -> bool:
+        """True where the bytes under this name can never change, so that the kernel may keep its pages."""
+
+    def read(self, offset: int, size: int) -> bytes:
+        """The bytes at `offset`; fewer than `size` only at the end."""
+
+    def close(self) -> None:
+        """Lets go of what the content holds. Called once, after the last read has ended."""
+
+
+class Directory(Protocol):
+    """A directory: some names are listed, more can be opened."""
+
+    def attributes(self) -> Attributes: ...
+
+    def child(self, name: str) -> "Node":
+        """The node of that name, listed or not. Raises NotFound."""
+
+    def entries(self) -> Sequence[Entry]:
+        """What `ls` lists, in order, without `.` and `..`."""
+
+
+class File(Protocol):
+    """A file: a query with its answer not yet computed."""
+
+    def attributes(self) -> Attributes: ...
+
+    def open(self) -> Content: ...
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        """Extended attributes by full name, `user.kafkafs.…`."""
+
+
+class Link(Protocol):
+    """A symbolic link within the mount."""
+
+    def attributes(self) -> Attributes: ...
+
+    def target(self) -> str: ...
+
+
+Node = Directory | File | Link
