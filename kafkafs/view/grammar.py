@@ -1,0 +1,177 @@
+"""The names under `by-offset/` and `by-time/`: a name in, a frozen query out. What it leads to is the log's affair.
+
+    name   = point | range , [ suffix ]
+    range  = from ".." [ to ]            half-open [from, to); no "to" means "to the end, and grow with it"
+
+    by-offset/   point = digits | "earliest" | "latest" | "-" digits (the log end minus that many)
+                 in a range also "end", the log end on disk
+    by-time/     point = whatever `times` reads
+    suffix       "" .jsonl .follow.jsonl .key .value .batches.jsonl .explain
+
+`100...jsonl` is the open range `100..` with the suffix `.jsonl`. No point begins or ends with a dot, so a name has one
+reading at most. `earliest`, `latest`, `end` and `-n` stay symbols here: only the log knows them, and they move. A name
+outside the grammar is None, never an exception.
+"""
+
+import enum
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kafkafs.view.times import parse_int64, parse_time_ms
+
+OFFSET_DIGITS = 20  # as in Kafka's own file names
+TIME_DIGITS = 13  # milliseconds, up to the year 2286
+
+
+class Suffix(enum.Enum):
+    """What is wanted of a point or range; the value is the end of the name."""
+
+    RAW = ""
+    JSONL = ".jsonl"
+    FOLLOW = ".follow.jsonl"
+    KEY = ".key"
+    VALUE = ".value"
+    BATCHES = ".batches.jsonl"
+    EXPLAIN = ".explain"
+
+
+class Anchor(enum.Enum):
+    """From where an offset counts."""
+
+    ABSOLUTE = "absolute"
+    EARLIEST = "earliest"  # the first visible record
+    LATEST = "latest"  # the last visible record
+    FROM_END = "from_end"  # back from the log end on disk
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetPoint:
+    """An offset, or the log end minus `value` (0 is `end`); `value` is 0 for earliest and latest."""
+
+    kind: Anchor
+    value: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Offsets in [start, stop); without a stop it grows with the log."""
+
+    start: OffsetPoint
+    stop: OffsetPoint | None
+
+
+@dataclass(frozen=True, slots=True)
+class TimePoint:
+    """Epoch milliseconds, never negative."""
+
+    time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """Epoch milliseconds in [start_ms, stop_ms); without a stop it grows with the log."""
+
+    start_ms: int
+    stop_ms: int | None
+
+
+Target = TypeVar("Target")
+Point = TypeVar("Point")
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Generic[Target]):
+    """A point or a range, and what is wanted of it."""
+
+    target: Target
+    suffix: Suffix
+
+
+_POINT_ONLY = frozenset({Suffix.KEY, Suffix.VALUE, Suffix.EXPLAIN})
+_LONGEST_FIRST = sorted(Suffix, key=lambda suffix: len(suffix.value), reverse=True)
+_FIXED = {
+    "earliest": OffsetPoint(Anchor.EARLIEST),
+    "latest": OffsetPoint(Anchor.LATEST),
+}
+_END = OffsetPoint(Anchor.FROM_END, 0)
+_OFFSET = re.compile(r"(-?)([0-9]+)")
+
+
+def parse_offset_name(name: str) -> Query[OffsetPoint | OffsetRange] | None:
+    """The query that `name` stands for in `by-offset/`, or None where it is no name there."""
+    for stem, suffix in _splits(name):
+        if (point := _parse_offset(stem)) and _fits_point(suffix):
+            return Query(point, suffix)
+        if (ends := _parse_range(stem, _parse_offset_or_end)) and _fits_range(suffix, is_open=ends[1] is None):
+            return Query(OffsetRange(*ends), suffix)
+    return None
+
+
+def parse_time_name(name: str, now_ms: int) -> Query[TimePoint | TimeRange] | None:
+    """The query that `name` stands for in `by-time/` at `now_ms`, or None where it is no name there."""
+
+    def parse(text: str) -> int | None:
+        return parse_time_ms(text, now_ms)
+
+    for stem, suffix in _splits(name):
+        if (time_ms := parse(stem)) is not None and _fits_point(suffix):
+            return Query(TimePoint(time_ms), suffix)
+        if (ends := _parse_range(stem, parse)) and _fits_range(suffix, is_open=ends[1] is None):
+            return Query(TimeRange(*ends), suffix)
+    return None
+
+
+def offset_range_name(start: int, stop: int | None) -> str:
+    """The name of a segment's range in the listing of `by-offset/`."""
+    return _range_name(start, stop, OFFSET_DIGITS)
+
+
+def time_range_name(start_ms: int, stop_ms: int | None) -> str:
+    """The name of a segment's range in the listing of `by-time/`."""
+    return _range_name(start_ms, stop_ms, TIME_DIGITS)
+
+
+def _range_name(start: int, stop: int | None, digits: int) -> str:
+    return f"{start:0{digits}}.." + ("" if stop is None else f"{stop:0{digits}}")
+
+
+def _splits(name: str) -> list[tuple[str, Suffix]]:
+    """Each way to cut a suffix off; the empty one always fits."""
+    return [(name.removesuffix(suffix.value), suffix) for suffix in _LONGEST_FIRST if name.endswith(suffix.value)]
+
+
+def _fits_point(suffix: Suffix) -> bool:
+    return suffix is not Suffix.FOLLOW
+
+
+def _fits_range(suffix: Suffix, *, is_open: bool) -> bool:
+    return is_open if suffix is Suffix.FOLLOW else suffix not in _POINT_ONLY
+
+
+def _parse_range(text: str, parse: Callable[[str], Point | None]) -> tuple[Point, Point | None] | None:
+    """Both ends of a range, cut at the first `..` that leaves a well-formed point on each side."""
+    at = text.find("..")
+    while at >= 0:
+        start, rest = parse(text[:at]), text[at + 2 :]
+        if start is not None and not rest:
+            return start, None
+        if start is not None and (stop := parse(rest)) is not None:
+            return start, stop
+        at = text.find("..", at + 1)
+    return None
+
+
+def _parse_offset(text: str) -> OffsetPoint | None:
+    if text in _FIXED:
+        return _FIXED[text]
+    match = _OFFSET.fullmatch(text)
+    value = parse_int64(match[2]) if match else None
+    if match is None or value is None:
+        return None
+    return OffsetPoint(Anchor.FROM_END if match[1] else Anchor.ABSOLUTE, value)
+
+
+def _parse_offset_or_end(text: str) -> OffsetPoint | None:
+    return _END if text == "end" else _parse_offset(text)

@@ -1,0 +1,109 @@
+"""Points in time as people write them in `by-time/`: text in, epoch milliseconds out.
+
+    1632390207806                    epoch milliseconds, leading zeros allowed
+    @1632390207.8061                 epoch seconds; finer than a millisecond rounds up
+    2021-09-23T09:43:27.806Z         ISO 8601: a date or a date-time, in the extended form
+    20210923T114327+0200             or the basic one; UTC unless it says otherwise
+    now  -90s  -15m  -1h  -2d        from now back; before 1970 it is 1970
+
+A basic date alone (`20210923`) is an integer like any other, so it is milliseconds. Dates are taken in all forms of
+ISO 8601: 2021-09-23, 2021-266, 2021-W38-4, and for their first day 2021-09 and 2021-W38. A time before 1970 is no
+name. Only ASCII digits count.
+"""
+
+import re
+from datetime import date, timedelta
+
+MAX_INT64 = 2**63 - 1
+
+_DIGITS = re.compile(r"[0-9]+")
+_SECONDS = re.compile(r"@([0-9]+)(?:\.([0-9]+))?")
+_AGO = re.compile(r"-([0-9]+)([smhd])")
+_AGO_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+_ISO_ZONE = r"(?P<zone>[Zz]|(?P<sign>[+-])(?P<zone_hour>[01][0-9]|2[0-3])(?::?(?P<zone_minute>[0-5][0-9]))?)?"
+_ISO_EXTENDED = re.compile(
+    r"(?P<date>[0-9]{4}-(?:[0-9]{2}(?:-[0-9]{2})?|[0-9]{3}|W[0-9]{2}(?:-[1-7])?))"
+    r"(?:[Tt ](?P<hour>[01][0-9]|2[0-3])"
+    r"(?::(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,](?P<fraction>[0-9]+))?)?)?" + _ISO_ZONE + ")?"
+)
+_ISO_BASIC = re.compile(
+    r"(?P<date>[0-9]{4}(?:[0-9]{4}|[0-9]{3}|W[0-9]{2}[1-7]?))"
+    r"(?:[Tt](?P<hour>[01][0-9]|2[0-3])"
+    r"(?:(?P<minute>[0-5][0-9])(?:(?P<second>[0-5][0-9])(?:[.,](?P<fraction>[0-9]+))?)?)?" + _ISO_ZONE + ")?"
+)
+_MONTH_LENGTH, _ORDINAL = len("2021-09"), re.compile(r"([0-9]{4})-?([0-9]{3})")
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+
+
+def parse_time_ms(text: str, now_ms: int) -> int | None:
+    """The epoch milliseconds that `text` names, in [0, 2^63); None where it names no time."""
+    if _DIGITS.fullmatch(text):
+        return parse_int64(text)
+    if text == "now":
+        return now_ms
+    if text.startswith("@"):
+        return _parse_epoch_seconds(text)
+    if text.startswith("-"):
+        return _parse_ago(text, now_ms)
+    return _parse_iso(text)
+
+
+def parse_int64(digits: str) -> int | None:
+    """The value of ASCII decimal `digits`, or None where it needs more than a signed 64-bit integer."""
+    significant = digits.lstrip("0") or "0"
+    if len(significant) > len(str(MAX_INT64)):  # int() refuses thousands of digits with an exception
+        return None
+    value = int(significant)
+    return value if value <= MAX_INT64 else None
+
+
+def _parse_epoch_seconds(text: str) -> int | None:
+    match = _SECONDS.fullmatch(text)
+    seconds = parse_int64(match[1]) if match else None
+    return None if match is None or seconds is None else _milliseconds(seconds, match[2])
+
+
+def _parse_ago(text: str, now_ms: int) -> int | None:
+    match = _AGO.fullmatch(text)
+    count = parse_int64(match[1]) if match else None
+    if match is None or count is None:
+        return None
+    ago_ms = count * _AGO_UNIT_MS[match[2]]
+    return max(0, now_ms - ago_ms) if ago_ms <= MAX_INT64 else None
+
+
+def _parse_iso(text: str) -> int | None:
+    match = _ISO_EXTENDED.fullmatch(text) or _ISO_BASIC.fullmatch(text)
+    day = _epoch_day(match["date"]) if match else None
+    if match is None or day is None:
+        return None
+    local_s = day * 86_400 + _clock_seconds(match["hour"], match["minute"]) + int(match["second"] or 0)
+    east_s = _clock_seconds(match["zone_hour"], match["zone_minute"])
+    seconds = local_s + east_s if match["sign"] == "-" else local_s - east_s
+    return _milliseconds(seconds, match["fraction"]) if seconds >= 0 else None
+
+
+def _epoch_day(text: str) -> int | None:
+    """Days from 1970-01-01 to the (first) day that an ISO 8601 date names, or None where there is no such day."""
+    ordinal = _ORDINAL.fullmatch(text)
+    try:
+        if ordinal:  # the one form of a day that `fromisoformat` leaves out
+            year, day_of_year = int(ordinal[1]), int(ordinal[2])
+            day = date(year, 1, 1) + timedelta(days=day_of_year - 1)
+            return day.toordinal() - _EPOCH_DAY if day.year == year else None
+        is_month = len(text) == _MONTH_LENGTH and text[5] != "W" and text[4] == "-"
+        return date.fromisoformat(text + "-01" if is_month else text).toordinal() - _EPOCH_DAY
+    except (ValueError, OverflowError):
+        return None
+
+
+def _clock_seconds(hours: str | None, minutes: str | None) -> int:
+    return int(hours or 0) * 3_600 + int(minutes or 0) * 60
+
+
+def _milliseconds(seconds: int, fraction: str | None) -> int | None:
+    """`seconds` and the decimal digits after its point in whole milliseconds, rounded up."""
+    whole, rest = (fraction or "")[:3].ljust(3, "0"), (fraction or "")[3:]
+    milliseconds = seconds * 1_000 + int(whole) + (rest.strip("0") != "")
+    return milliseconds if milliseconds <= MAX_INT64 else None
