@@ -1,0 +1,127 @@
+"""What the offset index and the time index share: sorted entries of fixed size, no header, no checksum.
+
+Whole entries count; a remainder at the end does not. The file of a segment that still grows is preallocated, so zeros
+follow its entries, and after a truncation old entries may stand between the two. An index is therefore a hint: what
+it says is checked against the log by whoever uses it. Source: AbstractIndex.
+
+Lookups read pages, not the file. Most go to the end of the log, and the broker keeps the end of its index in the page
+cache; so the last two pages (at most the 8,192 bytes that Kafka calls the warm section) are searched first and alone,
+and only what lies below them is searched page by page, which takes a logarithmic number of reads.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+PAGE = 4096
+WARM_PAGES = 2
+
+Read = Callable[[int, int], bytes]
+"""(position, size) -> bytes of the file; shorter only at its end."""
+
+
+class AbstractIndex:
+    """An index of `length` bytes, read through `read`. `base_offset` is the one its relative offsets start from."""
+
+    entry_size: ClassVar[int]
+    dtype: ClassVar[np.dtype[np.void]]
+
+    def __init__(self, read: Read, length: int, base_offset: int) -> None:
+        self._read = read
+        self.base_offset = base_offset
+        self.length = length
+        self.slots = length // self.entry_size
+        self._entries: int | None = None
+
+    @property
+    def entries(self) -> int:
+        """How many entries stand before the padding."""
+        if self._entries is None:
+            self._entries = self._find_padding()
+        return self._entries
+
+    @property
+    def is_padded(self) -> bool:
+        """True where zeros follow the last entry, as a preallocated file has them."""
+        return self.entries < self.slots
+
+    def load(self) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+        """All entries before the padding: a structured array in file order, relative offsets as stored."""
+        data = self._read(0, self.entries * self.entry_size)
+        return np.frombuffer(data, self.dtype, len(data) // self.entry_size)
+
+    def _fields(self, data: bytes, at: int) -> tuple[int, int]:
+        """The two numbers of the entry at byte `at` of `data`."""
+        raise NotImplementedError
+
+    def _floor_slot(self, target: int, column: int, pages: "Pages") -> int:
+        """The largest slot whose number in `column` is at most `target`; -1 where there is none."""
+        entries = self.entries
+        if entries == 0:
+            return -1
+        last_page = (entries * self.entry_size - 1) // PAGE
+        high = entries - 1
+        for page in range(last_page, max(-1, last_page - WARM_PAGES), -1):
+            first = min(-(-page * PAGE // self.entry_size), high)
+            if self._fields(*pages.entry(first))[column] <= target:
+                return self._bisect(target, column, first, high, pages)
+            high = first
+        return self._bisect(target, column, -1, high, pages)
+
+    def _ceiling_slot(self, target: int, column: int, pages: "Pages") -> int:
+        """The smallest slot whose number in `column` is at least `target`; -1 where there is none."""
+        slot = self._floor_slot(target - 1, column, pages) + 1
+        return slot if slot < self.entries else -1
+
+    def _bisect(self, target: int, column: int, low: int, high: int, pages: "Pages") -> int:
+        """The largest slot in (low, high] at or below `target`, else `low`, which is known to be (or is -1)."""
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._fields(*pages.entry(middle))[column] <= target:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def _find_padding(self) -> int:
+        """The slot where zeros begin. The zero test need not be monotone (stale entries): any such slot will do."""
+        pages = Pages(self._read, self.entry_size)
+        if self.slots == 0 or self._is_filled(self.slots - 1, pages):
+            return self.slots
+        low, high = 0, self.slots - 1
+        while low < high:
+            middle = (low + high) // 2
+            if self._is_filled(middle, pages):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _is_filled(self, slot: int, pages: "Pages") -> bool:
+        return self._fields(*pages.entry(slot)) != (0, 0)
+
+
+class Pages:
+    """The pages that one lookup has read; it never reads one twice."""
+
+    def __init__(self, read: Read, entry_size: int) -> None:
+        self._read = read
+        self._entry_size = entry_size
+        self._pages: dict[int, bytes] = {}
+
+    def entry(self, slot: int) -> tuple[bytes, int]:
+        """A buffer and the position of the slot's bytes in it. An index cut meanwhile gives zeros, a harmless hint."""
+        at = slot * self._entry_size
+        page, within = divmod(at, PAGE)
+        data = self._page(page)
+        if within + self._entry_size <= len(data):
+            return data, within
+        data = data[within:] + (self._page(page + 1) if len(data) == PAGE else b"")
+        return data[: self._entry_size].ljust(self._entry_size, b"\0"), 0
+
+    def _page(self, page: int) -> bytes:
+        data = self._pages.get(page)
+        if data is None:
+            data = self._pages[page] = self._read(page * PAGE, PAGE)
+        return data

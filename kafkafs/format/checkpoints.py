@@ -1,0 +1,81 @@
+"""The small text files beside the segments. Sources: CheckpointFile, LeaderEpochCheckpointFile, PartitionMetadataFile.
+
+Each parser takes the whole file as bytes and returns plain values, or raises CorruptData with what is wrong; a caller
+treats a file that cannot be parsed as absent and names it in `problems`.
+"""
+
+import base64
+from dataclasses import dataclass
+
+from kafkafs.errors import CorruptData
+
+TopicPartition = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderEpoch:
+    """A leader epoch and the first offset that was written under it."""
+
+    epoch: int
+    start_offset: int
+
+
+def parse_offset_checkpoint(data: bytes) -> dict[TopicPartition, int]:
+    """Offsets by (topic, partition) of a `*-offset-checkpoint`; an empty file, which Kafka leaves about, has none."""
+    offsets: dict[TopicPartition, int] = {}
+    for topic, partition, offset in _entries(data, fields=3):
+        offsets[topic, _number(partition)] = _number(offset)
+    return offsets
+
+
+def parse_leader_epochs(data: bytes) -> tuple[LeaderEpoch, ...]:
+    """The epochs of a partition's `leader-epoch-checkpoint`, in file order, which is ascending."""
+    return tuple(LeaderEpoch(_number(epoch), _number(start)) for epoch, start in _entries(data, fields=2))
+
+
+def parse_partition_metadata(data: bytes) -> str:
+    """The topic id in `partition.metadata`, as Kafka prints it: 22 characters of URL-safe base64."""
+    lines = _text(data).splitlines()
+    fields = dict(line.split(": ", 1) for line in lines if ": " in line)
+    if len(lines) != 2 or set(fields) != {"version", "topic_id"} or _number(fields["version"]) < 0:
+        raise CorruptData("it does not have the two lines 'version: 0' and 'topic_id: ...'")
+    topic_id = fields["topic_id"].strip()
+    try:
+        uuid = base64.b64decode(topic_id + "==", altchars=b"-_", validate=True)
+    except ValueError as error:
+        raise CorruptData(f"{topic_id!r} is no topic id") from error
+    if len(uuid) != 16 or not any(uuid):
+        raise CorruptData(f"{topic_id!r} is no topic id")
+    return topic_id
+
+
+def _entries(data: bytes, fields: int) -> list[list[str]]:
+    """Version 0, a count, and that many lines of `fields` words: the rules of Kafka's own reader."""
+    lines = _text(data).splitlines()
+    if not lines:
+        return []
+    if _number(lines[0]) != 0:
+        raise CorruptData(f"version {lines[0]!r} is not 0, the only one known")
+    if len(lines) == 1:
+        return []
+    entries = [line.split() for line in lines[2:]]
+    if _number(lines[1]) != len(entries):
+        raise CorruptData(f"it announces {lines[1]!r} entries and holds {len(entries)}")
+    for number, entry in enumerate(entries, start=3):
+        if len(entry) != fields:
+            raise CorruptData(f"line {number} has {len(entry)} words where {fields} belong")
+    return entries
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CorruptData("it is not text") from error
+
+
+def _number(word: str) -> int:
+    word = word.strip()
+    if not (word.isascii() and word.removeprefix("-").isdigit() and len(word) <= 20):
+        raise CorruptData(f"{word[:40]!r} is no number")
+    return int(word)

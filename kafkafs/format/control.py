@@ -1,0 +1,42 @@
+"""Control records: what brokers write between the records of clients. Sources: ControlRecordType, EndTransactionMarker.
+
+The key is int16 version and int16 type, whatever the version; the value depends on the type. Transaction markers stand
+alone in their batch. KRaft's own batches hold several and have no producer.
+"""
+
+import struct
+from enum import IntEnum
+
+_KEY = struct.Struct(">hh")
+_MARKER = struct.Struct(">hi")
+
+
+class ControlType(IntEnum):
+    """The types known since Kafka 3.0; UNKNOWN for any other."""
+
+    UNKNOWN = -1
+    ABORT = 0
+    COMMIT = 1
+    LEADER_CHANGE = 2
+    SNAPSHOT_HEADER = 3
+    SNAPSHOT_FOOTER = 4
+    KRAFT_VERSION = 5
+    KRAFT_VOTERS = 6
+
+
+def control_type(key: bytes | memoryview) -> ControlType:
+    """The type that a control record's key names; UNKNOWN where it is cut or names none."""
+    if len(key) < _KEY.size:
+        return ControlType.UNKNOWN
+    version, kind = _KEY.unpack_from(key)
+    if version < 0 or kind not in ControlType._value2member_map_:
+        return ControlType.UNKNOWN
+    return ControlType(kind)
+
+
+def coordinator_epoch(value: bytes | memoryview) -> int | None:
+    """The coordinator epoch in the value of a transaction marker; None where it is cut."""
+    if len(value) < _MARKER.size:
+        return None
+    _, epoch = _MARKER.unpack_from(value)
+    return int(epoch)

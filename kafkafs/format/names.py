@@ -1,0 +1,73 @@
+"""Names in a data directory: which directory is a partition, which file is what. Source: LocalLog, LogFileUtils.
+
+Only the spelling that Kafka itself produces counts: `a-b-3` is partition 3 of topic `a-b`; `a-03` and `a-+3`, which a
+Java parser would take, are foreign and ignored.
+"""
+
+import re
+from dataclasses import dataclass
+
+OFFSET_DIGITS = 20
+"""Width to which a segment's base offset is padded in file names."""
+
+_MAX_INT = 2**31 - 1
+_MAX_LONG = 2**63 - 1
+_PLAIN = re.compile(r"([A-Za-z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})", re.ASCII)
+_MARKED = re.compile(r"(\S+-\S+)\.([0-9a-f]{32})-(delete|future|stray)", re.ASCII)
+_SEGMENT_FILE = re.compile(r"([0-9]{20})\.(log|index|timeindex|txnindex|snapshot)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionName:
+    """A partition directory's name, taken apart. `mark` is "", "delete", "future" or "stray"."""
+
+    directory: str
+    topic: str
+    partition: int
+    mark: str
+
+
+def parse_partition_name(directory: str) -> PartitionName | None:
+    """The partition that a directory of this name holds; None for every other name.
+
+    A marked name has its mark and uuid cut off at the last dot; the topic of a long `-delete` or `-stray` name is only
+    a prefix, because Kafka caps those names at 255 characters.
+    """
+    marked = _MARKED.fullmatch(directory)
+    plain = _PLAIN.fullmatch(marked[1] if marked else directory)
+    if plain is None or plain[1] in (".", "..") or int(plain[2]) > _MAX_INT:
+        return None
+    return PartitionName(directory, plain[1], int(plain[2]), marked[3] if marked else "")
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFile:
+    """A file named after an offset. `kind` is "log", "index", "timeindex", "txnindex" or "snapshot"."""
+
+    name: str
+    offset: int
+    kind: str
+
+
+def parse_segment_file(name: str) -> SegmentFile | None:
+    """The segment file of this name; None for others, `.deleted`, `.cleaned` and `.swap` files among them."""
+    found = _SEGMENT_FILE.fullmatch(name)
+    if found is None or int(found[1]) > _MAX_LONG:
+        return None
+    return SegmentFile(name, int(found[1]), found[2])
+
+
+def segment_file(base_offset: int, kind: str) -> str:
+    """The file name of a segment's log, index or snapshot."""
+    return f"{base_offset:020d}.{kind}"
+
+
+_SWAPPED = re.compile(r"([0-9]{20})\.(log|index|timeindex|txnindex)\.(swap|deleted|cleaned)", re.ASCII)
+
+
+def parse_transitional_file(name: str) -> tuple[SegmentFile, str] | None:
+    """A segment file on its way in or out, and its extra suffix ("swap", "deleted" or "cleaned"); None for others."""
+    found = _SWAPPED.fullmatch(name)
+    if found is None or int(found[1]) > _MAX_LONG:
+        return None
+    return SegmentFile(name, int(found[1]), found[2]), found[3]

@@ -1,0 +1,50 @@
+"""Producer state snapshots (`.snapshot`): what the broker knew of each producer up to an offset.
+
+    int16   version, 1
+    uint32  CRC-32C of all from byte 6 on
+    int32   number of entries, each of 46 bytes
+
+Written in place, so it may be cut or torn; Kafka deletes such a file and rebuilds it. Source: ProducerStateManager.
+"""
+
+import struct
+from dataclasses import dataclass
+
+from kafkafs.errors import CorruptData
+from kafkafs.format.crc import crc32c
+
+_HEADER = struct.Struct(">hIi")
+_CRC_START = 6
+_ENTRY = struct.Struct(
+    ">qhi"  # producer id, epoch, last sequence
+    "qiq"   # last offset (negative: none), offset delta, timestamp [ms]
+    "iq"    # coordinator epoch, first offset of the open transaction (-1: none)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerState:
+    """One producer at the snapshot's offset. `transaction_first_offset` is -1 without an open transaction."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+    coordinator_epoch: int
+    transaction_first_offset: int
+
+
+def parse_producer_snapshot(data: bytes) -> tuple[ProducerState, ...]:
+    """The producers in file order, which means nothing; CorruptData where the file is cut or its CRC fails."""
+    if len(data) < _HEADER.size:
+        raise CorruptData(f"a snapshot of {len(data)} bytes is cut inside its header")
+    version, crc, count = _HEADER.unpack_from(data)
+    if version != 1:
+        raise CorruptData(f"snapshot version {version} is not 1, the only one known")
+    if crc32c(memoryview(data)[_CRC_START:]) != crc:
+        raise CorruptData("the snapshot's CRC does not hold")
+    if count < 0 or _HEADER.size + count * _ENTRY.size > len(data):
+        raise CorruptData(f"the snapshot announces {count} entries and has no room for them")
+    return tuple(ProducerState(*_ENTRY.unpack_from(data, _HEADER.size + i * _ENTRY.size)) for i in range(count))

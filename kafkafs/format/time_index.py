@@ -1,0 +1,69 @@
+"""The time index: before which offset no record is newer than a timestamp. Source: TimeIndex.
+
+    int64  timestamp [ms]: the largest so far in the segment
+    int32  relative offset of the record or batch that has it
+
+An entry (T, o) promises that every record of the segment with a timestamp above T has an offset above o. One is tried
+whenever an offset index entry is written and when the segment is closed; it is kept only where T has grown. So the last
+entry of a closed segment is its largest timestamp, and that of a growing segment is behind.
+"""
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkafs.format.abstract_index import AbstractIndex, Pages
+
+_ENTRY = struct.Struct(">qi")
+_TIMESTAMP = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampOffset:
+    """An entry, its offset made absolute. `slot` and `timestamp` are -1 where no entry applies."""
+
+    slot: int
+    timestamp: int
+    offset: int
+
+
+class TimeIndex(AbstractIndex):
+    """See the module. Lookups answer with an entry, which the caller checks against the log."""
+
+    entry_size = _ENTRY.size
+    dtype = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
+
+    def lookup(self, timestamp: int) -> TimestampOffset:
+        """The last entry at or before `timestamp`; (-1, base offset) where there is none."""
+        pages = Pages(self._read, self.entry_size)
+        return self._at(self._floor_slot(timestamp, _TIMESTAMP, pages), pages)
+
+    def entry(self, slot: int) -> TimestampOffset:
+        """The entry in `slot`; for -1 the start of the segment."""
+        return self._at(slot, Pages(self._read, self.entry_size))
+
+    def last(self) -> TimestampOffset:
+        """The last entry before the padding: for a closed segment its largest timestamp."""
+        return self.entry(self.entries - 1)
+
+    def _at(self, slot: int, pages: Pages) -> TimestampOffset:
+        if slot < 0:
+            return TimestampOffset(-1, -1, self.base_offset)
+        timestamp, relative = _ENTRY.unpack_from(*pages.entry(slot))
+        return TimestampOffset(slot, timestamp, self.base_offset + relative)
+
+    def _fields(self, data: bytes, at: int) -> tuple[int, int]:
+        fields: tuple[int, int] = _ENTRY.unpack_from(data, at)
+        return fields
+
+    def is_sane(self) -> bool:
+        """Whether the file can be what Kafka writes: whole entries, timestamps rising, offsets not falling."""
+        live = self.load()
+        timestamps, offsets = live["timestamp"].astype(np.int64), live["offset"].astype(np.int64)
+        return (
+            self.length % self.entry_size == 0
+            and bool(np.all(np.diff(timestamps) > 0))
+            and (len(live) == 0 or bool(timestamps[0] >= 0))
+            and bool(np.all(np.diff(offsets, prepend=0) >= 0))
+        )
