@@ -1,0 +1,75 @@
+"""The compiled kernels, called by ctypes, which lets other threads run meanwhile.
+
+`kernels/` holds their source, `build` makes `_kernels.so` of it, so that a mount needs no compiler and no numba at run
+time. Where the library is missing or older than its source, numba compiles the same kernels at first use, if it is
+there: slow to start and large in memory, but right.
+"""
+
+import ctypes
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from kafkafs.errors import Unsupported
+
+LIBRARY = Path(__file__).with_name("_kernels.so")
+Kernel = Callable[..., int]
+_SOURCE = Path(__file__).with_name("kernels")
+
+
+def source_stamp() -> str:
+    """A digest of the kernels' source: a library with another one is out of date."""
+    digest = hashlib.sha256()
+    for path in sorted(_SOURCE.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def kernel(name: str) -> Kernel:
+    """The kernel of that name: int64 arguments, int64 result."""
+    return _kernels()[name]
+
+
+def address(buffer: object) -> int:
+    """Where the bytes of a buffer begin. The caller keeps the buffer alive while a kernel uses it."""
+    view = buffer if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)  # type: ignore[call-overload]
+    where: int = view.__array_interface__["data"][0]
+    return where
+
+
+@cache
+def _kernels() -> dict[str, Kernel]:
+    return _linked() or _compiled()
+
+
+def _linked() -> dict[str, Kernel] | None:
+    """The library's kernels; None where it is missing or was built of other source."""
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+    except OSError:
+        return None
+    manifest = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, "kafkafs_manifest"))).decode()
+    stamp, *names = manifest.split()
+    if stamp != source_stamp():
+        return None
+    found: dict[str, Kernel] = {}
+    for name, arity in (word.split("/") for word in names):
+        function = library[f"kafkafs_{name}"]
+        function.argtypes, function.restype = [ctypes.c_int64] * int(arity), ctypes.c_int64
+        found[name] = function
+    return found
+
+
+def _compiled() -> dict[str, Kernel]:
+    """The same kernels through numba, in this process."""
+    try:
+        from kafkafs.format.native import build
+    except ImportError:
+        raise Unsupported(
+            f"The compiled kernels ({LIBRARY}) are missing or out of date: run scripts/setup, or install kafkafs again."
+        ) from None
+    return {function.__name__: build.compiled(function).ctypes for function in build.KERNELS}

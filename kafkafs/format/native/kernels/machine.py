@@ -1,0 +1,176 @@
+"""What a processor can do and numba has no word for: loads and stores at any address, 16 bytes at once, CRC-32C.
+
+Every address and every value is an int64, so that no kernel meets numba's rules for mixed integers. Nothing here checks
+an address: a kernel compares with the end of its buffer first. Each word is one or a few LLVM instructions and works on
+every machine; `crc_step` and `shuffle` are one instruction on x86-64 and a slower row of them elsewhere.
+"""
+
+import platform
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Builder = Any  # llvmlite's IRBuilder carries no types
+
+X86 = platform.machine() in ("x86_64", "AMD64")
+_BYTE, _WORD = ir.IntType(8), ir.IntType(64)
+_VECTOR = ir.VectorType(_BYTE, 16)
+_INT = types.int64
+
+
+def inlined(function: Function) -> Function:
+    """A part of kernels that is compiled into each of its callers."""
+    return cast(Function, njit(error_model="numpy", forceinline=True)(function))
+
+
+def called(function: Function) -> Function:
+    """A part of kernels that stays a function of its own: it is large, or its callers take it rarely."""
+    return cast(Function, njit(error_model="numpy")(function))
+
+
+def _word(arity: int, emit: Callable[..., Any], result: Any = _INT) -> Any:
+    """An intrinsic over `arity` int64s from a function that emits its instructions: `emit(builder, *values)`."""
+
+    def codegen(_context: Any, builder: Builder, _signature: Any, values: Any) -> Any:
+        made = emit(builder, *values)
+        return ir.Constant(ir.LiteralStructType([]), None) if made is None else made
+
+    names = ", ".join("abcdef"[:arity])
+    scope: dict[str, Any] = {"signature": result(*[_INT] * arity), "codegen": codegen}
+    exec(f"def word(typing, {names}): return signature, codegen", scope)
+    return intrinsic(scope["word"])
+
+
+def _load(bits: int, *, signed: bool = True, big_endian: bool = False) -> Any:
+    def emit(builder: Builder, address: Any) -> Any:
+        kind = ir.IntType(bits)
+        value = builder.load(builder.inttoptr(address, kind.as_pointer()))
+        value.align = 1
+        if big_endian and bits > 8:
+            value = builder.bswap(value)
+        if bits == 64:
+            return value
+        return (builder.sext if signed else builder.zext)(value, _WORD)
+
+    return _word(1, emit)
+
+
+def _store(bits: int) -> Any:
+    def emit(builder: Builder, address: Any, value: Any) -> None:
+        kind = ir.IntType(bits)
+        narrow = value if bits == 64 else builder.trunc(value, kind)
+        builder.store(narrow, builder.inttoptr(address, kind.as_pointer())).align = 1
+
+    return _word(2, emit, types.void)
+
+
+load_u8, load_i8 = _load(8, signed=False), _load(8)
+load_i16be, load_i32be, load_i64be = _load(16, big_endian=True), _load(32, big_endian=True), _load(64, big_endian=True)
+load_u32 = _load(32, signed=False)
+load_u32be = _load(32, signed=False, big_endian=True)
+load_i16, load_i32, load_i64 = _load(16), _load(32), _load(64)
+store_8, store_16, store_32, store_64 = _store(8), _store(16), _store(32), _store(64)
+
+shift_right = _word(2, lambda b, value, by: b.lshr(value, by))
+"""Logical: zeros come in from above."""
+
+swap_bytes = _word(1, lambda b, value: b.bswap(value))
+population = _word(1, lambda b, value: b.ctpop(value))
+trailing_zeros = _word(1, lambda b, value: b.cttz(value, ir.Constant(ir.IntType(1), 0)))
+leading_zeros = _word(1, lambda b, value: b.ctlz(value, ir.Constant(ir.IntType(1), 0)))
+
+
+def _vector_at(builder: Builder, address: Any) -> Any:
+    value = builder.load(builder.inttoptr(address, _VECTOR.as_pointer()))
+    value.align = 1
+    return value
+
+
+def _copy_16(builder: Builder, target: Any, source: Any) -> None:
+    value = _vector_at(builder, source)
+    builder.store(value, builder.inttoptr(target, _VECTOR.as_pointer())).align = 1
+
+
+copy_16 = _word(2, _copy_16, types.void)
+"""Copies 16 bytes from the second address to the first."""
+
+
+def splat(value: int) -> Any:
+    """A vector of sixteen times one byte."""
+    return ir.Constant(_VECTOR, [value] * 16)
+
+
+def mask_of(test: Callable[[Builder, Any], Any]) -> Any:
+    """An intrinsic that tests the 16 bytes at an address at once: bit i of its answer belongs to byte i."""
+
+    def emit(builder: Builder, address: Any) -> Any:
+        bits = builder.bitcast(test(builder, _vector_at(builder, address)), ir.IntType(16))
+        return builder.zext(bits, _WORD)
+
+    return _word(1, emit)
+
+
+def _table(builder: Builder, name: str, content: bytes) -> Any:
+    """The address of constant bytes that come with the kernel."""
+    module = builder.module
+    if name not in module.globals:
+        made = ir.GlobalVariable(module, ir.ArrayType(_BYTE, len(content)), name)
+        made.linkage, made.global_constant = "internal", True
+        made.initializer = ir.Constant(ir.ArrayType(_BYTE, len(content)), bytearray(content))
+        made.align = 16
+    return builder.ptrtoint(module.globals[name], _WORD)
+
+
+def constant(name: str, content: bytes) -> Any:
+    """An intrinsic without arguments: the address of a constant table."""
+    return _word(0, lambda builder: _table(builder, name, content))
+
+
+def _shuffle(builder: Builder, target: Any, source: Any, pattern: Any) -> None:
+    value, places = _vector_at(builder, source), _vector_at(builder, pattern)
+    if X86:
+        chosen = _machine_call(builder, "llvm.x86.ssse3.pshuf.b.128", _VECTOR, value, places)
+    else:
+        chosen = value
+        for lane in range(16):
+            place = builder.extract_element(places, ir.Constant(_WORD, lane))
+            picked = builder.extract_element(value, builder.and_(builder.zext(place, _WORD), ir.Constant(_WORD, 15)))
+            chosen = builder.insert_element(chosen, picked, ir.Constant(_WORD, lane))
+    builder.store(chosen, builder.inttoptr(target, _VECTOR.as_pointer())).align = 1
+
+
+def _machine_call(builder: Builder, name: str, result: Any, *values: Any) -> Any:
+    kind = ir.FunctionType(result, [value.type for value in values])
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    return builder.call(function, values)
+
+
+def _crc_table() -> bytes:
+    """For each byte: the register after it, as the Castagnoli polynomial (reflected) has it."""
+    table = bytearray()
+    for crc in range(256):
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        table += crc.to_bytes(8, "little")
+    return bytes(table)
+
+
+def _crc_step(builder: Builder, crc: Any, value: Any) -> Any:
+    if X86:
+        return _machine_call(builder, "llvm.x86.sse42.crc32.64.64", _WORD, crc, value)
+    state = builder.xor(crc, value)
+    table, low = _table(builder, "crc32c_bytes", _crc_table()), ir.Constant(_WORD, 255)
+    for _ in range(8):
+        at = builder.add(table, builder.shl(builder.and_(state, low), ir.Constant(_WORD, 3)))
+        entry = builder.load(builder.inttoptr(at, _WORD.as_pointer()))
+        state = builder.xor(entry, builder.lshr(state, ir.Constant(_WORD, 8)))
+    return state
+
+
+shuffle = _word(3, _shuffle, types.void)
+crc_step = _word(2, _crc_step)
+"""The CRC-32C register after eight more bytes."""
