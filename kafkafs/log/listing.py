@@ -1,0 +1,85 @@
+"""What a partition directory holds at one moment, by name and inode; no file is opened. Source of the rules: LogLoader.
+
+A segment is a regular file called `<offset>.log`. While compaction swaps files there is an instant at which a range of
+offsets has only a complete `.log.swap`; that one then stands in, up to the next plain segment.
+"""
+
+import time
+from dataclasses import dataclass, field
+
+from kafkafs.format.names import parse_segment_file, parse_transitional_file
+from kafkafs.log.files import Directory
+
+_ATTEMPTS = 5
+_SETTLED_AFTER_NS = 50_000_000
+"""A directory changed so recently may change again within the same tick of the file system's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileName:
+    """A regular file of the partition: its name and inode."""
+
+    name: str
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One look at the directory. `segments` maps a base offset to its files by kind ("log", "index", ...)."""
+
+    stamp: tuple[int, int]
+    settled: bool
+    segments: dict[int, dict[str, FileName]]
+    snapshots: tuple[FileName, ...]
+    files: dict[str, FileName]
+    problems: tuple[str, ...] = field(default=())
+
+
+def list_partition(root: Directory, partition: str) -> Listing:
+    """The segments in `partition` now, sorted by base offset; a change during the look starts it again."""
+    for _ in range(_ATTEMPTS):
+        about = root.stat(partition)
+        listing = _look(root, partition, (about.st_ino, about.st_mtime_ns))
+        if (after := root.stat(partition)).st_mtime_ns == about.st_mtime_ns and after.st_ino == about.st_ino:
+            return listing
+    return listing
+
+
+def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
+    files: dict[str, FileName] = {}
+    problems: list[str] = []
+    for entry in root.list(partition):
+        if entry.is_file(follow_symlinks=False):
+            files[entry.name] = FileName(entry.name, entry.inode())
+        elif parse_segment_file(entry.name):
+            kind = "link" if entry.is_symlink() else "directory" if entry.is_dir() else "special file"
+            problems.append(f"{entry.name} is a {kind} and not served: only regular files are")
+        elif not entry.is_dir(follow_symlinks=False):
+            problems.append(f"{entry.name!r} is no regular file and not served")
+    segments, snapshots = _segments(files)
+    settled = time.time_ns() - stamp[1] > _SETTLED_AFTER_NS
+    return Listing(stamp, settled, segments, snapshots, files, tuple(sorted(problems)))
+
+
+def _segments(files: dict[str, FileName]) -> tuple[dict[int, dict[str, FileName]], tuple[FileName, ...]]:
+    plain: dict[int, dict[str, FileName]] = {}
+    swapped: dict[int, dict[str, FileName]] = {}
+    unfinished: list[int] = []
+    snapshots = []
+    for name in sorted(files):
+        if parsed := parse_segment_file(name):
+            if parsed.kind == "snapshot":
+                snapshots.append(files[name])
+            else:
+                plain.setdefault(parsed.offset, {})[parsed.kind] = files[name]
+        elif transitional := parse_transitional_file(name):
+            parsed, state = transitional
+            if state == "swap":
+                swapped.setdefault(parsed.offset, {})[parsed.kind] = files[name]
+            elif state == "cleaned":
+                unfinished.append(parsed.offset)
+    for base, kinds in swapped.items():
+        complete = "log" in kinds and not any(other <= base for other in unfinished)
+        if complete and "log" not in plain.get(base, {}):
+            plain[base] = kinds
+    return {base: plain[base] for base in sorted(plain) if "log" in plain[base]}, tuple(snapshots)

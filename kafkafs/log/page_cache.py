@@ -1,0 +1,86 @@
+"""Reading without leaving a trace in the page cache, which belongs to the broker.
+
+A long read asks for RWF_DONTCACHE (Linux 6.14, ext4 and xfs): pages that it had to bring in are dropped behind it,
+pages that were there stay. Where the file system refuses, `cachestat` tells before a read which parts are absent, and
+those are dropped after it. Short reads, index pages and headers, are left to the kernel.
+"""
+
+import ctypes
+import errno
+import os
+
+RWF_DONTCACHE = 0x80
+_LONG_READ = 64 << 10
+_STEP = 128 << 10
+_SYS_CACHESTAT = 451
+_libc = ctypes.CDLL(None, use_errno=True)
+_refusing: set[int] = set()
+"""Devices whose file system has refused RWF_DONTCACHE."""
+
+_keep = False
+
+
+def keep_pages(keep: bool) -> None:
+    """`-o cache=keep`: read as anyone does, for those who want the kernel's cache."""
+    global _keep
+    _keep = keep
+
+
+def read_flags(descriptor: int) -> int:
+    """The flags with which a long read of this file leaves no page behind."""
+    return 0 if _keep or _device(descriptor) in _refusing else RWF_DONTCACHE
+
+
+def read_patiently(descriptor: int, position: int, size: int) -> bytes:
+    """The bytes at `position`, fewer only at the end of the file; may wait for the disk."""
+    if size < _LONG_READ or _keep:
+        return _read_fully(descriptor, position, size)
+    if read_flags(descriptor):
+        try:
+            return _read_fully(descriptor, position, size, RWF_DONTCACHE)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                raise
+            _refusing.add(_device(descriptor))
+    absent = [step for step in _steps(position, size) if not _resident(descriptor, *step)]
+    data = _read_fully(descriptor, position, size)
+    for start, length in absent:
+        os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
+    return data
+
+
+def _read_fully(descriptor: int, position: int, size: int, flags: int = 0) -> bytes:
+    if not flags:
+        data = os.pread(descriptor, size, position)
+        while data and len(data) < size and (more := os.pread(descriptor, size - len(data), position + len(data))):
+            data += more
+        return data
+    buffer = bytearray(size)
+    view, got = memoryview(buffer), 0
+    while got < size and (more_read := os.preadv(descriptor, [view[got:]], position + got, flags)):
+        got += more_read
+    return bytes(view[:got])
+
+
+def _steps(position: int, size: int) -> list[tuple[int, int]]:
+    first = position - position % _STEP
+    return [(start, _STEP) for start in range(first, position + size, _STEP)]
+
+
+class _Range(ctypes.Structure):
+    _fields_ = (("offset", ctypes.c_uint64), ("length", ctypes.c_uint64))
+
+
+class _Counts(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("cached", "dirty", "writeback", "evicted", "recently_evicted"))
+
+
+def _resident(descriptor: int, start: int, length: int) -> bool:
+    """Whether any page of the range is in memory; True where the kernel cannot tell, so that nothing is dropped."""
+    where, counts = _Range(start, length), _Counts()
+    failed = _libc.syscall(_SYS_CACHESTAT, descriptor, ctypes.byref(where), ctypes.byref(counts), 0)
+    return bool(failed) or counts.cached > 0
+
+
+def _device(descriptor: int) -> int:
+    return os.fstat(descriptor).st_dev

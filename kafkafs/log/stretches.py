@@ -1,0 +1,162 @@
+"""From a trusted position on through a segment: stretches of whole, valid batches in offset order, and what is damaged.
+
+All lookups and all decoding go through here. A batch counts when its CRC holds and its offsets lie behind those before
+it and in front of those after it; the offset of a v2 batch is outside its CRC, so a batch that contradicts its
+neighbours is damaged even where its CRC holds. Whatever lies between two batches that count is one `Damage`, which owns
+the offsets between them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkafs.errors import Vanished
+from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
+from kafkafs.format.batches import Rows, batch_at, walk
+from kafkafs.log.files import DataFile
+from kafkafs.log.resync import next_valid, whole_batch
+
+FIRST_READ = 16 << 10
+LONGEST_READ = 1 << 20
+_UNLIKELY_SIZE = 32 << 20
+"""A batch larger than this is read only where something that looks like a batch follows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where a walk may go: positions below `end`, offsets from `first_offset` up to but without `next_base`.
+
+    `next_base` is None in the last segment; there, invalid bytes that nothing valid follows are the end of the log.
+    """
+
+    end: int
+    first_offset: int
+    next_base: int | None
+
+    def admits(self, base_offset: int, last_offset: int, before: int) -> bool:
+        """Whether a batch with these offsets can follow one that ends with offset `before`."""
+        return before < base_offset <= last_offset and (self.next_base is None or last_offset < self.next_base)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Valid batches back to back: their bytes, the position of the first byte, and a row for each (format.batches)."""
+
+    data: bytes
+    position: int
+    rows: Rows
+
+    @property
+    def last_offset(self) -> int:
+        return int(self.rows["last_offset"][-1])
+
+    @property
+    def end(self) -> int:
+        return int(self.rows["position"][-1]) + int(self.rows["size"][-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes that are no valid batch, and the offsets they own: those between their neighbours, both included."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+
+    @property
+    def end(self) -> int:
+        return self.position + self.size
+
+
+def stretches(file: DataFile, position: int, bounds: Bounds, first_read: int = FIRST_READ) -> Iterator[Stretch | Damage]:
+    """All that stands from `position` to `bounds.end`, in file order; ends where nothing valid is left."""
+    before = bounds.first_offset - 1
+    size = first_read
+    while position < bounds.end:
+        wanted = min(size, bounds.end - position)
+        data = file.read(position, wanted)
+        if len(data) < wanted:
+            raise Vanished(f"{file.name!r} became shorter while it was read")
+        walked = walk(data, position)
+        good = _good_batches(file, walked.rows, before, bounds)
+        if good:
+            stretch = Stretch(data, position, walked.rows[:good])
+            position, before, size = stretch.end, stretch.last_offset, LONGEST_READ
+            yield stretch
+            continue
+        if not len(walked.rows) and walked.stop == "cut":
+            needed = len(data) + walked.missing
+            if wanted < needed <= bounds.end - position and _is_likely(file, position, needed, bounds):
+                size = needed
+                continue
+        damage = _damage(file, position, before, bounds)
+        if damage is None:
+            return
+        position, before, size = damage.end, damage.last_offset, first_read
+        yield damage
+
+
+def _good_batches(file: DataFile, rows: Rows, before: int, bounds: Bounds) -> int:
+    """How many of the rows, from the first on, are valid batches in order."""
+    if not len(rows):
+        return 0
+    base, last = rows["base_offset"], rows["last_offset"]
+    fits = (rows["valid"] == 1) & (last >= base) & (base > np.concatenate(([before], last[:-1])))
+    if bounds.next_base is not None:
+        fits &= last < bounds.next_base
+    good = len(rows) if fits.all() else int(np.argmin(fits))
+    if good == 0:
+        return 0
+    follower = _header(file, int(rows["position"][good - 1]) + int(rows["size"][good - 1]), bounds.end)
+    if follower is not None and follower.base_offset <= int(last[good - 1]):
+        previous = int(last[good - 2]) if good > 1 else before
+        if _contradicted(file, batch_at(rows, good - 1), follower, previous, bounds):
+            return good - 1
+    return good
+
+
+def _contradicted(file: DataFile, batch: Batch, follower: Batch, before: int, bounds: Bounds) -> bool:
+    """Of two batches whose offsets cross, whether it is the first that is wrong.
+
+    It is where the second takes up exactly where the log stood, or where the third agrees with the second.
+    """
+    if not bounds.admits(follower.base_offset, follower.last_offset, before) or not whole_batch(file, follower, bounds.end):
+        return False
+    third = _header(file, follower.end, bounds.end)
+    if third is not None and follower.last_offset < third.base_offset <= batch.last_offset:
+        return True
+    return follower.base_offset == before + 1 != batch.base_offset
+
+
+def _damage(file: DataFile, position: int, before: int, bounds: Bounds) -> Damage | None:
+    """What lies from `position` to the next batch that counts; None where it is the end of the log."""
+    found = next_valid(file, position, bounds.end, lambda batch: _counts(file, batch, before, bounds))
+    if found is not None:
+        return Damage(position, found.position - position, before + 1, max(before, found.base_offset - 1))
+    if bounds.next_base is None:
+        return None
+    left = bounds.end - position
+    if left <= FRAME_SIZE and not any(file.read(position, left)):
+        return None
+    return Damage(position, left, before + 1, max(before, bounds.next_base - 1))
+
+
+def _counts(file: DataFile, batch: Batch, before: int, bounds: Bounds) -> bool:
+    if not bounds.admits(batch.base_offset, batch.last_offset, before) or not whole_batch(file, batch, bounds.end):
+        return False
+    follower = _header(file, batch.end, bounds.end)
+    crossed = follower is not None and follower.base_offset <= batch.last_offset
+    return not (crossed and follower is not None and _contradicted(file, batch, follower, before, bounds))
+
+
+def _is_likely(file: DataFile, position: int, size: int, bounds: Bounds) -> bool:
+    """Whether the entry at `position` may really be that large: a header stands behind it, or the end."""
+    behind = position + size
+    return size < _UNLIKELY_SIZE or behind == bounds.end or _header(file, behind, bounds.end) is not None
+
+
+def _header(file: DataFile, position: int, end: int) -> Batch | None:
+    """The header at `position`, where one can be."""
+    return parse_batch(file.read(position, min(LARGEST_HEADER, end - position)), 0, position)
