@@ -17,13 +17,13 @@ from kafkafs.errors import Unsupported
 
 LIBRARY = Path(__file__).with_name("_kernels.so")
 Kernel = Callable[..., int]
-_SOURCE = Path(__file__).with_name("kernels")
+_SOURCE, _LAYOUT = Path(__file__).with_name("kernels"), Path(__file__).with_name("layout.py")
 
 
 def source_stamp() -> str:
     """A digest of the kernels' source: a library with another one is out of date."""
     digest = hashlib.sha256()
-    for path in sorted(_SOURCE.glob("*.py")):
+    for path in [_LAYOUT, *sorted(_SOURCE.glob("*.py"))]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -4,7 +4,16 @@ A kernel takes addresses, sizes and counts as int64 and returns one int64; it al
 reads and writes only within the buffers that it was given, whatever they hold.
 """
 
-from kafkafs.format.native.kernels.checksum import crc32c
+from collections.abc import Callable
 
-KERNELS = [crc32c]
+from kafkafs.format.native.kernels.checksum import crc32c
+from kafkafs.format.native.kernels.headers import walk
+from kafkafs.format.native.kernels.messages import check_wrapped, decode_plain, decode_wrapped
+from kafkafs.format.native.kernels.records import check_v2, decode_part, decode_v2
+
+KERNELS: list[Callable[..., int]] = [
+    *(crc32c, walk),
+    *(decode_v2, check_v2, decode_part),
+    *(decode_plain, check_wrapped, decode_wrapped),
+]
 """All entries of the library; their names are its symbols, less `kafkafs_`."""

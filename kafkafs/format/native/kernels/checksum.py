@@ -84,3 +84,35 @@ def crc32c_of(at: int, size: int) -> int:
 def crc32c(at: int, size: int) -> int:
     """Kernel: see `crc32c_of`."""
     return crc32c_of(at, size)
+
+
+def _crc32_tables() -> bytes:
+    """Eight tables: what a byte, followed by 0 to 7 zero bytes, makes of the register (IEEE polynomial, reflected)."""
+    rows = [[0] * 256]
+    for value in range(256):
+        register = value
+        for _ in range(8):
+            register = register >> 1 ^ (0xEDB88320 if register & 1 else 0)
+        rows[0][value] = register
+    for _ in range(7):
+        rows.append([rows[0][value & 255] ^ value >> 8 for value in rows[-1]])
+    return b"".join(value.to_bytes(4, "little") for row in rows for value in row)
+
+
+_crc32_table = constant("crc32_tables", _crc32_tables())
+
+
+@called
+def crc32_of(at: int, size: int) -> int:
+    """The CRC-32 of v0 and v1 over `size` bytes at address `at`: eight table entries for eight bytes."""
+    table, end, register = _crc32_table(), at + size, 0xFFFFFFFF
+    while end - at >= 8:
+        word = load_i64(at) ^ register
+        register = 0
+        for byte in range(8):
+            register ^= load_u32(table + (7 - byte) * 1024 + (word >> 8 * byte & 255) * 4)
+        at += 8
+    while at < end:
+        register = load_u32(table + ((register ^ load_u8(at)) & 255) * 4) ^ register >> 8
+        at += 1
+    return register ^ 0xFFFFFFFF

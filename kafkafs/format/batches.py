@@ -1,0 +1,76 @@
+"""The headers of many batches as one table: what `batch` says of one, for everything that reads a log at length.
+
+`walk` goes over the batches that stand back to back in a buffer, checks each CRC, and fills a row of `BATCH` for each:
+one call for thousands of small batches. Source of the framing: FileLogInputStream; see `batch` for the fields.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from kafkafs.format import native
+from kafkafs.format.batch import Batch
+from kafkafs.format.native.layout import (
+    BATCH,
+    INVALID,
+    UNCHECKED,
+    VALID,
+    WALK_BROKEN,
+    WALK_CUT,
+    WALK_END,
+    WALK_FULL,
+)
+
+__all__ = ["BATCH", "INVALID", "UNCHECKED", "VALID", "Batches", "Walk", "batch_at", "walk"]
+
+Bytes = bytes | bytearray | memoryview
+Batches = np.ndarray[tuple[int], np.dtype[np.void]]
+"""A table of dtype `BATCH`."""
+
+_SMALLEST = 26
+"""Bytes that no whole entry is shorter than."""
+
+_STOPS: dict[int, Literal["end", "cut", "broken"]] = {WALK_END: "end", WALK_CUT: "cut", WALK_BROKEN: "broken"}
+_FIELDS = [name for name in BATCH.names or () if name not in ("valid", "padding")]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The whole batches of a buffer, in order, and how the buffer goes on behind them.
+
+    "end": not at all. "cut": an entry is not whole, `missing` bytes of it (0 where even that is unknown) come later.
+    "broken": what stands there can be no entry.
+    """
+
+    rows: Batches
+    at: int  # the byte of the buffer where the walk ended
+    stop: Literal["end", "cut", "broken"]
+    missing: int
+
+
+def walk(data: Bytes, position: int, at: int = 0, *, verify: bool = True) -> Walk:
+    """The batches in `data[at:]`, whose byte 0 lies at `position` in its segment.
+
+    With `verify` each row's `valid` tells whether the CRC holds, else it is UNCHECKED. The walk goes on behind a batch
+    whose CRC fails: its length is outside the CRC, and whoever trusts it looks at `valid`.
+    """
+    kernel, start, out = native.kernel("walk"), native.address(data) if len(data) else 0, np.empty(3, np.int64)
+    tables: list[Batches] = []
+    capacity, reason = max(16, (len(data) - at) // 4096), WALK_FULL
+    while reason == WALK_FULL:
+        table = np.empty(capacity, BATCH)
+        made = kernel(
+            start, at, len(data), position, verify, native.address(table), capacity, native.address(out)
+        )
+        at, reason, missing = (int(value) for value in out)
+        tables.append(table[:made])
+        capacity = min(capacity * 4, (len(data) - at) // _SMALLEST + 1)
+    rows = tables[0] if len(tables) == 1 else np.concatenate(tables)
+    return Walk(rows, at, _STOPS[reason], missing)
+
+
+def batch_at(rows: Batches, index: int) -> Batch:
+    """One row as the value that the rest of kafkafs passes around."""
+    row = rows[index]
+    return Batch(**{name: row[name].item() for name in _FIELDS})

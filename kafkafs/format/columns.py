@@ -1,0 +1,80 @@
+"""Records as columns: a row of `RECORD` each (offset, timestamp, where key, value and headers stand), and their bytes.
+
+`Records` is what decoding yields and what rendering, Spark and the dump take. There is no Python object for a record;
+the few accessors for one are for points.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkafs.errors import KafkafsError
+from kafkafs.format.native.layout import (
+    CREATE_TIME,
+    LOG_APPEND_TIME,
+    NO_TIMESTAMP_TYPE,
+    RECORD,
+)
+
+__all__ = ["CREATE_TIME", "LOG_APPEND_TIME", "NO_TIMESTAMP_TYPE", "RECORD", "Records", "Refusal", "Rows"]
+
+Rows = np.ndarray[tuple[int], np.dtype[np.void]]
+"""A table of dtype `RECORD`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Some records in offset order. `rows["offset"]` and the like are the columns; positions count from `data[0]`."""
+
+    data: np.ndarray[tuple[int], np.dtype[np.uint8]]
+    rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def between(self, start: int, stop: int) -> "Records":
+        """Those with start <= offset < stop; no copy."""
+        first, last = np.searchsorted(self.rows["offset"], [start, stop])
+        return Records(self.data, self.rows[first:last])
+
+    def key(self, index: int) -> memoryview | None:
+        """The key's bytes; None for null."""
+        return self._bytes(int(self.rows["key_at"][index]), int(self.rows["key_size"][index]))
+
+    def value(self, index: int) -> memoryview | None:
+        """The value's bytes; None for null."""
+        return self._bytes(int(self.rows["value_at"][index]), int(self.rows["value_size"][index]))
+
+    def headers(self, index: int) -> list[tuple[bytes, bytes | None]]:
+        """Its headers in order, a name as often as it stands there; a null value is None."""
+        row, found = self.rows[index], []
+        at = int(row["headers_at"])
+        for _ in range(int(row["header_count"])):
+            size, at = self._varint(at)
+            name = self.data[at : at + size].tobytes()
+            size, at = self._varint(at + size)
+            found.append((name, None if size < 0 else self.data[at : at + size].tobytes()))
+            at += max(size, 0)
+        return found
+
+    def _bytes(self, at: int, size: int) -> memoryview | None:
+        return None if size < 0 else self.data[at : at + size].data
+
+    def _varint(self, at: int) -> tuple[int, int]:
+        raw = shift = 0
+        while True:
+            byte = int(self.data[at])
+            at += 1
+            raw |= (byte & 127) << shift
+            if byte < 128:
+                raw &= 0xFFFFFFFF
+                return raw >> 1 ^ -(raw & 1), at
+            shift += 7
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Stands in the place of a batch that gives no records: its row in the table, and why."""
+
+    batch: int
+    error: KafkafsError

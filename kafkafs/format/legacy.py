@@ -1,0 +1,72 @@
+"""Compressed messages of formats v0 and v1: a wrapper whose value, unpacked, is a row of whole messages.
+
+A v1 wrapper holds relative offsets and may impose its own timestamp; a v0 one holds absolute offsets. The rules are in
+`native/kernels/messages`. Source: AbstractLegacyRecordBatch.
+"""
+
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkafs.errors import CorruptData, KafkafsError
+from kafkafs.format import codecs, native
+from kafkafs.format.columns import Records, Refusal
+from kafkafs.format.native.layout import BATCH_ROW, RECORD, SOUND
+from kafkafs.format.work import PIECE, Array, Work
+
+_KEY_SIZE_AT = {0: 18, 1: 26}
+"""Where an entry has the size of its key, by magic; the value's follows the key."""
+
+_int32 = struct.Struct(">i")
+
+
+def wrapped(work: Work, first: int, stop: int) -> Iterator[Records | Refusal]:
+    """Pieces for the compressed messages [first, stop) of the table."""
+    for number in range(first, stop):
+        try:
+            source = _unpacked(work, number)
+        except KafkafsError as error:
+            yield work.refusal(number, error)
+        else:
+            yield from _messages(work, number, source)
+
+
+def _unpacked(work: Work, number: int) -> Array:
+    """What the wrapper's value unpacks to."""
+    start, end = work.span(number)
+    magic = int(work.batches["magic"][number])
+    value_at, value_size = _value(work.data[:end], start + _KEY_SIZE_AT[magic])
+    codec = int(work.batches["attributes"][number]) & 7
+    unpacked = codecs.decompress(codec, magic, work.data[value_at : value_at + value_size], work.limit)
+    return np.frombuffer(unpacked, np.uint8)
+
+
+def _value(data: memoryview, key_size_at: int) -> tuple[int, int]:
+    """Where a message has its value, and its size."""
+    (key_size,) = _int32.unpack_from(data, key_size_at)
+    value_size_at = key_size_at + 4 + max(key_size, 0)
+    if value_size_at + 4 > len(data):
+        raise CorruptData("its key runs past its end")
+    (size,) = _int32.unpack_from(data, value_size_at)
+    if size < 0:
+        raise CorruptData("it is compressed and has no value")
+    if size > len(data) - value_size_at - 4:
+        raise CorruptData("its value runs past its end")
+    return value_size_at + 4, size
+
+
+def _messages(work: Work, number: int, source: Array) -> Iterator[Records | Refusal]:
+    batch, data, end = native.address(work.batches) + number * BATCH_ROW, native.address(source), len(source)
+    scratch, out = np.empty(1, RECORD), np.empty(2, np.int64)
+    code = native.kernel("check_wrapped")(batch, data, 0, end, native.address(scratch), native.address(out))
+    if code != SOUND:
+        yield work.wrong(number, code)
+        return
+    left, base = out.tolist()
+    at = 0
+    while left:
+        rows = np.empty(min(left, PIECE), RECORD)
+        at = native.kernel("decode_wrapped")(batch, number, data, at, end, len(rows), base, native.address(rows))
+        yield Records(source, rows)
+        left -= len(rows)

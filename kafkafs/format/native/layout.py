@@ -1,0 +1,109 @@
+"""The tables that kernels fill, as numpy sees them: a row a batch, a row a record; and where each field lies in a row.
+
+A record's row is one cache line. Fields are in the machine's own byte order.
+"""
+
+import numpy as np
+
+BATCH = np.dtype(
+    [
+        ("position", "i8"),  # in the segment, of the entry's first byte
+        ("size", "i8"),  # whole, with the 12 bytes that its own size field leaves out
+        ("base_offset", "i8"),  # in a compressed v0 or v1 message: the last offset again
+        ("last_offset", "i8"),
+        ("base_timestamp", "i8"),  # or delete horizon; [ms]
+        ("max_timestamp", "i8"),
+        ("producer_id", "i8"),
+        ("leader_epoch", "i4"),
+        ("crc", "u4"),
+        ("base_sequence", "i4"),
+        ("count", "i4"),  # as stated; 1 for a v0 or v1 message
+        ("attributes", "i2"),
+        ("producer_epoch", "i2"),
+        ("magic", "i1"),
+        ("valid", "i1"),  # VALID, INVALID or UNCHECKED
+        ("padding", "V2"),
+    ]
+)
+VALID, INVALID, UNCHECKED = 1, 0, -1
+
+RECORD = np.dtype(
+    [
+        ("offset", "i8"),
+        ("timestamp", "i8"),  # [ms]; -1 for none
+        ("key_at", "i8"),  # byte in the data buffer, also where the key is null or empty
+        ("value_at", "i8"),
+        ("headers_at", "i8"),  # behind their count
+        ("key_size", "i4"),  # -1 for null
+        ("value_size", "i4"),  # -1 for null
+        ("header_count", "i4"),
+        ("headers_size", "i4"),
+        ("batch", "i4"),  # row of its batch in the table that was decoded
+        ("timestamp_type", "i1"),  # NO_TIMESTAMP_TYPE, CREATE_TIME or LOG_APPEND_TIME
+        ("magic", "i1"),  # of the record itself: v0 can stand inside v1
+        ("padding", "V2"),
+    ]
+)
+NO_TIMESTAMP_TYPE, CREATE_TIME, LOG_APPEND_TIME = -1, 0, 1
+
+
+def _places(row: np.dtype[np.void]) -> tuple[int, ...]:
+    return tuple(row.fields[name][1] for name in row.names or () if row.fields and name != "padding")
+
+
+BATCH_ROW, RECORD_ROW = BATCH.itemsize, RECORD.itemsize
+(
+    BATCH_POSITION,
+    BATCH_SIZE,
+    BATCH_BASE_OFFSET,
+    BATCH_LAST_OFFSET,
+    BATCH_BASE_TIMESTAMP,
+    BATCH_MAX_TIMESTAMP,
+    BATCH_PRODUCER_ID,
+    BATCH_LEADER_EPOCH,
+    BATCH_CRC,
+    BATCH_BASE_SEQUENCE,
+    BATCH_COUNT,
+    BATCH_ATTRIBUTES,
+    BATCH_PRODUCER_EPOCH,
+    BATCH_MAGIC,
+    BATCH_VALID,
+) = _places(BATCH)
+(
+    RECORD_OFFSET,
+    RECORD_TIMESTAMP,
+    RECORD_KEY_AT,
+    RECORD_VALUE_AT,
+    RECORD_HEADERS_AT,
+    RECORD_KEY_SIZE,
+    RECORD_VALUE_SIZE,
+    RECORD_HEADER_COUNT,
+    RECORD_HEADERS_SIZE,
+    RECORD_BATCH,
+    RECORD_TIMESTAMP_TYPE,
+    RECORD_MAGIC,
+) = _places(RECORD)
+
+# How a walk over batches ends.
+WALK_END, WALK_CUT, WALK_BROKEN, WALK_FULL = range(4)
+
+# What is wrong inside a batch. `records` has a sentence for each.
+(
+    SOUND,
+    COUNT_NEGATIVE,
+    RECORDS_CUT,
+    VARINT_BAD,
+    LENGTH_BAD,
+    KEY_BAD,
+    VALUE_BAD,
+    HEADERS_BAD,
+    RECORD_LEFTOVER,
+    BATCH_LEFTOVER,
+    OFFSET_ORDER,
+    MESSAGE_SIZE,
+    MESSAGE_MAGIC,
+    MESSAGE_CRC,
+    MESSAGE_NESTED,
+    MESSAGE_NONE,
+    MESSAGE_OFFSETS,
+) = range(17)
