@@ -55,7 +55,7 @@ class Content(Protocol):
         """The bytes at `offset`; fewer than `size` only at the end."""
 
     def close(self) -> None:
-        """Lets go of what the content holds. Called once, after the last read has ended."""
+        """Lets go of what the content holds, without waiting. Called once, after the last read has ended."""
 
 
 class Directory(Protocol):
@@ -90,3 +90,25 @@ class Link(Protocol):
 
 
 Node = Directory | File | Link
+
+
+class Laned(Protocol):
+    """A node that says which disk its answers wait for; its children wait for the same unless they say otherwise."""
+
+    @property
+    def lane(self) -> str:
+        """A key, one for each data directory: when its disk hangs, calls in other lanes go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What `df` shows: the data's own size."""
+
+    size: int  # bytes on disk
+    files: int
+
+
+class Tree(Directory, Protocol):
+    """The root of what is mounted."""
+
+    def usage(self) -> Usage: ...

@@ -1,0 +1,33 @@
+"""How a command ends: with an exit code, and at most one sentence on standard error. No traceback reaches a user."""
+
+import os
+import sys
+from collections.abc import Callable
+
+from kafkafs.errors import KafkafsError, UsageError
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
+
+
+def run_honestly(command: Callable[[], int]) -> int:
+    """Runs a command; what it raises becomes one sentence on standard error, never a traceback."""
+    try:
+        code = command()
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nothing more to say
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except KafkafsError as error:
+        say(str(error))
+        return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
+
+
+def say(sentence: str) -> None:
+    """One line for the person at the terminal, with nothing in it that the terminal would obey."""
+    safe = "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in sentence)
+    print(f"kafkafs: {safe}", file=sys.stderr, flush=True)

@@ -1,0 +1,62 @@
+"""`kafkafs mount DATA_DIR... MOUNTPOINT`: in the foreground until a signal or `umount`, or with `--background`."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkafs.cli import options as mount_options
+from kafkafs.cli.endings import run_honestly
+from kafkafs.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkafs.cli.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    parser = commands.add_parser(
+        "mount",
+        help="mount data directories",
+        description="Mount one or several Kafka data directories, read-only.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="options of -o:\n" + "\n".join(f"  {word.form:18} {word.meaning}" for word in mount_options.WORDS),
+    )
+    parser.add_argument("data_dirs", metavar="DATA_DIR", nargs="+", type=Path, help="a broker's log.dirs entry")
+    parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path, help="an empty directory")
+    parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help="see below")
+    parser.add_argument("--background", action="store_true", help="return when the mount answers, and serve on")
+    parser.add_argument("--log-file", metavar="FILE", type=Path, help="log here (else standard error, or syslog)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Checks what can be checked, then leaves the mount to two processes (see `fuse.supervise`)."""
+    from kafkafs.fuse import journal, mountpoint
+    from kafkafs.fuse.supervise import supervise, supervise_in_background
+
+    options = mount_options.parse(arguments.options)
+    data_dirs = [path.absolute() for path in arguments.data_dirs]
+    place = arguments.mountpoint.absolute()
+    log_file = arguments.log_file.absolute() if arguments.log_file else None
+    mountpoint.check(place, data_dirs)
+    try:
+        journal.start(log_file, syslog=arguments.background)
+    except OSError as error:
+        raise UsageError(f"cannot log to {str(log_file)!r}: {error.strerror}") from None
+    start = supervise_in_background if arguments.background else supervise
+    return start(place, _daemon(data_dirs, place, options))
+
+
+def _daemon(
+    data_dirs: list[Path], place: Path, options: mount_options.MountOptions
+) -> Callable[[Callable[[], None]], int]:
+    """What the serving process does; `on_ready` is called when the mount answers."""
+
+    def serve_tree(on_ready: Callable[[], None]) -> int:
+        from kafkafs.fuse.mount import Settings, serve
+        from kafkafs.view.tree import Root
+
+        serve(Root(data_dirs, options.reading), place, Settings(data_dirs, options.allow_other), on_ready)
+        return 0
+
+    return lambda on_ready: run_honestly(lambda: serve_tree(on_ready))

@@ -1,0 +1,120 @@
+"""The words behind `-o`: one table, from which they are parsed, refused and documented."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kafkafs.errors import UsageError
+from kafkafs.log.options import Options
+
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True, slots=True)
+class MountOptions:
+    """What `mount` was asked for: `reading` goes to the log, the rest is about the mount itself."""
+
+    reading: Options = field(default_factory=Options)
+    allow_other: bool = field(default_factory=lambda: os.geteuid() == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One option: `name` or `name=value`, what it means, and how it changes the options."""
+
+    form: str
+    meaning: str
+    apply: Callable[[MountOptions, str], MountOptions]
+
+    @property
+    def name(self) -> str:
+        return self.form.partition("=")[0]
+
+
+def _isolation(options: MountOptions, value: str) -> MountOptions:
+    if value == "read_committed":
+        return replace(options, reading=replace(options.reading, isolation="read_committed"))
+    if value == "read_uncommitted":
+        return replace(options, reading=replace(options.reading, isolation="read_uncommitted"))
+    raise UsageError(f"isolation={value!r} is neither read_uncommitted nor read_committed")
+
+
+def _corrupt(options: MountOptions, value: str) -> MountOptions:
+    if value != "skip":
+        raise UsageError(f"corrupt={value!r} is not known; the only choice is corrupt=skip")
+    return replace(options, reading=replace(options.reading, corrupt_skip=True))
+
+
+def _max_batch(options: MountOptions, value: str) -> MountOptions:
+    number, unit = (value[:-1], value[-1:].upper()) if value[-1:].isalpha() else (value, "")
+    if not (number.isascii() and number.isdigit()) or unit not in UNITS or int(number) == 0:
+        raise UsageError(
+            f"max_batch={value!r} is no size; write bytes, or a number with K, M or G, as in max_batch=512M"
+        )
+    return replace(options, reading=replace(options.reading, max_batch=int(number) * UNITS[unit]))
+
+
+def _index_dir(options: MountOptions, value: str) -> MountOptions:
+    path = Path(value)
+    if not path.is_dir():
+        raise UsageError(f"index_dir={value!r} is not a directory; `kafkafs reindex DATA_DIR --index-dir D` makes one")
+    return replace(options, reading=replace(options.reading, index_dir=path.absolute()))
+
+
+def _cache(options: MountOptions, value: str) -> MountOptions:
+    if value != "keep":
+        raise UsageError(f"cache={value!r} is not known; the only choice is cache=keep")
+    return replace(options, reading=replace(options.reading, cache_keep=True))
+
+
+def _allow_other(options: MountOptions, _: str) -> MountOptions:
+    return replace(options, allow_other=True)
+
+
+def _deny_other(options: MountOptions, _: str) -> MountOptions:
+    return replace(options, allow_other=False)
+
+
+WORDS = (
+    Word("isolation=LEVEL", "read_uncommitted (default) or read_committed, for decoded views", _isolation),
+    Word("corrupt=skip", "decoded ranges go on behind a corrupt batch instead of failing", _corrupt),
+    Word("max_batch=SIZE", "largest batch a decoded view unpacks: bytes, or with K, M, G (default 256M)", _max_batch),
+    Word("index_dir=DIR", "use the indexes that `kafkafs reindex` rebuilt there", _index_dir),
+    Word("cache=keep", "let the kernel keep what was read in its page cache", _cache),
+    Word("allow_other", "let all users in, each as far as the files' modes allow (default for root)", _allow_other),
+    Word("noallow_other", "let only the mounting user in (default for others)", _deny_other),
+)
+_BY_NAME = {word.name: word for word in WORDS}
+
+# What mount(8) and fstab(5) may pass on: true of this mount anyway, or meant for somebody else.
+_GRANTED = {
+    "ro", "defaults", "nodev", "nosuid", "noexec", "noatime", "nodiratime", "norelatime", "nosymfollow", "async",
+    "default_permissions", "auto", "noauto", "user", "nouser", "users", "owner", "group", "nofail", "_netdev",
+}  # fmt: skip
+_REFUSED = {
+    "rw": "the mount is read-only, nothing in a Kafka data directory is ever written",
+    "remount": "unmount, then mount with the new options",
+    "sync": "nothing is ever written",
+    "suid": "files are data here, never programs",
+    "dev": "files are data here, never devices",
+    "exec": "files are data here, never programs",
+    "atime": "reading leaves no trace",
+}
+
+
+def parse(texts: Iterable[str]) -> MountOptions:
+    """The options in the `-o` arguments, later ones winning. Raises UsageError for what is unknown or refused."""
+    options = MountOptions()
+    for word in (word for text in texts for word in text.split(",") if word):
+        name, equals, value = word.partition("=")
+        known = _BY_NAME.get(name)
+        if known is not None and ("=" in known.form) == bool(equals):
+            options = known.apply(options, value)
+        elif known is not None:
+            raise UsageError(f"the option is written {known.form}, not {word!r}")
+        elif name in _REFUSED:
+            raise UsageError(f"the option {name!r} is refused: {_REFUSED[name]}")
+        elif name not in _GRANTED and not name.startswith(("x-", "X-", "comment")):
+            raise UsageError(f"unknown option {word!r}; known are {', '.join(word.form for word in WORDS)}")
+    return options

@@ -1,0 +1,80 @@
+"""`kafkafs umount MOUNTPOINT`: ends a mount, a stale one too.
+
+Where the mount is busy, reads that wait for new records are the usual reason. Nothing can be lost by ending them: the
+daemon is told to, as by SIGTERM, and takes its mount away.
+"""
+
+import argparse
+import errno
+import json
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkafs.errors import DiskError, UsageError
+
+if TYPE_CHECKING:
+    from kafkafs.cli.parser import Commands
+
+ANSWER_S = 2.0  # for the daemon to say who it is
+END_S = 5.0  # for the daemon to end
+
+
+def add(commands: "Commands") -> None:
+    parser = commands.add_parser("umount", help="end a mount", description="End a mount, a stale one too.")
+    parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from kafkafs.fuse.mountpoint import FILESYSTEM, is_stale, mounted_at, unmount
+
+    place: Path = arguments.mountpoint.absolute()
+    mount = mounted_at(place)
+    if mount is None or mount.filesystem != FILESYSTEM:
+        raise UsageError(f"no kafkafs is mounted at {str(place)!r}")
+    try:
+        unmount(place, lazily=is_stale(place))
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise UsageError(f"{str(place)!r} cannot be unmounted: {error.strerror}") from None
+        _end_daemon(place)
+    return 0
+
+
+def _end_daemon(place: Path) -> None:
+    """Has the daemon unmount, whoever uses the mount; without it, unmounts lazily."""
+    from kafkafs.fuse.mountpoint import mounted_at, unmount
+
+    before = mounted_at(place)
+    pid = _daemon_pid(place)
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + END_S
+        while time.monotonic() < deadline:
+            if mounted_at(place) != before:
+                return
+            time.sleep(0.02)
+    try:
+        unmount(place, lazily=True)
+    except OSError as error:
+        raise DiskError(f"{str(place)!r} cannot be unmounted: {error.strerror}") from None
+
+
+def _daemon_pid(place: Path) -> int | None:
+    """The daemon's process id, as it tells itself; None where it does not answer."""
+    told: list[int] = []
+
+    def ask() -> None:
+        with suppress(OSError, ValueError, KeyError):
+            told.append(int(json.loads((place / ".kafkafs/status.json").read_bytes())["pid"]))
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(ANSWER_S)
+    return told[0] if told else None

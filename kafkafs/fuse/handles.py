@@ -1,0 +1,94 @@
+"""What stands behind a file or directory that someone has open: its content, or its listing."""
+
+import threading
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from kafkafs.errors import Vanished
+from kafkafs.fuse.inodes import Inode
+from kafkafs.view.node import Content, Entry
+
+
+class OpenFile:
+    """Content being read. It is closed after the release and after the last read that still runs in a thread."""
+
+    __slots__ = ("_closed", "_lock", "_reading", "_released", "content", "follows", "inode", "opener")
+
+    def __init__(self, inode: Inode, content: Content, opener: int) -> None:
+        self.inode = inode
+        self.content = content
+        self.follows = content.follows
+        self.opener = opener  # process or thread id, in the daemon's namespace; 0 where it is not visible
+        self._lock = threading.Lock()
+        self._reading = 0
+        self._released = False
+        self._closed = False
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Reads in a worker thread, which may outlive its caller and then closes the content."""
+        with self._lock:
+            if self._released:
+                raise Vanished("the file was closed")
+            self._reading += 1
+        try:
+            return self.content.read(offset, size)
+        finally:
+            with self._lock:
+                self._reading -= 1
+            self._close_if_last()
+
+    def release(self) -> None:
+        """Nobody has it open any more."""
+        with self._lock:
+            self._released = True
+        self._close_if_last()
+
+    def _close_if_last(self) -> None:
+        with self._lock:
+            last = self._released and not self._reading and not self._closed
+            self._closed = self._closed or last
+        if last:
+            self.content.close()
+
+
+class OpenDirectory:
+    """A listing: taken when it is read from its start, and kept until then so that positions stay true."""
+
+    __slots__ = ("entries", "inode")
+
+    def __init__(self, inode: Inode) -> None:
+        self.inode = inode
+        self.entries: Sequence[Entry] = ()
+
+
+T = TypeVar("T")
+
+
+class Handles(Generic[T]):
+    """Open things by the number that the kernel knows them by."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, T] = {}
+        self._last = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def get(self, number: int) -> T | None:
+        return self._open.get(number)
+
+    def __getitem__(self, number: int) -> T:
+        try:
+            return self._open[number]
+        except KeyError:
+            raise Vanished(f"no open file {number}") from None
+
+    def add(self, thing: T) -> int:
+        self._last += 1
+        self._open[self._last] = thing
+        return self._last
+
+    def pop(self, number: int) -> T:
+        thing = self[number]
+        del self._open[number]
+        return thing

@@ -1,0 +1,86 @@
+"""Which node stands behind a number the kernel holds. A lookup adds a reference, a forget takes them back.
+
+Node ids are given out one after another and never used twice. The same path has the same one while the kernel
+remembers it; a change of kind (a file where a directory was) is another inode, as the kernel demands. All of it belongs
+to the trio thread.
+"""
+
+import pyfuse3
+
+from kafkafs.errors import Vanished
+from kafkafs.view.node import Directory, Kind, Node
+
+_POSITIVE = (1 << 63) - 1
+
+
+def inode_number(parent: int, name: bytes) -> int:
+    """The number `stat` and `ls -i` show for a path; never 0, stable while the mount stands."""
+    return hash((parent, name)) & _POSITIVE | 2
+
+
+class Inode:
+    """One path that the kernel knows. `number` is shown to people, `node_id` is the kernel's handle."""
+
+    __slots__ = ("kind", "lane", "lookups", "name", "node", "node_id", "number", "parent")
+
+    def __init__(self, node_id: int, number: int, parent: "Inode | None", name: bytes, kind: Kind, node: Node) -> None:
+        self.node_id = node_id
+        self.number = number
+        self.parent = parent
+        self.name = name
+        self.kind = kind
+        self.node = node
+        self.lane: str = getattr(node, "lane", parent.lane if parent else "")
+        self.lookups = 0
+
+    def path(self) -> bytes:
+        """Relative to the mount point, without a leading slash; empty for the root."""
+        names = []
+        inode: Inode | None = self
+        while inode is not None and inode.parent is not None:
+            names.append(inode.name)
+            inode = inode.parent
+        return b"/".join(reversed(names))
+
+
+class Inodes:
+    """All that the kernel holds a reference to; the root stays for good."""
+
+    def __init__(self, root: Directory) -> None:
+        top = Inode(pyfuse3.ROOT_INODE, pyfuse3.ROOT_INODE, None, b"", "directory", root)
+        self._by_id = {top.node_id: top}
+        self._by_path: dict[tuple[int, bytes, Kind], Inode] = {}
+        self._last_id = top.node_id
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __getitem__(self, node_id: int) -> Inode:
+        """Raises Vanished for what the kernel was never given."""
+        try:
+            return self._by_id[node_id]
+        except KeyError:
+            raise Vanished(f"no inode {node_id}") from None
+
+    def refer(self, parent: Inode, name: bytes, kind: Kind, node: Node) -> Inode:
+        """The inode of a path that was looked up, now answering from `node`, with one more reference."""
+        key = (parent.node_id, name, kind)
+        inode = self._by_path.get(key)
+        if inode is None:
+            self._last_id += 1
+            inode = Inode(self._last_id, inode_number(parent.number, name), parent, name, kind, node)
+            self._by_path[key] = self._by_id[inode.node_id] = inode
+        else:
+            inode.node = node
+        inode.lookups += 1
+        return inode
+
+    def forget(self, node_id: int, lookups: int) -> None:
+        """Takes back references; without any the inode is gone."""
+        inode = self._by_id.get(node_id)
+        if inode is None or inode.parent is None:
+            return
+        inode.lookups -= lookups
+        if inode.lookups <= 0:
+            del self._by_id[node_id]
+            self._by_path.pop((inode.parent.node_id, inode.name, inode.kind), None)

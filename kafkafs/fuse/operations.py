@@ -1,0 +1,214 @@
+"""The pyfuse3 operations: each asks one question of a node and hands the answer to the kernel.
+
+A question is asked at once, on the trio thread, where the node may refuse to wait (`WouldBlock`); then it is asked
+again in a worker thread. Inodes and handles change on the trio thread only, between two awaits.
+
+Everything that would write is refused by the kernel (the mount is read-only), and here once more.
+"""
+
+import errno
+import functools
+import os
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
+
+import pyfuse3
+from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
+
+from kafkafs.errors import WouldBlock
+from kafkafs.fuse.answering import answering
+from kafkafs.fuse.entries import FILE_TYPE, Entry
+from kafkafs.fuse.handles import Handles, OpenDirectory, OpenFile
+from kafkafs.fuse.inodes import Inodes, inode_number
+from kafkafs.fuse.metrics import Metrics
+from kafkafs.fuse.waiting import WaitingReads
+from kafkafs.fuse.workers import Workers
+from kafkafs.log.patience import impatient
+from kafkafs.view.node import Attributes, Content, Directory, File, Link, Node, Tree
+
+XATTR_PREFIX = b"user.kafkafs."
+FRAGMENT = 4096  # bytes, the unit of `statfs`
+
+T = TypeVar("T")
+
+
+class Operations(pyfuse3.Operations):
+    """Serves one tree. `workers` and `waiting` come when the trio loop runs; the first request calls `on_init`."""
+
+    supports_dot_lookup = False
+
+    def __init__(self, tree: Tree, metrics: Metrics, on_init: Callable[[], None]) -> None:
+        super().__init__()
+        self.tree = tree
+        self.metrics = metrics
+        self.workers: Workers
+        self.waiting: WaitingReads
+        self.inodes = Inodes(tree)
+        self.files: Handles[OpenFile] = Handles()
+        self.directories: Handles[OpenDirectory] = Handles()
+        self._on_init = on_init
+        self._entry = Entry()
+        self._opened = FileInfo()
+
+    def init(self) -> None:
+        self._on_init()
+
+    # Names and attributes
+
+    @answering
+    async def lookup(self, parent_id: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
+        parent = self.inodes[parent_id]
+        question = functools.partial(_look_up, cast(Directory, parent.node), os.fsdecode(name))
+        node, attributes = await self._ask(parent.lane, question)
+        inode = self.inodes.refer(parent, name, attributes.kind, node)
+        return self._entry.fill(inode.node_id, inode.number, attributes)
+
+    @answering
+    async def getattr(self, node_id: int, ctx: RequestContext) -> EntryAttributes:
+        inode = self.inodes[node_id]
+        attributes = await self._ask(inode.lane, inode.node.attributes)
+        return self._entry.fill(node_id, inode.number, attributes)
+
+    @answering
+    async def forget(self, forgotten: Sequence[tuple[int, int]]) -> None:
+        for node_id, lookups in forgotten:
+            self.inodes.forget(node_id, lookups)
+
+    @answering
+    async def readlink(self, node_id: int, ctx: RequestContext) -> bytes:
+        inode = self.inodes[node_id]
+        return os.fsencode(await self._ask(inode.lane, cast(Link, inode.node).target))
+
+    @answering
+    async def getxattr(self, node_id: int, name: bytes, ctx: RequestContext) -> bytes:
+        inode = self.inodes[node_id]
+        if inode.kind == "file" and name.startswith(XATTR_PREFIX):
+            values = await self._ask(inode.lane, cast(File, inode.node).xattrs)
+            value = values.get(os.fsdecode(name))
+            if value is not None:
+                return value
+        raise FUSEError(pyfuse3.ENOATTR)
+
+    @answering
+    async def listxattr(self, node_id: int, ctx: RequestContext) -> list[bytes]:
+        inode = self.inodes[node_id]
+        if inode.kind != "file":
+            return []
+        return [os.fsencode(name) for name in await self._ask(inode.lane, cast(File, inode.node).xattrs)]
+
+    @answering
+    async def statfs(self, ctx: RequestContext) -> StatvfsData:
+        usage = await self._ask("", self.tree.usage)
+        answer = StatvfsData()
+        answer.f_bsize = answer.f_frsize = FRAGMENT
+        answer.f_blocks = -(-usage.size // FRAGMENT)
+        answer.f_files = usage.files
+        answer.f_namemax = 255
+        return answer
+
+    # Directories
+
+    @answering
+    async def opendir(self, node_id: int, ctx: RequestContext) -> int:
+        return self.directories.add(OpenDirectory(self.inodes[node_id]))
+
+    @answering
+    async def readdir(self, handle: int, start: int, token: ReaddirToken) -> None:
+        """Lines `start`... of the listing; 0 and 1 are `.` and `..`."""
+        directory = self.directories[handle]
+        inode = directory.inode
+        if start == 0:
+            directory.entries = await self._ask(inode.lane, cast(Directory, inode.node).entries)
+        line, reply, number = self._entry.line, pyfuse3.readdir_reply, inode.number
+        for at, (name, dots) in enumerate(((b".", inode), (b"..", inode.parent or inode))):
+            if at >= start and not reply(token, name, line(dots.number, FILE_TYPE["directory"]), at + 1):
+                return
+        entries = directory.entries
+        for at in range(max(start - 2, 0), len(entries)):
+            entry = entries[at]
+            name = os.fsencode(entry.name)
+            if not reply(token, name, line(inode_number(number, name), FILE_TYPE[entry.kind]), at + 3):
+                return
+
+    @answering
+    async def releasedir(self, handle: int) -> None:
+        self.directories.pop(handle)
+
+    # Files
+
+    @answering
+    async def open(self, node_id: int, flags: int, ctx: RequestContext) -> FileInfo:
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_TRUNC):
+            raise FUSEError(errno.EROFS)
+        inode = self.inodes[node_id]
+        content = await self._ask(inode.lane, cast(File, inode.node).open, late=_close)
+        opened = self._opened
+        opened.fh = self.files.add(OpenFile(inode, content, ctx.pid))
+        opened.keep_cache = content.keep_cache
+        opened.direct_io = not content.keep_cache
+        return opened
+
+    async def read(self, handle: int, offset: int, size: int) -> bytes:
+        """Reads that may wait for the log to grow are counted apart: their time says nothing of this mount."""
+        file = self.files.get(handle)
+        if file is None:
+            raise FUSEError(errno.EBADF)
+        data: bytes = await (self._follow if file.follows else self._read)(file, offset, size)
+        self.metrics.bytes_read += len(data)
+        return data
+
+    @answering
+    async def _read(self, file: OpenFile, offset: int, size: int) -> bytes:
+        try:
+            with impatient():
+                return file.content.read(offset, size)
+        except WouldBlock:
+            pass
+        return await self.read_in_worker(file, offset, size)
+
+    @answering
+    async def _follow(self, file: OpenFile, offset: int, size: int) -> bytes:
+        try:
+            with impatient():
+                data = file.content.read(offset, size)
+        except WouldBlock:
+            data = await self.read_in_worker(file, offset, size)
+        return data or await self.waiting.more(file, offset, size)
+
+    @answering
+    async def release(self, handle: int) -> None:
+        self.files.pop(handle).release()
+
+    # Asking
+
+    async def _ask(self, lane: str, question: Callable[[], T], late: Callable[[T], None] | None = None) -> T:
+        try:
+            with impatient():
+                return question()
+        except WouldBlock:
+            pass
+        return await self.workers.run(lane, question, late=late)
+
+    async def read_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes:
+        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), read=True)
+
+
+def _look_up(directory: Directory, name: str) -> tuple[Node, Attributes]:
+    node = directory.child(name)
+    return node, node.attributes()
+
+
+def _close(content: Content) -> None:
+    content.close()
+
+
+async def _refuse(self: Operations, *args: object) -> None:
+    raise FUSEError(errno.EROFS)
+
+
+WRITERS = (
+    "create", "link", "mkdir", "mknod", "removexattr", "rename", "rmdir", "setattr", "setxattr", "symlink", "unlink",
+    "write",
+)  # fmt: skip
+for _writer in WRITERS:
+    setattr(Operations, _writer, _refuse)

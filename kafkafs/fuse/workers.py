@@ -1,0 +1,176 @@
+"""The fixed pool of threads in which view calls may wait, fair between the disks they wait for.
+
+All threads start with the mount: starting one later, when memory is short, can block the process for good. Calls are
+queued by *lane*, one for each data directory, and a lane occupies at most `PER_LANE` threads, so that a hung disk
+stops only its own directory. Within a lane, reads leave `RESERVED` threads to lookups, so that nobody's `ls` waits for
+someone else's gigabyte. A call that takes longer than `PATIENCE_S` is answered with an error, and its thread counts as
+stuck until it comes back; a lane whose every thread is stuck refuses at once.
+
+All bookkeeping is done on the trio thread; a thread only takes a job, runs it and hands it back through the trio token.
+"""
+
+import logging
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import outcome
+import trio
+
+from kafkafs.errors import DiskError, Exhausted
+
+PER_LANE = 8
+RESERVED = 2  # of those, for calls that are not reads
+LANES_AT_ONCE = 4  # lanes that can be busy to their limit while others still find threads
+QUEUED_PER_LANE = 4096
+PATIENCE_S = 25.0
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+class _Lane:
+    __slots__ = ("key", "lookups", "reading", "reads", "running", "stuck")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.lookups: deque[_Job] = deque()  # waiting for a thread
+        self.reads: deque[_Job] = deque()
+        self.running = 0  # threads occupied, the stuck ones too
+        self.reading = 0  # of those, by reads
+        self.stuck = 0
+
+    def take(self) -> "_Job | None":
+        """The next job that may run now."""
+        if self.running >= PER_LANE:
+            return None
+        if self.lookups:
+            return self.lookups.popleft()
+        if self.reads and self.reading < PER_LANE - RESERVED:
+            return self.reads.popleft()
+        return None
+
+
+class _Job:
+    __slots__ = ("call", "due", "lane", "late", "read", "running", "stuck", "task", "value")
+
+    def __init__(self, lane: _Lane, call: Callable[[], Any], read: bool, late: Callable[[Any], None] | None) -> None:
+        self.lane = lane
+        self.call = call
+        self.read = read
+        self.late = late  # takes the value that nobody waits for any more
+        self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
+        self.due = trio.current_time() + PATIENCE_S
+        self.running = False
+        self.stuck = False
+        self.value: outcome.Maybe[Any]
+
+
+class Workers:
+    """The pool of one mount. Made and used on the trio thread, inside `trio.run`."""
+
+    def __init__(self, lanes: int = 1) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        self._taken: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._lanes: dict[str, _Lane] = {}
+        self._unfinished: dict[_Job, None] = {}  # in the order they came
+        self.threads = PER_LANE * min(lanes + 1, LANES_AT_ONCE) + PER_LANE
+        self._free = self.threads
+        for number in range(self.threads):
+            threading.Thread(target=self._work, name=f"worker-{number}", daemon=True).start()
+
+    @property
+    def busy(self) -> int:
+        return self.threads - self._free
+
+    @property
+    def waiting(self) -> int:
+        return len(self._unfinished) - self.busy
+
+    @property
+    def stuck(self) -> dict[str, int]:
+        """Threads that have not come back in time, by lane."""
+        return {lane.key: lane.stuck for lane in self._lanes.values() if lane.stuck}
+
+    async def run(
+        self, lane_key: str, call: Callable[[], T], *, read: bool = False, late: Callable[[T], None] | None = None
+    ) -> T:
+        """What `call()` returns or raises, run in a thread. `late` gets a value that came after its caller had left."""
+        lane = self._lanes.get(lane_key)
+        if lane is None:
+            lane = self._lanes[lane_key] = _Lane(lane_key)
+        if lane.stuck >= PER_LANE:
+            raise DiskError(f"the disk of {lane_key!r} does not answer")
+        waiting = lane.reads if read else lane.lookups
+        if len(waiting) >= QUEUED_PER_LANE:
+            raise Exhausted(f"more than {QUEUED_PER_LANE} calls wait for the disk of {lane_key!r}")
+        job = _Job(lane, call, read, late)
+        waiting.append(job)
+        self._unfinished[job] = None
+        self._fill(lane)
+        result: T = await trio.lowlevel.wait_task_rescheduled(lambda _: self._leave(job))
+        return result
+
+    def close(self) -> None:
+        """Lets the threads end as they become free; what hangs in a system call ends with the process."""
+        for _ in range(self.threads):
+            self._taken.put(None)
+
+    async def watch(self) -> None:
+        """Answers calls that take too long, in their callers' stead. Runs as long as the mount."""
+        while True:
+            await trio.sleep(1)
+            now = trio.current_time()
+            for job in list(self._unfinished):
+                if job.due > now:
+                    break
+                if job.task is not None:
+                    log.error("no answer from the disk of %r after %d s", job.lane.key, PATIENCE_S)
+                    error = DiskError(f"the disk of {job.lane.key!r} does not answer")
+                    trio.lowlevel.reschedule(job.task, outcome.Error(error))
+                    self._leave(job)
+                if job.running and not job.stuck:
+                    job.stuck = True
+                    job.lane.stuck += 1
+
+    def _leave(self, job: _Job) -> trio.lowlevel.Abort:
+        """The caller no longer waits: it was cancelled, or its time is over."""
+        job.task = None
+        if not job.running:
+            (job.lane.reads if job.read else job.lane.lookups).remove(job)
+            del self._unfinished[job]
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    def _fill(self, lane: _Lane) -> None:
+        while self._free and (job := lane.take()) is not None:
+            self._free -= 1
+            lane.running += 1
+            lane.reading += job.read
+            job.running = True
+            self._taken.put(job)
+
+    def _work(self) -> None:
+        while (job := self._taken.get()) is not None:
+            job.value = outcome.capture(job.call)
+            try:
+                self._token.run_sync_soon(self._finish, job)
+            except trio.RunFinishedError:
+                return
+
+    def _finish(self, job: _Job) -> None:
+        lane = job.lane
+        self._free += 1
+        lane.running -= 1
+        lane.reading -= job.read
+        lane.stuck -= job.stuck
+        del self._unfinished[job]
+        if job.task is not None:
+            trio.lowlevel.reschedule(job.task, job.value)
+        elif job.late is not None and isinstance(job.value, outcome.Value):
+            job.late(job.value.value)
+        self._fill(lane)
+        if self._free:
+            for other in self._lanes.values():
+                self._fill(other)

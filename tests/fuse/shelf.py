@@ -1,0 +1,193 @@
+"""A small real tree to mount before and beside Kafka's: a temporary directory, with names that behave in a known way.
+
+NAME            the file, exact size, direct I/O
+NAME.stream     the file's bytes as a stream without a size
+NAME.follow     the same, and a read at the end waits
+NAME.kept       the file, cached by the kernel
+hung/           asks a FIFO that nobody writes to: every call waits for ever, in a lane of its own
+wrong/ERROR     raises that error
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kafkafs import errors
+from kafkafs.cli.endings import run_honestly
+from kafkafs.fuse import journal
+from kafkafs.fuse.mount import Settings, serve
+from kafkafs.fuse.mountpoint import check
+from kafkafs.fuse.supervise import supervise, supervise_in_background
+from kafkafs.log.patience import patience_needed
+from kafkafs.view.node import Attributes, Content, Entry, Kind, Node, Usage
+
+KINDS: Mapping[int, Kind] = {0o040000: "directory", 0o100000: "file", 0o120000: "symlink"}
+
+
+def attributes_of(path: Path, size: int | None = None) -> Attributes:
+    patience_needed()
+    try:
+        found = path.lstat()
+    except FileNotFoundError as error:
+        raise errors.NotFound(str(error)) from None
+    return Attributes(
+        kind=KINDS[found.st_mode & 0o170000],
+        mode=found.st_mode & 0o555,
+        uid=found.st_uid,
+        gid=found.st_gid,
+        size=found.st_size if size is None else size,
+        blocks=found.st_blocks,
+        mtime_ns=found.st_mtime_ns,
+        nlink=found.st_nlink,
+        timeout_s=0.0,
+    )
+
+
+class Bytes:
+    def __init__(self, path: Path, view: str) -> None:
+        patience_needed()
+        self._fd = os.open(path, os.O_RDONLY)
+        self.size = None if view in ("stream", "follow") else os.fstat(self._fd).st_size
+        self.follows = view == "follow"
+        self.keep_cache = view == "kept"
+
+    def read(self, offset: int, size: int) -> bytes:
+        return os.pread(self._fd, size, offset)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+class ShelfFile:
+    def __init__(self, path: Path, view: str) -> None:
+        self._path = path
+        self._view = view
+
+    def attributes(self) -> Attributes:
+        return attributes_of(self._path, 0 if self._view in ("stream", "follow") else None)
+
+    def open(self) -> Content:
+        return Bytes(self._path, self._view)
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        return {"user.kafkafs.name": os.fsencode(self._path.name), "user.kafkafs.view": self._view.encode()}
+
+
+class ShelfLink:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def attributes(self) -> Attributes:
+        return attributes_of(self._path)
+
+    def target(self) -> str:
+        return os.readlink(self._path)
+
+
+class ShelfDirectory:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def attributes(self) -> Attributes:
+        return attributes_of(self._path)
+
+    def child(self, name: str) -> Node:
+        patience_needed()
+        path = self._path / name
+        if name == "hung":
+            return Hung(path)
+        if name == "wrong":
+            return Wrong(path)
+        stem, dot, view = name.rpartition(".")
+        if dot and view in ("stream", "follow", "kept"):
+            return ShelfFile(self._path / stem, view)
+        if path.is_symlink():
+            return ShelfLink(path)
+        return ShelfDirectory(path) if path.is_dir() else ShelfFile(path, "plain")
+
+    def entries(self) -> Sequence[Entry]:
+        patience_needed()
+        return [
+            Entry(entry.name, "directory" if entry.is_dir(follow_symlinks=False) else "file", None)
+            for entry in os.scandir(self._path)
+        ]
+
+    def usage(self) -> Usage:
+        return Usage(size=4096 * 1000, files=7)
+
+
+class Hung(ShelfDirectory):
+    lane = "hung"
+
+    def child(self, name: str) -> Node:
+        patience_needed()
+        os.close(os.open(self._path / "fifo", os.O_RDONLY))
+        raise errors.NotFound(name)
+
+
+class Wrong(ShelfDirectory):
+    def child(self, name: str) -> Node:
+        family = {kind.__name__: kind for kind in errors.KafkafsError.__subclasses__()}
+        if name in family and name != "WouldBlock":
+            raise family[name](f"asked for {name}")
+        raise MemoryError if name == "MemoryError" else ZeroDivisionError(name)
+
+
+class Names(Sequence[Entry]):
+    """So many names, made as they are asked for."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, number: Any) -> Any:
+        return Entry(f"partition-{number:08d}", "directory", None)
+
+
+class Many(ShelfDirectory):
+    """A directory of `count` names, each the directory above."""
+
+    def __init__(self, path: Path, count: int) -> None:
+        super().__init__(path)
+        self._entries = Names(count)
+
+    def child(self, name: str) -> Node:
+        return ShelfDirectory(self._path)
+
+    def entries(self) -> Sequence[Entry]:
+        return self._entries
+
+
+class Shelf(ShelfDirectory):
+    """The root; with a file `many` of digits in it, `many` is a directory of as many names."""
+
+    def child(self, name: str) -> Node:
+        if name == "many":
+            patience_needed()
+            return Many(self._path, int((self._path / "many").read_text()))
+        return super().child(name)
+
+
+def main() -> int:
+    """`python -m tests.fuse.shelf DIRECTORY MOUNTPOINT [--background]`"""
+    source, place, background = Path(sys.argv[1]), Path(sys.argv[2]), "--background" in sys.argv
+
+    def serve_shelf(on_ready: Callable[[], None]) -> int:
+        serve(Shelf(source), place, Settings([source]), on_ready)
+        return 0
+
+    def start() -> int:
+        check(place, [source])
+        journal.start()
+        run = supervise_in_background if background else supervise
+        return run(place, lambda on_ready: run_honestly(lambda: serve_shelf(on_ready)))
+
+    return run_honestly(start)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
