@@ -1,0 +1,41 @@
+"""Where the harness keeps what it fetched and made, and how processes share it: one makes, the others wait."""
+
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from filelock import FileLock
+
+
+def root() -> Path:
+    """The directory of everything that is kept from run to run: outside the repository, safe to delete."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "kafkafs-tests"
+
+
+@contextlib.contextmanager
+def locked(place: Path) -> Iterator[None]:
+    """Hold `place` for this process; others that want it wait."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(place.with_name(f"{place.name}.lock")):
+        yield
+
+
+def once(place: Path, make: Callable[[Path], None]) -> Path:
+    """`place`, a directory, made by `make(temporary directory)` unless it is there; whole or not there at all."""
+    if place.is_dir():
+        return place
+    with locked(place):
+        if not place.is_dir():
+            unfinished = place.with_name(f"{place.name}.{uuid.uuid4().hex[:8]}.part")
+            unfinished.mkdir()
+            try:
+                make(unfinished)
+                unfinished.rename(place)
+            except BaseException:
+                shutil.rmtree(unfinished, ignore_errors=True)
+                raise
+    return place

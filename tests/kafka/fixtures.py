@@ -1,0 +1,61 @@
+"""pytest's door to real Kafka: data that brokers wrote, and brokers that run.
+
+    def test_x(dataset): ...            a `Dataset`, once for each release and state
+    def test_y(stopped): ...            the stopped one of each release
+    def test_z(running_broker): ...     `running_broker("4.3.1")`, a node that stays up for the whole run
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kafka import broker, dataset, jars
+from tests.kafka.broker import Broker
+from tests.kafka.dataset import Dataset
+
+DATA_FIXTURES = {"dataset", "stopped", "live"}
+RunningBroker = Callable[[str], Broker]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Make missing data before the first test: no test's own time limit should pay for it."""
+    used = {name for item in session.items if isinstance(item, pytest.Function) for name in item.fixturenames}
+    if used & DATA_FIXTURES and not session.config.option.collectonly:
+        dataset.ensure_all()
+
+
+@pytest.fixture(scope="session", params=dataset.every(), ids=str, name="dataset")
+def dataset_(request: pytest.FixtureRequest) -> Dataset:
+    """Each release's data in each state."""
+    chosen: Dataset = request.param
+    return chosen
+
+
+@pytest.fixture(scope="session", params=jars.RELEASES)
+def stopped(request: pytest.FixtureRequest) -> Dataset:
+    """Each release's data after a clean stop."""
+    return Dataset(request.param, "stopped")
+
+
+@pytest.fixture(scope="session", params=jars.RELEASES)
+def live(request: pytest.FixtureRequest) -> Dataset:
+    """Each release's data as a running broker leaves them."""
+    return Dataset(request.param, "live")
+
+
+@pytest.fixture(scope="session")
+def running_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    """`running_broker(release)`: a node with a data directory of its own, started at its first use in this run."""
+    with contextlib.ExitStack() as nodes:
+        started: dict[str, Broker] = {}
+
+        def start(release: str) -> Broker:
+            if release not in started:
+                home: Path = tmp_path_factory.mktemp(f"kafka-{release}")
+                started[release] = nodes.enter_context(broker.running(release, home))
+            return started[release]
+
+        yield start

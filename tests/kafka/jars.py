@@ -1,0 +1,69 @@
+"""Kafka's jars by Maven: a throw-away project that depends on one release, and a copy of all it needs."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.kafka import cache
+
+ZOOKEEPER_RELEASE = "2.8.0"     # the worked example's; the last that writes formats v0 and v1 on request
+KRAFT_RELEASES = ("3.9.1", "4.3.1")
+RELEASES = (ZOOKEEPER_RELEASE, *KRAFT_RELEASES)
+DUMP_RELEASE = "4.3.1"          # whose DumpLogSegments is the truth for `kafkafs dump`
+
+FETCH_TIMEOUT_S = 300
+TOOL_TIMEOUT_S = 120
+HEAP = "-Xmx512m"
+QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djava.awt.headless=true")
+
+DEPENDENCY = """<dependency>
+<groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>
+</dependency>"""
+PROJECT = """<project><modelVersion>4.0.0</modelVersion>
+<groupId>kafkafs.tests</groupId><artifactId>jars</artifactId><version>1</version>
+<dependencies>{dependencies}</dependencies></project>
+"""
+
+
+def jars(release: str) -> Path:
+    """The directory that holds every jar of Kafka `release`, fetched on first use (about 10 s and 50 MB)."""
+    return cache.once(cache.root() / "jars" / release, lambda place: _fetch(release, place))
+
+
+def command(release: str, main_class: str, *args: str | Path, options: Sequence[str] = ()) -> list[str]:
+    """The command line that runs `main_class` of Kafka `release`."""
+    classpath = f"{jars(release)}/*"
+    return ["java", HEAP, *QUICK_START, *options, "-cp", classpath, main_class, *map(str, args)]
+
+
+def run(
+    release: str, main_class: str, *args: str | Path, check: bool = True, cwd: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run one of Kafka's tools to its end; its output is UTF-8 whatever this machine's locale is."""
+    utf8 = ("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-Dstderr.encoding=UTF-8")
+    done = subprocess.run(
+        command(release, main_class, *args, options=utf8), cwd=cwd, env=os.environ | {"LC_ALL": "C.UTF-8"},
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=TOOL_TIMEOUT_S,
+    )
+    if check and done.returncode:
+        raise RuntimeError(f"{main_class} of Kafka {release} failed: {done.stderr.decode(errors='replace')[-2000:]}")
+    return done
+
+
+def _fetch(release: str, place: Path) -> None:
+    project = place / "pom.xml"
+    project.write_text(PROJECT.format(dependencies="".join(_dependencies(release))))
+    subprocess.run(
+        ["mvn", "-q", "-B", "-f", project, "dependency:copy-dependencies", f"-DoutputDirectory={place}"],
+        check=True, timeout=FETCH_TIMEOUT_S, stdin=subprocess.DEVNULL,
+    )
+
+
+def _dependencies(release: str) -> list[str]:
+    needed = [("org.apache.kafka", "kafka_2.13", release)]
+    if release == ZOOKEEPER_RELEASE:
+        needed.append(("org.slf4j", "slf4j-log4j12", "1.7.30"))
+    else:
+        needed.append(("org.apache.kafka", "kafka-tools", release))
+    return [DEPENDENCY.format(group=group, name=name, version=version) for group, name, version in needed]
