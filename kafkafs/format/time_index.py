@@ -16,7 +16,7 @@ import numpy as np
 from kafkafs.format.abstract_index import AbstractIndex, Pages
 
 _ENTRY = struct.Struct(">qi")
-_TIMESTAMP = 0
+_TIMESTAMP, _OFFSET = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,11 @@ class TimeIndex(AbstractIndex):
         """The last entry at or before `timestamp`; (-1, base offset) where there is none."""
         pages = Pages(self._read, self.entry_size)
         return self._at(self._floor_slot(timestamp, _TIMESTAMP, pages), pages)
+
+    def lookup_offset(self, offset: int) -> TimestampOffset:
+        """The last entry whose offset is at or before `offset`; (-1, base offset) where there is none."""
+        pages = Pages(self._read, self.entry_size)
+        return self._at(self._floor_slot(offset - self.base_offset, _OFFSET, pages), pages)
 
     def entry(self, slot: int) -> TimestampOffset:
         """The entry in `slot`; for -1 the start of the segment."""

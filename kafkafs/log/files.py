@@ -11,7 +11,7 @@ import stat
 import threading
 from collections import OrderedDict
 
-from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, WouldBlock
+from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 from kafkafs.log.page_cache import read_flags, read_patiently
 from kafkafs.log.patience import is_impatient, patience_needed
 
@@ -51,6 +51,10 @@ class DataFile:
     @property
     def size(self) -> int:
         return os.fstat(self.descriptor).st_size
+
+    def acl(self) -> bytes | None:
+        """The access control list, as the kernel stores it; None where the file has none."""
+        return _acl(self.descriptor)
 
     def read(self, position: int, size: int) -> bytes:
         """The bytes at `position`, fewer only at the end. An impatient thread gets WouldBlock for a page on disk."""
@@ -112,7 +116,7 @@ class Directory:
             os.close(self.descriptor)
 
     def open(self, name: str, inode: int) -> DataFile:
-        """The file `name` (a path from here) if it still is the one with this inode, else NotFound.
+        """The file `name` (a path from here) if it still is the one with this inode, else Vanished: list anew.
 
         What was open already is answered at once; an impatient thread gets WouldBlock for the rest.
         """
@@ -123,9 +127,12 @@ class Directory:
         if known is not None and known.inode == inode:
             return known
         patience_needed()
-        opened = self.open_now(name)
+        try:
+            opened = self.open_now(name)
+        except NotFound as error:
+            raise Vanished(f"{name!r} was deleted or renamed; read again") from error
         if opened.inode != inode:
-            raise NotFound(f"{name!r} was replaced by another file; look again")
+            raise Vanished(f"{name!r} was replaced by another file; read again")
         with self._lock:
             self._cache[name] = opened
             while len(self._cache) > OPEN_FILES:
@@ -167,6 +174,15 @@ class Directory:
         except OSError as error:
             raise _opening_failed(error, name) from error
 
+    def acl(self, name: str = ".") -> bytes | None:
+        """The access control list of a directory below; None where it has none."""
+        patience_needed()
+        descriptor = self._descriptor(name, _OPEN_FLAGS | os.O_DIRECTORY)
+        try:
+            return _acl(descriptor)
+        finally:
+            os.close(descriptor)
+
     def forget_cached(self) -> None:
         """Let go of what the cache holds, so that descriptors are free for others."""
         with self._lock:
@@ -185,6 +201,13 @@ class Directory:
                     continue
                 raise _opening_failed(error, name) from error
         raise AssertionError("the second attempt returns or raises")
+
+
+def _acl(descriptor: int) -> bytes | None:
+    try:
+        return os.getxattr(descriptor, "system.posix_acl_access")
+    except OSError:
+        return None
 
 
 def _openat2(root: int, name: str, flags: int) -> int:

@@ -4,6 +4,7 @@ A segment is a regular file called `<offset>.log`. While compaction swaps files 
 offsets has only a complete `.log.swap`; that one then stands in, up to the next plain segment.
 """
 
+import os
 import time
 from dataclasses import dataclass, field
 
@@ -17,10 +18,15 @@ _SETTLED_AFTER_NS = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """A regular file of the partition: its name and inode."""
+    """A regular file of the partition: its name, its inode and, of a log, its size and when it was last written.
+
+    Two looks that find these alike have found the same file: inodes alone are used again soon after a deletion.
+    """
 
     name: str
     inode: int
+    size: int = 0
+    mtime_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
     problems: list[str] = []
     for entry in root.list(partition):
         if entry.is_file(follow_symlinks=False):
-            files[entry.name] = FileName(entry.name, entry.inode())
+            files[entry.name] = _file_name(entry)
         elif parse_segment_file(entry.name):
             kind = "link" if entry.is_symlink() else "directory" if entry.is_dir() else "special file"
             problems.append(f"{entry.name} is a {kind} and not served: only regular files are")
@@ -59,6 +65,16 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
     segments, snapshots = _segments(files)
     settled = time.time_ns() - stamp[1] > _SETTLED_AFTER_NS
     return Listing(stamp, settled, segments, snapshots, files, tuple(sorted(problems)))
+
+
+def _file_name(entry: "os.DirEntry[str]") -> FileName:
+    if ".log" not in entry.name:
+        return FileName(entry.name, entry.inode())
+    try:
+        about = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return FileName(entry.name, entry.inode())
+    return FileName(entry.name, about.st_ino, about.st_size, about.st_mtime_ns)
 
 
 def _segments(files: dict[str, FileName]) -> tuple[dict[int, dict[str, FileName]], tuple[FileName, ...]]:

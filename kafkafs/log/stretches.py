@@ -70,10 +70,10 @@ class Damage:
         return self.position + self.size
 
 
-def stretches(file: DataFile, position: int, bounds: Bounds, first_read: int = FIRST_READ) -> Iterator[Stretch | Damage]:
+def stretches(file: DataFile, position: int, bounds: Bounds) -> Iterator[Stretch | Damage]:
     """All that stands from `position` to `bounds.end`, in file order; ends where nothing valid is left."""
     before = bounds.first_offset - 1
-    size = first_read
+    size = FIRST_READ
     while position < bounds.end:
         wanted = min(size, bounds.end - position)
         data = file.read(position, wanted)
@@ -94,7 +94,7 @@ def stretches(file: DataFile, position: int, bounds: Bounds, first_read: int = F
         damage = _damage(file, position, before, bounds)
         if damage is None:
             return
-        position, before, size = damage.end, damage.last_offset, first_read
+        position, before, size = damage.end, damage.last_offset, FIRST_READ
         yield damage
 
 

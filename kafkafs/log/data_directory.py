@@ -1,0 +1,147 @@
+"""A data directory (one entry of `log.dirs`) and several merged: which partitions there are, and their checkpoints."""
+
+import os
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafkafs.errors import CorruptData, KafkafsError, NotFound, UsageError, WouldBlock
+from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
+from kafkafs.format.names import PartitionName, parse_partition_name
+from kafkafs.log.files import Directory
+from kafkafs.log.partition import FRESH_S, Partition
+from kafkafs.log.patience import patience_needed
+
+LOG_START = "log-start-offset-checkpoint"
+HIGH_WATERMARK = "replication-offset-checkpoint"
+_MARKS_OF_KAFKA = ("meta.properties", LOG_START, HIGH_WATERMARK, "recovery-point-offset-checkpoint")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """The offsets that a data directory's checkpoint files hold; a file that cannot be parsed counts as absent."""
+
+    start_offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    high_watermarks: dict[TopicPartition, int] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    def of(self, name: PartitionName) -> tuple[int | None, int | None]:
+        """(log start offset, high watermark), None where unknown. A `-delete` or `-stray` directory has none."""
+        if name.mark in ("delete", "stray"):
+            return None, None
+        key = (name.topic, name.partition)
+        return self.start_offsets.get(key), self.high_watermarks.get(key)
+
+
+class DataDirectory:
+    """One data directory, held open. Nothing in it is opened until somebody asks."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.root = Directory(os.fspath(path))
+        self._lock = threading.Lock()
+        self._names: dict[str, PartitionName] = {}
+        self._names_stamp: tuple[int, bool] | None = None
+        self._partitions: dict[str, Partition] = {}
+        self._names_until = 0.0
+        self._checkpoints = Checkpoints()
+        self._checkpoint_stamps: tuple[object, ...] = ()
+        self._checkpoints_until = 0.0
+        self.problems: tuple[str, ...] = ()
+
+    def names(self) -> dict[str, PartitionName]:
+        """The partition directories, by directory name."""
+        if time.monotonic() < self._names_until:
+            return self._names
+        patience_needed()
+        with self._lock:
+            stamp = self.root.stat().st_mtime_ns
+            if self._names_stamp != (stamp, True):
+                settled = time.time_ns() - stamp > 50_000_000
+                self._names, self.problems = self._list()
+                self._names_stamp = (stamp, settled)
+                self._partitions = {n: p for n, p in self._partitions.items() if n in self._names}
+            self._names_until = time.monotonic() + FRESH_S
+            return self._names
+
+    def _list(self) -> tuple[dict[str, PartitionName], tuple[str, ...]]:
+        names, problems = {}, []
+        for entry in self.root.list():
+            name = parse_partition_name(entry.name)
+            if name is None:
+                continue
+            if entry.is_symlink():
+                problems.append(f"{entry.name} is a symbolic link and not served")
+            elif entry.is_dir(follow_symlinks=False):
+                names[entry.name] = name
+        return names, tuple(sorted(problems))
+
+    def partition(self, directory: str) -> Partition:
+        """The partition in the directory of that name; NotFound where there is none."""
+        name = self.names().get(directory)
+        if name is None:
+            raise NotFound(f"there is no partition directory {directory!r}")
+        with self._lock:
+            known = self._partitions.get(directory)
+            if known is None:
+                known = self._partitions[directory] = Partition(self, name)
+            return known
+
+    def checkpoints(self) -> Checkpoints:
+        """The checkpoints as they are now; read anew when a file was replaced."""
+        if time.monotonic() < self._checkpoints_until:
+            return self._checkpoints
+        patience_needed()
+        with self._lock:
+            stamps = tuple(self._stamp(name) for name in (LOG_START, HIGH_WATERMARK))
+            if stamps != self._checkpoint_stamps:
+                problems: list[str] = []
+                self._checkpoints = Checkpoints(
+                    self._read_checkpoint(LOG_START, problems), self._read_checkpoint(HIGH_WATERMARK, problems), tuple(problems)
+                )
+                self._checkpoint_stamps = stamps
+            self._checkpoints_until = time.monotonic() + FRESH_S
+            return self._checkpoints
+
+    def _stamp(self, name: str) -> tuple[int, int, int] | None:
+        try:
+            about = self.root.stat(name)
+        except NotFound:
+            return None
+        return about.st_ino, about.st_size, about.st_mtime_ns
+
+    def _read_checkpoint(self, name: str, problems: list[str]) -> dict[TopicPartition, int]:
+        try:
+            return parse_offset_checkpoint(self.root.read_whole(name))
+        except NotFound:
+            return {}
+        except WouldBlock:
+            raise
+        except CorruptData as error:
+            problems.append(f"{name} counts as absent: {error}")
+        except KafkafsError as error:
+            problems.append(f"{name} counts as absent: it cannot be read: {error}")
+        return {}
+
+
+def open_data_directory(path: Path) -> DataDirectory:
+    """The data directory at `path`; UsageError says why it is none."""
+    try:
+        directory = DataDirectory(path)
+        entries = {entry.name for entry in directory.root.list()}
+    except FileNotFoundError as error:
+        raise UsageError(f"{str(path)!r} does not exist; name a Kafka data directory, one of the broker's log.dirs") from error
+    except NotADirectoryError as error:
+        raise UsageError(f"{str(path)!r} is no directory; name a Kafka data directory, one of the broker's log.dirs") from error
+    except PermissionError as error:
+        raise UsageError(f"{str(path)!r} may not be read; run as its owner or as root") from error
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be opened: {error.strerror}") from error
+    if directory.names() or any(mark in entries for mark in _MARKS_OF_KAFKA):
+        return directory
+    hint = " (it looks like one partition; name the directory above it)" if parse_partition_name(path.name) else ""
+    raise UsageError(
+        f"{str(path)!r} is no Kafka data directory: it has neither meta.properties, nor checkpoints, nor <topic>-<partition>"
+        f" directories{hint}"
+    )

@@ -1,0 +1,185 @@
+"""A partition's log at one moment: its segments, where it begins and ends, and the lookups across segments.
+
+Source: UnifiedLog, LocalLog. A `Log` never changes; `Partition` makes a new one when the directory has. Offsets lead to
+the segment with the largest base at or below them, and on to the next where compaction has emptied that one's end.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kafkafs.errors import Denied, NotFound, Vanished
+from kafkafs.format.batch import LARGEST_HEADER, Batch, parse_batch
+from kafkafs.format.names import PartitionName
+from kafkafs.log.files import DataFile
+from kafkafs.log.places import Tell, silent
+from kafkafs.log.segment import Segment
+from kafkafs.log.stretches import Damage, Stretch
+from kafkafs.log.tail import Tail
+from kafkafs.log.time_search import first_late
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A run of bytes of one open log file. `seal` is the log's last batch, where the broker may still truncate."""
+
+    file: DataFile
+    position: int
+    end: int
+    seal: Batch | None
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        """The bytes at `position` of the file; Vanished where the file was cut since."""
+        data = self.file.stream(position, size)
+        if len(data) < size or (self.seal is not None and not self._is_sealed(self.seal)):
+            raise Vanished(f"{self.file.name!r} was truncated while it was read; open it again")
+        return data
+
+    def _is_sealed(self, seal: Batch) -> bool:
+        """Truncation cuts off a suffix: while the last batch stands where it stood, all before it is unchanged."""
+        return parse_batch(self.file.read(seal.position, LARGEST_HEADER), 0, seal.position) == seal
+
+
+class Log:
+    """See the module. `start_offset` is the log start offset; `end_offset` the one that the next record will get."""
+
+    def __init__(
+        self,
+        name: PartitionName,
+        segments: tuple[Segment, ...],
+        tail: Tail | None,
+        checkpoint_start: int | None,
+        high_watermark: int | None,
+    ) -> None:
+        self.name = name
+        self.segments = segments
+        self.tail = tail
+        self.checkpoint_start = checkpoint_start
+        self.high_watermark = high_watermark
+        self._bases = [segment.base_offset for segment in segments]
+        first = self._bases[0] if segments else 0
+        self.start_offset = max(first, checkpoint_start or 0)
+        self.end_offset = max(tail.end_offset, self.start_offset) if tail else self.start_offset
+        self._largest: list[int] = []
+
+    def end_of(self, segment: Segment) -> int:
+        """The position at which the segment's log ends."""
+        if segment.next_base is None:
+            return self.tail.position if self.tail else 0
+        return segment.closed_end()
+
+    def segments_from(self, offset: int) -> Iterator[Segment]:
+        """The segments that may hold `offset` or something behind it. One that may not be read is a gap."""
+        first = max(0, bisect_right(self._bases, offset) - 1)
+        for segment in self.segments[first:]:
+            try:
+                segment.log()
+            except Denied:
+                continue
+            yield segment
+
+    def visible_segments(self) -> tuple[Segment, ...]:
+        """The segments that are not wholly below the log start."""
+        return self.segments[max(0, bisect_right(self._bases, self.start_offset) - 1) :]
+
+    def locate(self, offset: int, tell: Tell = silent) -> tuple[Segment, Batch | Damage]:
+        """The first batch whose last offset is at or after `offset`, as a fetch answers, or the damage that owns it.
+
+        NotFound outside [log start, log end).
+        """
+        if not self.start_offset <= offset < self.end_offset:
+            raise NotFound(f"offset {offset} is outside {self.start_offset}..{self.end_offset}")
+        for segment in self.segments_from(offset):
+            tell(f"segment {segment.log_name}: the last one with a base offset at or below {offset}"
+                 if segment.base_offset <= offset else f"segment {segment.log_name}: the next one")  # fmt: skip
+            found = segment.find(offset, self.walk_end(segment), tell)
+            if found is not None:
+                return segment, found
+        raise NotFound(f"no batch at or behind offset {offset}")
+
+    def walk_end(self, segment: Segment) -> int:
+        """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself."""
+        return self.end_of(segment) if segment.next_base is None else segment.log().size
+
+    def locate_time(
+        self, timestamp: int, wanted: Callable[[Stretch, int], bool], tell: Tell = silent
+    ) -> tuple[Segment, Stretch, int] | None:
+        """The first batch that may hold a record at or after `timestamp` and that `wanted` takes; None without one.
+
+        Unlike ListOffsets, which answers from one segment, this goes on to later ones.
+        """
+        first = True
+        for segment in self._segments_reaching(timestamp, tell):
+            if not first:
+                tell("going on to a later segment, which Kafka would not do")
+            first = False
+            found = first_late(segment, timestamp, self.walk_end(segment), self.start_offset, wanted, tell)
+            if found is not None:
+                return segment, *found
+        return None
+
+    def _segments_reaching(self, timestamp: int, tell: Tell) -> Iterator[Segment]:
+        """The segments from the log start on whose largest timestamp is at least `timestamp`."""
+        segments = self.visible_segments()
+        while True:
+            at = bisect_left(self._largest, timestamp)
+            if at < len(self._largest) or len(self._largest) == len(segments):
+                break
+            largest = self._largest_of(segments[len(self._largest)])
+            self._largest.append(max(largest, self._largest[-1]) if self._largest else largest)
+        for segment in segments[at:]:
+            largest = self._largest_of(segment)
+            if largest >= timestamp:
+                tell(f"segment {segment.log_name}: its largest timestamp is {largest}")
+                yield segment
+
+    def _largest_of(self, segment: Segment) -> int:
+        try:
+            return segment.largest_timestamp(self.walk_end(segment))
+        except Denied:
+            return -1
+
+    def extents(self, start: int, end: int | None) -> list[Extent]:
+        """The bytes of all batches that overlap the offsets [start, end), `None` for the log end; empty where none do."""
+        start = max(start, self.start_offset)
+        end = self.end_offset if end is None else min(end, self.end_offset)
+        found: list[Extent] = []
+        if start >= end:
+            return found
+        for segment in self.segments_from(start):
+            if segment.base_offset >= end:
+                break
+            position = 0
+            if not found:
+                first = segment.find(start, self.walk_end(segment))
+                if first is None:
+                    continue
+                if first.base_offset >= end:
+                    break
+                position = first.position
+            behind = self._position_behind(segment, end)
+            if behind > position:
+                found.append(self.extent(segment, position, behind))
+        return found
+
+    def extent(self, segment: Segment, position: int, end: int) -> Extent:
+        """A run of bytes of a segment of this log."""
+        return Extent(segment.log(), position, end, self.tail.last if self.tail and segment.next_base is None else None)
+
+    def hinted_timestamp(self, start: int, end: int | None) -> int:
+        """The largest timestamp that the time indexes tell for the offsets [start, end); -1 where they tell none."""
+        end = self.end_offset if end is None else end
+        largest = -1
+        for segment in self.segments_from(start):
+            if segment.base_offset >= end:
+                break
+            largest = max(largest, segment.hinted_between(start, end))
+        return largest
+
+    def _position_behind(self, segment: Segment, end: int) -> int:
+        """The position behind the segment's last batch that begins below offset `end`."""
+        if end < (self.end_offset if segment.next_base is None else segment.next_base):
+            item = segment.find(end, self.walk_end(segment))
+            if item is not None:
+                return item.end if item.base_offset < end else item.position
+        return self.end_of(segment)

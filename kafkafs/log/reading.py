@@ -1,0 +1,223 @@
+"""Records in offset order, as a consumer would get them: the one way from a `Log` to decoded columns.
+
+Control records and, under read_committed, aborted transactions and what lies behind the last stable offset are left
+out. A corrupt batch ends the reading with CorruptData after all that stands before it, or is passed over on request.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkafs.errors import CorruptData, NotFound
+from kafkafs.format.batch import Batch
+from kafkafs.format.batches import Rows, batch_at
+from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.log.log import Log
+from kafkafs.log.options import Options
+from kafkafs.log.places import Start, Tell, silent
+from kafkafs.log.segment import Segment
+from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
+from kafkafs.log.transactions import OpenTransactions, Outcomes, is_control
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record: columns with exactly one row, and the batch it stands in."""
+
+    columns: Records
+    batch: Batch
+    segment: Segment
+
+    @property
+    def offset(self) -> int:
+        return int(self.columns.rows["offset"][0])
+
+    @property
+    def timestamp(self) -> int:
+        return int(self.columns.rows["timestamp"][0])
+
+
+class Reader:
+    """Reads one log under one set of options."""
+
+    def __init__(self, log: Log, options: Options, transactions: OpenTransactions) -> None:
+        self.log = log
+        self._options = options
+        self._committed = options.isolation == "read_committed"
+        self.end_offset = transactions.last_stable_offset(log) if self._committed else log.end_offset
+        """Visible records lie below this offset."""
+
+    def records(self, start: int, end: int | None = None) -> Iterator[Records]:
+        """The visible records with start <= offset < end, in pieces; up to the visible end where `end` is None."""
+        end = self.end_offset if end is None else min(end, self.end_offset)
+        for _, item in self._items(max(start, self.log.start_offset), end):
+            if isinstance(item, Damage):
+                self._refuse(item.position, item.size, "no valid batch")
+                continue
+            for piece in decode(item.data, item.position, item.rows, self._options.max_batch):
+                if isinstance(piece, Refusal):
+                    self._pass_over(piece)
+                else:
+                    yield piece.between(start, end)
+
+    def first(self, offset: int) -> Record:
+        """The first visible record at or behind `offset`; NotFound outside the log or where none follows."""
+        if not self.log.start_offset <= offset < self.log.end_offset:
+            raise NotFound(f"offset {offset} is outside {self.log.start_offset}..{self.log.end_offset}")
+        for segment, item in self._items(offset, self.end_offset):
+            if isinstance(item, Damage):
+                self._refuse(item.position, item.size, "no valid batch")
+                continue
+            for row in range(len(item.rows)):
+                record = self._first_in(segment, item, row, offset)
+                if record is not None:
+                    return record
+        raise NotFound(f"no visible record at or behind offset {offset}")
+
+    def first_at(self, timestamp: int, tell: Tell = silent) -> Record | None:
+        """The first visible record, in offset order, at or after `timestamp`; None where there is none."""
+        found: list[Records] = []
+
+        def wanted(item: Stretch, row: int) -> bool:
+            columns = self._late(item, row, timestamp, tell)
+            if columns is not None:
+                found.append(columns)
+            return columns is not None
+
+        place = self.log.locate_time(timestamp, wanted, tell)
+        if place is None:
+            return None
+        segment, item, row = place
+        return Record(found[0], batch_at(item.rows, row), segment)
+
+    def earliest(self) -> int | None:
+        """The offset of the first visible record; None where none is visible. A corrupt batch counts as nothing."""
+        return self._first_visible(self.log.start_offset)
+
+    def latest(self) -> int | None:
+        """The offset of the last visible record; None where none is visible. A corrupt batch counts as nothing."""
+        for segment in reversed(self.log.visible_segments()):
+            end = self.end_offset
+            while end > max(segment.base_offset, self.log.start_offset):
+                start = segment.start(end - 1)
+                low = max(start.first_offset, self.log.start_offset)
+                last = self._last_between(low, end)
+                if last is not None:
+                    return last
+                if start.position == 0 or low >= end:
+                    break
+                end = low
+        return None
+
+    def _first_visible(self, offset: int) -> int | None:
+        for _, item in self._items(offset, self.end_offset):
+            for row in range(len(item.rows)) if isinstance(item, Stretch) else ():
+                offsets = self._offsets(item, row, offset, self.end_offset)
+                if offsets is not None:
+                    return offsets[0]
+        return None
+
+    def _last_between(self, start: int, end: int) -> int | None:
+        last = None
+        for _, item in self._items(start, end):
+            for row in range(len(item.rows) - 1, -1, -1) if isinstance(item, Stretch) else ():
+                offsets = self._offsets(item, row, start, end)
+                if offsets is not None:
+                    last = offsets[1]
+                    break
+        return last
+
+    def _offsets(self, item: Stretch, row: int, start: int, end: int) -> tuple[int, int] | None:
+        """The first and last offset in [start, end) of a batch's records; None where it has none, or is corrupt."""
+        found: list[int] = []
+        for piece in decode(item.data, item.position, item.rows[row : row + 1], self._options.max_batch):
+            if not isinstance(piece, Refusal) and len(kept := piece.between(start, end)):
+                found += [int(kept.rows["offset"][0]), int(kept.rows["offset"][-1])]
+        return (found[0], found[-1]) if found else None
+
+    def _items(self, start: int, end: int) -> Iterator[tuple[Segment, Stretch | Damage]]:
+        """What overlaps the offsets [start, end): damage, and stretches with only the rows that a consumer sees."""
+        outcomes: Outcomes | None = None
+        place: Start | None = None
+        for segment in self.log.segments_from(start):
+            if segment.base_offset >= end:
+                return
+            place = segment.start(start) if place is None else Start(0, segment.base_offset)
+            if self._committed and outcomes is None:
+                outcomes = Outcomes(self.log, segment, place)
+            bounds = Bounds(self.log.walk_end(segment), place.first_offset, segment.next_base)
+            for item in stretches(segment.log(), place.position, bounds):
+                if item.last_offset < start:
+                    continue
+                if isinstance(item, Damage):
+                    if item.base_offset >= end:
+                        return
+                    yield segment, item
+                    continue
+                rows = _overlapping(item.rows, start, end)
+                rows = rows[~is_control(rows)]
+                if outcomes is not None:
+                    rows = rows[~outcomes.aborted(rows)]
+                if len(rows):
+                    yield segment, Stretch(item.data, item.position, rows)
+                if item.last_offset >= end - 1:
+                    return
+
+    def _first_in(self, segment: Segment, item: Stretch, row: int, offset: int) -> Record | None:
+        rows = item.rows[row : row + 1]
+        for piece in decode(item.data, item.position, rows, self._options.max_batch):
+            if isinstance(piece, Refusal):
+                self._pass_over(piece)
+                continue
+            kept = piece.between(max(offset, self.log.start_offset), self.end_offset)
+            if len(kept):
+                return Record(kept.slice(0, 1), batch_at(item.rows, row), segment)
+        return None
+
+    def _late(self, item: Stretch, row: int, timestamp: int, tell: Tell) -> Records | None:
+        """The batch's first visible record at or after `timestamp`."""
+        rows = item.rows[row : row + 1]
+        base = int(rows["base_offset"][0])
+        if is_control(rows)[0]:
+            tell(f"passing over the control batch at offset {base}, which Kafka would answer with")
+            return None
+        if base >= self.end_offset or (self._committed and self._is_aborted(rows)):
+            tell(f"passing over the batch at offset {base}, which read_committed does not show")
+            return None
+        for piece in decode(item.data, item.position, rows, self._options.max_batch):
+            if isinstance(piece, Refusal):
+                tell(f"passing over the batch at offset {base}: {piece.error}")
+                continue
+            kept = piece.between(self.log.start_offset, self.end_offset)
+            late = np.flatnonzero(kept.rows["timestamp"] >= timestamp)
+            if len(late):
+                at = int(late[0])
+                return kept.slice(at, at + 1)
+        return None
+
+    def _is_aborted(self, rows: Rows) -> bool:
+        segment, _ = self.log.locate(int(rows["base_offset"][0]))
+        place = Start(int(rows["position"][0]), int(rows["base_offset"][0]))
+        return bool(Outcomes(self.log, segment, place).aborted(rows)[0])
+
+    def _pass_over(self, refusal: Refusal) -> None:
+        """Raise, or go on behind a corrupt batch under `corrupt=skip`. A batch too large to unpack is never skipped."""
+        if not (self._options.corrupt_skip and isinstance(refusal.error, CorruptData)):
+            raise refusal.error
+        logger.warning("%s: passing over a corrupt batch: %s", self.log.name.directory, refusal.error)
+
+    def _refuse(self, position: int, size: int, why: str) -> None:
+        message = f"{self.log.name.directory}: {size} bytes at position {position} are {why}"
+        if not self._options.corrupt_skip:
+            raise CorruptData(message)
+        logger.warning("%s; going on behind them", message)
+
+
+def _overlapping(rows: Rows, start: int, end: int) -> Rows:
+    low = int(np.searchsorted(rows["last_offset"], start))
+    high = int(np.searchsorted(rows["base_offset"], end))
+    return rows[low:high]

@@ -1,0 +1,206 @@
+"""One segment: its log and its indexes, and the lookups in it. Source: LogSegment, LazyIndex.
+
+A lookup takes a hint from an index, checks it against the log, and scans from there. The check makes the answer
+independent of the index: a batch that really stands at the position named, with offsets that the entry allows, has
+everything older before it. Where no entry passes, the scan starts at the segment's start.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
+from kafkafs.format.batches import batch_at
+from kafkafs.format.offset_index import OffsetIndex
+from kafkafs.format.time_index import TimeIndex
+from kafkafs.format.transaction_index import AbortedTransaction, parse_transaction_index
+from kafkafs.log.files import DataFile, Directory
+from kafkafs.log.listing import FileName
+from kafkafs.log.places import Start, Tell, silent
+from kafkafs.log.resync import whole_batch
+from kafkafs.log.stretches import Bounds, Damage, stretches
+from kafkafs.log.time_search import largest_timestamp
+
+_HINTS_TRIED = 8
+_UNREADABLE = (NotFound, Vanished, Denied, DiskError)
+
+
+class Segment:
+    """A segment's files by kind, and where the next segment begins (None for the last one)."""
+
+    def __init__(
+        self, root: Directory, partition: str, base_offset: int, files: dict[str, FileName], next_base: int | None
+    ) -> None:
+        self._root = root
+        self._partition = partition
+        self.base_offset = base_offset
+        self.next_base = next_base
+        self.files = files
+        self._offset_index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._largest: int | None = None
+        self._end: int | None = None
+
+    @property
+    def log_name(self) -> str:
+        return self.files["log"].name
+
+    def log(self) -> DataFile:
+        """The `.log`, open."""
+        return self._file("log")
+
+    def _file(self, kind: str) -> DataFile:
+        name = self.files[kind]
+        return self._root.open(f"{self._partition}/{name.name}", name.inode)
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        """Opened at the first lookup; an empty one where the file is missing."""
+        if self._offset_index is None:
+            self._offset_index = OffsetIndex(*self._index("index"), self.base_offset)
+        return self._offset_index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """Opened at the first lookup; an empty one where the file is missing."""
+        if self._time_index is None:
+            self._time_index = TimeIndex(*self._index("timeindex"), self.base_offset)
+        return self._time_index
+
+    def _index(self, kind: str) -> tuple[Callable[[int, int], bytes], int]:
+        """How to read an index file, and its length. The file is asked for anew each time, so that few stay open.
+
+        A file that is gone or cannot be read reads as empty: an index is a hint.
+        """
+        if kind not in self.files:
+            return (lambda _position, _size: b""), 0
+
+        def read(position: int, size: int) -> bytes:
+            try:
+                return self._file(kind).read(position, size)
+            except _UNREADABLE:
+                return b""
+
+        try:
+            return read, self._file(kind).size
+        except _UNREADABLE:
+            return read, 0
+
+    def drop_index_state(self) -> None:
+        """Look at the indexes anew: the broker appends to those of the last segment."""
+        self._offset_index = self._time_index = None
+
+    def aborted(self) -> tuple[AbortedTransaction, ...] | None:
+        """The transaction index; None where the segment has none. CorruptData where it cannot be true."""
+        if "txnindex" not in self.files:
+            return None
+        file = self._file("txnindex")
+        return parse_transaction_index(file.read(0, file.size), self.base_offset)
+
+    def aborted_known(self) -> tuple[AbortedTransaction, ...]:
+        """The transaction index as a hint: empty where it is missing or cannot be true."""
+        try:
+            return self.aborted() or ()
+        except (CorruptData, *_UNREADABLE):
+            return ()
+
+    def read_beside(self, name: str) -> bytes:
+        """A small file of the same directory, by name; NotFound where there is none."""
+        return self._root.read_whole(f"{self._partition}/{name}")
+
+    def closed_end(self) -> int:
+        """Where a closed segment's log ends: with its file, but for fewer than a header's zero bytes at the end."""
+        if self._end is None:
+            file = self.log()
+            size = file.size
+            end = size
+            tail = file.read(max(0, size - FRAME_SIZE), FRAME_SIZE)
+            if tail.endswith(b"\0"):
+                start = self.start(self.next_base if self.next_base is not None else self.base_offset)
+                for item in stretches(file, start.position, Bounds(size, start.first_offset, self.next_base)):
+                    end = item.end
+                end = end if size - end <= FRAME_SIZE else size
+            self._end = end
+        return self._end
+
+    def start(self, offset: int, tell: Tell = silent) -> Start:
+        """Where to scan from for `offset`: the last index entry at or before it that the log confirms."""
+        index = self.offset_index
+        entry = index.lookup(offset)
+        step = 1
+        while entry.slot >= 0:
+            confirmed = self._confirmed(entry.position, entry.offset)
+            tell(
+                f"offset index {self.name_of('index')}: slot {entry.slot} of {index.entries}: "
+                f"offset {entry.offset} -> position {entry.position}"
+                + ("" if confirmed else ", which the log contradicts")
+            )
+            if confirmed is not None:
+                return Start(entry.position, confirmed.base_offset)
+            if step > 1 << _HINTS_TRIED:
+                break
+            entry = index.entry(max(-1, entry.slot - step))
+            step *= 2
+        tell(
+            f"offset index {self.name_of('index')}: "
+            + (f"no entry at or before {offset}" if index.entries else "missing or empty")
+            + ": from position 0"
+        )
+        return Start(0, self.base_offset)
+
+    def _confirmed(self, position: int, offset: int) -> Batch | None:
+        """The batch at `position`, if an index entry for `offset` may point at it."""
+        file = self.log()
+        header = parse_batch(file.read(position, LARGEST_HEADER), 0, position) if position > 0 else None
+        if header is None or not self.base_offset <= header.base_offset <= header.last_offset <= offset:
+            return None
+        if header.last_offset == offset or whole_batch(file, header, file.size):
+            return header
+        return None
+
+    def name_of(self, kind: str) -> str:
+        return self.files[kind].name if kind in self.files else f"{self.base_offset:020d}.{kind}"
+
+    def find(self, offset: int, end: int, tell: Tell = silent) -> Batch | Damage | None:
+        """The first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the last.
+
+        Kafka calls it translateOffset.
+        """
+        start = self.start(offset, tell)
+        bounds = Bounds(end, start.first_offset, self.next_base)
+        scanned = 0
+        for item in stretches(self.log(), start.position, bounds):
+            if item.last_offset >= offset:
+                if isinstance(item, Damage):
+                    tell(f"log {self.log_name}: the bytes at position {item.position} are no valid batch and own {offset}")
+                    return item
+                row = int(np.searchsorted(item.rows["last_offset"], offset))
+                found = batch_at(item.rows, row)
+                scanned += found.end - item.position
+                tell(
+                    f"log {self.log_name}: scanned {scanned} bytes from position {start.position} to the batch "
+                    f"{found.base_offset}..{found.last_offset} at position {found.position}"
+                )
+                return found
+            scanned += item.end - item.position
+        tell(f"log {self.log_name}: scanned {scanned} bytes from position {start.position}, no batch at or after {offset}")
+        return None
+
+    def largest_timestamp(self, end: int) -> int:
+        """The largest timestamp of the segment's valid batches, -1 without any; remembered for a closed segment."""
+        if self._largest is not None:
+            return self._largest
+        largest = largest_timestamp(self, end)
+        if self.next_base is not None:
+            self._largest = largest
+        return largest
+
+    def hinted_largest(self) -> int:
+        """What the time index alone says is the largest timestamp; -1 where it says nothing. Reads no log."""
+        return self.time_index.last().timestamp
+
+    def hinted_between(self, start: int, end: int) -> int:
+        """What the time index alone says is the largest timestamp of offsets in [start, end); -1 where it says nothing."""
+        entry = self.time_index.lookup_offset(end - 1)
+        return entry.timestamp if entry.offset >= start else -1

@@ -1,0 +1,117 @@
+"""Timestamps of one segment: the first batch late enough, and the largest. Source: LogSegment.findOffsetByTimestamp.
+
+The time index promises that every record newer than an entry's timestamp has an offset behind the entry's. The promise
+is checked where it is cheap: the batch that holds the entry's offset must have the entry's timestamp as its largest.
+Where it has not, the index is not believed and the scan starts over at the segment's start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkafs.format.time_index import TimestampOffset
+from kafkafs.log.places import Start, Tell
+from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
+
+if TYPE_CHECKING:
+    from kafkafs.log.segment import Segment
+
+Found = tuple[Stretch, int]
+"""A batch: a stretch and the row in it."""
+
+
+class _Contradiction(Exception):
+    """The log says otherwise than the time index; never leaves this module."""
+
+
+def first_late(
+    segment: Segment, timestamp: int, end: int, min_offset: int, wanted: Callable[[Stretch, int], bool], tell: Tell
+) -> Found | None:
+    """The first batch with offsets at or behind `min_offset` that may hold a record at or after `timestamp`, and that
+    `wanted` takes; None where the segment has none. Damage is passed over."""
+    hint = _hint(segment, timestamp, tell)
+    offset = max(hint.offset, min_offset)
+    try:
+        start = segment.start(offset, tell)
+        return _scan(segment, start, timestamp, end, wanted, hint if offset == hint.offset else None, tell)
+    except _Contradiction:
+        tell(f"log {segment.log_name}: no batch there has the time index entry's timestamp: from position 0")
+        return _scan(segment, Start(0, segment.base_offset), timestamp, end, wanted, None, tell)
+
+
+def _hint(segment: Segment, timestamp: int, tell: Tell) -> TimestampOffset:
+    index, name = segment.time_index, segment.name_of("timeindex")
+    entry = index.lookup(timestamp - 1)
+    if entry.slot >= 0:
+        tell(f"time index {name}: slot {entry.slot} of {index.entries}: {entry.timestamp} -> offset {entry.offset}")
+    elif index.entries:
+        tell(f"time index {name}: no entry before {timestamp}: from the segment's first offset")
+    else:
+        tell(f"time index {name}: missing or empty: from the segment's first offset")
+    return entry
+
+
+def _scan(
+    segment: Segment,
+    start: Start,
+    timestamp: int,
+    end: int,
+    wanted: Callable[[Stretch, int], bool],
+    hint: TimestampOffset | None,
+    tell: Tell,
+) -> Found | None:
+    position = start.position
+    for item in stretches(segment.log(), start.position, Bounds(end, start.first_offset, segment.next_base)):
+        position = item.end
+        if isinstance(item, Damage):
+            tell(f"log {segment.log_name}: passing over {item.size} invalid bytes at position {item.position}")
+            continue
+        hint = _checked(item, hint)
+        for row in np.flatnonzero((item.rows["max_timestamp"] >= timestamp) & (item.rows["count"] > 0)).tolist():
+            if wanted(item, row):
+                at = int(item.rows["position"][row])
+                behind = at + int(item.rows["size"][row])
+                tell(f"log {segment.log_name}: scanned {behind - start.position} bytes from position {start.position} "
+                     f"to the batch {int(item.rows['base_offset'][row])}..{int(item.rows['last_offset'][row])} "
+                     f"at position {at}")  # fmt: skip
+                return item, row
+    tell(f"log {segment.log_name}: scanned {position - start.position} bytes from position {start.position}: none late enough")
+    return None
+
+
+def _checked(item: Stretch, hint: TimestampOffset | None) -> TimestampOffset | None:
+    """The hint, while it still waits for its batch; None once its batch has confirmed it."""
+    if hint is None or hint.slot < 0 or item.last_offset < hint.offset:
+        return hint
+    row = int(np.searchsorted(item.rows["last_offset"], hint.offset))
+    if int(item.rows["max_timestamp"][row]) != hint.timestamp:
+        raise _Contradiction
+    return None
+
+
+def largest_timestamp(segment: Segment, end: int) -> int:
+    """The largest timestamp of the segment's valid batches; -1 where none has one.
+
+    Of a healthy closed segment only what stands behind the batch of the last time index entry is read.
+    """
+    last = segment.time_index.last()
+    if last.slot >= 0:
+        try:
+            return _largest(segment, segment.start(last.offset), end, last)
+        except _Contradiction:
+            pass
+    return _largest(segment, Start(0, segment.base_offset), end, None)
+
+
+def _largest(segment: Segment, start: Start, end: int, hint: TimestampOffset | None) -> int:
+    largest = -1
+    for item in stretches(segment.log(), start.position, Bounds(end, start.first_offset, segment.next_base)):
+        if isinstance(item, Stretch):
+            hint = _checked(item, hint)
+            largest = max(largest, int(item.rows["max_timestamp"].max()))
+    if hint is not None:
+        raise _Contradiction
+    return largest

@@ -1,0 +1,192 @@
+"""What a read_committed reader sees, told from the log. Sources: ProducerStateManager, TransactionIndex, CompletedFetch.
+
+A transaction's outcome is the next marker of its producer. Reading goes forward, so markers are found by a scan that
+runs ahead of the reader no further than it must; a transaction index saves that scan where it names the transaction and
+the marker it names is there. A transaction without a marker is open, and the first open one is the last stable offset.
+"""
+
+import threading
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kafkafs.errors import CorruptData, NotFound
+from kafkafs.format.batches import Rows
+from kafkafs.format.control import ControlType, control_type
+from kafkafs.format.names import segment_file
+from kafkafs.format.producer_snapshot import parse_producer_snapshot
+from kafkafs.format.records import Refusal, decode
+from kafkafs.log.log import Log
+from kafkafs.log.patience import patience_needed
+from kafkafs.log.places import Start
+from kafkafs.log.segment import Segment
+from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
+
+TRANSACTIONAL, CONTROL = 0x10, 0x20
+_MARKER_LIMIT = 1 << 20
+
+
+def is_control(rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which batches are control batches, which consumers never see."""
+    return (rows["magic"] >= 2) & (rows["attributes"] & CONTROL != 0)
+
+
+def _is_transactional(rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    return (rows["magic"] >= 2) & (rows["attributes"] & TRANSACTIONAL != 0)
+
+
+def _is_abort(stretch: Stretch, row: int) -> bool:
+    """Whether the control batch in `row` aborts. One that compaction emptied ends a transaction without aborting it:
+    the cleaner drops an aborted transaction's data before its marker."""
+    for piece in decode(stretch.data, stretch.position, stretch.rows[row : row + 1], _MARKER_LIMIT):
+        if isinstance(piece, Refusal) or not len(piece):
+            return False
+        return control_type(piece.key(0) or b"") is ControlType.ABORT
+    return False
+
+
+class OpenTransactions:
+    """The transactions that are open at the log end, kept up to date as the log grows. One a partition."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._log: Log | None = None
+        self._open: dict[int, int] = {}
+
+    def last_stable_offset(self, log: Log) -> int:
+        """The first offset of the first open transaction; the log end where none is open."""
+        with self._lock:
+            if self._log is not log:
+                patience_needed()
+                self._open = self._scan(log)
+                self._log = log
+            return min((log.end_offset, *self._open.values()))
+
+    def _scan(self, log: Log) -> dict[int, int]:
+        before, found = self._log, dict(self._open)
+        start = _continue_at(before, log)
+        if start is None:
+            first, found = _snapshot(log)
+            start = (first, Start(0, log.segments[first].base_offset)) if log.segments else None
+        if start is None:
+            return {}
+        for number in range(start[0], len(log.segments)):
+            segment = log.segments[number]
+            place = start[1] if number == start[0] else Start(0, segment.base_offset)
+            bounds = Bounds(log.walk_end(segment), place.first_offset, segment.next_base)
+            for item in stretches(segment.log(), place.position, bounds):
+                if isinstance(item, Stretch):
+                    _follow(item.rows, found)
+        return {producer: max(offset, log.start_offset) for producer, offset in found.items()}
+
+
+def _continue_at(before: Log | None, log: Log) -> tuple[int, Start] | None:
+    """Where the newer log differs from the older one, if all it did was grow."""
+    if before is None or not before.segments or before.tail is None or before.tail.last is None or log.tail is None:
+        return None
+    if before.segments[-1] is not log.segments[-1] or not log.tail.grew_from(before.tail):
+        return None
+    return len(log.segments) - 1, Start(before.tail.position, before.tail.end_offset)
+
+
+def _snapshot(log: Log) -> tuple[int, dict[int, int]]:
+    """The newest segment whose start a producer snapshot describes, and the transactions open there."""
+    for number in range(len(log.segments) - 1, 0, -1):
+        segment = log.segments[number]
+        try:
+            producers = parse_producer_snapshot(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
+        except (NotFound, CorruptData):
+            continue
+        first = {p.producer_id: p.transaction_first_offset for p in producers if p.transaction_first_offset >= 0}
+        return number, first
+    return 0, {}
+
+
+def _follow(rows: Rows, found: dict[int, int]) -> None:
+    """Take the stretch's data and markers into account."""
+    rows = rows[_is_transactional(rows)]
+    control = is_control(rows)
+    for producer in np.unique(rows["producer_id"]).tolist():
+        mine = rows["producer_id"] == producer
+        ended = np.flatnonzero(mine & control)
+        if len(ended):
+            found.pop(producer, None)
+            mine[: int(ended[-1]) + 1] = False
+        begun = np.flatnonzero(mine)
+        if len(begun):
+            found.setdefault(producer, int(rows["base_offset"][begun[0]]))
+
+
+@dataclass(slots=True)
+class _Ahead:
+    """Where the scan for markers has got to: a segment by number, the position and the offset there."""
+
+    segment: int
+    start: Start
+    markers: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
+
+
+class Outcomes:
+    """Whether transactional batches were aborted, asked in offset order from `offset` on, all below the last stable one."""
+
+    def __init__(self, log: Log, segment: Segment, start: Start) -> None:
+        self._log = log
+        self._ahead = _Ahead(log.segments.index(segment), start)
+        self._walk = self._stretches()
+
+    def aborted(self, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """For each batch, whether its transaction was aborted; False for those outside any."""
+        dropped = np.zeros(len(rows), np.bool_)
+        for row in np.flatnonzero(_is_transactional(rows) & ~is_control(rows)).tolist():
+            dropped[row] = self._is_aborted(int(rows["producer_id"][row]), int(rows["last_offset"][row]))
+        return dropped
+
+    def _is_aborted(self, producer: int, offset: int) -> bool:
+        while True:
+            markers = self._ahead.markers.get(producer, [])
+            at = bisect_right(markers, (offset, True))
+            if at < len(markers):
+                del markers[:at]
+                return markers[0][1]
+            if self._indexed(producer, offset):
+                return True
+            stretch = next(self._walk, None)
+            if stretch is None:
+                return False
+            self._remember(stretch)
+
+    def _remember(self, stretch: Stretch) -> None:
+        for row in np.flatnonzero(is_control(stretch.rows) & _is_transactional(stretch.rows)).tolist():
+            producer, offset = int(stretch.rows["producer_id"][row]), int(stretch.rows["last_offset"][row])
+            self._ahead.markers.setdefault(producer, []).append((offset, _is_abort(stretch, row)))
+
+    def _stretches(self):  # type: ignore[no-untyped-def]
+        log, ahead = self._log, self._ahead
+        for number in range(ahead.segment, len(log.segments)):
+            segment = log.segments[number]
+            place = ahead.start if number == ahead.segment else Start(0, segment.base_offset)
+            ahead.segment = number
+            bounds = Bounds(log.walk_end(segment), place.first_offset, segment.next_base)
+            for item in stretches(segment.log(), place.position, bounds):
+                if isinstance(item, Stretch):
+                    yield item
+
+    def _indexed(self, producer: int, offset: int) -> bool:
+        """Whether the transaction index of the segment that the scan is in names the transaction, and rightly so."""
+        segment = self._log.segments[self._ahead.segment]
+        for entry in segment.aborted_known():
+            if entry.producer_id == producer and entry.first_offset <= offset <= entry.last_offset:
+                return self._is_marker(segment, entry.last_offset, producer)
+        return False
+
+    def _is_marker(self, segment: Segment, offset: int, producer: int) -> bool:
+        start = segment.start(offset)
+        bounds = Bounds(self._log.walk_end(segment), start.first_offset, segment.next_base)
+        for item in stretches(segment.log(), start.position, bounds):
+            if item.last_offset < offset or isinstance(item, Damage):
+                continue
+            row = int(np.searchsorted(item.rows["last_offset"], offset))
+            found = item.rows[row]
+            return int(found["producer_id"]) == producer and bool(is_control(item.rows)[row]) and _is_abort(item, row)
+        return False

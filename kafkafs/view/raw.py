@@ -1,0 +1,171 @@
+"""Raw views: the bytes of batches exactly as on disk, of a point the one batch, of a range all that overlap it.
+
+The content holds the files that it was opened on. What truncation could change under it is sealed: the last batch of a
+growing log must still stand where it stood after each read, else the reader gets "Stale file handle", never a mix.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from itertools import accumulate
+
+from kafkafs.errors import Vanished
+from kafkafs.format.batch import CODECS, Batch
+from kafkafs.log.log import Extent
+from kafkafs.log.segment import Segment
+from kafkafs.view.node import Attributes
+from kafkafs.view.scene import KEEP_S, Scene
+from kafkafs.view.targets import PointTarget, RangeTarget, Sight
+
+
+class RawContent:
+    """The bytes of extents, one behind the other. `more` finds what an open range has got since."""
+
+    follows = False
+
+    def __init__(self, extents: list[Extent], growth: "Growth | None", keep_cache: bool) -> None:
+        self._extents = extents
+        self._starts = [0, *accumulate(extent.end - extent.position for extent in extents)]
+        self._growth = growth
+        self.keep_cache = keep_cache
+
+    @property
+    def size(self) -> int:
+        return self._starts[-1]
+
+    def read(self, offset: int, size: int) -> bytes | memoryview:
+        """The bytes at `offset` of all extents together; a read that crosses into another file is put together."""
+        if self._growth is not None and offset + size > self._starts[-1]:
+            self._grow()
+        size = min(size, self._starts[-1] - offset)
+        if size <= 0:
+            return b""
+        number = bisect_right(self._starts, offset) - 1
+        within = offset - self._starts[number]
+        extent = self._extents[number]
+        if within + size <= extent.end - extent.position:
+            return extent.read(extent.position + within, size)
+        parts = []
+        while size > 0:
+            extent = self._extents[number]
+            length = min(size, extent.end - extent.position - within)
+            parts.append(bytes(extent.read(extent.position + within, length)))
+            number, within, size = number + 1, 0, size - length
+        return b"".join(parts)
+
+    def _grow(self) -> None:
+        """Take in what was appended. The new last extent may go on in the file of the old one."""
+        assert self._growth is not None
+        for extent in self._growth.more():
+            last = self._extents[-1] if self._extents else None
+            if last is not None and last.file.inode == extent.file.inode and last.end == extent.position:
+                self._extents[-1] = Extent(last.file, last.position, extent.end, extent.seal)
+                self._starts[-1] += extent.end - extent.position
+            else:
+                self._extents.append(extent)
+                self._starts.append(self._starts[-1] + extent.end - extent.position)
+
+    def close(self) -> None:
+        self._extents, self._starts, self._growth = [], [0], None
+
+
+class Growth:
+    """What a partition's log got behind an offset, each time it is asked."""
+
+    def __init__(self, scene: Scene, end_offset: int) -> None:
+        self._scene = scene
+        self._end_offset = end_offset
+
+    def more(self) -> list[Extent]:
+        """The extents from where the last answer ended."""
+        log = self._scene.sight().log
+        if log.end_offset < self._end_offset:
+            raise Vanished(f"{self._scene.shown_as}: the log was truncated below offset {self._end_offset}; open it again")
+        if log.end_offset == self._end_offset:
+            return []
+        extents = log.extents(self._end_offset, None)
+        self._end_offset = log.end_offset
+        return extents
+
+
+class RawPoint:
+    """The one batch that a point leads to."""
+
+    def __init__(self, scene: Scene, target: PointTarget) -> None:
+        self._scene = scene
+        self._target = target
+
+    def attributes(self) -> Attributes:
+        return self._scene.ask(self._attributes)
+
+    def _attributes(self, sight: Sight) -> Attributes:
+        segment, found = self._target.batch(sight)
+        timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
+        return self._scene.file([segment.log()], found.size, timestamp_ms, KEEP_S)
+
+    def open(self) -> RawContent:
+        return self._scene.ask(self._open)
+
+    def _open(self, sight: Sight) -> RawContent:
+        segment, found = self._target.batch(sight)
+        return RawContent([sight.log.extent(segment, found.position, found.end)], None, self._scene.options.cache_keep)
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        return self._scene.ask(self._xattrs)
+
+    def _xattrs(self, sight: Sight) -> Mapping[str, bytes]:
+        segment, found = self._target.batch(sight)
+        if not isinstance(found, Batch):
+            return extended({"segment": segment.log_name, "position": found.position, "size": found.size})
+        offset = self._target.leads_to(sight)
+        return batch_xattrs(segment, found, offset)
+
+
+class RawRange:
+    """All batches that overlap a range; without an end it grows with the log."""
+
+    def __init__(self, scene: Scene, target: RangeTarget) -> None:
+        self._scene = scene
+        self._target = target
+
+    def attributes(self) -> Attributes:
+        return self._scene.ask(self._attributes)
+
+    def _attributes(self, sight: Sight) -> Attributes:
+        start, end = self._target.offsets(sight, decoded=False)
+        extents = sight.log.extents(start, end)
+        size = sum(extent.end - extent.position for extent in extents)
+        settled = end is not None and end < sight.log.end_offset
+        timestamp_ms = sight.log.hinted_timestamp(start, end)
+        return self._scene.file([extent.file for extent in extents], size, timestamp_ms, KEEP_S if settled else 0.0)
+
+    def open(self) -> RawContent:
+        return self._scene.ask(self._open)
+
+    def _open(self, sight: Sight) -> RawContent:
+        start, end = self._target.offsets(sight, decoded=False)
+        growth = Growth(self._scene, max(start, sight.log.end_offset)) if end is None else None
+        return RawContent(sight.log.extents(start, end), growth, self._scene.options.cache_keep and growth is None)
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        return {}
+
+
+def batch_xattrs(segment: Segment, batch: Batch, offset: int | None) -> Mapping[str, bytes]:
+    """The extended attributes of a point: its batch, and the offset that the point leads to."""
+    return extended({
+        "segment": segment.log_name,
+        "position": batch.position,
+        "size": batch.size,
+        "base_offset": batch.base_offset,
+        "last_offset": batch.last_offset,
+        "records": batch.count,
+        "codec": CODECS[batch.codec] if batch.codec < len(CODECS) else batch.codec,
+        "max_timestamp": batch.max_timestamp,
+        "producer_id": batch.producer_id,
+        "offset": offset,
+    })  # fmt: skip
+
+
+def extended(values: Mapping[str, object]) -> Mapping[str, bytes]:
+    """Extended attributes by their full names; what is None has none."""
+    return {f"user.kafkafs.{name}": str(value).encode() for name, value in values.items() if value is not None}
