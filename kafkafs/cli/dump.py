@@ -1,0 +1,63 @@
+"""`kafkafs dump`: what kafka-dump-log.sh of Kafka 4.3.1 prints, and more. Here are its flags; `dumping` does it."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from kafkafs.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkafs.cli.parser import Commands
+
+ALL_BYTES = 2**31 - 1
+LARGEST_MESSAGE = 5 << 20
+LATER = ("offsets", "transaction-log", "cluster-metadata", "remote-log-metadata", "share-group-state")
+"""Decoders of Kafka's own topics that its tool has and kafkafs does not have yet."""
+
+DESCRIPTION = """Prints what kafka-dump-log.sh of Kafka 4.3.1 prints, byte for byte: of segments (.log), their indexes
+(.index, .timeindex, .txnindex), producer snapshots (.snapshot) and KRaft snapshots (.checkpoint). What does not agree
+between them is reported on standard error after all files."""
+DECODER_HELP = "StringDecoder (the default), Long-, Integer-, Double- or ByteArrayDecoder; implies --print-data-log"
+
+
+def add(commands: "Commands") -> None:
+    parser = commands.add_parser(
+        "dump", help="print segments and indexes as text", description=DESCRIPTION, allow_abbrev=False
+    )
+    parser.add_argument(
+        "--files", required=True, action="append", metavar="FILE[,FILE...]",
+        help="what to dump; a partition's or a data directory stands for the files in it",
+    )  # fmt: skip
+    flags = {
+        "--deep-iteration": "show each record, not only each batch",
+        "--print-data-log": "show keys and values; implies --deep-iteration",
+        "--skip-record-metadata": "of a record show only its key and value, and nothing of control records",
+        "--index-sanity-check": "only tell whether an index passes the broker's own check",
+        "--verify-index-only": "check an index against its log without listing it",
+    }
+    for flag, text in flags.items():
+        parser.add_argument(flag, action="store_true", help=text)
+    parser.add_argument(
+        "--max-bytes", type=int, default=ALL_BYTES, metavar="N", help="read the first N bytes of a log only"
+    )
+    parser.add_argument("--max-message-size", type=int, default=LARGEST_MESSAGE, metavar="N",
+                        help="largest batch that an index entry may lead to (default: %(default)s)")  # fmt: skip
+    for part in ("key", "value"):
+        flag = f"--{part}-decoder-class"
+        parser.add_argument(flag, nargs="?", const="StringDecoder", metavar="CLASS", help=DECODER_HELP)
+    for topic in LATER:
+        parser.add_argument(f"--{topic}-decoder", action="store_true", help=argparse.SUPPRESS)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from kafkafs.cli.dumping import dump_all
+
+    for topic in LATER:
+        if getattr(arguments, f"{topic.replace('-', '_')}_decoder"):
+            raise UsageError(
+                f"--{topic}-decoder is not there yet: leave it out, or use kafka-dump-log.sh for that topic"
+            )
+    for flag in ("--max-bytes", "--max-message-size"):
+        if getattr(arguments, flag[2:].replace("-", "_")) < 0:
+            raise UsageError(f"{flag} must not be negative")
+    return dump_all(arguments)

@@ -1,0 +1,57 @@
+"""A progress bar on standard error, shown while a command's output goes to a file or a pipe and a person waits."""
+
+import sys
+import time
+
+from kafkafs.view.dump.source import Bytes
+
+BAR_WIDTH = 30
+REDRAW_S = 0.2
+_CLEAR_LINE = "\r\x1b[K"
+
+
+class Progress:
+    """How far the files read so far have come, for those who see it: not where output and bar share a terminal."""
+
+    def __init__(self) -> None:
+        self._is_shown = sys.stderr.isatty() and not sys.stdout.isatty()
+        self._drawn_at = 0.0
+
+    def of(self, name: str, data: Bytes) -> Bytes:
+        """The same bytes; reading them moves the bar."""
+        return _Watched(self, name, data) if self._is_shown else data
+
+    def show(self, name: str, position: int, size: int) -> None:
+        """Draws the bar for one file, at most some times a second."""
+        now = time.monotonic()
+        if now - self._drawn_at < REDRAW_S:
+            return
+        self._drawn_at = now
+        share = min(1.0, position / size) if size else 1.0
+        filled = round(share * BAR_WIDTH)
+        bar = "#" * filled + "." * (BAR_WIDTH - filled)
+        sys.stderr.write(f"{_CLEAR_LINE}[{bar}] {share:4.0%} of {size / 1e6:,.1f} MB  {ascii(name)[1:-1]}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Takes the bar away, so that a line can be written in its place."""
+        if self._is_shown and self._drawn_at:
+            sys.stderr.write(_CLEAR_LINE)
+            sys.stderr.flush()
+            self._drawn_at = 0.0
+
+
+class _Watched:
+    def __init__(self, progress: Progress, name: str, data: Bytes) -> None:
+        self._progress = progress
+        self._name = name
+        self._data = data
+        self._size = data.size
+
+    @property
+    def size(self) -> int:
+        return self._data.size
+
+    def read(self, position: int, size: int) -> bytes:
+        self._progress.show(self._name, position, self._size)
+        return self._data.read(position, size)

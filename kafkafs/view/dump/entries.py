@@ -1,0 +1,78 @@
+"""A log's entries as Kafka's tool walks them: size by size from the start, whatever the CRC says.
+
+Nothing here is checked that the tool does not check, so a damaged header is read and shown like any other: numbers wrap
+as Java's do, any magic from 2 on is v2, and the header of an entry that is too short continues in its neighbour's
+bytes. Sources: FileLogInputStream, DefaultRecordBatch, LegacyRecord.
+"""
+
+from dataclasses import dataclass
+
+from kafkafs.format.batch import FRAME, FRAME_SIZE, HEADER_V2, LARGEST_HEADER, LOG_OVERHEAD, NO_TIMESTAMP, Batch
+
+SMALLEST_SIZE = 14
+"""Bytes behind the size field that even the smallest message of v0 has."""
+
+HEADER_READ = LARGEST_HEADER
+NO_SEQUENCE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An entry whose header says nothing that could be shown; its size leads to the next one."""
+
+    position: int
+    size: int
+    reason: str
+
+
+def entry_at(header: bytes, position: int, end: int) -> Batch | Unreadable | None:
+    """The entry at `position` of a log that ends at `end`; None where Kafka sees none, at a cut end or a broken size.
+
+    `header` is what the file has from `position` on, up to HEADER_READ bytes, behind `end` too.
+    """
+    if position >= end - FRAME_SIZE or len(header) < FRAME_SIZE:
+        return None
+    offset, rest, crc_or_epoch, magic = FRAME.unpack_from(header)
+    size = rest + LOG_OVERHEAD
+    if rest < SMALLEST_SIZE or position + size > end:
+        return None
+    if magic >= 128:
+        return Unreadable(
+            position, size, f"the entry at position {position} has magic {magic - 256}, which is no format"
+        )
+    if magic >= 2:
+        if len(header) < HEADER_V2.size:
+            return Unreadable(position, size, f"the batch at position {position} is cut inside its header")
+        return _batch(header, position, size)
+    attributes = header[FRAME_SIZE]
+    timestamp = int.from_bytes(header[18:26], "big", signed=True) if magic == 1 else NO_TIMESTAMP
+    return Batch(position, size, magic, offset, offset, -1, crc_or_epoch & 0xFFFFFFFF, attributes,
+                 timestamp, timestamp, -1, -1, NO_SEQUENCE, 1)  # fmt: skip
+
+
+def _batch(header: bytes, position: int, size: int) -> Batch:
+    (base, _, epoch, magic, crc, attributes, delta, base_ts, max_ts, producer, producer_epoch, sequence, count) = (
+        HEADER_V2.unpack_from(header)
+    )
+    return Batch(position, size, magic, base, wrap(base + delta, 64), epoch, crc, attributes, base_ts, max_ts,
+                 producer, producer_epoch, sequence, count)  # fmt: skip
+
+
+def wrap(number: int, bits: int) -> int:
+    """What a Java int or long of that many bits is left with."""
+    half = 1 << (bits - 1)
+    return (number + half) % (2 * half) - half
+
+
+def sequence_after(sequence: int, delta: int) -> int:
+    """A sequence number `delta` later; 2147483647 is followed by 0."""
+    if sequence > wrap(2**31 - 1 - delta, 32):
+        return wrap(delta - (2**31 - 1 - sequence) - 1, 32)
+    return wrap(sequence + delta, 32)
+
+
+def sequence_before(sequence: int, delta: int) -> int:
+    """A sequence number `delta` earlier; 0 is preceded by 2147483647."""
+    if sequence < delta:
+        return wrap(2**31 - 1 - (delta - sequence) + 1, 32)
+    return wrap(sequence - delta, 32)

@@ -1,0 +1,28 @@
+"""What of a file is wanted: the flags of Kafka's tool, and those that kafkafs adds."""
+
+from dataclasses import dataclass
+
+from kafkafs.view.dump.decoders import Decoder, as_string
+
+ALL_BYTES = 2**31 - 1
+"""`--max-bytes` unless told otherwise: only then is the end of a log spoken of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The defaults are Kafka's, but for `limit`, which its tool does not know."""
+
+    deep_iteration: bool = False
+    print_data_log: bool = False  # implies deep iteration
+    skip_record_metadata: bool = False
+    max_bytes: int = ALL_BYTES
+    max_message_size: int = 5 << 20
+    index_sanity_check: bool = False
+    verify_index_only: bool = False
+    decode_key: Decoder = as_string
+    decode_value: Decoder = as_string
+    limit: int = 1 << 30  # bytes that one batch may unpack to
+
+    @property
+    def is_deep(self) -> bool:
+        return self.deep_iteration or self.print_data_log

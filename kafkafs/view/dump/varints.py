@@ -1,0 +1,36 @@
+"""Variable-length integers as Kafka reads them, one at a time. Source: ByteUtils.
+
+Zig-zag, then seven bits a byte, low bits first. What is too long is an error; what is longer than it need be is not.
+"""
+
+from kafkafs.errors import CorruptData
+
+_CONTINUES = 0x80
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """A signed 32-bit integer and the position behind it. Raises CorruptData where it is too long or cut."""
+    raw, at = unsigned(data, at, 5)
+    raw &= 0xFFFFFFFF
+    return (raw >> 1) ^ -(raw & 1), at
+
+
+def varlong(data: bytes, at: int) -> tuple[int, int]:
+    """A signed 64-bit integer and the position behind it. Raises CorruptData where it is too long or cut."""
+    raw, at = unsigned(data, at, 10)
+    raw &= 0xFFFFFFFFFFFFFFFF
+    return (raw >> 1) ^ -(raw & 1), at
+
+
+def unsigned(data: bytes, at: int, longest: int = 5) -> tuple[int, int]:
+    """An unsigned integer of up to `longest` bytes, before any zig-zag, and the position behind it."""
+    value = 0
+    for i in range(longest):
+        if at >= len(data):
+            raise CorruptData("the data ends inside a number")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << (7 * i)
+        if not byte & _CONTINUES:
+            return value, at
+    raise CorruptData(f"a number is longer than {longest} bytes")
