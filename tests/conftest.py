@@ -1,3 +1,47 @@
-"""What all tests share: the doors to real Kafka. Its data are made before the first test that asks for them."""
+"""What all tests share: the doors to real Kafka, and real mounts with hang protection.
+
+Kafka's data are made before the first test that asks for them. `mounting` has `run`, `shell` and `wait_until`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.mounting import KAFKAFS, Mounted, mounting
 
 pytest_plugins = ["tests.kafka.fixtures"]
+
+Mount = Callable[..., Mounted]
+
+
+@pytest.fixture
+def mount(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mount]:
+    """`mount(data_dir, ..., options="isolation=read_committed")` mounts as a user would, until the test ends."""
+    with ExitStack() as stack:
+        yield _mounter(tmp_path_factory, stack)
+
+
+@pytest.fixture(scope="module")
+def mount_for_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mount]:
+    """The same for fixtures that serve a whole module."""
+    with ExitStack() as stack:
+        yield _mounter(tmp_path_factory, stack)
+
+
+@pytest.fixture(scope="session")
+def mount_for_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mount]:
+    """The same for fixtures that serve the whole session."""
+    with ExitStack() as stack:
+        yield _mounter(tmp_path_factory, stack)
+
+
+def _mounter(tmp_path_factory: pytest.TempPathFactory, stack: ExitStack) -> Mount:
+    def mount(*data_dirs: Path, options: str = "") -> Mounted:
+        place = tmp_path_factory.mktemp("mount")
+        flags = ["-o", options] if options else []
+        command: list[str | Path] = [KAFKAFS, "mount", *flags, *data_dirs, place]
+        return stack.enter_context(mounting(command, place, place.with_name(place.name + ".log")))
+
+    return mount

@@ -1,0 +1,115 @@
+"""Reads that wait for the log to grow: they wake, they can be interrupted, they never hold up the mount."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.mounting import run, wait_until
+
+
+def reader(shelf, *command: str, **popen) -> "subprocess.Popen[bytes]":
+    """A program that has read all there is and waits for more."""
+    before = shelf.mounted.status()["waitingReads"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **popen)
+    wait_until(lambda: shelf.mounted.status()["waitingReads"] > before)
+    return process
+
+
+def line(process) -> bytes:
+    assert process.stdout is not None
+    return bytes(process.stdout.readline())
+
+
+@pytest.fixture
+def log(shelf):
+    path = shelf.source / "log"
+    path.write_text("one\n")
+    return path
+
+
+def test_a_reader_gets_what_is_appended_within_200_ms(shelf, log):
+    process = reader(shelf, "cat", str(shelf / "log.follow"))
+    assert line(process) == b"one\n"
+    slowest = 0.0
+    for number in range(5):
+        with open(log, "a") as file:
+            file.write(f"{number}\n")
+        started = time.monotonic()
+        assert line(process) == b"%d\n" % number
+        slowest = max(slowest, time.monotonic() - started)
+    process.kill()
+    process.wait(5)
+    assert slowest < 0.2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("program", ["cat", "grep x", "sed p", "awk 1", "xxd", "tail -n +1"])
+def test_a_waiting_program_ends_within_a_second_of_a_signal(shelf, log, program, number):
+    """Without a cure it would sleep uninterruptibly, until the next record came."""
+    process = reader(shelf, *program.split(), str(shelf / "log.follow"))
+    started = time.monotonic()
+    process.send_signal(number)
+    process.wait(5)
+    assert time.monotonic() - started < 1.0
+    wait_until(lambda: shelf.mounted.status()["waitingReads"] == 0)
+
+
+def test_a_blocked_signal_does_not_end_the_wait(shelf, log):
+    """A program that has blocked a signal would be told of an interrupt that it never sees."""
+    script = (
+        "import signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]);"
+        "file = open(sys.argv[1], 'rb', 0); file.read(4); sys.stdout.buffer.write(file.read(10)); "
+    )
+    process = reader(shelf, "python3", "-c", script, str(shelf / "log.follow"))
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.6)  # two looks at its signals
+    with open(log, "a") as file:
+        file.write("two\n")
+    assert process.communicate(timeout=5)[0] == b"two\n"
+
+
+def test_a_reader_that_did_not_open_the_file_can_be_ended_too(shelf, log):
+    """`exec 3< file; cat <&3`: the opener is the shell, the reader its child."""
+    process = reader(shelf, "bash", "-c", f"exec 3<{shelf / 'log.follow'}; cat <&3 & wait $!; exit 7")
+    time.sleep(0.8)
+    children = run("pgrep", "-P", str(process.pid)).stdout.split()
+    os.kill(int(children[0]), signal.SIGTERM)
+    assert process.wait(2) == 7
+
+
+def test_300_waiting_reads_leave_the_mount_quick(shelf, log):
+    """pyfuse3 serves 99 requests at once and then none: 99 idle followers froze the mount."""
+    script = (
+        "import os, sys, threading\n"
+        "def follow():\n    fd = os.open(sys.argv[1], os.O_RDONLY)\n    while os.read(fd, 100): pass\n"
+        "for _ in range(300): threading.Thread(target=follow).start()\n"
+    )
+    process = subprocess.Popen(["python3", "-c", script, str(shelf / "log.follow")])
+    wait_until(lambda: shelf.mounted.status()["waitingReads"] == 300, 10)
+    started = time.monotonic()
+    run("ls", shelf.mounted.path)
+    assert time.monotonic() - started < 0.5
+    with open(log, "a") as file:
+        file.write("two\n")
+    wait_until(lambda: shelf.mounted.status()["operations"]["follow"]["count"] >= 600, 5)
+    process.kill()
+    assert process.wait(5) == -signal.SIGKILL
+
+
+def test_ending_the_mount_ends_16_waiting_reads_within_two_seconds(shelf, log):
+    readers = [reader(shelf, "cat", str(shelf / "log.follow")) for _ in range(16)]
+    started = time.monotonic()
+    assert shelf.mounted.end() == 0
+    for process in readers:
+        assert process.wait(2) == 1
+    assert time.monotonic() - started < 2.0
+
+
+def test_an_aborted_connection_ends_the_daemon_though_reads_wait(shelf, log):
+    process = reader(shelf, "cat", str(shelf / "log.follow"))
+    shelf.mounted.abort()
+    assert process.wait(5) != 0
+    assert shelf.mounted.process.wait(5) == 0

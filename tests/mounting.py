@@ -1,0 +1,132 @@
+"""Real mounts for tests, none of which can hang the run.
+
+A mount that does not answer keeps its users in uninterruptible sleep, where even SIGKILL does not reach. So each mount
+here has a guard: after `GUARD_S`, or when a command overstays its deadline, the kernel is told to abort the connection
+(`/sys/fs/fuse/connections`), which frees everybody; then the mount is taken away lazily and its processes are killed.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from kafkafs.fuse.mountpoint import mounted_at, unmount
+
+KAFKAFS = Path(sys.executable).with_name("kafkafs")
+CONNECTIONS = Path("/sys/fs/fuse/connections")
+GUARD_S = 100.0  # below pytest's own limit for a test
+READY_S = 20.0
+END_S = 5.0
+
+_live: set["Mounted"] = set()
+
+
+class Mounted:
+    """One mount and the process that was started for it."""
+
+    def __init__(self, path: Path, process: "subprocess.Popen[bytes]", log_path: Path) -> None:
+        self.path = path
+        self.process = process
+        self.log_path = log_path
+        found = mounted_at(path)
+        assert found is not None
+        self.device = found.device
+        self._guard = threading.Timer(GUARD_S, self.abort)
+        self._guard.daemon = True
+        self._guard.start()
+        _live.add(self)
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text()
+
+    def status(self) -> dict[str, Any]:
+        """The mount's own account, `.kafkafs/status.json`."""
+        return dict(json.loads(run("cat", self / ".kafkafs/status.json").stdout))
+
+    def abort(self) -> None:
+        """Ends the connection from the kernel's side: whoever waits gets an error."""
+        if not CONNECTIONS.joinpath(self.device.partition(":")[2]).exists():
+            subprocess.run(["mount", "-t", "fusectl", "none", CONNECTIONS], check=False, capture_output=True)
+        with suppress(OSError):
+            (CONNECTIONS / self.device.partition(":")[2] / "abort").write_text("1")
+
+    def end(self) -> int:
+        """Ends the mount by SIGTERM, or by force: the exit code of the process that was started."""
+        self._guard.cancel()
+        _live.discard(self)
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self.abort()
+            self.process.kill()
+            return self.process.wait(END_S)
+        finally:
+            while mounted_at(self.path) is not None:
+                unmount(self.path, lazily=True)
+
+
+@contextmanager
+def mounting(command: Sequence[str | Path], path: Path, log_path: Path, **popen: Any) -> Iterator[Mounted]:
+    """Starts a command that mounts at `path` in the foreground, and ends it."""
+    with open(log_path, "ab") as log:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **popen)
+    try:
+        wait_until(lambda: mounted_at(path) is not None or process.poll() is not None, READY_S)
+        if mounted_at(path) is None:
+            raise AssertionError(f"not mounted: {log_path.read_text()}")
+        mounted = Mounted(path, process, log_path)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    try:
+        yield mounted
+    finally:
+        mounted.end()
+
+
+def run(
+    *command: str | Path, timeout: float = 20, check: bool = True, **popen: Any
+) -> "subprocess.CompletedProcess[bytes]":
+    """Runs a command with a deadline; overstaying it aborts all mounts, so that the command can be ended at all."""
+    popen.setdefault("stdin", subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **popen)
+    try:
+        stdout, stderr = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        for mounted in list(_live):
+            mounted.abort()
+        process.wait(END_S)
+        raise
+    done = subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{process.args!r} ended with {done.returncode}: {stderr.decode(errors='replace')}")
+    return done
+
+
+def shell(script: str, timeout: float = 20, check: bool = True, **popen: Any) -> str:
+    """What a shell script prints, with a deadline."""
+    return run("bash", "-c", script, timeout=timeout, check=check, **popen).stdout.decode(errors="surrogateescape")
+
+
+def wait_until(condition: Callable[[], object], timeout: float = 5.0) -> None:
+    """Waits for a condition with a deadline."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not true within {timeout} s")
+        time.sleep(0.01)
