@@ -50,12 +50,17 @@ class Records:
         row, found = self.rows[index], []
         at = int(row["headers_at"])
         for _ in range(int(row["header_count"])):
-            size, at = self._varint(at)
-            name = self.data[at : at + size].tobytes()
-            size, at = self._varint(at + size)
-            found.append((name, None if size < 0 else self.data[at : at + size].tobytes()))
+            (name_at, name_size), (at, size) = self.header_at(at)
+            value = None if size < 0 else self.data[at : at + size].tobytes()
+            found.append((self.data[name_at : name_at + name_size].tobytes(), value))
             at += max(size, 0)
         return found
+
+    def header_at(self, at: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Of the header that begins at byte `at`: place and size of its name, and of its value (-1 for null)."""
+        name_size, name_at = self._varint(at)
+        value_size, value_at = self._varint(name_at + name_size)
+        return (name_at, name_size), (value_at, max(value_size, -1))
 
     def _bytes(self, at: int, size: int) -> memoryview | None:
         return None if size < 0 else self.data[at : at + size].data

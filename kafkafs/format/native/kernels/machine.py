@@ -2,7 +2,7 @@
 
 Every address and every value is an int64, so that no kernel meets numba's rules for mixed integers. Nothing here checks
 an address: a kernel compares with the end of its buffer first. Each word is one or a few LLVM instructions and works on
-every machine; `crc_step` and `shuffle` are one instruction on x86-64 and a slower row of them elsewhere.
+every machine; `crc_step` and `escape_8` are one instruction on x86-64 and a slower row of them elsewhere.
 """
 
 import platform
@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Builder = Any  # llvmlite's IRBuilder carries no types
+Word = Callable[..., int]
 
 X86 = platform.machine() in ("x86_64", "AMD64")
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
@@ -32,7 +33,7 @@ def called(function: Function) -> Function:
     return cast(Function, njit(error_model="numpy")(function))
 
 
-def _word(arity: int, emit: Callable[..., Any], result: Any = _INT) -> Any:
+def _word(arity: int, emit: Callable[..., Any], result: Any = _INT) -> Word:
     """An intrinsic over `arity` int64s from a function that emits its instructions: `emit(builder, *values)`."""
 
     def codegen(_context: Any, builder: Builder, _signature: Any, values: Any) -> Any:
@@ -42,10 +43,10 @@ def _word(arity: int, emit: Callable[..., Any], result: Any = _INT) -> Any:
     names = ", ".join("abcdef"[:arity])
     scope: dict[str, Any] = {"signature": result(*[_INT] * arity), "codegen": codegen}
     exec(f"def word(typing, {names}): return signature, codegen", scope)
-    return intrinsic(scope["word"])
+    return cast(Word, intrinsic(scope["word"]))
 
 
-def _load(bits: int, *, signed: bool = True, big_endian: bool = False) -> Any:
+def _load(bits: int, *, signed: bool = True, big_endian: bool = False) -> Word:
     def emit(builder: Builder, address: Any) -> Any:
         kind = ir.IntType(bits)
         value = builder.load(builder.inttoptr(address, kind.as_pointer()))
@@ -59,7 +60,7 @@ def _load(bits: int, *, signed: bool = True, big_endian: bool = False) -> Any:
     return _word(1, emit)
 
 
-def _store(bits: int) -> Any:
+def _store(bits: int) -> Word:
     def emit(builder: Builder, address: Any, value: Any) -> None:
         kind = ir.IntType(bits)
         narrow = value if bits == 64 else builder.trunc(value, kind)
@@ -77,6 +78,9 @@ store_8, store_16, store_32, store_64 = _store(8), _store(16), _store(32), _stor
 
 shift_right = _word(2, lambda b, value, by: b.lshr(value, by))
 """Logical: zeros come in from above."""
+
+divide = _word(2, lambda b, value, by: b.udiv(value, by))
+"""Of numbers that are not negative, without Python's care for signs."""
 
 swap_bytes = _word(1, lambda b, value: b.bswap(value))
 population = _word(1, lambda b, value: b.ctpop(value))
@@ -99,12 +103,35 @@ copy_16 = _word(2, _copy_16, types.void)
 """Copies 16 bytes from the second address to the first."""
 
 
+def _put(_typing: Any, at: Any, text: Any) -> Any:
+    if not isinstance(text, types.StringLiteral):
+        return None
+    content = text.literal_value.encode("ascii")
+
+    def codegen(_context: Any, builder: Builder, _signature: Any, values: Any) -> Any:
+        done = 0
+        while done < len(content):
+            width = next(width for width in (8, 4, 2, 1) if width <= len(content) - done)
+            kind = ir.IntType(8 * width)
+            place = builder.inttoptr(builder.add(values[0], ir.Constant(_WORD, done)), kind.as_pointer())
+            piece = int.from_bytes(content[done : done + width], "little")
+            builder.store(ir.Constant(kind, piece), place).align = 1
+            done += width
+        return builder.add(values[0], ir.Constant(_WORD, done))
+
+    return _INT(at, text), codegen
+
+
+put: Word = cast(Word, intrinsic(prefer_literal=True)(_put))
+"""Writes a literal ASCII string at the address: the address behind it."""
+
+
 def splat(value: int) -> Any:
     """A vector of sixteen times one byte."""
     return ir.Constant(_VECTOR, [value] * 16)
 
 
-def mask_of(test: Callable[[Builder, Any], Any]) -> Any:
+def mask_of(test: Callable[[Builder, Any], Any]) -> Word:
     """An intrinsic that tests the 16 bytes at an address at once: bit i of its answer belongs to byte i."""
 
     def emit(builder: Builder, address: Any) -> Any:
@@ -125,22 +152,45 @@ def _table(builder: Builder, name: str, content: bytes) -> Any:
     return builder.ptrtoint(module.globals[name], _WORD)
 
 
-def constant(name: str, content: bytes) -> Any:
+def constant(name: str, content: bytes) -> Word:
     """An intrinsic without arguments: the address of a constant table."""
     return _word(0, lambda builder: _table(builder, name, content))
 
 
-def _shuffle(builder: Builder, target: Any, source: Any, pattern: Any) -> None:
-    value, places = _vector_at(builder, source), _vector_at(builder, pattern)
+def _shuffled(builder: Builder, value: Any, places: Any) -> Any:
+    """The vector whose byte i is byte places[i] of `value`."""
     if X86:
-        chosen = _machine_call(builder, "llvm.x86.ssse3.pshuf.b.128", _VECTOR, value, places)
-    else:
-        chosen = value
-        for lane in range(16):
-            place = builder.extract_element(places, ir.Constant(_WORD, lane))
-            picked = builder.extract_element(value, builder.and_(builder.zext(place, _WORD), ir.Constant(_WORD, 15)))
-            chosen = builder.insert_element(chosen, picked, ir.Constant(_WORD, lane))
-    builder.store(chosen, builder.inttoptr(target, _VECTOR.as_pointer())).align = 1
+        return _machine_call(builder, "llvm.x86.ssse3.pshuf.b.128", _VECTOR, value, places)
+    chosen = value
+    for lane in range(16):
+        place = builder.extract_element(places, ir.Constant(_WORD, lane))
+        picked = builder.extract_element(value, builder.and_(builder.zext(place, _WORD), ir.Constant(_WORD, 15)))
+        chosen = builder.insert_element(chosen, picked, ir.Constant(_WORD, lane))
+    return chosen
+
+
+def _escape_patterns() -> bytes:
+    """For each set of 8 bytes to be escaped: which of bytes 0 to 7, or a backslash (8), stands at each place."""
+    table = bytearray()
+    for chosen in range(256):
+        row = [place for i in range(8) for place in ([8, i] if chosen >> i & 1 else [i])]
+        table += bytes(row + [0] * (16 - len(row)))
+    return bytes(table)
+
+
+def _escape_8(builder: Builder, target: Any, source: Any, chosen: Any) -> None:
+    half = ir.VectorType(_BYTE, 8)
+    value = builder.load(builder.inttoptr(source, half.as_pointer()))
+    value.align = 1
+    slashes = ir.Constant(half, [ord("\\")] * 8)
+    both = builder.shuffle_vector(value, slashes, ir.Constant(ir.VectorType(ir.IntType(32), 16), list(range(16))))
+    table = _table(builder, "escape_patterns", _escape_patterns())
+    pattern = _vector_at(builder, builder.add(table, builder.shl(chosen, ir.Constant(_WORD, 4))))
+    builder.store(_shuffled(builder, both, pattern), builder.inttoptr(target, _VECTOR.as_pointer())).align = 1
+
+
+escape_8 = _word(3, _escape_8, types.void)
+"""(target, source, chosen): 8 bytes with a backslash before each chosen one (bit i for byte i). Writes 16 bytes."""
 
 
 def _machine_call(builder: Builder, name: str, result: Any, *values: Any) -> Any:
@@ -171,6 +221,5 @@ def _crc_step(builder: Builder, crc: Any, value: Any) -> Any:
     return state
 
 
-shuffle = _word(3, _shuffle, types.void)
 crc_step = _word(2, _crc_step)
 """The CRC-32C register after eight more bytes."""

@@ -1,0 +1,62 @@
+"""Integers as decimal digits, eight at a time."""
+
+from kafkafs.format.native.kernels.machine import (
+    divide,
+    inlined,
+    shift_right,
+    store_8,
+    store_64,
+    trailing_zeros,
+)
+
+_ASCII_ZEROS = 0x3030303030303030
+_TEN_TO_8, _TEN_TO_16 = 10**8, 10**16
+
+
+@inlined
+def _eight_digits(value: int) -> int:
+    """The decimal digits of a number below 10**8, one a byte, the highest in the lowest byte.
+
+    Halved three times: fours of digits side by side, then pairs, then single ones. A quotient by 100 or 10 is a
+    product with its reciprocal, exact in this range.
+    """
+    high = divide(value, 10000)
+    fours = high | (value - high * 10000) << 32
+    hundreds = shift_right(fours * 10486, 20) & 0x0000007F0000007F
+    pairs = hundreds | (fours - hundreds * 100) << 16
+    tens = shift_right(pairs * 103, 10) & 0x000F000F000F000F
+    return tens | (pairs - tens * 10) << 8
+
+
+@inlined
+def _put_leading(to: int, value: int) -> int:
+    """A number below 10**8 without zeros in front."""
+    digits = _eight_digits(value)
+    skipped = trailing_zeros(digits | 1 << 56) >> 3  # whole bytes; the last digit always stays
+    store_64(to, shift_right(digits + _ASCII_ZEROS, skipped * 8))
+    return to + 8 - skipped
+
+
+@inlined
+def _put_eight(to: int, value: int) -> int:
+    store_64(to, _eight_digits(value) + _ASCII_ZEROS)
+    return to + 8
+
+
+@inlined
+def put_number(to: int, value: int) -> int:
+    """Writes an int64 in decimal: the address behind it. Up to 7 bytes behind that are overwritten."""
+    if value < 0:
+        store_8(to, 45)
+        to += 1
+        value = -value  # the smallest one stays as it is, and is right as an unsigned number
+    if value >= 0 and value < _TEN_TO_8:
+        return _put_leading(to, value)
+    high = divide(value, _TEN_TO_8)
+    low = value - high * _TEN_TO_8
+    if high < _TEN_TO_8:
+        to = _put_leading(to, high)
+    else:
+        top = divide(high, _TEN_TO_8)
+        to = _put_eight(_put_leading(to, top), high - top * _TEN_TO_8)
+    return _put_eight(to, low)

@@ -1,0 +1,65 @@
+"""Records as JSON lines (design.md, section 3): columns in, bytes out, by one kernel and without an object a record.
+
+The lines come in pieces of at most a few megabytes, so that a range needs the same memory however long it is; a line
+that is too large for one piece comes in several. Keys, values and header names that are no valid UTF-8 appear in
+base64, so that a line always tells the original bytes.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkafs.format import native
+from kafkafs.format.columns import CREATE_TIME, LOG_APPEND_TIME, Records
+from kafkafs.view.long_line import long_line
+
+_ROOM = 1 << 21
+"""Bytes of output in one piece, at most."""
+
+_TYPICAL_LINE = 512
+"""Bytes of output for a record besides its key and value, as a first guess of how much room some records need."""
+
+_TYPES = {CREATE_TIME: '"CreateTime"', LOG_APPEND_TIME: '"LogAppendTime"'}
+
+
+class JsonLines:
+    """The lines of one partition's records."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self._prefix = f'{{"topic":"{topic}","partition":{partition},"offset":'.encode()
+        self._padded = self._prefix + bytes(16)  # the kernel copies 16 bytes at a time
+
+    def pieces(self, records: Records) -> Iterator[memoryview]:
+        """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
+        kernel, out = native.kernel("json_lines"), np.empty(1, np.int64)
+        number, total = 0, len(records)
+        rows, data, prefix = (native.address(buffer) for buffer in (records.rows, records.data, self._padded))
+        while number < total:
+            room = np.empty(self._room(records, number), np.uint8)
+            made = kernel(
+                rows, number, total, data, len(records.data),
+                prefix, len(self._prefix), native.address(room), len(room), native.address(out),
+            )  # fmt: skip
+            number = int(out[0])
+            if made:
+                yield room.data[:made]
+            else:
+                yield from long_line(self._head(records, number), records, number)
+                number += 1
+
+    def _room(self, records: Records, number: int) -> int:
+        """How many bytes of output to take for the next piece: few where only few records are left."""
+        left = len(records) - number
+        if left > 64:
+            return _ROOM
+        rows = records.rows[number:]
+        content = int(rows["key_size"].sum() + rows["value_size"].sum() + rows["headers_size"].sum())
+        words = left * (_TYPICAL_LINE + len(self._prefix)) + 64 * int(rows["header_count"].sum())
+        return min(_ROOM, words + 6 * content)
+
+    def _head(self, records: Records, number: int) -> bytes:
+        """A line up to `"key`."""
+        row = records.rows[number]
+        kind = _TYPES.get(int(row["timestamp_type"]), "null")
+        words = f'{row["offset"]},"timestamp":{row["timestamp"]},"timestampType":{kind},"key'
+        return self._prefix + words.encode()

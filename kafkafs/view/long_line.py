@@ -1,0 +1,81 @@
+"""One line of JSON that is too large for one piece: a value of a hundred megabytes, a million headers.
+
+Its parts are the same as `jsonl`'s kernel writes at once, cut where that is possible: text between two characters,
+base64 after whole triples, headers one from the next.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkafs.format import native
+from kafkafs.format.columns import Records
+
+_PIECE = 3 << 17
+"""Bytes of input in one piece, a multiple of three for base64: at most six times that in output."""
+
+_ROOM = 6 * _PIECE + 64
+
+
+def long_line(head: bytes, records: Records, number: int) -> Iterator[memoryview]:
+    """The line of record `number`, which begins with `head`, up to the name of its key."""
+    row = records.rows[number]
+    yield memoryview(head)
+    yield from _field(records, int(row["key_at"]), int(row["key_size"]))
+    yield memoryview(b',"value')
+    yield from _field(records, int(row["value_at"]), int(row["value_size"]))
+    yield memoryview(b',"headers":[')
+    yield from _headers(records, number)
+    yield memoryview(b"]}\n")
+
+
+def _field(records: Records, at: int, size: int) -> Iterator[memoryview]:
+    """The rest of a field behind its name."""
+    start = native.address(records.data) + at
+    if size < 0:
+        yield memoryview(b'":null')
+    elif native.kernel("is_text")(start, size):
+        yield memoryview(b'":"')
+        yield from _text(records, at, at + size)
+        yield memoryview(b'"')
+    else:
+        yield memoryview(b'Base64":"')
+        for piece in range(0, size, _PIECE):
+            room = np.empty(_ROOM, np.uint8)
+            made = native.kernel("base64_piece")(start + piece, min(_PIECE, size - piece), native.address(room))
+            yield room.data[:made]
+        yield memoryview(b'"')
+
+
+def _text(records: Records, at: int, end: int) -> Iterator[memoryview]:
+    data = native.address(records.data)
+    while at < end:
+        stop = min(at + _PIECE, end)
+        while stop < end and records.data[stop] & 0xC0 == 0x80:
+            stop -= 1
+        room = np.empty(_ROOM, np.uint8)
+        made = native.kernel("text_piece")(data + at, stop - at, data + len(records.data), native.address(room))
+        yield room.data[:made]
+        at = stop
+
+
+def _headers(records: Records, number: int) -> Iterator[memoryview]:
+    """As many headers in a piece as surely fit; one that is too large alone, field by field."""
+    row, out, data = records.rows[number], np.empty(2, np.int64), native.address(records.data)
+    at, count, index = int(row["headers_at"]), int(row["header_count"]), 0
+    end = at + int(row["headers_size"])
+    while index < count:
+        room = np.empty(_ROOM, np.uint8)
+        made = native.kernel("json_headers")(
+            data, len(records.data), at, end, index, count, native.address(room), len(room), native.address(out)
+        )
+        yield room.data[:made]
+        at, index = out.tolist()
+        if index < count:
+            yield memoryview(b',{"key' if index else b'{"key')
+            (name_at, name_size), (value_at, value_size) = records.header_at(at)
+            yield from _field(records, name_at, name_size)
+            yield memoryview(b',"value')
+            yield from _field(records, value_at, value_size)
+            yield memoryview(b"}")
+            at, index = value_at + max(value_size, 0), index + 1

@@ -1,0 +1,147 @@
+"""JSON lines: the bytes of a slow and obvious model, and the original bytes again from each line."""
+
+import base64
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkafs.format.batches import walk
+from kafkafs.format.records import Records, decode
+from kafkafs.view.jsonl import JsonLines
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import BATCHES, Record
+
+TYPES = {-1: None, 0: "CreateTime", 1: "LogAppendTime"}
+
+
+def model_field(name: str, content: bytes | None) -> dict[str, str | None]:
+    """The contract's rule for keys, values and both parts of a header."""
+    if content is None:
+        return {name: None}
+    try:
+        return {name: content.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {f"{name}Base64": base64.b64encode(content).decode()}
+
+
+def model_line(topic: str, partition: int, record: Record) -> bytes:
+    """The contract's line, by Python's own json."""
+    fields: dict[str, Any] = {"topic": topic, "partition": partition, "offset": record.offset}
+    fields |= {"timestamp": record.timestamp, "timestampType": TYPES[record.timestamp_type]}
+    fields |= model_field("key", record.key) | model_field("value", record.value)
+    fields["headers"] = [model_field("key", name) | model_field("value", value) for name, value in record.headers]
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
+
+
+def rendered(batch: bytes, topic: str = "my-topic.x_1", partition: int = 3) -> bytes:
+    """What kafkafs makes of a batch."""
+    lines = JsonLines(topic, partition)
+    pieces = []
+    for records in decode(batch, 0, walk(batch, 0).rows, 1 << 30):
+        assert isinstance(records, Records)
+        pieces += [bytes(piece) for piece in lines.pieces(records)]
+    return b"".join(pieces)
+
+
+def original(field: dict[str, str | None], name: str) -> bytes | None:
+    """The bytes that a field stands for."""
+    if f"{name}Base64" in field:
+        return base64.b64decode(field[f"{name}Base64"] or "", validate=True)
+    text = field[name]
+    return None if text is None else text.encode()
+
+
+# Bytes that look for seams: controls, escapes, scripts, near misses of UTF-8, each in runs around 8 and 16 bytes.
+_characters = st.sampled_from(
+    [*map(chr, range(0x20)), *'"\\ab \x7f\x80\x9f\xa0\u00e9\u07ff\u0800\ud7ff\ue000\uffff\U00010000\U0010ffff']
+)
+_near_misses = st.sampled_from(
+    [b"\xc0\x80", b"\xc1\xbf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe0\x9f\xbf", b"\xf0\x8f\xbf\xbf"]
+    + [b"\xf5", b"\xff", b"\x80", b"\xc2", b"\xe2\x82", b"\xf0\x9f\x98"]
+)
+_bytes = st.one_of(
+    st.binary(max_size=70),
+    st.text(_characters, max_size=70).map(str.encode),
+    st.text(st.sampled_from('abc {}:,"\\'), max_size=120).map(str.encode),
+    st.tuples(st.integers(0, 40), _near_misses, st.binary(max_size=5)).map(lambda p: b"x" * p[0] + p[1] + p[2]),
+)
+_maybe_bytes = st.one_of(st.none(), _bytes)
+_headers = st.lists(st.tuples(_bytes, _maybe_bytes), max_size=3).map(tuple)
+_int64 = st.integers(-(2**62), 2**62)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[Record]:
+    """Records with ascending offsets, gaps among them, and timestamps that need not ascend."""
+    offset, timestamp = draw(st.sampled_from([0, 9, 99999998, 10**8, 10**16 - 2, 2**62])), draw(_int64)
+    made = []
+    for _ in range(draw(st.integers(1, 6))):
+        made.append(Record(offset, timestamp + draw(st.integers(-3, 3)), 0, draw(_maybe_bytes), draw(_maybe_bytes),
+                           draw(_headers)))  # fmt: skip
+        offset += draw(st.sampled_from([1, 1, 2, 1000]))
+    return made
+
+
+@given(batches())
+def test_any_record_is_the_line_that_pythons_json_would_write(records):
+    """Tools compare and cache lines; one byte off breaks a checksum, one bad escape breaks jq."""
+    want = b"".join(model_line("my-topic.x_1", 3, record) for record in records)
+    assert rendered(v2_batch(records)) == want
+
+
+@given(batches())
+def test_the_original_bytes_can_be_rebuilt_from_a_line(records):
+    """People restore topics from such dumps: nothing may be lost, whatever the bytes are."""
+    for line, record in zip(rendered(v2_batch(records)).split(b"\n"), records, strict=False):
+        fields = json.loads(line)
+        assert (original(fields, "key"), original(fields, "value")) == (record.key, record.value)
+        headers = tuple((original(header, "key"), original(header, "value")) for header in fields["headers"])
+        assert headers == record.headers
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_kafkas_own_batches_become_the_contracts_lines(name):
+    """Bytes that no encoder of ours has touched, in each format."""
+    batch, records = BATCHES[name]
+    assert rendered(batch, "t", 0) == b"".join(model_line("t", 0, record) for record in records)
+
+
+@pytest.mark.parametrize("value", [-(2**63), -1, 0, 7, 9, 10, 99999999, 10**8, 10**16 - 1, 10**16, 2**63 - 1])
+def test_every_length_of_number_is_right(value):
+    """Digits are made eight at a time; the seams are powers of ten."""
+    record = Record(5, value, 0, None, None)
+    assert rendered(v2_batch([record])) == model_line("my-topic.x_1", 3, record)
+
+
+def test_log_append_time_is_the_batchs_for_every_record():
+    """The stored deltas mean nothing then; a consumer never sees them."""
+    records = [Record(0, 100, 0, None, b"a"), Record(1, 90, 0, None, b"b")]
+    want = [model_line("my-topic.x_1", 3, record._replace(timestamp=5000, timestamp_type=1)) for record in records]
+    assert rendered(v2_batch(records, log_append_time=5000)) == b"".join(want)
+
+
+@pytest.mark.parametrize("size", [350_000, 393_216, 400_001, 1_500_000])
+@pytest.mark.parametrize("unit", [b"plain ", "日本語 ".encode(), b"\x00", b"\xff\xfe"])
+def test_a_line_larger_than_a_piece_is_the_same_line(size, unit):
+    """A value of many megabytes must not take six times as much memory, nor be cut inside a character."""
+    value = (unit * (size // len(unit) + 1))[: size - size % len(unit)]
+    records = [Record(1, 2, 0, b"k", b"small"), Record(2, 3, 0, value, value, ((b"h", value), (value, None)) * 2),
+               Record(3, 3, 0, None, b"behind")]  # fmt: skip
+    assert rendered(v2_batch(records)) == b"".join(model_line("my-topic.x_1", 3, record) for record in records)
+
+
+def test_a_hundred_thousand_headers_are_all_there():
+    """Headers have no limit of their own."""
+    record = Record(2, 3, 0, b"k", b"v", tuple((b"name%d" % i, b"v" if i % 3 else None) for i in range(100_000)))
+    assert rendered(v2_batch([record])) == model_line("my-topic.x_1", 3, record)
+
+
+def test_many_pieces_hold_every_record_once():
+    """Pieces end where room ends; a record must neither vanish there nor come twice."""
+    records = [Record(i, i, 0, None, b"%0100d" % i) for i in range(40_000)]
+    assert rendered(v2_batch(records)) == b"".join(model_line("my-topic.x_1", 3, record) for record in records)
