@@ -24,7 +24,7 @@ class OpenFile:
         self._released = False
         self._closed = False
 
-    def read(self, offset: int, size: int) -> bytes:
+    def read(self, offset: int, size: int) -> bytes | memoryview:
         """Reads in a worker thread, which may outlive its caller and then closes the content."""
         with self._lock:
             if self._released:

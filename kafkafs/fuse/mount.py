@@ -71,7 +71,7 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
 
 
 def _mount(operations: Operations, mountpoint: Path, settings: Settings) -> int | None:
-    """Makes the session; the descriptor it talks to the kernel through."""
+    """Makes the session: the descriptor it talks to the kernel through."""
     options = {
         "ro",
         "nodev",
@@ -127,6 +127,7 @@ async def _answer_requests() -> None:
 
 async def _end_on_signal(waiting: WaitingReads, scope: trio.CancelScope) -> None:
     with trio.open_signal_receiver(*ENDING_SIGNALS) as signals:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (*ENDING_SIGNALS, signal.SIGUSR1))
         async for number in signals:
             log.info("ending on %s", signal.Signals(number).name)
             waiting.close()

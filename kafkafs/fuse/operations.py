@@ -158,7 +158,7 @@ class Operations(pyfuse3.Operations):
         return data
 
     @answering
-    async def _read(self, file: OpenFile, offset: int, size: int) -> bytes:
+    async def _read(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
         try:
             with impatient():
                 return file.content.read(offset, size)
@@ -167,7 +167,7 @@ class Operations(pyfuse3.Operations):
         return await self.read_in_worker(file, offset, size)
 
     @answering
-    async def _follow(self, file: OpenFile, offset: int, size: int) -> bytes:
+    async def _follow(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
         try:
             with impatient():
                 data = file.content.read(offset, size)
@@ -189,7 +189,7 @@ class Operations(pyfuse3.Operations):
             pass
         return await self.workers.run(lane, question, late=late)
 
-    async def read_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes:
+    async def read_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
         return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), read=True)
 
 

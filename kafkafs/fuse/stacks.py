@@ -1,6 +1,7 @@
 """What every task and every thread is doing, for the log: on SIGUSR1, and when the trio thread stops answering."""
 
 import logging
+import os
 import sys
 import threading
 import traceback
@@ -10,16 +11,18 @@ from typing import Any
 
 import trio
 
+from kafkafs.fuse.journal import UNLIMITED
+
 log = logging.getLogger(__name__)
 
 
 def log_all(root: "trio.lowlevel.Task | None") -> None:
     """One line a task and a thread: where it stands, innermost call first."""
     for task in _tasks(root):
-        log.warning("task %s: %s", task.name, " < ".join(_awaits(task.coro)) or "?")
+        log.warning("task %s: %s", task.name, " < ".join(_awaits(task.coro)), extra=UNLIMITED)
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     for ident, frame in sys._current_frames().items():
-        log.warning("thread %s: %s", names.get(ident, ident), " < ".join(_calls(frame)))
+        log.warning("thread %s: %s", names.get(ident, ident), " < ".join(_calls(frame)), extra=UNLIMITED)
 
 
 def _tasks(task: "trio.lowlevel.Task | None") -> Iterator["trio.lowlevel.Task"]:
@@ -36,10 +39,15 @@ def _awaits(coroutine: Any) -> list[str]:
     while coroutine is not None:
         frame = getattr(coroutine, "cr_frame", None)
         name = getattr(coroutine, "__qualname__", type(coroutine).__name__)
-        places.append(f"{name}:{frame.f_lineno}" if frame is not None else name)
+        places.append(name if frame is None else f"{_file(frame)}:{frame.f_lineno} {name}")
         coroutine = getattr(coroutine, "cr_await", None)
     return places[::-1]
 
 
+def _file(frame: FrameType) -> str:
+    return os.path.basename(frame.f_code.co_filename)
+
+
 def _calls(frame: FrameType) -> list[str]:
-    return [f"{entry.name}:{entry.lineno}" for entry in reversed(traceback.extract_stack(frame))]
+    stack = reversed(traceback.extract_stack(frame))
+    return [f"{os.path.basename(entry.filename)}:{entry.lineno} {entry.name}" for entry in stack]

@@ -58,6 +58,7 @@ def supervise_in_background(mountpoint: Path, daemon: Daemon) -> int:
 def _fork(daemon: Daemon, on_ready: Callable[[], None]) -> int:
     """Starts the daemon as a child that does not outlive this process: its process id."""
     parent = os.getpid()
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # until either process is ready to take them
     child = os.fork()
     if child == 0:
         _run(daemon, parent, on_ready)
@@ -79,6 +80,7 @@ def _stay(mountpoint: Path, child: int) -> int:
     """Waits for the daemon's end, passing signals on, then leaves no stale mount: the exit code."""
     for number in FORWARDED:
         signal.signal(number, lambda number, _: os.kill(child, number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     if code < 0:

@@ -27,7 +27,7 @@ PULSES_PER_SIGNAL_CHECK = 4
 PULSES_TO_HOLDERS = 4  # a read that has waited this long learns who else has its file open
 LIMIT = 4096  # waiting reads of one mount; each occupies a request in the kernel
 
-AskInWorker = Callable[[OpenFile, int, int], Awaitable[bytes]]
+AskInWorker = Callable[[OpenFile, int, int], Awaitable[bytes | memoryview]]
 
 
 class _Wait:
@@ -113,7 +113,7 @@ class WaitingReads:
             self._wake(wait, outcome.Error(error))
         else:
             if data:
-                self._wake(wait, outcome.Value(data))
+                self._wake(wait, outcome.Value(bytes(data)))  # what is handed on must not be a shared buffer
 
     async def _ask(self, wait: _Wait) -> None:
         try:
@@ -138,7 +138,7 @@ class WaitingReads:
             if any(states) or (nobody and wait.pids) or now > wait.due:
                 self._wake(wait, outcome.Error(pyfuse3.FUSEError(errno.EINTR)))
 
-    def _wake(self, wait: _Wait, result: outcome.Maybe[bytes]) -> None:
+    def _wake(self, wait: _Wait, result: outcome.Maybe[bytes | memoryview]) -> None:
         task = wait.task
         self._leave(wait)
         if task is not None:

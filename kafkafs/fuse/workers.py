@@ -4,7 +4,7 @@ All threads start with the mount: starting one later, when memory is short, can 
 queued by *lane*, one for each data directory, and a lane occupies at most `PER_LANE` threads, so that a hung disk
 stops only its own directory. Within a lane, reads leave `RESERVED` threads to lookups, so that nobody's `ls` waits for
 someone else's gigabyte. A call that takes longer than `PATIENCE_S` is answered with an error, and its thread counts as
-stuck until it comes back; a lane whose every thread is stuck refuses at once.
+stuck until it comes back; a lane with stuck threads gets little patience, one with nothing else refuses at once.
 
 All bookkeeping is done on the trio thread; a thread only takes a job, runs it and hands it back through the trio token.
 """
@@ -25,7 +25,8 @@ PER_LANE = 8
 RESERVED = 2  # of those, for calls that are not reads
 LANES_AT_ONCE = 4  # lanes that can be busy to their limit while others still find threads
 QUEUED_PER_LANE = 4096
-PATIENCE_S = 25.0
+PATIENCE_S = 20.0
+SUSPECT_S = 2.0  # the patience with a lane that has stuck threads
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ class _Job:
         self.read = read
         self.late = late  # takes the value that nobody waits for any more
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
-        self.due = trio.current_time() + PATIENCE_S
+        self.due = trio.current_time() + (SUSPECT_S if lane.stuck else PATIENCE_S)
         self.running = False
         self.stuck = False
         self.value: outcome.Maybe[Any]
@@ -75,7 +76,7 @@ class Workers:
         self._token = trio.lowlevel.current_trio_token()
         self._taken: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._lanes: dict[str, _Lane] = {}
-        self._unfinished: dict[_Job, None] = {}  # in the order they came
+        self._unfinished: set[_Job] = set()
         self.threads = PER_LANE * min(lanes + 1, LANES_AT_ONCE) + PER_LANE
         self._free = self.threads
         for number in range(self.threads):
@@ -108,7 +109,7 @@ class Workers:
             raise Exhausted(f"more than {QUEUED_PER_LANE} calls wait for the disk of {lane_key!r}")
         job = _Job(lane, call, read, late)
         waiting.append(job)
-        self._unfinished[job] = None
+        self._unfinished.add(job)
         self._fill(lane)
         result: T = await trio.lowlevel.wait_task_rescheduled(lambda _: self._leave(job))
         return result
@@ -123,11 +124,9 @@ class Workers:
         while True:
             await trio.sleep(1)
             now = trio.current_time()
-            for job in list(self._unfinished):
-                if job.due > now:
-                    break
+            for job in [job for job in self._unfinished if job.due <= now]:
                 if job.task is not None:
-                    log.error("no answer from the disk of %r after %d s", job.lane.key, PATIENCE_S)
+                    log.error("no answer from the disk of %r in time", job.lane.key)
                     error = DiskError(f"the disk of {job.lane.key!r} does not answer")
                     trio.lowlevel.reschedule(job.task, outcome.Error(error))
                     self._leave(job)
@@ -140,7 +139,7 @@ class Workers:
         job.task = None
         if not job.running:
             (job.lane.reads if job.read else job.lane.lookups).remove(job)
-            del self._unfinished[job]
+            self._unfinished.discard(job)
         return trio.lowlevel.Abort.SUCCEEDED
 
     def _fill(self, lane: _Lane) -> None:
@@ -165,7 +164,7 @@ class Workers:
         lane.running -= 1
         lane.reading -= job.read
         lane.stuck -= job.stuck
-        del self._unfinished[job]
+        self._unfinished.discard(job)
         if job.task is not None:
             trio.lowlevel.reschedule(job.task, job.value)
         elif job.late is not None and isinstance(job.value, outcome.Value):

@@ -1,0 +1,137 @@
+"""A mount's life: where it may stand, how it begins, and that however it ends nothing stale is left."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kafkafs.errors import UsageError
+from kafkafs.fuse import mountpoint
+from kafkafs.fuse.mountpoint import check, mounted_at
+from tests.fuse.conftest import ROOT
+from tests.mounting import mounting, run, wait_until
+
+
+def daemon_of(shelf) -> int:
+    return int(shelf.mounted.status()["pid"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_mount_in_order(shelf, number):
+    shelf.mounted.process.send_signal(number)
+    assert shelf.mounted.process.wait(5) == 0
+    assert mounted_at(shelf.mounted.path) is None
+
+
+def test_umount_ends_the_processes(shelf):
+    run("umount", shelf.mounted.path)
+    assert shelf.mounted.process.wait(5) == 0
+
+
+def test_the_kernel_is_told_to_check_permissions_and_to_allow_nothing_else(shelf):
+    options = run("findmnt", "-no", "OPTIONS", shelf.mounted.path).stdout.decode().strip().split(",")
+    assert {"ro", "nosuid", "nodev", "noexec", "noatime", "default_permissions", "allow_other"} <= set(options)
+    assert run("findmnt", "-no", "FSTYPE", shelf.mounted.path).stdout.strip() == b"fuse.kafkafs"
+
+
+def start(script: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(["bash", "-c", script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("victim", ["daemon", "supervisor"])
+def test_kill_9_under_load_leaves_no_stale_mount(tmp_path, victim):
+    """A stale mount breaks every program that walks by, until somebody with root finds it."""
+    source, place = tmp_path / "source", tmp_path / "mount"
+    source.mkdir()
+    place.mkdir()
+    (source / "file").write_bytes(random.Random(1).randbytes(1 << 20))
+    command: list[str | Path] = [sys.executable, "-m", "tests.fuse.shelf", source, place]
+    for _ in range(5):
+        with mounting(command, place, tmp_path / "log", cwd=ROOT) as mounted:
+            pid = mounted.status()["pid"] if victim == "daemon" else mounted.process.pid
+            load = [start(f"while cat {place}/file; do ls {place}; done") for _ in range(4)]
+            time.sleep(0.1)  # of load
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: mounted_at(place) is None, 1.0)
+            for process in load:
+                process.kill()
+                process.wait(5)
+
+
+def test_a_stale_mount_is_recognised_explained_and_taken_away(shelf):
+    daemon, supervisor = daemon_of(shelf), shelf.mounted.process.pid
+    os.kill(supervisor, signal.SIGSTOP)
+    os.kill(daemon, signal.SIGKILL)
+    wait_until(lambda: mountpoint.is_stale(shelf.mounted.path))
+    os.kill(supervisor, signal.SIGKILL)
+    shelf.mounted.process.wait(5)
+    with pytest.raises(UsageError, match=r"stale mount, .* `kafkafs umount /.*` takes it away"):
+        check(shelf.mounted.path, [shelf.source])
+    run(Path(sys.executable).with_name("kafkafs"), "umount", shelf.mounted.path)
+    assert mounted_at(shelf.mounted.path) is None
+
+
+def test_a_mount_point_in_use_is_refused(shelf):
+    """A second mount would silently lie over the first."""
+    with pytest.raises(UsageError, match="in use"):
+        check(shelf.mounted.path, [shelf.source])
+    with pytest.raises(UsageError, match="in use: a file system of type proc"):
+        check(Path("/proc"), [])
+
+
+def test_unusable_mount_points_are_refused_with_one_sentence(tmp_path):
+    data = tmp_path / "data"
+    (data / "inside").mkdir(parents=True)
+    (tmp_path / "file").touch()
+    (tmp_path / "full/thing").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(data / "inside")
+    for place, sentence in (
+        ("missing", "does not exist"),
+        ("file", "not a directory"),
+        ("full", "not empty"),
+        ("data/inside", "lies inside the data directory"),
+        ("link", "lies inside the data directory"),
+        ("data", "lies inside the data directory"),
+        (".", "lies inside the mount point"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            check(tmp_path / place, [data])
+
+
+def test_a_mount_point_inside_the_data_is_seen_through_a_bind_mount(tmp_path):
+    """The server would wait for itself, whatever the path is called."""
+    data, bound = tmp_path / "data", tmp_path / "bound"
+    (data / "inside").mkdir(parents=True)
+    bound.mkdir()
+    run("mount", "--bind", data, bound)
+    try:
+        with pytest.raises(UsageError, match="lies inside the data directory"):
+            check(bound / "inside", [data])
+    finally:
+        run("umount", bound)
+
+
+def test_in_the_background_the_command_returns_when_the_mount_answers(tmp_path):
+    source, place = tmp_path / "source", tmp_path / "mount"
+    source.mkdir()
+    place.mkdir()
+    (source / "file").write_text("hello")
+    # stdout is a pipe: were it still held by the daemon, this would not end
+    done = run(sys.executable, "-m", "tests.fuse.shelf", source, place, "--background", cwd=ROOT)
+    try:
+        assert (place / "file").read_text() == "hello"
+        assert done.stdout == done.stderr == b""
+    finally:
+        run("umount", "-l", place)
+
+
+def test_sigusr1_tells_what_every_task_and_thread_is_doing(shelf):
+    os.kill(shelf.mounted.process.pid, signal.SIGUSR1)
+    wait_until(lambda: "thread worker-0: " in shelf.mounted.log)
+    assert "WaitingReads.pulse" in shelf.mounted.log
+    assert run("ls", shelf.mounted.path).returncode == 0

@@ -1,0 +1,137 @@
+"""The pool of threads: what waits for one disk never holds up another, and no caller waits for ever."""
+
+import os
+import subprocess
+import threading
+import time
+
+import pytest
+import trio
+import trio.testing
+
+from kafkafs.errors import DiskError, NotFound
+from kafkafs.fuse import workers as module
+from kafkafs.fuse.workers import PER_LANE, RESERVED, Workers
+from tests.mounting import run, wait_until
+
+
+def test_a_value_and_an_error_come_back_from_the_thread():
+    async def main():
+        pool = Workers()
+        assert await pool.run("disk", lambda: threading.current_thread().name.startswith("worker-"))
+        with pytest.raises(NotFound):
+            await pool.run("disk", raising)
+        pool.close()
+
+    def raising():
+        raise NotFound("nothing")
+
+    trio.run(main)
+
+
+def test_all_threads_start_with_the_pool_and_none_later():
+    """Starting a thread when memory is short blocked the whole process for good, 3 of 3 times."""
+
+    async def main():
+        pool = Workers(lanes=2)
+        before = threading.active_count()
+        async with trio.open_nursery() as nursery:
+            for number in range(500):
+                nursery.start_soon(pool.run, f"disk-{number % 5}", time.monotonic)
+        assert threading.active_count() == before
+        assert pool.busy == pool.waiting == 0
+        pool.close()
+
+    trio.run(main)
+
+
+def test_a_hung_lane_leaves_the_others_alone_and_is_given_up():
+    """A disk that hangs answers errors within the time, then at once, and serves again when it is back."""
+    back = threading.Event()
+
+    async def main():
+        pool = Workers(lanes=2)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(pool.watch)
+            caught = []
+
+            async def call():
+                try:
+                    await pool.run("hung", back.wait)
+                except DiskError as error:
+                    caught.append(error)
+
+            async with trio.open_nursery() as callers:
+                for _ in range(PER_LANE * 3):
+                    callers.start_soon(call)
+                await trio.lowlevel.checkpoint()
+                assert await pool.run("healthy", lambda: 1) == 1
+            assert trio.current_time() <= module.PATIENCE_S + 2
+            assert len(caught) == PER_LANE * 3
+            assert pool.stuck == {"hung": PER_LANE}
+            with pytest.raises(DiskError, match="'hung' does not answer"):
+                await pool.run("hung", lambda: 1)
+            back.set()
+            nursery.cancel_scope.cancel()
+        while pool.stuck:
+            await trio.lowlevel.checkpoint()
+        assert await pool.run("hung", lambda: 1) == 1
+        pool.close()
+
+    trio.run(main, clock=trio.testing.MockClock(rate=20))
+
+
+def test_reads_leave_threads_to_lookups():
+    """Nobody's `ls` waits for someone else's gigabyte."""
+    release = threading.Event()
+
+    async def main():
+        pool = Workers()
+        async with trio.open_nursery() as nursery:
+            for _ in range(PER_LANE * 4):
+                nursery.start_soon(lambda: pool.run("disk", release.wait, read=True))
+            await trio.testing.wait_all_tasks_blocked()
+            assert pool.busy == PER_LANE - RESERVED
+            with trio.fail_after(2):
+                assert await pool.run("disk", lambda: 1) == 1
+            release.set()
+        pool.close()
+
+    trio.run(main)
+
+
+def test_a_value_that_comes_too_late_is_handed_to_whoever_lets_it_go():
+    """A file opened for a caller that has left would stay open for ever."""
+    go = threading.Event()
+    let_go: list[str] = []
+
+    def slow_open() -> str:
+        go.wait()
+        return "content"
+
+    async def main():
+        pool = Workers()
+        with trio.move_on_after(0.05):
+            await pool.run("disk", slow_open, late=let_go.append)
+        go.set()
+        while not let_go:
+            await trio.sleep(0.01)
+        pool.close()
+
+    trio.run(main)
+    assert let_go == ["content"]
+
+
+def test_a_hung_directory_stops_only_itself_through_the_mount(shelf):
+    (shelf.source / "hung").mkdir()
+    os.mkfifo(shelf.source / "hung/fifo")
+    (shelf.source / "file").write_text("hello")
+    stuck = [subprocess.Popen(["stat", shelf / f"hung/{number}"], stderr=subprocess.DEVNULL) for number in range(20)]
+    wait_until(lambda: shelf.mounted.status()["busyWorkers"] >= 1)  # the kernel asks for one name of it at a time
+    started = time.monotonic()
+    assert run("cat", shelf / "file").stdout == b"hello"
+    assert time.monotonic() - started < 1.0
+    while any(process.poll() is None for process in stuck):  # a writer that comes lets the FIFO's readers go
+        os.close(os.open(shelf.source / "hung/fifo", os.O_RDWR))
+        time.sleep(0.01)
+    wait_until(lambda: shelf.mounted.status()["busyWorkers"] == 0)
