@@ -2,12 +2,15 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Callable
 
+from kafkafs import __version__
 from kafkafs.errors import KafkafsError, UsageError
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+EXIT_BUG = 70  # EX_SOFTWARE of sysexits(3)
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
@@ -25,6 +28,10 @@ def run_honestly(command: Callable[[], int]) -> int:
     except KafkafsError as error:
         say(str(error))
         return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        say(f"this is a bug, please report it: {error!r} at {place.filename}:{place.lineno}, kafkafs {__version__}")
+        return EXIT_BUG
 
 
 def say(sentence: str) -> None:
