@@ -67,14 +67,15 @@ class DataDirectory:
 
     def _list(self) -> tuple[dict[str, PartitionName], tuple[str, ...]]:
         names, problems = {}, []
-        for entry in self.root.list():
-            name = parse_partition_name(entry.name)
-            if name is None:
-                continue
-            if entry.is_symlink():
-                problems.append(f"{entry.name} is a symbolic link and not served")
-            elif entry.is_dir(follow_symlinks=False):
-                names[entry.name] = name
+        with self.root.scan() as entries:
+            for entry in entries:
+                name = parse_partition_name(entry.name)
+                if name is None:
+                    continue
+                if entry.is_symlink():
+                    problems.append(f"{entry.name} is a symbolic link and not served")
+                elif entry.is_dir(follow_symlinks=False):
+                    names[entry.name] = name
         return names, tuple(sorted(problems))
 
     def partition(self, directory: str) -> Partition:
@@ -98,7 +99,9 @@ class DataDirectory:
             if stamps != self._checkpoint_stamps:
                 problems: list[str] = []
                 self._checkpoints = Checkpoints(
-                    self._read_checkpoint(LOG_START, problems), self._read_checkpoint(HIGH_WATERMARK, problems), tuple(problems)
+                    self._read_checkpoint(LOG_START, problems),
+                    self._read_checkpoint(HIGH_WATERMARK, problems),
+                    tuple(problems),
                 )
                 self._checkpoint_stamps = stamps
             self._checkpoints_until = time.monotonic() + FRESH_S
@@ -129,11 +132,16 @@ def open_data_directory(path: Path) -> DataDirectory:
     """The data directory at `path`; UsageError says why it is none."""
     try:
         directory = DataDirectory(path)
-        entries = {entry.name for entry in directory.root.list()}
+        with directory.root.scan() as scanned:
+            entries = {entry.name for entry in scanned}
     except FileNotFoundError as error:
-        raise UsageError(f"{str(path)!r} does not exist; name a Kafka data directory, one of the broker's log.dirs") from error
+        raise UsageError(
+            f"{str(path)!r} does not exist; name a Kafka data directory, one of the broker's log.dirs"
+        ) from error
     except NotADirectoryError as error:
-        raise UsageError(f"{str(path)!r} is no directory; name a Kafka data directory, one of the broker's log.dirs") from error
+        raise UsageError(
+            f"{str(path)!r} is no directory; name a Kafka data directory, one of the broker's log.dirs"
+        ) from error
     except PermissionError as error:
         raise UsageError(f"{str(path)!r} may not be read; run as its owner or as root") from error
     except OSError as error:
@@ -142,6 +150,6 @@ def open_data_directory(path: Path) -> DataDirectory:
         return directory
     hint = " (it looks like one partition; name the directory above it)" if parse_partition_name(path.name) else ""
     raise UsageError(
-        f"{str(path)!r} is no Kafka data directory: it has neither meta.properties, nor checkpoints, nor <topic>-<partition>"
-        f" directories{hint}"
+        f"{str(path)!r} is no Kafka data directory: it has neither meta.properties, nor checkpoints, nor"
+        f" <topic>-<partition> directories{hint}"
     )

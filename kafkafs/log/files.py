@@ -10,6 +10,8 @@ import os
 import stat
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 from kafkafs.log.page_cache import read_flags, read_patiently
@@ -154,13 +156,14 @@ class Directory:
         opened = self.open_now(name)
         return opened.read(0, min(opened.size, limit))
 
-    def list(self, name: str = ".") -> "list[os.DirEntry[str]]":
-        """The entries of a directory below, unsorted."""
+    @contextmanager
+    def scan(self, name: str = ".") -> Iterator[Iterator[os.DirEntry[str]]]:
+        """The entries of a directory below, unsorted, good inside the `with`."""
         patience_needed()
         descriptor = self._descriptor(name, _OPEN_FLAGS | os.O_DIRECTORY)
         try:
             with os.scandir(descriptor) as entries:
-                return list(entries)
+                yield entries
         except OSError as error:
             raise _opening_failed(error, name) from error
         finally:

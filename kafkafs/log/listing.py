@@ -54,14 +54,15 @@ def list_partition(root: Directory, partition: str) -> Listing:
 def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
     files: dict[str, FileName] = {}
     problems: list[str] = []
-    for entry in root.list(partition):
-        if entry.is_file(follow_symlinks=False):
-            files[entry.name] = _file_name(entry)
-        elif parse_segment_file(entry.name):
-            kind = "link" if entry.is_symlink() else "directory" if entry.is_dir() else "special file"
-            problems.append(f"{entry.name} is a {kind} and not served: only regular files are")
-        elif not entry.is_dir(follow_symlinks=False):
-            problems.append(f"{entry.name!r} is no regular file and not served")
+    with root.scan(partition) as entries:
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                files[entry.name] = _file_name(entry)
+            elif parse_segment_file(entry.name):
+                kind = "link" if entry.is_symlink() else "directory" if entry.is_dir() else "special file"
+                problems.append(f"{entry.name} is a {kind} and not served: only regular files are")
+            elif not entry.is_dir(follow_symlinks=False):
+                problems.append(f"{entry.name!r} is no regular file and not served")
     segments, snapshots = _segments(files)
     settled = time.time_ns() - stamp[1] > _SETTLED_AFTER_NS
     return Listing(stamp, settled, segments, snapshots, files, tuple(sorted(problems)))

@@ -139,8 +139,14 @@ class Log:
         except Denied:
             return -1
 
+    def segments_between(self, start: int, end: int | None) -> list[Segment]:
+        """The segments that may hold offsets in [start, end); `None` for the log end."""
+        end = self.end_offset if end is None else min(end, self.end_offset)
+        start = max(start, self.start_offset)
+        return [segment for segment in self.segments_from(start) if segment.base_offset < end] if start < end else []
+
     def extents(self, start: int, end: int | None) -> list[Extent]:
-        """The bytes of all batches that overlap the offsets [start, end), `None` for the log end; empty where none do."""
+        """The bytes of all batches that overlap the offsets [start, end); `None` is the log end."""
         start = max(start, self.start_offset)
         end = self.end_offset if end is None else min(end, self.end_offset)
         found: list[Extent] = []
@@ -170,9 +176,7 @@ class Log:
         """The largest timestamp that the time indexes tell for the offsets [start, end); -1 where they tell none."""
         end = self.end_offset if end is None else end
         largest = -1
-        for segment in self.segments_from(start):
-            if segment.base_offset >= end:
-                break
+        for segment in self.segments_between(start, end):
             largest = max(largest, segment.hinted_between(start, end))
         return largest
 

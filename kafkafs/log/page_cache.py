@@ -72,7 +72,9 @@ class _Range(ctypes.Structure):
 
 
 class _Counts(ctypes.Structure):
-    _fields_ = tuple((name, ctypes.c_uint64) for name in ("cached", "dirty", "writeback", "evicted", "recently_evicted"))
+    _fields_ = tuple(
+        (name, ctypes.c_uint64) for name in ("cached", "dirty", "writeback", "evicted", "recently_evicted")
+    )
 
 
 def _resident(descriptor: int, start: int, length: int) -> bool:

@@ -24,7 +24,9 @@ class _Impatient:
     def __enter__(self) -> None:
         _mood.impatient = True
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         _mood.impatient = False
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkafs.errors import CorruptData, NotFound
 from kafkafs.format.batch import Batch
-from kafkafs.format.batches import Rows, batch_at
+from kafkafs.format.batches import Batches, batch_at
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
@@ -114,8 +114,8 @@ class Reader:
         return None
 
     def _first_visible(self, offset: int) -> int | None:
-        for _, item in self._items(offset, self.end_offset):
-            for row in range(len(item.rows)) if isinstance(item, Stretch) else ():
+        for item in self._whole(offset, self.end_offset):
+            for row in range(len(item.rows)):
                 offsets = self._offsets(item, row, offset, self.end_offset)
                 if offsets is not None:
                     return offsets[0]
@@ -123,13 +123,16 @@ class Reader:
 
     def _last_between(self, start: int, end: int) -> int | None:
         last = None
-        for _, item in self._items(start, end):
-            for row in range(len(item.rows) - 1, -1, -1) if isinstance(item, Stretch) else ():
+        for item in self._whole(start, end):
+            for row in range(len(item.rows) - 1, -1, -1):
                 offsets = self._offsets(item, row, start, end)
                 if offsets is not None:
                     last = offsets[1]
                     break
         return last
+
+    def _whole(self, start: int, end: int) -> Iterator[Stretch]:
+        return (item for _, item in self._items(start, end) if isinstance(item, Stretch))
 
     def _offsets(self, item: Stretch, row: int, start: int, end: int) -> tuple[int, int] | None:
         """The first and last offset in [start, end) of a batch's records; None where it has none, or is corrupt."""
@@ -175,7 +178,7 @@ class Reader:
                 continue
             kept = piece.between(max(offset, self.log.start_offset), self.end_offset)
             if len(kept):
-                return Record(kept.slice(0, 1), batch_at(item.rows, row), segment)
+                return Record(Records(kept.data, kept.rows[:1]), batch_at(item.rows, row), segment)
         return None
 
     def _late(self, item: Stretch, row: int, timestamp: int, tell: Tell) -> Records | None:
@@ -196,10 +199,10 @@ class Reader:
             late = np.flatnonzero(kept.rows["timestamp"] >= timestamp)
             if len(late):
                 at = int(late[0])
-                return kept.slice(at, at + 1)
+                return Records(kept.data, kept.rows[at : at + 1])
         return None
 
-    def _is_aborted(self, rows: Rows) -> bool:
+    def _is_aborted(self, rows: Batches) -> bool:
         segment, _ = self.log.locate(int(rows["base_offset"][0]))
         place = Start(int(rows["position"][0]), int(rows["base_offset"][0]))
         return bool(Outcomes(self.log, segment, place).aborted(rows)[0])
@@ -217,7 +220,7 @@ class Reader:
         logger.warning("%s; going on behind them", message)
 
 
-def _overlapping(rows: Rows, start: int, end: int) -> Rows:
+def _overlapping(rows: Batches, start: int, end: int) -> Batches:
     low = int(np.searchsorted(rows["last_offset"], start))
     high = int(np.searchsorted(rows["base_offset"], end))
     return rows[low:high]

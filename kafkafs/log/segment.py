@@ -173,7 +173,9 @@ class Segment:
         for item in stretches(self.log(), start.position, bounds):
             if item.last_offset >= offset:
                 if isinstance(item, Damage):
-                    tell(f"log {self.log_name}: the bytes at position {item.position} are no valid batch and own {offset}")
+                    tell(
+                        f"log {self.log_name}: the bytes at {item.position} are no valid batch and own {offset}"
+                    )
                     return item
                 row = int(np.searchsorted(item.rows["last_offset"], offset))
                 found = batch_at(item.rows, row)
@@ -184,7 +186,9 @@ class Segment:
                 )
                 return found
             scanned += item.end - item.position
-        tell(f"log {self.log_name}: scanned {scanned} bytes from position {start.position}, no batch at or after {offset}")
+        tell(
+            f"log {self.log_name}: scanned {scanned} bytes from position {start.position}: none at or after {offset}"
+        )
         return None
 
     def largest_timestamp(self, end: int) -> int:
@@ -201,6 +205,6 @@ class Segment:
         return self.time_index.last().timestamp
 
     def hinted_between(self, start: int, end: int) -> int:
-        """What the time index alone says is the largest timestamp of offsets in [start, end); -1 where it says nothing."""
+        """What the time index alone says is the largest timestamp in [start, end); -1 where it says nothing."""
         entry = self.time_index.lookup_offset(end - 1)
         return entry.timestamp if entry.offset >= start else -1

@@ -13,7 +13,7 @@ import numpy as np
 
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
-from kafkafs.format.batches import Rows, batch_at, walk
+from kafkafs.format.batches import Batches, batch_at, walk
 from kafkafs.log.files import DataFile
 from kafkafs.log.resync import next_valid, whole_batch
 
@@ -45,7 +45,7 @@ class Stretch:
 
     data: bytes
     position: int
-    rows: Rows
+    rows: Batches
 
     @property
     def last_offset(self) -> int:
@@ -98,7 +98,7 @@ def stretches(file: DataFile, position: int, bounds: Bounds) -> Iterator[Stretch
         yield damage
 
 
-def _good_batches(file: DataFile, rows: Rows, before: int, bounds: Bounds) -> int:
+def _good_batches(file: DataFile, rows: Batches, before: int, bounds: Bounds) -> int:
     """How many of the rows, from the first on, are valid batches in order."""
     if not len(rows):
         return 0
@@ -122,7 +122,9 @@ def _contradicted(file: DataFile, batch: Batch, follower: Batch, before: int, bo
 
     It is where the second takes up exactly where the log stood, or where the third agrees with the second.
     """
-    if not bounds.admits(follower.base_offset, follower.last_offset, before) or not whole_batch(file, follower, bounds.end):
+    if not bounds.admits(follower.base_offset, follower.last_offset, before) or not whole_batch(
+        file, follower, bounds.end
+    ):
         return False
     third = _header(file, follower.end, bounds.end)
     if third is not None and follower.last_offset < third.base_offset <= batch.last_offset:

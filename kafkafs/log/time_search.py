@@ -78,7 +78,9 @@ def _scan(
                      f"to the batch {int(item.rows['base_offset'][row])}..{int(item.rows['last_offset'][row])} "
                      f"at position {at}")  # fmt: skip
                 return item, row
-    tell(f"log {segment.log_name}: scanned {position - start.position} bytes from position {start.position}: none late enough")
+    tell(
+        f"log {segment.log_name}: scanned {position - start.position} bytes from {start.position}: none late enough"
+    )
     return None
 
 

@@ -1,18 +1,20 @@
-"""What a read_committed reader sees, told from the log. Sources: ProducerStateManager, TransactionIndex, CompletedFetch.
+"""What a read_committed reader sees, told from the log.
 
 A transaction's outcome is the next marker of its producer. Reading goes forward, so markers are found by a scan that
 runs ahead of the reader no further than it must; a transaction index saves that scan where it names the transaction and
 the marker it names is there. A transaction without a marker is open, and the first open one is the last stable offset.
+Sources: ProducerStateManager, TransactionIndex, CompletedFetch.
 """
 
 import threading
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from kafkafs.errors import CorruptData, NotFound
-from kafkafs.format.batches import Rows
+from kafkafs.format.batches import Batches
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.names import segment_file
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
@@ -27,13 +29,18 @@ TRANSACTIONAL, CONTROL = 0x10, 0x20
 _MARKER_LIMIT = 1 << 20
 
 
-def is_control(rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def is_control(rows: Batches) -> Flags:
     """Which batches are control batches, which consumers never see."""
-    return (rows["magic"] >= 2) & (rows["attributes"] & CONTROL != 0)
+    flags: Flags = (rows["magic"] >= 2) & (rows["attributes"] & CONTROL != 0)
+    return flags
 
 
-def _is_transactional(rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    return (rows["magic"] >= 2) & (rows["attributes"] & TRANSACTIONAL != 0)
+def _is_transactional(rows: Batches) -> Flags:
+    flags: Flags = (rows["magic"] >= 2) & (rows["attributes"] & TRANSACTIONAL != 0)
+    return flags
 
 
 def _is_abort(stretch: Stretch, row: int) -> bool:
@@ -103,7 +110,7 @@ def _snapshot(log: Log) -> tuple[int, dict[int, int]]:
     return 0, {}
 
 
-def _follow(rows: Rows, found: dict[int, int]) -> None:
+def _follow(rows: Batches, found: dict[int, int]) -> None:
     """Take the stretch's data and markers into account."""
     rows = rows[_is_transactional(rows)]
     control = is_control(rows)
@@ -128,14 +135,14 @@ class _Ahead:
 
 
 class Outcomes:
-    """Whether transactional batches were aborted, asked in offset order from `offset` on, all below the last stable one."""
+    """Whether transactional batches below the last stable offset were aborted, asked in offset order."""
 
     def __init__(self, log: Log, segment: Segment, start: Start) -> None:
         self._log = log
         self._ahead = _Ahead(log.segments.index(segment), start)
         self._walk = self._stretches()
 
-    def aborted(self, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def aborted(self, rows: Batches) -> Flags:
         """For each batch, whether its transaction was aborted; False for those outside any."""
         dropped = np.zeros(len(rows), np.bool_)
         for row in np.flatnonzero(_is_transactional(rows) & ~is_control(rows)).tolist():
@@ -161,7 +168,7 @@ class Outcomes:
             producer, offset = int(stretch.rows["producer_id"][row]), int(stretch.rows["last_offset"][row])
             self._ahead.markers.setdefault(producer, []).append((offset, _is_abort(stretch, row)))
 
-    def _stretches(self):  # type: ignore[no-untyped-def]
+    def _stretches(self) -> Iterator[Stretch]:
         log, ahead = self._log, self._ahead
         for number in range(ahead.segment, len(log.segments)):
             segment = log.segments[number]

@@ -51,8 +51,11 @@ class Content(Protocol):
     def keep_cache(self) -> bool:
         """True where the bytes under this name can never change, so that the kernel may keep its pages."""
 
-    def read(self, offset: int, size: int) -> bytes:
-        """The bytes at `offset`; fewer than `size` only at the end."""
+    def read(self, offset: int, size: int) -> bytes | memoryview:
+        """The bytes at `offset`; fewer than `size` only at the end.
+
+        An impatient call may answer with a view of a buffer of its thread, good until that thread's next read.
+        """
 
     def close(self) -> None:
         """Lets go of what the content holds, without waiting. Called once, after the last read has ended."""

@@ -79,7 +79,9 @@ class Growth:
         """The extents from where the last answer ended."""
         log = self._scene.sight().log
         if log.end_offset < self._end_offset:
-            raise Vanished(f"{self._scene.shown_as}: the log was truncated below offset {self._end_offset}; open it again")
+            raise Vanished(
+                f"{self._scene.shown_as}: the log was truncated below offset {self._end_offset}; open it again"
+            )
         if log.end_offset == self._end_offset:
             return []
         extents = log.extents(self._end_offset, None)

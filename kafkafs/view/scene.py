@@ -27,7 +27,9 @@ Answer = TypeVar("Answer")
 class Scene:
     """See the module. One for each partition directory, under the name that the mount shows it by."""
 
-    def __init__(self, partition: Partition, shown_as: str, options: Options, twins: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, partition: Partition, shown_as: str, options: Options, twins: tuple[tuple[str, str], ...] = ()
+    ) -> None:
         self.partition = partition
         self.shown_as = shown_as
         self.options = options
@@ -73,7 +75,7 @@ class Scene:
         return Attributes("symlink", 0o777, about.uid, about.gid, 0, 0, about.mtime_ns, 1, 0.0)
 
     def file(self, files: Sequence[DataFile], size: int, timestamp_ms: int, keep_s: float) -> Attributes:
-        """The attributes of a view over `files`: what all of them grant. A negative timestamp means the last file's own.
+        """The attributes of a view over `files`: what all of them grant. A negative timestamp: the last file's own.
 
         Without files, the attributes of an empty view: those of the directory, less search.
         """

@@ -126,7 +126,8 @@ class RangeTarget(Protocol):
     @property
     def is_open(self) -> bool: ...
 
-    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]: ...
+    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:
+        """`decoded`: a time leads to the first record at or after it that the isolation level shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class BetweenOffsets:
     def is_open(self) -> bool:
         return self.range.stop is None
 
-    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:
+    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:  # noqa: ARG002 (offsets are offsets)
         end = sight.log.end_offset
         start = sight.offset(self.range.start)
         stop = None if self.range.stop is None else sight.offset(self.range.stop)

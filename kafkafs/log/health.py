@@ -1,0 +1,102 @@
+"""What is wrong with a partition on disk, as far as a look at its small files and its borders tells. `audit` reads all.
+
+An index is "ok", "padded" (zeros behind its entries), "missing", or "damaged": it cannot be what Kafka writes, or the
+log contradicts one of the entries looked at.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.format.batch import LARGEST_HEADER, parse_batch
+from kafkafs.format.names import parse_segment_file
+from kafkafs.log.listing import Listing
+from kafkafs.log.segment import Segment
+
+State = Literal["ok", "padded", "missing", "damaged"]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentHealth:
+    """The state of each of a segment's indexes, and what is to be said about the segment."""
+
+    offset_index: State
+    time_index: State
+    transaction_index: State
+    problems: tuple[str, ...]
+
+
+def look_at(segment: Segment) -> SegmentHealth:
+    """The segment's health. Reads its indexes and some headers."""
+    problems: list[str] = []
+    is_last = segment.next_base is None
+    try:
+        size = segment.log().size
+    except (Denied, NotFound, Vanished, DiskError) as error:
+        return SegmentHealth("missing", "missing", "missing", (f"{segment.log_name} cannot be read: {error}",))
+    if size == 0 and not is_last:
+        problems.append(f"{segment.log_name} is empty though a later segment follows: a gap in the offsets")
+    states = _offset_index(segment, size), _time_index(segment, size), _transaction_index(segment)
+    for kind, state in zip(("index", "timeindex", "txnindex"), states, strict=True):
+        name = segment.name_of(kind)
+        if state == "damaged":
+            problems.append(f"{name} is damaged and not relied on; lookups take longer")
+        elif state == "padded" and not is_last:
+            problems.append(f"{name} is padded with zeros though its segment is closed, as an unclean stop leaves it")
+        elif state == "missing" and kind != "txnindex" and not is_last and size > 0:
+            problems.append(f"{name} is missing; lookups take longer")
+    return SegmentHealth(*states, tuple(problems))
+
+
+def _offset_index(segment: Segment, size: int) -> State:
+    if "index" not in segment.files:
+        return "missing"
+    index = segment.offset_index
+    if not index.is_sane():
+        return "damaged"
+    log = segment.log()
+    for slot in {index.entries - 1, index.entries // 2} - {-1} if index.entries else ():
+        entry = index.entry(slot)
+        header = (
+            parse_batch(log.read(entry.position, LARGEST_HEADER), 0, entry.position) if entry.position < size else None
+        )
+        if header is None or not segment.base_offset <= header.base_offset <= header.last_offset <= entry.offset:
+            return "damaged"
+    return "padded" if index.is_padded else "ok"
+
+
+def _time_index(segment: Segment, size: int) -> State:
+    if "timeindex" not in segment.files:
+        return "missing"
+    index = segment.time_index
+    if not index.is_sane():
+        return "damaged"
+    first = parse_batch(segment.log().read(0, LARGEST_HEADER), 0, 0) if size else None
+    if index.entries == 0:
+        has_times = first is not None and first.max_timestamp >= 0
+        return "damaged" if has_times and segment.next_base is not None else "padded" if index.is_padded else "ok"
+    last = index.last()
+    found = segment.find(last.offset, size)
+    if found is None or getattr(found, "max_timestamp", -1) != last.timestamp:
+        return "damaged"
+    return "padded" if index.is_padded else "ok"
+
+
+def _transaction_index(segment: Segment) -> State:
+    try:
+        return "missing" if segment.aborted() is None else "ok"
+    except (CorruptData, NotFound, Vanished, Denied, DiskError):
+        return "damaged"
+
+
+def problems_of_listing(listing: Listing) -> list[str]:
+    """What the names alone tell: things that are no regular file, and indexes whose log is missing."""
+    problems = list(listing.problems)
+    named: dict[int, set[str]] = {}
+    for name in listing.files:
+        if (parsed := parse_segment_file(name)) and parsed.kind != "snapshot":
+            named.setdefault(parsed.offset, set()).add(parsed.kind)
+    for offset, kinds in sorted(named.items()):
+        if "log" not in kinds:
+            problems.append(f"{offset:020d}.log is missing though its index is there: a gap in the offsets")
+    return problems

@@ -1,0 +1,137 @@
+"""Decoded views: records as lines of JSON, a record's key or value alone."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from kafkafs.errors import NoData, Vanished
+from kafkafs.log.reading import Record
+from kafkafs.view.jsonl import JsonLines
+from kafkafs.view.node import Attributes
+from kafkafs.view.raw import batch_xattrs
+from kafkafs.view.scene import KEEP_S, Scene
+from kafkafs.view.streams import Pieces, Stream
+from kafkafs.view.targets import PointTarget, RangeTarget, Sight
+
+
+class BytesContent:
+    """A small answer, whole in memory."""
+
+    follows = False
+    keep_cache = False
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    @property
+    def size(self) -> int:
+        return len(self._data)
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self._data[offset : offset + size]
+
+    def close(self) -> None:
+        self._data = b""
+
+
+class _OneRecord:
+    """What the views of one record share: the record, and its attributes with the answer's true size."""
+
+    def __init__(self, scene: Scene, target: PointTarget) -> None:
+        self._scene = scene
+        self._target = target
+        self._known: tuple[Sight, Record, bytes | None] | None = None
+
+    def _found(self, sight: Sight) -> tuple[Record, bytes | None]:
+        """The record and the answer; found once for each state of the log."""
+        known = self._known
+        if known is None or known[0] is not sight:
+            record = self._target.record(sight)
+            known = self._known = (sight, record, self._answer(record))
+        return known[1], known[2]
+
+    def _answer(self, record: Record) -> bytes | None:
+        raise NotImplementedError
+
+    def attributes(self) -> Attributes:
+        def attributes(sight: Sight) -> Attributes:
+            record, answer = self._found(sight)
+            return self._scene.file([record.segment.log()], len(answer or b""), record.timestamp, KEEP_S)
+
+        return self._scene.ask(attributes)
+
+    def open(self) -> BytesContent:
+        record, answer = self._scene.ask(self._found)
+        if answer is None:
+            raise NoData(f"{self._scene.shown_as}: the record at offset {record.offset} has null there")
+        return BytesContent(answer)
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        record, _ = self._scene.ask(self._found)
+        return batch_xattrs(record.segment, record.batch, record.offset)
+
+
+class JsonPoint(_OneRecord):
+    """`.jsonl` of a point: the record as one line."""
+
+    def _answer(self, record: Record) -> bytes:
+        name = self._scene.partition.name
+        return b"".join(JsonLines(name.topic, name.partition).lines(record.columns))
+
+
+class FieldPoint(_OneRecord):
+    """`.key` and `.value`: the bytes alone; a null has none, and opening it fails."""
+
+    def __init__(self, scene: Scene, target: PointTarget, field: Literal["key", "value"]) -> None:
+        super().__init__(scene, target)
+        self._field = field
+
+    def _answer(self, record: Record) -> bytes | None:
+        data = record.columns.key(0) if self._field == "key" else record.columns.value(0)
+        return None if data is None else bytes(data)
+
+
+class JsonRange:
+    """`.jsonl` and `.follow.jsonl` of a range: a stream of the visible records, a line each."""
+
+    def __init__(self, scene: Scene, target: RangeTarget, follows: bool) -> None:
+        self._scene = scene
+        self._target = target
+        self._follows = follows
+
+    def attributes(self) -> Attributes:
+        def attributes(sight: Sight) -> Attributes:
+            start, end = self._target.offsets(sight, decoded=True)
+            files = [segment.log() for segment in sight.log.segments_between(start, end)]
+            return self._scene.file(files, 0, sight.log.hinted_timestamp(start, end), 0.0)
+
+        return self._scene.ask(attributes)
+
+    def open(self) -> Stream:
+        return self._scene.ask(self._open)
+
+    def _open(self, sight: Sight) -> Stream:
+        start, end = self._target.offsets(sight, decoded=True)
+        start = max(start, sight.log.start_offset)
+        if self._follows:
+            return Stream(lambda offset: self._lines(self._scene.sight(), offset, None), start, self._grown)
+        end = sight.decoded.end_offset if end is None else end
+        return Stream(lambda offset: self._lines(sight, offset, end), start)
+
+    def _grown(self, offset: int) -> bool:
+        end = self._scene.sight().decoded.end_offset
+        if end < offset:
+            raise Vanished(f"{self._scene.shown_as}: the log was truncated below offset {offset}; open it again")
+        return end > offset
+
+    def _lines(self, sight: Sight, start: int, end: int | None) -> Pieces:
+        name = self._scene.partition.name
+        lines = JsonLines(name.topic, name.partition)
+        for records in sight.decoded.records(start, end):
+            if not len(records):
+                continue
+            pieces = list(lines.lines(records))
+            yield from ((None, piece) for piece in pieces[:-1])
+            yield int(records.rows["offset"][-1]) + 1, pieces[-1]
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        return {}

@@ -1,0 +1,114 @@
+"""`by-offset/` and `by-time/`: a name is parsed to a query and becomes the file that answers it.
+
+What is listed is a range for each segment; everything else in the grammar can be opened and is not listed.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from kafkafs.errors import NotFound
+from kafkafs.log.patience import patience_needed
+from kafkafs.view.batch_lines import BatchesPoint, BatchesRange
+from kafkafs.view.decoded import FieldPoint, JsonPoint, JsonRange
+from kafkafs.view.explain import Explanation
+from kafkafs.view.grammar import (
+    OffsetPoint,
+    OffsetRange,
+    Query,
+    Suffix,
+    TimePoint,
+    TimeRange,
+    offset_range_name,
+    parse_offset_name,
+    parse_time_name,
+    time_range_name,
+)
+from kafkafs.view.node import Attributes, Entry, File
+from kafkafs.view.raw import RawPoint, RawRange
+from kafkafs.view.scene import Scene
+from kafkafs.view.targets import PointTarget, RangeTarget, point_target, range_target
+
+_MAX_TIME = 2**63 - 2
+
+_POINTS: dict[Suffix, Callable[[Scene, PointTarget, str], File]] = {
+    Suffix.RAW: lambda scene, target, _: RawPoint(scene, target),
+    Suffix.JSONL: lambda scene, target, _: JsonPoint(scene, target),
+    Suffix.KEY: lambda scene, target, _: FieldPoint(scene, target, "key"),
+    Suffix.VALUE: lambda scene, target, _: FieldPoint(scene, target, "value"),
+    Suffix.BATCHES: lambda scene, target, _: BatchesPoint(scene, target),
+    Suffix.EXPLAIN: Explanation,
+}
+_RANGES: dict[Suffix, Callable[[Scene, RangeTarget], File]] = {
+    Suffix.RAW: RawRange,
+    Suffix.JSONL: lambda scene, target: JsonRange(scene, target, follows=False),
+    Suffix.FOLLOW: lambda scene, target: JsonRange(scene, target, follows=True),
+    Suffix.BATCHES: BatchesRange,
+}
+
+
+def _file(scene: Scene, query: Query[OffsetPoint | OffsetRange] | Query[TimePoint | TimeRange], asked: str) -> File:
+    if isinstance(query.target, OffsetRange | TimeRange):
+        return _RANGES[query.suffix](scene, range_target(query.target))
+    return _POINTS[query.suffix](scene, point_target(query.target), asked)
+
+
+class ByOffset:
+    """Queries by offset."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    @property
+    def lane(self) -> str:
+        return self._scene.lane
+
+    def attributes(self) -> Attributes:
+        return self._scene.directory()
+
+    def entries(self) -> Sequence[Entry]:
+        """A range for each segment; together they are the whole visible log."""
+        log = self._scene.sight().log
+        return [
+            Entry(offset_range_name(segment.base_offset, segment.next_base), "file", None)
+            for segment in log.visible_segments()
+        ]
+
+    def child(self, name: str) -> File:
+        query = parse_offset_name(name)
+        if query is None:
+            raise NotFound(f"{name!r} is no query by offset")
+        return _file(self._scene, query, f"by-offset/{name}")
+
+
+class ByTime:
+    """Queries by record timestamp."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    @property
+    def lane(self) -> str:
+        return self._scene.lane
+
+    def attributes(self) -> Attributes:
+        return self._scene.directory()
+
+    def entries(self) -> Sequence[Entry]:
+        """Ranges that tile the log: each ends one past the largest timestamp that the time indexes tell so far."""
+        patience_needed()
+        start, names = 0, []
+        for segment in self._scene.sight().log.visible_segments():
+            if segment.next_base is None:
+                names.append(time_range_name(start, None))
+                continue
+            stop = segment.hinted_largest() + 1
+            if start < stop <= _MAX_TIME:
+                names.append(time_range_name(start, stop))
+                start = stop
+        return [Entry(name, "file", None) for name in names]
+
+    def child(self, name: str) -> File:
+        query = parse_time_name(name, time.time_ns() // 1_000_000)
+        if query is None:
+            raise NotFound(f"{name!r} is no query by time")
+        return _file(self._scene, query, f"by-time/{name}")

@@ -1,0 +1,124 @@
+"""`segments/`: the partition's real files under their own names, byte for byte, and `<file>.txt`, what is in them."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from kafkafs.errors import NotFound
+from kafkafs.log.files import DataFile
+from kafkafs.log.patience import patience_needed
+from kafkafs.view.dump.files import dump, is_dumpable
+from kafkafs.view.dump.findings import Findings
+from kafkafs.view.dump.options import Options as DumpOptions
+from kafkafs.view.dump.source import Source
+from kafkafs.view.node import Attributes, Entry
+from kafkafs.view.permissions import access
+from kafkafs.view.scene import Scene
+from kafkafs.view.streams import Pieces, Stream
+
+_SERVED = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
+"""Names as Kafka gives them. Others might speak to a terminal, and are none of its files."""
+
+
+class Segments:
+    """The directory."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    @property
+    def lane(self) -> str:
+        return self._scene.lane
+
+    def attributes(self) -> Attributes:
+        return self._scene.directory()
+
+    def entries(self) -> Sequence[Entry]:
+        return [Entry(name, "file", None) for name in sorted(self._names())]
+
+    def child(self, name: str) -> "RealFile | DumpedFile":
+        names = self._names()
+        if name in names:
+            return RealFile(self._scene, name)
+        stem = name.removesuffix(".txt")
+        if stem != name and stem in names and is_dumpable(stem):
+            return DumpedFile(self._scene, stem)
+        raise NotFound(f"there is no file {name!r} in {self._scene.shown_as}")
+
+    def _names(self) -> set[str]:
+        return {name for name in self._scene.partition.listing().files if _SERVED.fullmatch(name)}
+
+
+def _path(scene: Scene, name: str) -> str:
+    return f"{scene.partition.name.directory}/{name}"
+
+
+class RealFile:
+    """One of the broker's files. It is read as it is at each moment, like the file itself."""
+
+    def __init__(self, scene: Scene, name: str) -> None:
+        self._scene = scene
+        self._name = name
+
+    def attributes(self) -> Attributes:
+        patience_needed()
+        file = self._scene.partition.root.open_now(_path(self._scene, self._name))
+        about = file.stat()
+        granted = access(about, file.acl()).of_file()
+        return Attributes(
+            "file", granted.mode, granted.uid, granted.gid, about.st_size, about.st_blocks, about.st_mtime_ns, 1, 0.0
+        )
+
+    def open(self) -> "RealContent":
+        root, name = self._scene.partition.root, _path(self._scene, self._name)
+        return RealContent(root.open_now(name), self._scene.options.cache_keep)
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        return {}
+
+
+class RealContent:
+    """An open file of the broker's; it stays the same file whatever happens to its name."""
+
+    follows = False
+
+    def __init__(self, file: DataFile, keep_cache: bool) -> None:
+        self._file: DataFile | None = file
+        self.keep_cache = keep_cache
+
+    @property
+    def size(self) -> int:
+        return self._file.size if self._file else 0
+
+    def read(self, offset: int, size: int) -> bytes | memoryview:
+        return self._file.stream(offset, size) if self._file else b""
+
+    def close(self) -> None:
+        self._file = None
+
+
+class DumpedFile:
+    """What `kafka-dump-log.sh --print-data-log` prints about a file: a stream."""
+
+    def __init__(self, scene: Scene, name: str) -> None:
+        self._scene = scene
+        self._name = name
+
+    def attributes(self) -> Attributes:
+        patience_needed()
+        file = self._scene.partition.root.open_now(_path(self._scene, self._name))
+        return self._scene.file([file], 0, -1, 0.0)
+
+    def open(self) -> Stream:
+        root = self._scene.partition.root
+        root.open_now(_path(self._scene, self._name))
+        path = _path(self._scene, self._name)
+        options = DumpOptions(print_data_log=True, limit=self._scene.options.max_batch)
+
+        def text(_: int) -> Pieces:
+            source = Source(path, path, lambda name: root.open_now(_path(self._scene, name)))
+            return ((None, piece) for piece in dump(source, options, Findings()))
+
+        return Stream(text, 0)
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        return {}

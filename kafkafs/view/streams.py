@@ -1,0 +1,121 @@
+"""Decoded ranges: text that is made while it is read, of any length in a fixed amount of memory.
+
+A stream has no size; a reader goes on until nothing comes. Most read straight on, so the pieces made last are kept. Who
+reads elsewhere is served from the nearest mark: places in the text, a mark every megabyte or so, from which it can be
+made again. All readers get the same bytes, since a stream is fixed on the log that it was opened on.
+"""
+
+import threading
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from kafkafs.errors import KafkafsError
+from kafkafs.log.patience import patience_needed
+
+_MARK_EVERY = 1 << 20
+_KEPT = 4 << 20
+"""Bytes behind the newest piece that are kept for readers that are a little late."""
+
+Pieces = Iterator[tuple[int | None, bytes | memoryview]]
+"""Pieces of text, each with the offset from which what follows can be made; None inside what is made in one go."""
+
+
+class Stream:
+    """The text that `make(offset)` gives for the records from `offset` on, as a content (see `node.Content`)."""
+
+    size = None
+    keep_cache = False
+
+    def __init__(self, make: Callable[[int], Pieces], start: int, grown: Callable[[int], bool] | None = None) -> None:
+        """`grown` makes it a follower: asked at its end whether there is more from an offset on."""
+        self._make = make
+        self._grown = grown
+        self.follows = grown is not None
+        self._lock = threading.Lock()
+        self._marks: list[tuple[int, int]] = [(0, start)]
+        self._kept: deque[tuple[int, bytes | memoryview]] = deque()
+        self._pieces: Pieces | None = make(start)
+        self._position = 0
+        self._offset = start
+        self._end: int | None = None
+        self._error: tuple[int, KafkafsError] | None = None
+
+    def read(self, offset: int, size: int) -> bytes:
+        """The text at byte `offset`; fewer bytes only at its end, or where what follows is an error."""
+        if not self._lock.acquire(blocking=False):
+            patience_needed()
+            self._lock.acquire()
+        try:
+            return self._read(offset, size)
+        finally:
+            self._lock.release()
+
+    def _read(self, offset: int, size: int) -> bytes:
+        if self._error is not None and offset >= self._error[0]:
+            raise self._error[1]
+        if self._end is not None and offset >= self._end and self._is_at_end():
+            return b""
+        if (not self._kept or offset < self._kept[0][0]) and offset != self._position:
+            patience_needed()
+            self._go_back(offset)
+        while self._position < offset + size and self._advance():
+            self._forget(offset)
+        return self._cut(offset, size)
+
+    def _advance(self) -> bool:
+        """Make one more piece; False at the end and before an error."""
+        if self._error is not None or self._is_at_end():
+            return False
+        patience_needed()
+        try:
+            if self._pieces is None:
+                self._pieces = self._make(self._offset)
+            piece = next(self._pieces, None)
+        except KafkafsError as error:
+            self._error = (self._position, error)
+            return False
+        if piece is None:
+            self._end, self._pieces = self._position, None
+            return False
+        behind, text = piece
+        self._kept.append((self._position, text))
+        self._position += len(text)
+        if behind is not None:
+            self._offset = behind
+            if self._position - self._marks[-1][0] >= _MARK_EVERY:
+                self._marks.append((self._position, behind))
+        return True
+
+    def _is_at_end(self) -> bool:
+        if self._end is None:
+            return False
+        return self._grown is None or not self._grown(self._offset)
+
+    def _forget(self, reading_at: int) -> None:
+        while len(self._kept) > 1 and self._kept[1][0] <= reading_at - _KEPT:
+            self._kept.popleft()
+
+    def _go_back(self, offset: int) -> None:
+        """Start again at the last mark at or before `offset`, or go on from where the text was made last."""
+        position, record_offset = self._marks[bisect_right(self._marks, (offset, 2**63)) - 1]
+        if position <= self._position <= offset:
+            return
+        self._kept.clear()
+        self._pieces, self._position, self._offset = self._make(record_offset), position, record_offset
+        self._end = self._error = None
+
+    def _cut(self, offset: int, size: int) -> bytes:
+        parts, wanted = [], size
+        for position, text in self._kept:
+            if wanted and position <= offset < position + len(text):
+                part = text[offset - position : offset - position + wanted]
+                parts.append(part)
+                offset, wanted = offset + len(part), wanted - len(part)
+        if not parts and self._error is not None:
+            raise self._error[1]
+        return b"".join(parts)
+
+    def close(self) -> None:
+        self._kept.clear()
+        self._pieces = None

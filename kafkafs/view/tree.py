@@ -1,0 +1,158 @@
+"""The mount's root: a directory for each partition of all data directories, and what each of them holds."""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from kafkafs.errors import NotFound
+from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.options import Options
+from kafkafs.log.page_cache import keep_pages
+from kafkafs.log.patience import patience_needed
+from kafkafs.view.info import Info
+from kafkafs.view.node import Attributes, Entry, Node, Usage
+from kafkafs.view.permissions import access, below_ancestors, common
+from kafkafs.view.queries import ByOffset, ByTime
+from kafkafs.view.scene import KEEP_S, Scene
+from kafkafs.view.segments import Segments
+
+
+class Root:
+    """All partitions. One found in several data directories (JBOD) is shown from each: `t-0`, then `t-0~2`."""
+
+    lane = ""
+
+    def __init__(self, data_dirs: Sequence[Path], options: Options) -> None:
+        """Opens the data directories; UsageError says which is none, and why."""
+        self._directories = [open_data_directory(path) for path in data_dirs]
+        self._options = options
+        self._lock = threading.Lock()
+        self._shown: dict[str, tuple[DataDirectory, str]] = {}
+        self._shown_of: list[object] = []
+        self._partitions: dict[str, PartitionDirectory] = {}
+        keep_pages(options.cache_keep)
+
+    def attributes(self) -> Attributes:
+        patience_needed()
+        granted, newest = [], 0
+        for directory in self._directories:
+            about = directory.root.stat()
+            own = access(about, directory.root.acl()).of_directory()
+            granted.append(below_ancestors(own, directory.path))
+            newest = max(newest, about.st_mtime_ns)
+        mode = common(granted)
+        return Attributes("directory", mode.mode, mode.uid, mode.gid, 0, 0, newest, 2, KEEP_S / 2)
+
+    def entries(self) -> Sequence[Entry]:
+        return [Entry(name, "directory", None) for name in sorted(self._names())]
+
+    def child(self, name: str) -> Node:
+        place = self._names().get(name)
+        if place is None:
+            raise NotFound(f"there is no partition {name!r}")
+        directory, real = place
+        partition = directory.partition(real)
+        with self._lock:
+            known = self._partitions.get(name)
+            if known is None or known.scene.partition is not partition:
+                scene = Scene(partition, name, self._options, self._twins(directory, real))
+                known = self._partitions[name] = PartitionDirectory(scene)
+            return known
+
+    def _twins(self, directory: DataDirectory, real: str) -> tuple[tuple[str, str], ...]:
+        """Where else the same partition was found: the name it is shown by there, and the data directory."""
+        return tuple(
+            (shown, str(other.path))
+            for shown, (other, name) in self._shown.items()
+            if name == real and other is not directory
+        )
+
+    def usage(self) -> Usage:
+        """The bytes and the files of all partitions, as the disk holds them."""
+        patience_needed()
+        size = files = 0
+        for directory in self._directories:
+            for name in directory.names():
+                with directory.root.scan(name) as entries:
+                    blocks = [entry.stat(follow_symlinks=False).st_blocks for entry in entries if entry.is_file()]
+                files += len(blocks)
+                size += sum(blocks) * 512
+        return Usage(size, files)
+
+    def _names(self) -> dict[str, tuple[DataDirectory, str]]:
+        """The data directory and the real name behind each name shown."""
+        names = [directory.names() for directory in self._directories]
+        with self._lock:
+            if len(self._shown_of) != len(names) or any(a is not b for a, b in zip(names, self._shown_of, strict=True)):
+                shown: dict[str, tuple[DataDirectory, str]] = {}
+                for directory, found in zip(self._directories, names, strict=True):
+                    for name in found:
+                        shown[_free_name(name, shown)] = (directory, name)
+                self._shown, self._shown_of = shown, list(names)
+                self._partitions = {n: p for n, p in self._partitions.items() if n in shown}
+            return self._shown
+
+
+def _free_name(name: str, taken: dict[str, tuple[DataDirectory, str]]) -> str:
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name}~{number}"
+    return free
+
+
+class PartitionDirectory:
+    """One partition: its views, and two links to its ends."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self._fixed: dict[str, Node] = {
+            "by-offset": ByOffset(scene),
+            "by-time": ByTime(scene),
+            "segments": Segments(scene),
+            "info.json": Info(scene),
+        }
+
+    @property
+    def lane(self) -> str:
+        return self.scene.lane
+
+    def attributes(self) -> Attributes:
+        return self.scene.directory()
+
+    def child(self, name: str) -> Node:
+        if name in ("earliest", "latest"):
+            link = EndLink(self.scene, name)
+            link.target()
+            return link
+        if name not in self._fixed:
+            raise NotFound(f"{name!r} is none of a partition's views")
+        return self._fixed[name]
+
+    def entries(self) -> Sequence[Entry]:
+        """The views; the links only where a log holds anything, as far as its size tells."""
+        entries = [Entry(name, "file" if name == "info.json" else "directory", None) for name in self._fixed]
+        if any(name.size for name in self.scene.partition.listing().files.values()):
+            entries += [Entry("earliest", "symlink", None), Entry("latest", "symlink", None)]
+        return sorted(entries, key=lambda entry: entry.name)
+
+
+class EndLink:
+    """`earliest` or `latest`: a link to the offset of the first or last visible record."""
+
+    def __init__(self, scene: Scene, which: str) -> None:
+        self._scene = scene
+        self._which = which
+
+    def attributes(self) -> Attributes:
+        self.target()
+        return self._scene.link()
+
+    def target(self) -> str:
+        """The path, relative to the partition's directory; NotFound where no record is visible."""
+        reader = self._scene.sight().decoded
+        patience_needed()
+        offset = reader.earliest() if self._which == "earliest" else reader.latest()
+        if offset is None:
+            raise NotFound(f"{self._scene.shown_as}: no record is visible")
+        return f"by-offset/{offset}"
