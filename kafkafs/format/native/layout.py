@@ -84,6 +84,9 @@ BATCH_ROW, RECORD_ROW = BATCH.itemsize, RECORD.itemsize
     RECORD_MAGIC,
 ) = _places(RECORD)
 
+# What a dump's lines show of a record.
+DUMP_METADATA, DUMP_CONTENTS = 1, 2
+
 # How a walk over batches ends.
 WALK_END, WALK_CUT, WALK_BROKEN, WALK_FULL = range(4)
 

@@ -146,7 +146,10 @@ def _inner(unpacked: bytes) -> Iterator[tuple[int, bytes]]:
 def _message(message: bytes, offset: int, append_time: int | None) -> Record:
     magic = message[4]
     key_size, value_size = _sizes(message)
-    key, value = _fields(message)
+    try:
+        key, value = _fields(message)
+    except CorruptData:  # its CRC fails then, and the line says so
+        key = value = None
     timestamp = -1
     if magic:
         timestamp = append_time if append_time is not None else int.from_bytes(message[6:14], "big", signed=True)

@@ -18,11 +18,12 @@ NO_SEQUENCE = -1
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An entry whose header says nothing that could be shown; its size leads to the next one."""
+    """An entry of no format there is; its size leads to the next one."""
 
     position: int
     size: int
-    reason: str
+    magic: int
+    last_offset: int
 
 
 def entry_at(header: bytes, position: int, end: int) -> Batch | Unreadable | None:
@@ -37,13 +38,9 @@ def entry_at(header: bytes, position: int, end: int) -> Batch | Unreadable | Non
     if rest < SMALLEST_SIZE or position + size > end:
         return None
     if magic >= 128:
-        return Unreadable(
-            position, size, f"the entry at position {position} has magic {magic - 256}, which is no format"
-        )
+        return Unreadable(position, size, magic - 256, offset)
     if magic >= 2:
-        if len(header) < HEADER_V2.size:
-            return Unreadable(position, size, f"the batch at position {position} is cut inside its header")
-        return _batch(header, position, size)
+        return _batch(header, position, size) if len(header) >= HEADER_V2.size else None
     attributes = header[FRAME_SIZE]
     timestamp = int.from_bytes(header[18:26], "big", signed=True) if magic == 1 else NO_TIMESTAMP
     return Batch(position, size, magic, offset, offset, -1, crc_or_epoch & 0xFFFFFFFF, attributes,

@@ -45,7 +45,7 @@ def dump_offset_index(source: Source, options: Options, findings: Findings) -> I
         offset = base + relative
         if log is not None:
             batch = _entry(log, position, position + options.max_message_size if position >= 0 else 0)
-            last = batch.last_offset if isinstance(batch, Batch) else NOT_FOUND
+            last = batch.last_offset if batch is not None else NOT_FOUND
             if last != offset:
                 findings.index_mismatch(source, offset, last)
         if not options.verify_index_only:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkafs.format.batch import CODECS, Batch
-from kafkafs.view.dump.entries import NO_SEQUENCE, sequence_after, wrap
+from kafkafs.view.dump.entries import NO_SEQUENCE, Unreadable, sequence_after, wrap
 from kafkafs.view.dump.options import Options
 
 NO_TIMESTAMP_TYPE = "NoTimestampType"
@@ -42,6 +42,11 @@ def batch_line(batch: Batch, is_valid: bool) -> str:
         f"{front} position: {batch.position} {timestamp_type(batch)}: {batch.max_timestamp} size: {batch.size}"
         f" magic: {batch.magic} compresscodec: {codec} crc: {batch.crc} isvalid: {_java(is_valid)}"
     )
+
+
+def unreadable_line(entry: Unreadable) -> str:
+    """As much of a batch's line as can be told."""
+    return f"offset: {entry.last_offset} position: {entry.position} size: {entry.size} magic: {entry.magic}"
 
 
 def _front(batch: Batch) -> str:

@@ -1,34 +1,79 @@
 """The text of a `.log` or `.checkpoint` file: its batches, and with deep iteration their records.
 
-Source: DumpLogSegments, `dumpLog`. Valid batches are rendered many at a time; whatever is damaged goes one by one.
+Batches that hold what they promise are rendered many at a time. The others go one by one: those that are damaged, those
+of brokers and transactions, those of formats v0 and v1, and all where keys or values are no strings. Source:
+DumpLogSegments, `dumpLog`.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
 
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format.batch import CODECS, SMALLEST, Batch, crc_holds
+from kafkafs.format.batch import CODECS, HEADER_V2, Batch, crc_holds
+from kafkafs.format.batches import VALID, Batches, batch_at, walk
+from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.view.dump.control import control_text
 from kafkafs.view.dump.damaged import records
+from kafkafs.view.dump.decoders import as_string
 from kafkafs.view.dump.entries import HEADER_READ, Unreadable, entry_at
 from kafkafs.view.dump.findings import Findings
-from kafkafs.view.dump.lines import batch_line, record_line
+from kafkafs.view.dump.lines import batch_line, record_line, unreadable_line
 from kafkafs.view.dump.options import ALL_BYTES, Options
+from kafkafs.view.dump.rendering import batch_lines, record_lines
 from kafkafs.view.dump.source import Source
+
+READ_SIZE = 1 << 20
+_CONTROL = 0x20
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Whole entries back to back: their bytes, where these begin in the file, and a row for each."""
+
+    data: bytes
+    position: int
+    rows: Batches
+
+    def part(self, first: int, stop: int) -> "_Run":
+        return _Run(self.data, self.position, np.ascontiguousarray(self.rows[first:stop]))
+
+    def bytes_of(self, batch: Batch) -> bytes:
+        start = batch.position - self.position
+        return self.data[start : start + batch.size]
 
 
 def dump_log(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
     """The batches from the start of the file, and at its end how many bytes are no batch."""
     dump = _LogDump(source, options, findings)
     position, end = 0, min(source.data.size, options.max_bytes)
-    while True:
+    while position < end:
+        run = _read_run(source, position, end)
+        if len(run.rows):
+            yield from dump.run(run)
+            position = int(run.rows["position"][-1] + run.rows["size"][-1])
+            continue
         entry = entry_at(source.data.read(position, HEADER_READ), position, end)
         if entry is None:
             break
-        yield from dump.entry(entry)
+        yield from dump.odd_entry(entry)
         position += entry.size
     if position < end and options.max_bytes == ALL_BYTES:
         yield f"Found {end - position} invalid bytes at the end of {source.name}\n".encode()
+
+
+def _read_run(source: Source, position: int, end: int) -> _Run:
+    """What stands at `position` and looks sound; without rows where that is nothing."""
+    size = READ_SIZE
+    while True:
+        data = source.data.read(position, min(size, end - position))
+        walked = walk(data, position)
+        needed = len(data) + walked.missing
+        if len(walked.rows) or walked.stop != "cut" or not walked.missing or position + needed > end or needed <= size:
+            return _Run(data, position, walked.rows)
+        size = needed
 
 
 class _LogDump:
@@ -39,20 +84,64 @@ class _LogDump:
         self._options = options
         self._findings = findings
         self._last_offset = -1
+        self._needs_python = not (options.decode_key is as_string and options.decode_value is as_string)
 
-    def entry(self, entry: Batch | Unreadable) -> Iterator[bytes]:
-        """The lines of one entry, read and checked by itself."""
+    def run(self, run: _Run) -> Iterator[bytes]:
+        """The lines of many entries: by kernels where they can, else one by one."""
+        singly = self._goes_singly(run.rows)
+        borders = [0, *(np.flatnonzero(np.diff(singly)) + 1).tolist(), len(singly)]
+        for first, stop in pairwise(borders):
+            if singly[first]:
+                for index in range(first, stop):
+                    batch = batch_at(run.rows, index)
+                    yield from self._entry(batch, run.bytes_of(batch), run.rows["valid"][index] == VALID)
+            elif self._options.is_deep:
+                yield from self._decoded(run.part(first, stop))
+            else:
+                yield from batch_lines(run.rows, first, stop)
+
+    def odd_entry(self, entry: Batch | Unreadable) -> Iterator[bytes]:
+        """The lines of an entry that does not look sound."""
         if isinstance(entry, Unreadable):
-            self._findings.problem(self._source, f"{entry.reason}; its {entry.size} bytes are left out.")
+            self._findings.problem(self._source, f"the entry at position {entry.position} is of no format there is.")
+            yield unreadable_line(entry).encode() + b"\n"
             return
         data = self._source.data.read(entry.position, entry.size)
-        magic = min(entry.magic, 2)
-        is_valid = entry.size >= SMALLEST[0 if magic < 2 else 2] and crc_holds(replace(entry, magic=magic), data)
-        yield batch_line(entry, is_valid).encode() + b"\n"
-        if entry.codec >= len(CODECS):
-            self._problem(entry, f"codec {entry.codec} is none that Kafka knows")
+        is_whole = entry.magic < 2 or entry.size >= HEADER_V2.size
+        yield from self._entry(entry, data, is_whole and crc_holds(replace(entry, magic=min(entry.magic, 2)), data))
+
+    def _goes_singly(self, rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        unknown = rows["attributes"] & 7 >= len(CODECS)
+        if not self._options.is_deep:
+            return unknown
+        special = (rows["magic"] < 2) | (rows["attributes"] & _CONTROL != 0) | (rows["valid"] != VALID)
+        singly: np.ndarray[tuple[int], np.dtype[np.bool_]] = unknown | special | self._needs_python
+        return singly
+
+    def _decoded(self, run: _Run) -> Iterator[bytes]:
+        next_batch = 0
+        for piece in decode(run.data, run.position, run.rows, self._options.limit):
+            if isinstance(piece, Records):
+                self._follow_many(piece.rows["offset"])
+                yield from record_lines(run.rows, next_batch, piece, self._options)
+                next_batch = int(piece.rows["batch"][-1]) + 1
+                continue
+            yield from self._refused(run, next_batch, piece)
+            next_batch = piece.batch + 1
+        yield from batch_lines(run.rows, next_batch, len(run.rows))
+
+    def _refused(self, run: _Run, next_batch: int, refusal: Refusal) -> Iterator[bytes]:
+        """A batch whose CRC holds and whose records are not as they should be."""
+        yield from batch_lines(run.rows, next_batch, refusal.batch + 1)
+        batch = batch_at(run.rows, refusal.batch)
+        yield from self._records(batch, run.bytes_of(batch))
+
+    def _entry(self, batch: Batch, data: bytes, is_valid: bool) -> Iterator[bytes]:
+        yield batch_line(batch, is_valid).encode() + b"\n"
+        if batch.codec >= len(CODECS):
+            self._problem(batch, f"codec {batch.codec} is none that Kafka knows")
         elif self._options.is_deep:
-            yield from self._records(entry, data)
+            yield from self._records(batch, data)
 
     def _records(self, batch: Batch, data: bytes) -> Iterator[bytes]:
         try:
@@ -67,6 +156,12 @@ class _LogDump:
         if offset != self._last_offset + 1:
             self._findings.gap(self._source, self._last_offset, offset)
         self._last_offset = offset
+
+    def _follow_many(self, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        self._follow(int(offsets[0]))
+        for index in np.flatnonzero(np.diff(offsets) != 1).tolist():
+            self._findings.gap(self._source, int(offsets[index]), int(offsets[index + 1]))
+        self._last_offset = int(offsets[-1])
 
     def _problem(self, batch: Batch, reason: str) -> None:
         where = f"the batch at position {batch.position} with the last offset {batch.last_offset}"

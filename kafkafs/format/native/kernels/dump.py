@@ -1,0 +1,232 @@
+"""The lines of a log's dump from rows of BATCH and RECORD, as `view/dump/lines` has them. Source: DumpLogSegments."""
+
+from kafkafs.format.native.kernels.java_text import put_java_text
+from kafkafs.format.native.kernels.machine import (
+    inlined,
+    load_i8,
+    load_i16,
+    load_i32,
+    load_i64,
+    load_u32,
+    put,
+    store_8,
+    store_64,
+)
+from kafkafs.format.native.kernels.numbers import put_number
+from kafkafs.format.native.kernels.varint import varint
+from kafkafs.format.native.layout import (
+    BATCH_ATTRIBUTES,
+    BATCH_BASE_OFFSET,
+    BATCH_BASE_SEQUENCE,
+    BATCH_BASE_TIMESTAMP,
+    BATCH_COUNT,
+    BATCH_CRC,
+    BATCH_LAST_OFFSET,
+    BATCH_LEADER_EPOCH,
+    BATCH_MAGIC,
+    BATCH_MAX_TIMESTAMP,
+    BATCH_POSITION,
+    BATCH_PRODUCER_EPOCH,
+    BATCH_PRODUCER_ID,
+    BATCH_ROW,
+    BATCH_SIZE,
+    BATCH_VALID,
+    DUMP_CONTENTS,
+    DUMP_METADATA,
+    RECORD_BATCH,
+    RECORD_HEADER_COUNT,
+    RECORD_HEADERS_AT,
+    RECORD_HEADERS_SIZE,
+    RECORD_KEY_AT,
+    RECORD_KEY_SIZE,
+    RECORD_OFFSET,
+    RECORD_ROW,
+    RECORD_TIMESTAMP,
+    RECORD_VALUE_AT,
+    RECORD_VALUE_SIZE,
+    VALID,
+)
+
+_BATCH_LINE = 768  # bytes that no batch's line exceeds, with what the last copy may write behind it
+_RECORD_LINE = 256  # the same for a record's, without key, value and names of headers
+_SLACK = 16  # bytes behind the text that are written too
+_LARGEST_SEQUENCE = 2**31 - 1
+
+
+@inlined
+def _put_flag(to: int, flag: int) -> int:
+    return put(to, "true") if flag else put(to, "false")
+
+
+@inlined
+def _put_time_label(to: int, magic: int, attributes: int) -> int:
+    if magic == 0:
+        return put(to, " NoTimestampType: ")
+    return put(to, " LogAppendTime: ") if attributes & 8 else put(to, " CreateTime: ")
+
+
+@inlined
+def _put_codec(to: int, codec: int) -> int:
+    if codec == 0:
+        return put(to, "none")
+    if codec == 1:
+        return put(to, "gzip")
+    if codec == 2:
+        return put(to, "snappy")
+    return put(to, "lz4") if codec == 3 else put(to, "zstd")
+
+
+@inlined
+def _sequence_after(sequence: int, delta: int) -> int:
+    later = sequence + delta
+    return later - _LARGEST_SEQUENCE - 1 if later > _LARGEST_SEQUENCE else later
+
+
+@inlined
+def _put_front(to: int, row: int) -> int:
+    """What only a batch of v2 has."""
+    base, last = load_i64(row + BATCH_BASE_OFFSET), load_i64(row + BATCH_LAST_OFFSET)
+    sequence, attributes = load_i32(row + BATCH_BASE_SEQUENCE), load_i16(row + BATCH_ATTRIBUTES)
+    to = put_number(put(to, "baseOffset: "), base)
+    to = put_number(put(to, " lastOffset: "), last)
+    to = put_number(put(to, " count: "), load_i32(row + BATCH_COUNT))
+    to = put_number(put(to, " baseSequence: "), sequence)
+    to = put_number(put(to, " lastSequence: "), -1 if sequence == -1 else _sequence_after(sequence, last - base))
+    to = put_number(put(to, " producerId: "), load_i64(row + BATCH_PRODUCER_ID))
+    to = put_number(put(to, " producerEpoch: "), load_i16(row + BATCH_PRODUCER_EPOCH))
+    to = put_number(put(to, " partitionLeaderEpoch: "), load_i32(row + BATCH_LEADER_EPOCH))
+    to = _put_flag(put(to, " isTransactional: "), attributes & 0x10)
+    to = _put_flag(put(to, " isControl: "), attributes & 0x20)
+    if attributes & 0x40:
+        return put(put_number(put(to, " deleteHorizonMs: OptionalLong["), load_i64(row + BATCH_BASE_TIMESTAMP)), "]")
+    return put(to, " deleteHorizonMs: OptionalLong.empty")
+
+
+@inlined
+def _put_batch(to: int, row: int) -> int:
+    """The line of a batch whose codec is known."""
+    magic, attributes = load_i8(row + BATCH_MAGIC), load_i16(row + BATCH_ATTRIBUTES)
+    if magic >= 2:
+        to = _put_front(to, row)
+    else:
+        to = put_number(put(to, "offset: "), load_i64(row + BATCH_LAST_OFFSET))
+    to = put_number(put(to, " position: "), load_i64(row + BATCH_POSITION))
+    to = put_number(_put_time_label(to, magic, attributes), load_i64(row + BATCH_MAX_TIMESTAMP))
+    to = put_number(put(to, " size: "), load_i64(row + BATCH_SIZE))
+    to = put_number(put(to, " magic: "), magic)
+    to = _put_codec(put(to, " compresscodec: "), attributes & 7)
+    to = put_number(put(to, " crc: "), load_u32(row + BATCH_CRC))
+    to = _put_flag(put(to, " isvalid: "), load_i8(row + BATCH_VALID) == VALID)
+    store_8(to, 0x0A)
+    return to + 1
+
+
+@inlined
+def _put_header_keys(to: int, data: int, row: int) -> int:
+    place = data + load_i64(row + RECORD_HEADERS_AT)
+    end = place + load_i32(row + RECORD_HEADERS_SIZE)
+    for number in range(load_i32(row + RECORD_HEADER_COUNT)):
+        size, place = varint(place, end)
+        if number:
+            store_8(to, 0x2C)
+            to += 1
+        to = put_java_text(to, place, size)
+        size, place = varint(place + size, end)
+        place += max(size, 0)
+    return to
+
+
+@inlined
+def _put_metadata(to: int, batch: int, data: int, row: int) -> int:
+    offset, sequence = load_i64(row + RECORD_OFFSET), load_i32(batch + BATCH_BASE_SEQUENCE)
+    to = put_number(put(to, "| offset: "), offset)
+    to = _put_time_label(to, 2, load_i16(batch + BATCH_ATTRIBUTES))
+    to = put_number(to, load_i64(row + RECORD_TIMESTAMP))
+    to = put_number(put(to, " keySize: "), load_i32(row + RECORD_KEY_SIZE))
+    to = put_number(put(to, " valueSize: "), load_i32(row + RECORD_VALUE_SIZE))
+    if sequence >= 0:
+        sequence = _sequence_after(sequence, offset - load_i64(batch + BATCH_BASE_OFFSET))
+    else:
+        sequence = -1
+    to = put(put_number(put(to, " sequence: "), sequence), " headerKeys: [")
+    return put(_put_header_keys(to, data, row), "]")
+
+
+@inlined
+def _put_contents(to: int, data: int, row: int, has_metadata: int) -> int:
+    key_size, value_size = load_i32(row + RECORD_KEY_SIZE), load_i32(row + RECORD_VALUE_SIZE)
+    if not has_metadata and (key_size >= 0 or value_size >= 0):
+        store_8(to, 0x7C)
+        to += 1
+    if key_size >= 0:
+        store_8(to, 0x20)
+        to = put_java_text(put(to + 1, "key: "), data + load_i64(row + RECORD_KEY_AT), key_size)
+    if value_size >= 0:
+        store_8(to, 0x20)
+        to = put_java_text(put(to + 1, "payload: "), data + load_i64(row + RECORD_VALUE_AT), value_size)
+    return to
+
+
+@inlined
+def _most(row: int, shown: int) -> int:
+    """Bytes that the line of a record does not exceed."""
+    most = _RECORD_LINE
+    if shown & DUMP_METADATA:
+        most += 3 * load_i32(row + RECORD_HEADERS_SIZE)
+    if shown & DUMP_CONTENTS:
+        most += 3 * (max(load_i32(row + RECORD_KEY_SIZE), 0) + max(load_i32(row + RECORD_VALUE_SIZE), 0))
+    return most + _SLACK
+
+
+def dump_batches(batches: int, first: int, stop: int, out: int, room: int, result: int) -> int:
+    """Kernel: the lines of batches [first, stop) as far as they fit in `room` bytes at `out`; how many bytes.
+
+    result: the batch it stopped before.
+    """
+    to, end = out, out + room
+    while first < stop and end - to >= _BATCH_LINE:
+        to = _put_batch(to, batches + first * BATCH_ROW)
+        first += 1
+    store_64(result, first)
+    return to - out
+
+
+def dump_records(
+    batches: int,
+    next_batch: int,
+    data: int,
+    rows: int,
+    first: int,
+    stop: int,
+    shown: int,
+    out: int,
+    room: int,
+    result: int,
+) -> int:
+    """Kernel: the lines of records [first, stop) of v2, each batch's own line before its records; how many bytes.
+
+    Batches from `next_batch` on have no line yet. `shown` has the bits DUMP_METADATA and DUMP_CONTENTS.
+    result: the record it stopped before, the next batch, and the bytes it wanted where it wrote none.
+    """
+    to, end, wanted = out, out + room, 0
+    while first < stop and wanted == 0:
+        row = rows + first * RECORD_ROW
+        number = load_i32(row + RECORD_BATCH)
+        while next_batch <= number and end - to >= _BATCH_LINE:
+            to = _put_batch(to, batches + next_batch * BATCH_ROW)
+            next_batch += 1
+        most = _most(row, shown) if next_batch > number else _BATCH_LINE
+        if end - to < most:
+            wanted = most
+        else:
+            if shown & DUMP_METADATA:
+                to = _put_metadata(to, batches + number * BATCH_ROW, data, row)
+            if shown & DUMP_CONTENTS:
+                to = _put_contents(to, data, row, shown & DUMP_METADATA)
+            store_8(to, 0x0A)
+            to += 1
+            first += 1
+    store_64(result, first)
+    store_64(result + 8, next_batch)
+    store_64(result + 16, wanted)
+    return to - out

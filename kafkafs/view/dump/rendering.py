@@ -1,0 +1,46 @@
+"""Many lines at once: kernels write them from the tables of batches and records, with no Python object for either."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkafs.format import native
+from kafkafs.format.batches import Batches
+from kafkafs.format.columns import Records
+from kafkafs.format.native.layout import DUMP_CONTENTS, DUMP_METADATA
+from kafkafs.view.dump.options import Options
+
+ROOM = 1 << 20
+"""Bytes of text in one piece, unless a single line is longer."""
+
+
+def batch_lines(batches: Batches, first: int, stop: int) -> Iterator[bytes]:
+    """The lines of batches [first, stop), whose codecs must be known."""
+    out, result = np.empty(ROOM, np.uint8), np.empty(1, np.int64)
+    while first < stop:
+        size = native.kernel("dump_batches")(
+            native.address(batches), first, stop, native.address(out), len(out), native.address(result)
+        )
+        first = int(result[0])
+        yield out[:size].tobytes()
+
+
+def record_lines(batches: Batches, next_batch: int, records: Records, options: Options) -> Iterator[bytes]:
+    """The lines of records of v2, no control records; each batch's own in front, for those from `next_batch` on.
+
+    Keys and values are shown as strings, whatever decoders `options` has.
+    """
+    shown = DUMP_METADATA * (not options.skip_record_metadata) + DUMP_CONTENTS * options.print_data_log
+    out, result = np.empty(ROOM, np.uint8), np.empty(3, np.int64)
+    first, stop = 0, len(records)
+    while first < stop:
+        size = native.kernel("dump_records")(
+            native.address(batches), next_batch, native.address(records.data),
+            native.address(records.rows), first, stop,
+            shown, native.address(out), len(out), native.address(result),
+        )  # fmt: skip
+        first, next_batch, wanted = result.tolist()
+        if size:
+            yield out[:size].tobytes()
+        if wanted > len(out):
+            out = np.empty(wanted, np.uint8)
