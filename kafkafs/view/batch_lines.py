@@ -1,126 +1,34 @@
-"""`.batches.jsonl`: a line for each batch, its header, its place and whether its CRC holds. Nothing is left out."""
+"""Batch headers as JSON lines: `.batches.jsonl` (design.md, section 3)."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
-from kafkafs.format.batch import Batch
-from kafkafs.format.batches import Batches, walk
-from kafkafs.log.log import Log
-from kafkafs.log.places import Start
-from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
-from kafkafs.view.decoded import BytesContent
-from kafkafs.view.jsonl import BATCH_FIELDS, batch_lines
-from kafkafs.view.node import Attributes
-from kafkafs.view.raw import batch_xattrs, extended
-from kafkafs.view.scene import KEEP_S, Scene
-from kafkafs.view.streams import Pieces, Stream
-from kafkafs.view.targets import PointTarget, RangeTarget, Sight
+from kafkafs.format import native
+from kafkafs.format.batches import Batches
+
+_ROOM = 1 << 20
+"""Bytes of output in one piece, at most."""
+
+_LINE = 1024
+"""Bytes that a line takes at most, besides its segment's name."""
 
 
-def batches_between(log: Log, start: int, end: int) -> Pieces:
-    """The lines of all batches that overlap the offsets [start, end), damaged ones among them."""
-    for segment, item in _items(log, start, end):
-        if isinstance(item, Damage):
-            yield item.last_offset + 1, damage_lines(segment, item)
-            continue
-        low = int(np.searchsorted(item.rows["last_offset"], start))
-        high = int(np.searchsorted(item.rows["base_offset"], end))
-        if low < high:
-            yield int(item.rows["last_offset"][high - 1]) + 1, batch_lines(segment.log_name, item.rows[low:high])
+def batch_lines(segment: str, batches: Batches) -> Iterator[memoryview]:
+    """A line for each row, in pieces of whole lines. `segment` is the file's name; UNCHECKED validity is null.
 
-
-def _items(log: Log, start: int, end: int) -> Iterator[tuple[Segment, Stretch | Damage]]:
-    place: Start | None = None
-    for segment in log.segments_between(start, end):
-        place = segment.start(start) if place is None else Start(0, segment.base_offset)
-        bounds = Bounds(log.walk_end(segment), place.first_offset, segment.next_base)
-        for item in stretches(segment.log(), place.position, bounds):
-            if item.last_offset < start:
-                continue
-            if isinstance(item, Damage) and item.base_offset >= end:
-                return
-            yield segment, item
-            if item.last_offset >= end - 1:
-                return
-
-
-def damage_lines(segment: Segment, damage: Damage) -> bytes:
-    """The lines of bytes that are no valid batch: headers as far as they can be read, then one line for the rest."""
-    data = segment.log().read(damage.position, damage.size)
-    rows: Batches = walk(data, damage.position).rows.copy()
-    rows["valid"] = 0
-    lines = bytes(batch_lines(segment.log_name, rows)) if len(rows) else b""
-    read = int(rows["position"][-1] + rows["size"][-1]) - damage.position if len(rows) else 0
-    if read < damage.size:
-        known = {
-            "segment": segment.log_name,
-            "position": damage.position + read,
-            "size": damage.size - read,
-            "valid": False,
-        }
-        line = {field: known.get(field) for field in BATCH_FIELDS}
-        lines += json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-    return lines
-
-
-class BatchesPoint:
-    """The line of the batch that a point leads to."""
-
-    def __init__(self, scene: Scene, target: PointTarget) -> None:
-        self._scene = scene
-        self._target = target
-
-    def _line(self, sight: Sight) -> tuple[Segment, Batch | Damage, bytes]:
-        segment, found = self._target.batch(sight)
-        if isinstance(found, Damage):
-            return segment, found, damage_lines(segment, found)
-        data = segment.log().read(found.position, found.size)
-        return segment, found, bytes(batch_lines(segment.log_name, walk(data, found.position).rows[:1]))
-
-    def attributes(self) -> Attributes:
-        def attributes(sight: Sight) -> Attributes:
-            segment, found, line = self._line(sight)
-            timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
-            return self._scene.file([segment.log()], len(line), timestamp_ms, KEEP_S)
-
-        return self._scene.ask(attributes)
-
-    def open(self) -> BytesContent:
-        return BytesContent(self._scene.ask(self._line)[2])
-
-    def xattrs(self) -> Mapping[str, bytes]:
-        segment, found, _ = self._scene.ask(self._line)
-        if isinstance(found, Damage):
-            return extended({"segment": segment.log_name, "position": found.position, "size": found.size})
-        return batch_xattrs(segment, found, None)
-
-
-class BatchesRange:
-    """The lines of all batches that overlap a range: a stream."""
-
-    def __init__(self, scene: Scene, target: RangeTarget) -> None:
-        self._scene = scene
-        self._target = target
-
-    def attributes(self) -> Attributes:
-        def attributes(sight: Sight) -> Attributes:
-            start, end = self._target.offsets(sight, decoded=False)
-            files = [segment.log() for segment in sight.log.segments_between(start, end)]
-            return self._scene.file(files, 0, sight.log.hinted_timestamp(start, end), 0.0)
-
-        return self._scene.ask(attributes)
-
-    def open(self) -> Stream:
-        return self._scene.ask(self._open)
-
-    def _open(self, sight: Sight) -> Stream:
-        log = sight.log
-        start, end = self._target.offsets(sight, decoded=False)
-        stop = log.end_offset if end is None else min(end, log.end_offset)
-        return Stream(lambda offset: batches_between(log, offset, stop), max(start, log.start_offset))
-
-    def xattrs(self) -> Mapping[str, bytes]:
-        return {}
+    Of v0 and v1 messages what only v2 has is null, and of compressed ones `baseOffset` and `count`, which take
+    unpacking.
+    """
+    prefix = f'{{"segment":{json.dumps(segment, ensure_ascii=False)},"position":'.encode("utf-8", "surrogateescape")
+    padded, out, number = prefix + bytes(16), np.empty(1, np.int64), 0
+    batches = np.ascontiguousarray(batches)
+    while number < len(batches):
+        room = np.empty(min(_ROOM, (len(batches) - number + 1) * (_LINE + len(prefix))), np.uint8)
+        made = native.kernel("batch_lines")(
+            native.address(batches), number, len(batches), native.address(padded), len(prefix),
+            native.address(room), len(room), native.address(out),
+        )  # fmt: skip
+        yield room.data[:made]
+        number = int(out[0])

@@ -43,9 +43,9 @@ def v2_batch(
 
 def v2_around(
     content: bytes, count: int, base: int = 0, last: int = 0, base_timestamp: int = 0, max_timestamp: int = 0,
-    attributes: int = 0,
+    attributes: int = 0, *, header: tuple[int, ...] = (), epoch: int = 0,
 ) -> bytes:  # fmt: skip
-    """A batch header with a true CRC around any content."""
-    fields = (attributes, last - base, base_timestamp, max_timestamp, -1, -1, -1, count)
+    """A batch header with a true CRC around any content; `header` gives all fields behind the CRC at once."""
+    fields = header or (attributes, last - base, base_timestamp, max_timestamp, -1, -1, -1, count)
     signed = struct.pack(">hiqqqhii", *fields) + content
-    return struct.pack(">qiibI", base, len(signed) + 9, 0, 2, crc32c(signed)) + signed
+    return struct.pack(">qiibI", base, len(signed) + 9, epoch, 2, crc32c(signed)) + signed

@@ -61,8 +61,10 @@ _characters = st.sampled_from(
     [*map(chr, range(0x20)), *'"\\ab \x7f\x80\x9f\xa0\u00e9\u07ff\u0800\ud7ff\ue000\uffff\U00010000\U0010ffff']
 )
 _near_misses = st.sampled_from(
-    [b"\xc0\x80", b"\xc1\xbf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe0\x9f\xbf", b"\xf0\x8f\xbf\xbf"]
-    + [b"\xf5", b"\xff", b"\x80", b"\xc2", b"\xe2\x82", b"\xf0\x9f\x98"]
+    [
+        *(b"\xc0\x80", b"\xc1\xbf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe0\x9f\xbf", b"\xf0\x8f\xbf\xbf"),
+        *(b"\xf5", b"\xff", b"\x80", b"\xc2", b"\xe2\x82", b"\xf0\x9f\x98"),
+    ]
 )
 _bytes = st.one_of(
     st.binary(max_size=70),
