@@ -11,7 +11,7 @@ from kafkafs.format.crc import crc32, crc32c
 
 FRAME = struct.Struct(
     ">qi"  # base offset (v2) or last offset (v0, v1); bytes after this field
-    "iB"   # leader epoch (v2) or CRC (v0, v1); magic
+    "iB"  # leader epoch (v2) or CRC (v0, v1); magic
 )
 FRAME_SIZE = FRAME.size
 """17 bytes; the broker looks at nothing unless more than these are left."""
@@ -20,13 +20,13 @@ LOG_OVERHEAD = 12
 """Bytes of offset and size, which the size does not count."""
 
 HEADER_V2 = struct.Struct(
-    ">qi"    # base offset; length of all that follows
-    "ibI"    # leader epoch (outside the CRC, as is all before it); magic; CRC-32C of the rest
-    "hi"     # attributes; last offset delta
-    "qq"     # base timestamp or delete horizon; max timestamp [ms]
-    "qhii"   # producer id, epoch, base sequence; record count
+    ">qi"  # base offset; length of all that follows
+    "ibI"  # leader epoch (outside the CRC, as is all before it); magic; CRC-32C of the rest
+    "hi"  # attributes; last offset delta
+    "qq"  # base timestamp or delete horizon; max timestamp [ms]
+    "qhii"  # producer id, epoch, base sequence; record count
 )
-_HEADER_V0 = struct.Struct(">qiIBb")   # offset, size, CRC-32 of the rest, magic, attributes
+_HEADER_V0 = struct.Struct(">qiIBb")  # offset, size, CRC-32 of the rest, magic, attributes
 _HEADER_V1 = struct.Struct(">qiIBbq")  # the same and a timestamp
 
 SMALLEST = {0: 12 + 14, 1: 12 + 22, 2: HEADER_V2.size}

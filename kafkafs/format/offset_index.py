@@ -19,7 +19,7 @@ _OFFSET, _POSITION = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class OffsetPosition:
-    """An entry, its offset made absolute. `slot` is -1 where no entry applies: the scan starts at the segment's start."""
+    """An entry, its offset made absolute. `slot` is -1 where none applies: the scan starts at the segment's start."""
 
     slot: int
     offset: int

@@ -17,8 +17,8 @@ _HEADER = struct.Struct(">hIi")
 _CRC_START = 6
 _ENTRY = struct.Struct(
     ">qhi"  # producer id, epoch, last sequence
-    "qiq"   # last offset (negative: none), offset delta, timestamp [ms]
-    "iq"    # coordinator epoch, first offset of the open transaction (-1: none)
+    "qiq"  # last offset (negative: none), offset delta, timestamp [ms]
+    "iq"  # coordinator epoch, first offset of the open transaction (-1: none)
 )
 
 
