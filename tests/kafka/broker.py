@@ -84,7 +84,7 @@ class Broker:
 
 
 def start(release: str, home: Path, settings: Mapping[str, object] | None = None) -> Broker:
-    """A node of `release` that answers, all its files under `home`, an existing directory."""
+    """A node of `release` that answers; all its files stand under `home`, where a node that ended begins again."""
     if release == jars.ZOOKEEPER_RELEASE:
         return _start_with_zookeeper(home, settings or {})
     return _start_kraft(release, home, settings or {})
@@ -110,7 +110,7 @@ def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = STAR
 
 
 def _start_with_zookeeper(home: Path, settings: Mapping[str, object]) -> Broker:
-    zookeeper_port, port = _free_ports(2)
+    zookeeper_port, port = _ports(home)
     zookeeper_settings = {
         "dataDir": home / "zookeeper", "clientPort": zookeeper_port, "clientPortAddress": "127.0.0.1",
         "admin.enableServer": "false", "maxClientCnxns": 0,
@@ -137,7 +137,7 @@ def _start_with_zookeeper(home: Path, settings: Mapping[str, object]) -> Broker:
 
 
 def _start_kraft(release: str, home: Path, settings: Mapping[str, object]) -> Broker:
-    port, controller_port = _free_ports(2)
+    port, controller_port = _ports(home)
     whole = {
         **SETTINGS, **KRAFT_SETTINGS,
         "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
@@ -210,12 +210,16 @@ def _write_settings(path: Path, settings: Mapping[str, object]) -> Path:
     return path
 
 
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
+def _ports(home: Path) -> tuple[int, int]:
+    """Two free ports; the same again where a node was before, for KRaft remembers them."""
+    known = home / "ports"
+    if not known.exists():
+        with socket.socket() as one, socket.socket() as other:
+            one.bind(("127.0.0.1", 0))
+            other.bind(("127.0.0.1", 0))
+            known.write_text(f"{one.getsockname()[1]} {other.getsockname()[1]}")
+    first, second = map(int, known.read_text().split())
+    return first, second
 
 
 def _listens(port: int) -> bool:

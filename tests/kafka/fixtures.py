@@ -22,9 +22,15 @@ RunningBroker = Callable[[str], Broker]
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Make missing data before the first test: no test's own time limit should pay for it."""
-    used = {name for item in session.items if isinstance(item, pytest.Function) for name in item.fixturenames}
-    if used & DATA_FIXTURES and not session.config.option.collectonly:
+    if not session.config.option.collectonly and any(map(_reads_data, session.items)):
         dataset.ensure_all()
+
+
+def _reads_data(item: pytest.Item) -> bool:
+    """Whether a test asks for data, or stands in a module that may make a `Dataset` itself."""
+    if not isinstance(item, pytest.Function):
+        return False
+    return bool(DATA_FIXTURES & {*item.fixturenames}) or getattr(item.module, "Dataset", None) is Dataset
 
 
 @pytest.fixture(scope="session", params=dataset.every(), ids=str, name="dataset")

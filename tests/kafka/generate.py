@@ -19,16 +19,21 @@ from confluent_kafka.admin import OffsetSpec
 from tests.kafka import broker as node
 from tests.kafka import dataset, dumps, truth
 from tests.kafka.broker import Broker, wait_until
-from tests.kafka.topics import codecs, contents, deletions, formats, groups, segments, times, transactions
+from tests.kafka.topics import codecs, contents, deletions, formats, groups, restarts, segments, times, transactions
 from tests.kafka.writer import create, delete_topic
 
-SUBJECTS = (deletions, codecs, formats, times, contents, segments, groups)     # deletions first: see its `write`
+SUBJECTS = (                # deletions first: see its `write`
+    deletions, restarts, codecs, formats, times, contents, segments, groups, transactions,
+)
 COPY_ATTEMPTS = 3
 
 
 def make(release: str, place: Path) -> None:
     """Fill the empty directory `place`; about a minute."""
     with tempfile.TemporaryDirectory(prefix="kafkafs-broker-") as home:
+        with node.running(release, Path(home)) as broker:
+            create(broker, {name: topic for subject in SUBJECTS for name, topic in subject.topics(release).items()})
+            restarts.write_before(broker)
         with node.running(release, Path(home)) as broker:
             _write(broker, place)
             copy(broker.data, place / "live")
@@ -51,11 +56,9 @@ def copy(source: Path, target: Path) -> None:
 
 
 def _write(broker: Broker, place: Path) -> None:
-    create(broker, {name: topic for subject in (*SUBJECTS, transactions)
-                    for name, topic in subject.topics(broker.release).items()})
     for subject in SUBJECTS:
         subject.write(broker)
-    left_open = transactions.write(broker)
+    left_open = transactions.leave_open(broker)
     deletions.finish(broker)
     (place / "truth").mkdir()
     truth.record(broker, place / "truth")

@@ -54,10 +54,12 @@ def run(
 def _fetch(release: str, place: Path) -> None:
     project = place / "pom.xml"
     project.write_text(PROJECT.format(dependencies="".join(_dependencies(release))))
-    subprocess.run(
+    done = subprocess.run(
         ["mvn", "-q", "-B", "-f", project, "dependency:copy-dependencies", f"-DoutputDirectory={place}"],
-        check=True, timeout=FETCH_TIMEOUT_S, stdin=subprocess.DEVNULL,
+        timeout=FETCH_TIMEOUT_S, stdin=subprocess.DEVNULL, capture_output=True, text=True,
     )
+    if done.returncode:
+        raise RuntimeError(f"Maven cannot fetch Kafka {release}: {done.stdout[-2000:]}")
 
 
 def _dependencies(release: str) -> list[str]:

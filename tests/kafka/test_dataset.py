@@ -1,5 +1,6 @@
 """The data that every other test stands on: is each kind of log there, and does each truth agree with the others?"""
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,3 +144,25 @@ def test_a_copy_is_sparse_and_complete(dataset: Dataset, tmp_path: Path) -> None
                            for f in (dataset.path / d).iterdir())
     assert (copied / "replication-offset-checkpoint").exists()
     assert sum(file.stat().st_blocks * 512 for file in copied.rglob("*")) < PREALLOCATED_BYTES
+
+
+def test_a_restart_began_a_new_epoch_and_a_new_count_of_bytes(stopped: Dataset) -> None:
+    """Index entries are no fixed distance apart, and `info.json` has more than one epoch to tell."""
+    epochs = (stopped.directory("restarted") / "leader-epoch-checkpoint").read_text().splitlines()[2:]
+    begins = ["0"] if stopped.release == "2.8.0" else ["0", "39"]   # ZooKeeper let the only replica keep its epoch
+    assert [line.split()[1] for line in epochs] == begins
+    offsets = re.findall(r"^offset: (\d+)", stopped.dumps("plain")[f"restarted-0/{0:020}.index"], re.M)
+    steps = {int(later) - int(earlier) for earlier, later in itertools.pairwise(offsets)}
+    assert len(steps) > 1
+
+
+def test_javas_transactions_are_there(stopped: Dataset) -> None:
+    """Since 4.0 a marker bears a newer producer epoch than its records: they must still find each other."""
+    batch = re.compile(r"producerEpoch: (\d+) .*isTransactional: true isControl: (\w+)")
+    output = stopped.dumps("plain")[f"transactions-java-0/{0:020}.log"]
+    epochs: dict[str, list[str]] = {"true": [], "false": []}
+    for epoch, is_control in batch.findall(output):
+        epochs[is_control].append(epoch)
+    assert len(epochs["true"]) > 1
+    assert (epochs["true"][0] > epochs["false"][0]) == (stopped.release == "4.3.1")
+    assert len(stopped.records("transactions-java", 0, "read_committed")) == 300

@@ -2,6 +2,7 @@
 
 import random
 
+from tests.kafka import jars
 from tests.kafka.broker import Broker
 from tests.kafka.writer import Record, Topic, Writer, now_ms, roll, transactional
 
@@ -10,21 +11,21 @@ INDEX_OFTEN = {"index.interval.bytes": 200}
 
 
 def topics(release: str) -> dict[str, Topic]:
-    """`transactions` (many, over several segments), `transactions-spread` (three partitions), `transactions-open`."""
+    """`transactions` (many, over several segments), `-spread` (three partitions), `-java`, `-open`."""
     return {
         "transactions": Topic(settings=INDEX_OFTEN),
         "transactions-spread": Topic(partitions=3, settings=INDEX_OFTEN),
+        "transactions-java": Topic(settings=INDEX_OFTEN),
         "transactions-open": Topic(settings=INDEX_OFTEN),
     }
 
 
-def write(broker: Broker) -> list[Writer]:
-    """Fill all three; the producers whose transactions stay open are returned, to be kept until truth is taken."""
-    plain = Writer(broker)
+def write(broker: Broker) -> None:
+    """Fill all but `transactions-open`."""
     producers = [transactional(broker, f"writer-{codec}", codec) for codec in ("none", "lz4", "zstd")]
-    _interleaved(broker, plain, producers)
+    _interleaved(broker, Writer(broker), producers)
     _spread(producers[0])
-    return _left_open(broker, plain, producers[1])
+    _by_java(broker)
 
 
 def _interleaved(broker: Broker, plain: Writer, producers: list[Writer]) -> None:
@@ -58,9 +59,23 @@ def _spread(producer: Writer) -> None:
         (producer.abort if number % 2 else producer.commit)()
 
 
-def _left_open(broker: Broker, plain: Writer, neighbour: Writer) -> list[Writer]:
-    """Two transactions that nobody ends, with committed, aborted and plain records before, between and after them."""
+def _by_java(broker: Broker) -> None:
+    """Kafka's own producer, some transactions long; from 4.0 on its markers bear a newer epoch than their records."""
+    jars.run(
+        jars.DUMP_RELEASE, "org.apache.kafka.tools.ProducerPerformance", "--bootstrap-server", broker.address,
+        "--topic", "transactions-java", "--num-records", "300", "--throughput", "600", "--record-size", "50",
+        "--transactional-id", "java", "--transaction-duration-ms", "80",
+        "--command-property", "compression.type=snappy", "batch.size=500", "linger.ms=5",
+    )
+
+
+def leave_open(broker: Broker) -> list[Writer]:
+    """Two transactions that nobody ends, with committed, aborted and plain records before, between and after them.
+
+    Their producers are returned, to be kept until truth is taken: at their end they would abort.
+    """
     topic = "transactions-open"
+    plain, neighbour = Writer(broker), transactional(broker, "neighbour", "lz4")
     never_ended = [transactional(broker, f"open-{number}") for number in range(2)]
     for number, producer in enumerate([*never_ended, None]):
         plain.batch(topic, [Record(b"plain %d" % number, timestamp_ms=now_ms())] * 2)
