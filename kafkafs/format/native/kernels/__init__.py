@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from kafkafs.format.native.kernels.batch_lines import batch_lines
 from kafkafs.format.native.kernels.checksum import crc32c
+from kafkafs.format.native.kernels.dump import dump_batches, dump_records
 from kafkafs.format.native.kernels.headers import walk
 from kafkafs.format.native.kernels.lines import base64_piece, is_text, json_headers, json_lines, text_piece
 from kafkafs.format.native.kernels.messages import check_wrapped, decode_plain, decode_wrapped
@@ -17,6 +18,7 @@ KERNELS: list[Callable[..., int]] = [
     *(crc32c, walk),
     *(decode_v2, check_v2, decode_part),
     *(decode_plain, check_wrapped, decode_wrapped),
+    *(dump_batches, dump_records),
     batch_lines,
     *(json_lines, json_headers, is_text, text_piece, base64_piece),
 ]
