@@ -8,6 +8,13 @@ import numpy as np
 from kafkafs.format import native
 from kafkafs.format.batches import Batches
 
+FIELDS = (
+    "segment", "position", "size", "magic", "baseOffset", "lastOffset", "count", "partitionLeaderEpoch", "crc", "valid",
+    "codec", "timestampType", "baseTimestamp", "maxTimestamp", "isTransactional", "isControl", "deleteHorizonMs",
+    "producerId", "producerEpoch", "baseSequence", "lastSequence",
+)  # fmt: skip
+"""The fields of a line, in their order."""
+
 _ROOM = 1 << 20
 """Bytes of output in one piece, at most."""
 
@@ -32,3 +39,10 @@ def batch_lines(segment: str, batches: Batches) -> Iterator[memoryview]:
         )  # fmt: skip
         yield room.data[:made]
         number = int(out[0])
+
+
+def unreadable_line(segment: str, position: int, size: int) -> bytes:
+    """The line of bytes in which no header can be read: their place, and that they are not valid."""
+    known = {"segment": segment, "position": position, "size": size, "valid": False}
+    line = {field: known.get(field) for field in FIELDS}
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogateescape") + b"\n"

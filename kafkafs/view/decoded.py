@@ -75,7 +75,7 @@ class JsonPoint(_OneRecord):
 
     def _answer(self, record: Record) -> bytes:
         name = self._scene.partition.name
-        return b"".join(JsonLines(name.topic, name.partition).lines(record.columns))
+        return b"".join(JsonLines(name.topic, name.partition).pieces(record.columns))
 
 
 class FieldPoint(_OneRecord):
@@ -129,7 +129,7 @@ class JsonRange:
         for records in sight.decoded.records(start, end):
             if not len(records):
                 continue
-            pieces = list(lines.lines(records))
+            pieces = list(lines.pieces(records))
             yield from ((None, piece) for piece in pieces[:-1])
             yield int(records.rows["offset"][-1]) + 1, pieces[-1]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from kafkafs.errors import NotFound
 from kafkafs.log.patience import patience_needed
-from kafkafs.view.batch_lines import BatchesPoint, BatchesRange
+from kafkafs.view.batches import BatchesPoint, BatchesRange
 from kafkafs.view.decoded import FieldPoint, JsonPoint, JsonRange
 from kafkafs.view.explain import Explanation
 from kafkafs.view.grammar import (

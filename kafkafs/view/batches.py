@@ -1,0 +1,119 @@
+"""`.batches.jsonl`: a line for each batch, its header, its place and whether its CRC holds. Nothing is left out."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from kafkafs.format.batch import Batch
+from kafkafs.format.batches import Batches, walk
+from kafkafs.log.log import Log
+from kafkafs.log.places import Start
+from kafkafs.log.segment import Segment
+from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
+from kafkafs.view.batch_lines import batch_lines, unreadable_line
+from kafkafs.view.decoded import BytesContent
+from kafkafs.view.node import Attributes
+from kafkafs.view.raw import batch_xattrs, extended
+from kafkafs.view.scene import KEEP_S, Scene
+from kafkafs.view.streams import Pieces, Stream
+from kafkafs.view.targets import PointTarget, RangeTarget, Sight
+
+
+def batches_between(log: Log, start: int, end: int) -> Pieces:
+    """The lines of all batches that overlap the offsets [start, end), damaged ones among them."""
+    for segment, item in _items(log, start, end):
+        if isinstance(item, Damage):
+            yield item.last_offset + 1, damage_lines(segment, item)
+            continue
+        low = int(np.searchsorted(item.rows["last_offset"], start))
+        high = int(np.searchsorted(item.rows["base_offset"], end))
+        if low < high:
+            yield from ((None, piece) for piece in batch_lines(segment.log_name, item.rows[low:high]))
+            yield int(item.rows["last_offset"][high - 1]) + 1, b""
+
+
+def _items(log: Log, start: int, end: int) -> Iterator[tuple[Segment, Stretch | Damage]]:
+    place: Start | None = None
+    for segment in log.segments_between(start, end):
+        place = segment.start(start) if place is None else Start(0, segment.base_offset)
+        bounds = Bounds(log.walk_end(segment), place.first_offset, segment.next_base)
+        for item in stretches(segment.log(), place.position, bounds):
+            if item.last_offset < start:
+                continue
+            if isinstance(item, Damage) and item.base_offset >= end:
+                return
+            yield segment, item
+            if item.last_offset >= end - 1:
+                return
+
+
+def damage_lines(segment: Segment, damage: Damage) -> bytes:
+    """The lines of bytes that are no valid batch: headers as far as they can be read, then one line for the rest."""
+    data = segment.log().read(damage.position, damage.size)
+    rows: Batches = walk(data, damage.position).rows.copy()
+    rows["valid"] = 0
+    lines = b"".join(batch_lines(segment.log_name, rows))
+    read = int(rows["position"][-1] + rows["size"][-1]) - damage.position if len(rows) else 0
+    if read < damage.size:
+        lines += unreadable_line(segment.log_name, damage.position + read, damage.size - read)
+    return lines
+
+
+class BatchesPoint:
+    """The line of the batch that a point leads to."""
+
+    def __init__(self, scene: Scene, target: PointTarget) -> None:
+        self._scene = scene
+        self._target = target
+
+    def _line(self, sight: Sight) -> tuple[Segment, Batch | Damage, bytes]:
+        segment, found = self._target.batch(sight)
+        if isinstance(found, Damage):
+            return segment, found, damage_lines(segment, found)
+        data = segment.log().read(found.position, found.size)
+        return segment, found, b"".join(batch_lines(segment.log_name, walk(data, found.position).rows[:1]))
+
+    def attributes(self) -> Attributes:
+        def attributes(sight: Sight) -> Attributes:
+            segment, found, line = self._line(sight)
+            timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
+            return self._scene.file([segment.log()], len(line), timestamp_ms, KEEP_S)
+
+        return self._scene.ask(attributes)
+
+    def open(self) -> BytesContent:
+        return BytesContent(self._scene.ask(self._line)[2])
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        segment, found, _ = self._scene.ask(self._line)
+        if isinstance(found, Damage):
+            return extended({"segment": segment.log_name, "position": found.position, "size": found.size})
+        return batch_xattrs(segment, found, None)
+
+
+class BatchesRange:
+    """The lines of all batches that overlap a range: a stream."""
+
+    def __init__(self, scene: Scene, target: RangeTarget) -> None:
+        self._scene = scene
+        self._target = target
+
+    def attributes(self) -> Attributes:
+        def attributes(sight: Sight) -> Attributes:
+            start, end = self._target.offsets(sight, decoded=False)
+            files = [segment.log() for segment in sight.log.segments_between(start, end)]
+            return self._scene.file(files, 0, sight.log.hinted_timestamp(start, end), 0.0)
+
+        return self._scene.ask(attributes)
+
+    def open(self) -> Stream:
+        return self._scene.ask(self._open)
+
+    def _open(self, sight: Sight) -> Stream:
+        log = sight.log
+        start, end = self._target.offsets(sight, decoded=False)
+        stop = log.end_offset if end is None else min(end, log.end_offset)
+        return Stream(lambda offset: batches_between(log, offset, stop), max(start, log.start_offset))
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        return {}
