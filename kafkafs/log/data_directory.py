@@ -37,9 +37,11 @@ class Checkpoints:
 class DataDirectory:
     """One data directory, held open. Nothing in it is opened until somebody asks."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, indexes: Directory | None = None) -> None:
+        """`indexes` holds rebuilt indexes (`kafkafs reindex`), which then count instead of the broker's own."""
         self.path = path
         self.root = Directory(os.fspath(path))
+        self.indexes = indexes
         self._lock = threading.Lock()
         self._names: dict[str, PartitionName] = {}
         self._names_stamp: tuple[int, bool] | None = None
@@ -128,10 +130,14 @@ class DataDirectory:
         return {}
 
 
-def open_data_directory(path: Path) -> DataDirectory:
+def open_data_directory(path: Path, index_dir: Path | None = None) -> DataDirectory:
     """The data directory at `path`; UsageError says why it is none."""
     try:
-        directory = DataDirectory(path)
+        indexes = Directory(os.fspath(index_dir)) if index_dir is not None else None
+    except OSError as error:
+        raise UsageError(f"the index directory {str(index_dir)!r} cannot be opened: {error.strerror}") from error
+    try:
+        directory = DataDirectory(path, indexes)
         with directory.root.scan() as scanned:
             entries = {entry.name for entry in scanned}
     except FileNotFoundError as error:

@@ -8,9 +8,11 @@ import os
 import time
 from dataclasses import dataclass, field
 
+from kafkafs.errors import Denied, NotFound
 from kafkafs.format.names import parse_segment_file, parse_transitional_file
 from kafkafs.log.files import Directory
 
+INDEX_KINDS = ("index", "timeindex", "txnindex")
 _ATTEMPTS = 5
 _SETTLED_AFTER_NS = 50_000_000
 """A directory changed so recently may change again within the same tick of the file system's clock."""
@@ -27,6 +29,7 @@ class FileName:
     inode: int
     size: int = 0
     mtime_ns: int = 0
+    rebuilt: bool = False  # an index that lies in the directory of rebuilt ones, not beside its log
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +44,31 @@ class Listing:
     problems: tuple[str, ...] = field(default=())
 
 
-def list_partition(root: Directory, partition: str) -> Listing:
-    """The segments in `partition` now, sorted by base offset; a change during the look starts it again."""
+def list_partition(root: Directory, partition: str, indexes: Directory | None = None) -> Listing:
+    """The segments in `partition` now, sorted by base offset; a change during the look starts it again.
+
+    Where `indexes` has an index for a segment, that one counts and not the broker's own.
+    """
     for _ in range(_ATTEMPTS):
         about = root.stat(partition)
         listing = _look(root, partition, (about.st_ino, about.st_mtime_ns))
         if (after := root.stat(partition)).st_mtime_ns == about.st_mtime_ns and after.st_ino == about.st_ino:
-            return listing
+            break
+    if indexes is not None:
+        _prefer_rebuilt(listing, indexes, partition)
     return listing
+
+
+def _prefer_rebuilt(listing: Listing, indexes: Directory, partition: str) -> None:
+    try:
+        with indexes.scan(partition) as entries:
+            found = [(entry.name, entry.inode()) for entry in entries if entry.is_file(follow_symlinks=False)]
+    except (NotFound, Denied):
+        return
+    for name, inode in found:
+        parsed = parse_segment_file(name)
+        if parsed and parsed.kind in INDEX_KINDS and parsed.offset in listing.segments:
+            listing.segments[parsed.offset][parsed.kind] = FileName(name, inode, rebuilt=True)
 
 
 def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:

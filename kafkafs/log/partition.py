@@ -98,7 +98,7 @@ class Partition:
             about = self.root.stat(self.name.directory)
             if (about.st_ino, about.st_mtime_ns) == known.stamp:
                 return known
-        self._listing = list_partition(self.root, self.name.directory)
+        self._listing = list_partition(self.root, self.name.directory, self.directory.indexes)
         return self._listing
 
     def _segments(self, listing: Listing, before: Log | None) -> tuple[Segment, ...]:
@@ -110,7 +110,7 @@ class Partition:
             files = listing.segments[base]
             segment = known.get(base)
             if segment is None or segment.files != files or segment.next_base != next_base:
-                segment = Segment(self.root, self.name.directory, base, files, next_base)
+                segment = Segment(self.root, self.name.directory, base, files, next_base, self.directory.indexes)
             found.append(segment)
         segments = tuple(found)
         return before.segments if before is not None and before.segments == segments else segments

@@ -30,9 +30,16 @@ class Segment:
     """A segment's files by kind, and where the next segment begins (None for the last one)."""
 
     def __init__(
-        self, root: Directory, partition: str, base_offset: int, files: dict[str, FileName], next_base: int | None
+        self,
+        root: Directory,
+        partition: str,
+        base_offset: int,
+        files: dict[str, FileName],
+        next_base: int | None,
+        indexes: Directory | None = None,
     ) -> None:
         self._root = root
+        self._indexes = indexes
         self._partition = partition
         self.base_offset = base_offset
         self.next_base = next_base
@@ -52,7 +59,8 @@ class Segment:
 
     def _file(self, kind: str) -> DataFile:
         name = self.files[kind]
-        return self._root.open(f"{self._partition}/{name.name}", name.inode)
+        root = self._indexes if name.rebuilt and self._indexes is not None else self._root
+        return root.open(f"{self._partition}/{name.name}", name.inode)
 
     @property
     def offset_index(self) -> OffsetIndex:

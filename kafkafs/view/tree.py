@@ -24,7 +24,7 @@ class Root:
 
     def __init__(self, data_dirs: Sequence[Path], options: Options) -> None:
         """Opens the data directories; UsageError says which is none, and why."""
-        self._directories = [open_data_directory(path) for path in data_dirs]
+        self._directories = [open_data_directory(path, options.index_dir) for path in data_dirs]
         self._options = options
         self._lock = threading.Lock()
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
