@@ -46,7 +46,8 @@ def write(broker: Broker) -> None:
     for topic in ("deleted", "deleted-late", "deleted-first-batch", "deleted-all", DOOMED):
         for number in range(5 * SEGMENT // BATCH):
             writer.batch(topic, _batch(number))
-    delete_records(broker, "deleted", 2 * SEGMENT + BATCH + 2)
+        if topic == "deleted":
+            delete_records(broker, topic, 2 * SEGMENT + BATCH + 2)
     delete_records(broker, "deleted-first-batch", 3)
     delete_records(broker, "deleted-all", 5 * SEGMENT)
     _compacted(broker, writer, Writer(broker, "lz4"))
