@@ -12,6 +12,7 @@ from kafkafs.format.names import PartitionName, parse_partition_name
 from kafkafs.log.files import Directory
 from kafkafs.log.partition import FRESH_S, Partition
 from kafkafs.log.patience import patience_needed
+from kafkafs.log.recent import Recent
 
 LOG_START = "log-start-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
@@ -45,7 +46,7 @@ class DataDirectory:
         self._lock = threading.Lock()
         self._names: dict[str, PartitionName] = {}
         self._names_stamp: tuple[int, bool] | None = None
-        self._partitions: dict[str, Partition] = {}
+        self._partitions: Recent[Partition] = Recent()
         self._names_until = 0.0
         self._checkpoints = Checkpoints()
         self._checkpoint_stamps: tuple[object, ...] = ()
@@ -63,7 +64,7 @@ class DataDirectory:
                 settled = time.time_ns() - stamp > 50_000_000
                 self._names, self.problems = self._list()
                 self._names_stamp = (stamp, settled)
-                self._partitions = {n: p for n, p in self._partitions.items() if n in self._names}
+                self._partitions.keep_only(self._names.__contains__)
             self._names_until = time.monotonic() + FRESH_S
             return self._names
 
@@ -85,11 +86,7 @@ class DataDirectory:
         name = self.names().get(directory)
         if name is None:
             raise NotFound(f"there is no partition directory {directory!r}")
-        with self._lock:
-            known = self._partitions.get(directory)
-            if known is None:
-                known = self._partitions[directory] = Partition(self, name)
-            return known
+        return self._partitions.get(directory, lambda: Partition(self, name))
 
     def checkpoints(self) -> Checkpoints:
         """The checkpoints as they are now; read anew when a file was replaced."""

@@ -5,11 +5,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.files import DataFile
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
 from kafkafs.log.partition import Partition
 from kafkafs.log.patience import patience_needed
+from kafkafs.log.recent import Recent
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.view.node import Attributes
 from kafkafs.view.permissions import Access, access, common
@@ -24,47 +26,85 @@ _MAX_MS = (2**63 - 1) // _NS_PER_MS
 Answer = TypeVar("Answer")
 
 
+class Seen:
+    """What is remembered of a partition that somebody looks at. The mount keeps few of them (see `log.recent`)."""
+
+    def __init__(self, partition: Partition, options: Options) -> None:
+        self.partition = partition
+        self.transactions = OpenTransactions()
+        self._options = options
+        self._sight: Sight | None = None
+
+    def sight_of(self, log: Log) -> Sight:
+        """That log, seen through the options."""
+        sight = self._sight
+        if sight is None or sight.log is not log:
+            sight = self._sight = Sight(log, self._options, self.transactions)
+        return sight
+
+
 class Scene:
-    """See the module. One for each partition directory, under the name that the mount shows it by."""
+    """See the module. One for each partition directory, under the name that the mount shows it by.
+
+    The kernel may hold thousands of them, so a scene itself remembers next to nothing.
+    """
 
     def __init__(
-        self, partition: Partition, shown_as: str, options: Options, twins: tuple[tuple[str, str], ...] = ()
+        self,
+        directory: DataDirectory,
+        name: str,
+        shown_as: str,
+        options: Options,
+        seen: Recent[Seen],
+        twins: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        self.partition = partition
+        self.data_directory = directory
         self.shown_as = shown_as
         self.options = options
         self.twins = twins
-        self.transactions = OpenTransactions()
-        self._sight: Sight | None = None
+        self._name = name
+        self._all_seen = seen
         self._directory: tuple[float, Access, int] | None = None
+
+    @property
+    def partition(self) -> Partition:
+        """The partition that has the directory's name now."""
+        return self.data_directory.partition(self._name)
+
+    @property
+    def _seen(self) -> Seen:
+        partition = self.partition
+        return self._all_seen.get(
+            self.shown_as, lambda: Seen(partition, self.options), lambda seen: seen.partition is partition
+        )
+
+    @property
+    def transactions(self) -> OpenTransactions:
+        return self._seen.transactions
 
     @property
     def lane(self) -> str:
         """The disk that answers wait for (see `node.Laned`)."""
-        return os.fspath(self.partition.directory.path)
+        return os.fspath(self.data_directory.path)
 
     def sight(self) -> Sight:
         """The log as it is now, seen through the options."""
-        return self._sight_of(self.partition.log())
+        seen = self._seen
+        return seen.sight_of(seen.partition.log())
 
     def ask(self, question: Callable[[Sight], Answer]) -> Answer:
         """`question` asked of the log as it is; asked again where files were replaced meanwhile."""
-        return self.partition.answer(lambda log: question(self._sight_of(log)))
-
-    def _sight_of(self, log: Log) -> Sight:
-        sight = self._sight
-        if sight is None or sight.log is not log:
-            sight = self._sight = Sight(log, self.options, self.transactions)
-        return sight
+        seen = self._seen
+        return seen.partition.answer(lambda log: question(seen.sight_of(log)))
 
     def directory(self) -> Attributes:
         """The attributes of the partition's directory, which its views' directories share."""
         known = self._directory
         if known is None or time.monotonic() > known[0]:
             patience_needed()
-            root, name = self.partition.root, self.partition.name.directory
-            about = root.stat(name)
-            granted = access(about, root.acl(name)).of_directory()
+            root = self.data_directory.root
+            about = root.stat(self._name)
+            granted = access(about, root.acl(self._name)).of_directory()
             known = self._directory = (time.monotonic() + KEEP_S / 2, granted, about.st_mtime_ns)
         _, granted, mtime_ns = known
         return Attributes("directory", granted.mode, granted.uid, granted.gid, 0, 0, mtime_ns, 2, KEEP_S / 2)

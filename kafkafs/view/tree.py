@@ -1,20 +1,25 @@
 """The mount's root: a directory for each partition of all data directories, and what each of them holds."""
 
 import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from kafkafs.errors import NotFound
+from kafkafs.errors import Denied, NotFound
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.options import Options
 from kafkafs.log.page_cache import keep_pages
 from kafkafs.log.patience import patience_needed
+from kafkafs.log.recent import Recent
 from kafkafs.view.info import Info
 from kafkafs.view.node import Attributes, Entry, Node, Usage
 from kafkafs.view.permissions import access, below_ancestors, common
 from kafkafs.view.queries import ByOffset, ByTime
-from kafkafs.view.scene import KEEP_S, Scene
+from kafkafs.view.scene import KEEP_S, Scene, Seen
 from kafkafs.view.segments import Segments
+
+_USAGE_S = 30.0
 
 
 class Root:
@@ -29,7 +34,9 @@ class Root:
         self._lock = threading.Lock()
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
         self._shown_of: list[object] = []
-        self._partitions: dict[str, PartitionDirectory] = {}
+        self._seen: Recent[Seen] = Recent()
+        self._usage: Usage | None = None
+        self._usage_until = 0.0
         keep_pages(options.cache_keep)
 
     def attributes(self) -> Attributes:
@@ -51,13 +58,7 @@ class Root:
         if place is None:
             raise NotFound(f"there is no partition {name!r}")
         directory, real = place
-        partition = directory.partition(real)
-        with self._lock:
-            known = self._partitions.get(name)
-            if known is None or known.scene.partition is not partition:
-                scene = Scene(partition, name, self._options, self._twins(directory, real))
-                known = self._partitions[name] = PartitionDirectory(scene)
-            return known
+        return PartitionDirectory(Scene(directory, real, name, self._options, self._seen, self._twins(directory, real)))
 
     def _twins(self, directory: DataDirectory, real: str) -> tuple[tuple[str, str], ...]:
         """Where else the same partition was found: the name it is shown by there, and the data directory."""
@@ -68,16 +69,20 @@ class Root:
         )
 
     def usage(self) -> Usage:
-        """The bytes and the files of all partitions, as the disk holds them."""
-        patience_needed()
-        size = files = 0
+        """The bytes and the files of all partitions, as the disk holds them; looked at twice a minute at most."""
+        if self._usage is None or time.monotonic() > self._usage_until:
+            patience_needed()
+            self._usage = self._measure()
+            self._usage_until = time.monotonic() + _USAGE_S
+        return self._usage
+
+    def _measure(self) -> Usage:
+        blocks: list[int] = []
         for directory in self._directories:
             for name in directory.names():
-                with directory.root.scan(name) as entries:
-                    blocks = [entry.stat(follow_symlinks=False).st_blocks for entry in entries if entry.is_file()]
-                files += len(blocks)
-                size += sum(blocks) * 512
-        return Usage(size, files)
+                with suppress(NotFound, Denied), directory.root.scan(name) as entries:
+                    blocks += [entry.stat(follow_symlinks=False).st_blocks for entry in entries if entry.is_file()]
+        return Usage(sum(blocks) * 512, len(blocks))
 
     def _names(self) -> dict[str, tuple[DataDirectory, str]]:
         """The data directory and the real name behind each name shown."""
@@ -89,7 +94,7 @@ class Root:
                     for name in found:
                         shown[_free_name(name, shown)] = (directory, name)
                 self._shown, self._shown_of = shown, list(names)
-                self._partitions = {n: p for n, p in self._partitions.items() if n in shown}
+                self._seen.keep_only(shown.__contains__)
             return self._shown
 
 
