@@ -87,6 +87,12 @@ BATCH_ROW, RECORD_ROW = BATCH.itemsize, RECORD.itemsize
 # What a dump's lines show of a record.
 DUMP_METADATA, DUMP_CONTENTS = 1, 2
 
+# The table that `arrow_columns` and `arrow_headers` work from: places in bytes. Each column of bytes has six numbers.
+COLUMN_ENDS, COLUMN_BYTES, COLUMN_BITS, COLUMN_ROWS, COLUMN_USED, COLUMN_NULLS = range(0, 48, 8)
+ARROW_ROW, ARROW_OFFSETS, ARROW_TIMESTAMPS, ARROW_TYPES = range(0, 32, 8)
+ARROW_KEYS, ARROW_VALUES, ARROW_HEADER_LISTS, ARROW_HEADER_NAMES, ARROW_HEADER_VALUES = range(32, 32 + 5 * 48, 48)
+ARROW_TABLE = 32 + 5 * 48
+
 # How a walk over batches ends.
 WALK_END, WALK_CUT, WALK_BROKEN, WALK_FULL = range(4)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from kafkafs.format.native.kernels.batch_lines import batch_lines
 from kafkafs.format.native.kernels.checksum import crc32c
+from kafkafs.format.native.kernels.columns import arrow_columns, arrow_headers
 from kafkafs.format.native.kernels.dump import dump_batches, dump_records
 from kafkafs.format.native.kernels.headers import walk
 from kafkafs.format.native.kernels.lines import base64_piece, is_text, json_headers, json_lines, text_piece
@@ -19,6 +20,7 @@ KERNELS: list[Callable[..., int]] = [
     *(decode_v2, check_v2, decode_part),
     *(decode_plain, check_wrapped, decode_wrapped),
     *(dump_batches, dump_records),
+    *(arrow_columns, arrow_headers),
     batch_lines,
     *(json_lines, json_headers, is_text, text_piece, base64_piece),
 ]

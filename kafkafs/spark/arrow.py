@@ -1,0 +1,144 @@
+"""Decoded records as Arrow batches, with the columns of Spark's Kafka source; no Python object for a record.
+
+Pieces of records are gathered until a batch is worth sending; one kernel call a piece moves offsets, times, keys and
+values into the batch's buffers, another the headers.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kafkafs.format import native
+from kafkafs.format.native import layout
+from kafkafs.format.records import Records
+
+ROWS, BYTES = 1 << 16, 8 << 20
+"""A batch is closed with the piece that reaches either."""
+
+_SPARE = 16
+_HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+_FIELDS = (
+    pa.field("key", pa.binary()),
+    pa.field("value", pa.binary()),
+    pa.field("topic", pa.string()),
+    pa.field("partition", pa.int32()),
+    pa.field("offset", pa.int64()),
+    pa.field("timestamp", pa.timestamp("us", tz="UTC")),
+    pa.field("timestampType", pa.int32()),
+)
+HEADERS = pa.field("headers", pa.list_(_HEADER))
+
+
+def schema(headers: bool) -> pa.Schema:
+    """The columns of Spark's Kafka source, `headers` among them where `includeHeaders` asks for them."""
+    return pa.schema([*_FIELDS, HEADERS] if headers else _FIELDS)
+
+
+def record_batches(pieces: Iterable[Records], topic: str, partition: int, headers: bool) -> Iterator[pa.RecordBatch]:
+    """The records of one partition, in order, in batches of some megabytes."""
+    constant = _Constants(topic, partition)
+    group: list[Records] = []
+    rows = size = 0
+    for piece in pieces:
+        if not len(piece):
+            continue
+        group.append(piece)
+        rows += len(piece)
+        size += _size_of(piece)
+        if rows >= ROWS or size >= BYTES:
+            yield _batch(group, rows, constant, headers)
+            group, rows, size = [], 0, 0
+    if group:
+        yield _batch(group, rows, constant, headers)
+
+
+def _size_of(piece: Records) -> int:
+    return _sum(piece, "key_size") + _sum(piece, "value_size") + _sum(piece, "headers_size")
+
+
+def _sum(piece: Records, field: str) -> int:
+    return int(np.maximum(piece.rows[field], 0).sum(dtype=np.int64))
+
+
+class _Constants:
+    """The columns that are the same in each row, made once for the longest batch so far and cut to length."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self._topic, self._partition = topic, partition
+        self._made = 0
+
+    def of(self, rows: int) -> tuple[pa.Array, pa.Array]:
+        if rows > self._made:
+            self._made = max(rows, ROWS)
+            self._topics = pa.repeat(pa.scalar(self._topic, pa.string()), self._made)
+            self._partitions = pa.repeat(pa.scalar(self._partition, pa.int32()), self._made)
+        return self._topics.slice(0, rows), self._partitions.slice(0, rows)
+
+
+class _Bytes:
+    """The three buffers of a column of bytes, and its six numbers in the kernels' table."""
+
+    def __init__(self, table: np.ndarray, place: int, rows: int, size: int) -> None:
+        self._numbers = table[place // 8 : place // 8 + 6]
+        self._ends = np.zeros(rows + 1, np.int32)
+        self._bytes = np.empty(size + _SPARE, np.uint8)
+        self._bits = np.zeros(rows // 8 + 1, np.uint8)
+        self._numbers[:3] = [native.address(each) for each in (self._ends, self._bytes, self._bits)]
+
+    @property
+    def rows(self) -> int:
+        return int(self._numbers[3])
+
+    def array(self, kind: pa.DataType) -> pa.Array:
+        """The column as an Arrow array that owns these buffers."""
+        used, nulls = int(self._numbers[4]), int(self._numbers[5])
+        bits = pa.py_buffer(self._bits) if nulls else None
+        content = pa.py_buffer(self._bytes).slice(0, used)
+        return pa.Array.from_buffers(kind, self.rows, [bits, pa.py_buffer(self._ends), content], nulls)
+
+    def lists(self, content: pa.Array) -> pa.Array:
+        """The column as lists of what `content` holds."""
+        nulls = int(self._numbers[5])
+        bits = pa.py_buffer(self._bits) if nulls else None
+        return pa.Array.from_buffers(HEADERS.type, self.rows, [bits, pa.py_buffer(self._ends)], nulls, 0, [content])
+
+
+def _batch(group: list[Records], rows: int, constant: _Constants, headers: bool) -> pa.RecordBatch:
+    table = np.zeros(layout.ARROW_TABLE // 8, np.int64)
+    offsets, timestamps, types = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int32)
+    table[1:4] = [native.address(each) for each in (offsets, timestamps, types)]
+    keys = _Bytes(table, layout.ARROW_KEYS, rows, sum(_sum(piece, "key_size") for piece in group))
+    values = _Bytes(table, layout.ARROW_VALUES, rows, sum(_sum(piece, "value_size") for piece in group))
+    _run("arrow_columns", group, table)
+    topics, partitions = constant.of(rows)
+    columns = [
+        keys.array(pa.binary()),
+        values.array(pa.binary()),
+        topics,
+        partitions,
+        pa.array(offsets),
+        pa.Array.from_buffers(_FIELDS[5].type, rows, [None, pa.py_buffer(timestamps)], 0),
+        pa.array(types),
+    ]
+    if headers:
+        columns.append(_headers(group, rows, table))
+    return pa.RecordBatch.from_arrays(columns, schema=schema(headers))
+
+
+def _headers(group: list[Records], rows: int, table: np.ndarray) -> pa.Array:
+    count = sum(_sum(piece, "header_count") for piece in group)
+    size = sum(_sum(piece, "headers_size") for piece in group)
+    lists = _Bytes(table, layout.ARROW_HEADER_LISTS, rows, 0)
+    names = _Bytes(table, layout.ARROW_HEADER_NAMES, count, size)
+    values = _Bytes(table, layout.ARROW_HEADER_VALUES, count, size)
+    _run("arrow_headers", group, table)
+    pairs = pa.StructArray.from_arrays([names.array(pa.string()), values.array(pa.binary())], fields=list(_HEADER))
+    return lists.lists(pairs)
+
+
+def _run(kernel: str, group: list[Records], table: np.ndarray) -> None:
+    copy = native.kernel(kernel)
+    for piece in group:
+        rows = np.ascontiguousarray(piece.rows)
+        copy(native.address(rows), len(rows), native.address(piece.data), piece.data.nbytes, native.address(table))
