@@ -56,7 +56,7 @@ def answering(handler: Callable[..., Awaitable[T]]) -> Callable[..., Any]:
             number = errno.EIO
             log.error("bug in %s: %r", name, error, exc_info=error)
         finally:
-            self.metrics.operation(name).observe(perf_counter() - started)
+            self.metrics.latency[name].observe(perf_counter() - started)
         self.metrics.errors[name, number] += 1
         raise pyfuse3.FUSEError(number)
 

@@ -26,6 +26,7 @@ class Entry:
     def __init__(self) -> None:
         self.answer = pyfuse3.EntryAttributes()
         self.answer.st_blksize = BLOCK_SIZE
+        self._mtime_ns = 0
         self._node_id = ctypes.c_uint64.from_address(id(self.answer) + object.__basicsize__)
         for number in (0x5A5A5A5A5A, 0x1234567890):
             self.answer.st_ino = number
@@ -43,11 +44,10 @@ class Entry:
         answer.st_gid = attributes.gid
         answer.st_size = attributes.size
         answer.st_blocks = attributes.blocks
-        mtime_ns = attributes.mtime_ns
-        answer.st_mtime_ns = mtime_ns
-        answer.st_ctime_ns = mtime_ns
-        answer.st_atime_ns = mtime_ns
         answer.attr_timeout = answer.entry_timeout = attributes.timeout_s
+        mtime_ns = attributes.mtime_ns
+        if mtime_ns != self._mtime_ns:  # three long divisions, often the same
+            self._mtime_ns = answer.st_mtime_ns = answer.st_ctime_ns = answer.st_atime_ns = mtime_ns
         return answer
 
     def line(self, number: int, file_type: int) -> pyfuse3.EntryAttributes:

@@ -6,7 +6,7 @@ import os
 import resource
 import time
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -36,16 +36,13 @@ class Metrics:
 
     def __init__(self) -> None:
         self.started = time.time()
-        self.latency: dict[str, Latency] = {}
+        self.latency: defaultdict[str, Latency] = defaultdict(Latency)  # by operation
         self.errors: Counter[tuple[str, int]] = Counter()
         self.bytes_read = 0
         self.gauges: dict[str, tuple[str, Callable[[], int]]] = {
             "open_descriptors": ("File descriptors of the daemon.", _descriptors),
             "resident_bytes": ("Memory of the daemon.", _resident_bytes),
         }
-
-    def operation(self, name: str) -> Latency:
-        return self.latency.setdefault(name, Latency())
 
     def as_status(self, about: Mapping[str, object]) -> bytes:
         """`status.json`: `about` the mount, then the counters."""
