@@ -27,6 +27,7 @@ from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
 
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 _MARKER_LIMIT = 1 << 20
+_PRODUCERS_KEPT = 4096
 
 
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -161,12 +162,15 @@ class Outcomes:
             stretch = next(self._walk, None)
             if stretch is None:
                 return False
-            self._remember(stretch)
+            self._remember(stretch, offset)
 
-    def _remember(self, stretch: Stretch) -> None:
+    def _remember(self, stretch: Stretch, asked: int) -> None:
+        markers = self._ahead.markers
+        if len(markers) > _PRODUCERS_KEPT:  # producers come and go: those whose last marker was passed may be forgotten
+            self._ahead.markers = markers = {who: known for who, known in markers.items() if known[-1][0] > asked}
         for row in np.flatnonzero(is_control(stretch.rows) & _is_transactional(stretch.rows)).tolist():
             producer, offset = int(stretch.rows["producer_id"][row]), int(stretch.rows["last_offset"][row])
-            self._ahead.markers.setdefault(producer, []).append((offset, _is_abort(stretch, row)))
+            markers.setdefault(producer, []).append((offset, _is_abort(stretch, row)))
 
     def _stretches(self) -> Iterator[Stretch]:
         log, ahead = self._log, self._ahead
