@@ -6,6 +6,7 @@ log contradicts one of the entries looked at.
 
 from dataclasses import dataclass
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
@@ -26,8 +27,19 @@ class SegmentHealth:
     problems: tuple[str, ...]
 
 
+_looked_at: WeakKeyDictionary[Segment, tuple[object, SegmentHealth]] = WeakKeyDictionary()
+
+
 def look_at(segment: Segment) -> SegmentHealth:
-    """The segment's health. Reads its indexes and some headers."""
+    """The segment's health. Reads its indexes and some headers, again only when one of its files has changed."""
+    stamp = segment.stamp()
+    known = _looked_at.get(segment)
+    if known is None or known[0] != stamp:
+        known = _looked_at[segment] = (stamp, _look(segment))
+    return known[1]
+
+
+def _look(segment: Segment) -> SegmentHealth:
     problems: list[str] = []
     is_last = segment.next_base is None
     try:

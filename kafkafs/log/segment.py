@@ -5,7 +5,7 @@ independent of the index: a batch that really stands at the position named, with
 everything older before it. Where no entry passes, the scan starts at the segment's start.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from kafkafs.log.files import DataFile, Directory
 from kafkafs.log.listing import FileName
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.resync import whole_batch
-from kafkafs.log.stretches import Bounds, Damage, stretches
+from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
 from kafkafs.log.time_search import largest_timestamp
 
 _HINTS_TRIED = 8
@@ -48,6 +48,7 @@ class Segment:
         self._time_index: TimeIndex | None = None
         self._largest: int | None = None
         self._end: int | None = None
+        self._seal: Batch | None = None
 
     @property
     def log_name(self) -> str:
@@ -57,10 +58,35 @@ class Segment:
         """The `.log`, open."""
         return self._file("log")
 
+    def hold(self) -> DataFile | None:
+        """The `.log`, for a handle to hold open; None where too many are held already."""
+        return self.log() if self._root.may_hold_more() else None
+
+    def seal(self, last: Batch | None) -> None:
+        """Remember the last batch of the growing log, which must stand as long as anything read before it is true."""
+        self._seal = last
+
+    def check(self, file: DataFile) -> None:
+        """Call between reading from `file`, the open `.log`, and handing on what was read. Vanished if it changed."""
+        if self.next_base is None:
+            intact = self._seal is None or is_at_its_place(file, self._seal)
+        else:
+            about, listed = file.stat(), self.files["log"]
+            intact = (about.st_size, about.st_mtime_ns) == (listed.size, listed.mtime_ns)
+        if not intact:
+            raise Vanished(f"{file.name!r} was truncated while it was read; open it again")
+
     def _file(self, kind: str) -> DataFile:
         name = self.files[kind]
-        root = self._indexes if name.rebuilt and self._indexes is not None else self._root
-        return root.open(f"{self._partition}/{name.name}", name.inode)
+        return self._root_of(name).open(f"{self._partition}/{name.name}", name.inode)
+
+    def _root_of(self, name: FileName) -> Directory:
+        return self._indexes if name.rebuilt and self._indexes is not None else self._root
+
+    def stamp(self) -> tuple[tuple[int, int, int], ...]:
+        """Changes when one of the files does: inode, size and time of each."""
+        stats = (self._root_of(name).stat(f"{self._partition}/{name.name}") for name in self.files.values())
+        return tuple((about.st_ino, about.st_size, about.st_mtime_ns) for about in stats)
 
     @property
     def offset_index(self) -> OffsetIndex:
@@ -119,6 +145,8 @@ class Segment:
 
     def closed_end(self) -> int:
         """Where a closed segment's log ends: with its file, but for fewer than a header's zero bytes at the end."""
+        if self._end is None and self.stands_in:
+            self._end = self._stand_in_end()
         if self._end is None:
             file = self.log()
             size = file.size
@@ -126,11 +154,28 @@ class Segment:
             tail = file.read(max(0, size - FRAME_SIZE), FRAME_SIZE)
             if tail.endswith(b"\0"):
                 start = self.start(self.next_base if self.next_base is not None else self.base_offset)
-                for item in stretches(file, start.position, Bounds(size, start.first_offset, self.next_base)):
+                for item in self.walk(start, size):
                     end = item.end
                 end = end if size - end <= FRAME_SIZE else size
             self._end = end
         return self._end
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether it is a swap file that stands in for segments of which some are still there behind it."""
+        return self.log_name.endswith(".swap") and self.next_base is not None
+
+    def _stand_in_end(self) -> int:
+        """Where the next segment's offsets begin: the rest of a swap file is there as well."""
+        assert self.next_base is not None
+        file = self.log()
+        size = file.size
+        start = self.start(self.next_base)
+        for item in stretches(file, start.position, Bounds(size, start.first_offset, None)):
+            if item.last_offset >= self.next_base:
+                row = int(np.searchsorted(item.rows["last_offset"], self.next_base)) if isinstance(item, Stretch) else 0
+                return int(item.rows["position"][row]) if isinstance(item, Stretch) else item.position
+        return size
 
     def start(self, offset: int, tell: Tell = silent) -> Start:
         """Where to scan from for `offset`: the last index entry at or before it that the log confirms."""
@@ -170,15 +215,29 @@ class Segment:
     def name_of(self, kind: str) -> str:
         return self.files[kind].name if kind in self.files else f"{self.base_offset:020d}.{kind}"
 
+    def read(self, position: int, size: int) -> bytes:
+        """Bytes of this generation of the log."""
+        file = self.log()
+        data = file.read(position, size)
+        self.check(file)
+        return data
+
+    def walk(self, start: Start, end: int) -> Iterator[Stretch | Damage]:
+        """What stands from `start` to the position `end`, all of this generation of the log."""
+        file = self.log()
+        for item in stretches(file, start.position, Bounds(end, start.first_offset, self.next_base)):
+            self.check(file)
+            yield item
+        self.check(file)
+
     def find(self, offset: int, end: int, tell: Tell = silent) -> Batch | Damage | None:
         """The first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the last.
 
         Kafka calls it translateOffset.
         """
         start = self.start(offset, tell)
-        bounds = Bounds(end, start.first_offset, self.next_base)
         scanned = 0
-        for item in stretches(self.log(), start.position, bounds):
+        for item in self.walk(start, end):
             if item.last_offset >= offset:
                 if isinstance(item, Damage):
                     tell(
@@ -216,3 +275,8 @@ class Segment:
         """What the time index alone says is the largest timestamp in [start, end); -1 where it says nothing."""
         entry = self.time_index.lookup_offset(end - 1)
         return entry.timestamp if entry.offset >= start else -1
+
+
+def is_at_its_place(file: DataFile, batch: Batch) -> bool:
+    """Whether the batch's header still stands in the file where it stood."""
+    return parse_batch(file.read(batch.position, LARGEST_HEADER), 0, batch.position) == batch

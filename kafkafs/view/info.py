@@ -19,31 +19,23 @@ _UNREADABLE = (Denied, DiskError, Vanished)
 
 
 class Info:
-    """The file. It is made when it is opened; `stat` makes it too, so that the size it claims is true."""
+    """The file, made when it is opened. Like `/proc` it claims no size, so that `ls -l` does not look at every index."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._known: tuple[Sight, bytes] | None = None
 
     def attributes(self) -> Attributes:
-        def attributes(sight: Sight) -> Attributes:
-            files = [segment.log() for segment in sight.log.segments_from(0)]
-            return self._scene.file(files[-1:], len(self._text(sight)), -1, 0.0)
-
-        return self._scene.ask(attributes)
+        return self._scene.ask(lambda sight: self._scene.file([s.log() for s in sight.log.segments[-1:]], 0, -1, 0.0))
 
     def open(self) -> BytesContent:
+        patience_needed()
         return BytesContent(self._scene.ask(self._text))
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}
 
     def _text(self, sight: Sight) -> bytes:
-        if self._known is None or self._known[0] is not sight:
-            patience_needed()
-            text = json.dumps(describe(self._scene, sight), indent=2, ensure_ascii=True) + "\n"
-            self._known = (sight, text.encode())
-        return self._known[1]
+        return (json.dumps(describe(self._scene, sight), indent=2, ensure_ascii=True) + "\n").encode()
 
 
 def describe(scene: Scene, sight: Sight) -> dict[str, object]:
