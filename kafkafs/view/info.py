@@ -19,7 +19,7 @@ _UNREADABLE = (Denied, DiskError, Vanished)
 
 
 class Info:
-    """The file, made when it is opened. Like `/proc` it claims no size, so that `ls -l` does not look at every index."""
+    """The file, made when it is opened. Like `/proc` it claims no size, so that `ls -l` looks at no index."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
