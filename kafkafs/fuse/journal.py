@@ -62,11 +62,13 @@ class _Limit(logging.Filter):
 
 
 def start(log_file: Path | None = None, syslog: bool = False, level: int = logging.INFO) -> None:
-    """Sends the log to a file, to syslog, or to standard error."""
+    """Sends the log to a file, to syslog (nowhere on a machine that has none), or to standard error."""
     handler: logging.Handler
     if log_file is not None:
         handler = logging.FileHandler(log_file, encoding="utf-8", errors="backslashreplace")
-    elif syslog and Path("/dev/log").exists():
+    elif syslog and not Path("/dev/log").exists():
+        handler = logging.NullHandler()
+    elif syslog:
         handler = logging.handlers.SysLogHandler("/dev/log", logging.handlers.SysLogHandler.LOG_DAEMON)
         handler.ident = "kafkafs: "
     else:

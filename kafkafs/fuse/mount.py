@@ -68,6 +68,7 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     gc.freeze()  # what stands now stays: no collection need look at it again
     gc.set_threshold(GARBAGE_THRESHOLD)
     connection_fd = _mount(operations, mountpoint, settings)
+    log.info("mounted %r at %r", settings.fsname, str(mountpoint))
     try:
         trio.run(_serve, operations, len(settings.data_dirs), connection_fd)
     finally:

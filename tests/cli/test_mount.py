@@ -1,0 +1,160 @@
+"""`kafkafs mount` and `umount` as people type them, on the bundled sample."""
+
+import os
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from kafkafs import sample
+from kafkafs.fuse.mountpoint import mounted_at
+from tests.mounting import KAFKAFS, run, shell, wait_until
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    unpacked: Path = sample.unpack(tmp_path_factory.mktemp("data"))
+    return unpacked
+
+
+@pytest.fixture
+def place(tmp_path) -> Path:
+    path = tmp_path / "mount"
+    path.mkdir()
+    return path
+
+
+def refusal(*arguments: str | Path) -> str:
+    """The one sentence that a command is refused with."""
+    done = run(KAFKAFS, *arguments, check=False)
+    assert done.returncode == 2, done.stderr
+    sentence = done.stderr.decode()
+    assert sentence.startswith("kafkafs: ")
+    assert sentence.count("\n") == 1
+    return sentence
+
+
+def test_a_mount_in_the_background_answers_when_the_command_returns(data, place):
+    done = run(KAFKAFS, "mount", data, place, "--background")
+    assert done.stdout == done.stderr == b""
+    assert b"test-0" in run("ls", place).stdout
+    run(KAFKAFS, "umount", place)
+    assert mounted_at(place) is None
+
+
+def test_a_busy_mount_is_ended_by_umount(data, place, tmp_path):
+    """The usual reason is a `tail -f` that somebody left."""
+    run(KAFKAFS, "mount", data, place, "--background")
+    follower = subprocess.Popen(["cat", place / "test-0/by-offset/23400...follow.jsonl"], stdout=subprocess.DEVNULL)
+    wait_until(lambda: b'"waitingReads": 1' in run("cat", place / ".kafkafs/status.json").stdout)
+    run(KAFKAFS, "umount", place)
+    assert mounted_at(place) is None
+    assert follower.wait(5) == 1
+
+
+def test_relative_paths_mean_where_the_command_was_typed(data, tmp_path, place):
+    run(KAFKAFS, "mount", os.path.relpath(data, tmp_path), "mount", "--background", cwd=tmp_path)
+    assert b"test-0" in run("ls", place).stdout
+    run(KAFKAFS, "umount", "mount", cwd=tmp_path)
+
+
+def test_ctrl_c_ends_a_mount_in_the_foreground_without_a_trace(data, place):
+    process = subprocess.Popen([KAFKAFS, "mount", data, place], start_new_session=True, stderr=subprocess.PIPE)
+    wait_until(lambda: mounted_at(place))
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=5)
+    assert process.returncode == 0
+    assert b"Traceback" not in errors
+    assert mounted_at(place) is None
+
+
+def test_what_is_no_data_directory_is_refused_in_both_ways(tmp_path, place):
+    (tmp_path / "empty").mkdir()
+    for source in ("empty", "missing"):
+        for flags in ((), ("--background",)):
+            assert source in refusal("mount", tmp_path / source, place, *flags)
+            assert mounted_at(place) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("rw", "read-only"),
+        ("suid", "refused"),
+        ("isolation=serializable", "read_committed"),
+        ("isolation", "isolation=LEVEL"),
+        ("corrupt=repair", "corrupt=skip"),
+        ("max_batch=lots", "max_batch=512M"),
+        ("max_batch=0", "no size"),
+        ("index_dir=/nowhere", "kafkafs reindex"),
+        ("cache=drop", "cache=keep"),
+        ("colour=red", "unknown option 'colour=red'; known are"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused_with_what_would(data, place, options, sentence):
+    assert sentence in refusal("mount", "-o", options, data, place)
+
+
+def test_options_of_mount_8_that_are_true_anyway_are_taken(data, place):
+    options = "ro,nosuid,nodev,noexec,noatime,nofail,_netdev,x-systemd.automount,isolation=read_committed,max_batch=64M"
+    run(KAFKAFS, "mount", "-o", options, data, place, "--background")
+    run(KAFKAFS, "umount", place)
+
+
+def test_umount_of_what_is_not_ours_is_refused(tmp_path):
+    assert "no kafkafs is mounted" in refusal("umount", tmp_path)
+    assert "no kafkafs is mounted" in refusal("umount", "/proc")
+
+
+def test_a_log_file_gets_the_daemon_s_log(data, place, tmp_path):
+    run(KAFKAFS, "mount", data, place, "--background", "--log-file", tmp_path / "log")
+    run(KAFKAFS, "umount", place)
+    wait_until(lambda: "unmounted" in (tmp_path / "log").read_text())
+    assert "cannot log" in refusal("mount", data, place, "--background", "--log-file", tmp_path / "no/log")
+
+
+def test_df_and_findmnt_show_the_data_directory_and_its_size(data, place):
+    run(KAFKAFS, "mount", data, place, "--background")
+    try:
+        assert run("findmnt", "-no", "SOURCE,FSTYPE", place).stdout.split() == [os.fsencode(data), b"fuse.kafkafs"]
+        size = sum(path.stat().st_size for path in data.glob("*-*/*"))
+        assert size <= int(run("df", "-B1", "--output=size", place).stdout.split()[1]) <= size + 4096 * 100
+    finally:
+        run(KAFKAFS, "umount", place)
+
+
+def test_an_ordinary_user_mounts_for_himself(data):
+    """With fusermount3; others, root too, are not let in."""
+    user = ["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups"]
+    if run(*user, KAFKAFS, "--version", check=False).returncode != 0:
+        pytest.skip("ordinary users cannot reach this Python")
+    mode = os.stat("/dev/fuse").st_mode
+    place = Path(tempfile.mkdtemp(prefix="kafkafs-user-"))
+    os.chown(place, 1000, 1000)
+    shell(f"chmod -R a+rX {data} && chmod a+x {' '.join(map(str, data.parents))}")
+    os.chmod("/dev/fuse", 0o666)
+    try:
+        run(*user, KAFKAFS, "mount", data, place, "--background")
+        assert b"test-0" in run(*user, "ls", place).stdout
+        assert b"Permission denied" in run("ls", place, check=False).stderr
+        run(*user, KAFKAFS, "umount", place)
+        assert mounted_at(place) is None
+    finally:
+        os.chmod("/dev/fuse", mode & 0o777)
+        shell(f"umount -l {place}; rmdir {place}", check=False)
+
+
+def test_version_and_help_answer(place):
+    assert run(KAFKAFS, "--version").stdout.startswith(b"kafkafs 0.")
+    for command in ("mount", "umount", "demo"):
+        assert run(KAFKAFS, command, "--help").stdout.startswith(b"usage: kafkafs")
+
+
+def test_the_demo_works_and_leaves_nothing_behind():
+    done = run(KAFKAFS, "demo", timeout=60)
+    shown = done.stdout.decode()
+    assert "slot 2 of 4: 1632390207745 -> offset 23388" in shown
+    assert "The mount is gone again" in shown
+    assert "kafkafs-demo-" not in Path("/proc/self/mountinfo").read_text()
