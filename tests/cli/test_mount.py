@@ -14,13 +14,12 @@ from tests.mounting import KAFKAFS, run, shell, wait_until
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    unpacked: Path = sample.unpack(tmp_path_factory.mktemp("data"))
-    return unpacked
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sample.unpack(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture
-def place(tmp_path) -> Path:
+def place(tmp_path: Path) -> Path:
     path = tmp_path / "mount"
     path.mkdir()
     return path
