@@ -10,6 +10,12 @@ if TYPE_CHECKING:
 
 ALL_BYTES = 2**31 - 1
 LARGEST_MESSAGE = 5 << 20
+WINDOW = {
+    "--from-offset": "the first offset",
+    "--to-offset": "the first offset that is too large",
+    "--from-time": "from the first record with this timestamp or a later one; written as in by-time/",
+    "--to-time": "up to the first record with this timestamp or a later one",
+}
 LATER = ("offsets", "transaction-log", "cluster-metadata", "remote-log-metadata", "share-group-state")
 """Decoders of Kafka's own topics that its tool has and kafkafs does not have yet."""
 
@@ -44,6 +50,9 @@ def add(commands: "Commands") -> None:
     for part in ("key", "value"):
         flag = f"--{part}-decoder-class"
         parser.add_argument(flag, nargs="?", const="StringDecoder", metavar="CLASS", help=DECODER_HELP)
+    window = parser.add_argument_group("a part of the logs, found through their indexes")
+    for flag, text in WINDOW.items():
+        window.add_argument(flag, metavar=flag.rpartition("-")[2].upper(), help=text)
     for topic in LATER:
         parser.add_argument(f"--{topic}-decoder", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
@@ -60,4 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
     for flag in ("--max-bytes", "--max-message-size"):
         if getattr(arguments, flag[2:].replace("-", "_")) < 0:
             raise UsageError(f"{flag} must not be negative")
+    if (arguments.from_offset and arguments.from_time) or (arguments.to_offset and arguments.to_time):
+        raise UsageError("--from-offset and --from-time, or --to-offset and --to-time, exclude each other")
     return dump_all(arguments)

@@ -3,16 +3,21 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, repeat
 
 from kafkafs.cli.progress import Progress
 from kafkafs.errors import KafkafsError, NotFound, UsageError
 from kafkafs.log.files import Directory
 from kafkafs.view.dump.decoders import as_string, decoder
-from kafkafs.view.dump.files import dump, is_dumpable
+from kafkafs.view.dump.files import dump, is_dumpable, is_log
 from kafkafs.view.dump.findings import Findings
 from kafkafs.view.dump.options import Options
 from kafkafs.view.dump.source import Bytes, Source, java_path
+from kafkafs.view.dump.window import WHOLE, Window, offset_at, window_of
+from kafkafs.view.times import MAX_INT64, parse_int64, parse_time_ms
 
 
 def dump_all(arguments: argparse.Namespace) -> int:
@@ -25,18 +30,67 @@ def dump_all(arguments: argparse.Namespace) -> int:
         print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line), file=sys.stderr)
 
     findings = Findings(tell=report)
-    for path in _paths(arguments.files):
-        source = Source(path, os.path.abspath(path), _opener(os.path.dirname(path), progress))
-        try:
-            for text in dump(source, options, findings):
-                sys.stdout.buffer.write(text)
-        except KafkafsError as error:
-            findings.problem(source, str(error))
+    wanted = _wanted(arguments)
+    for directory, paths in groupby(_paths(arguments.files, logs_only=wanted is not None), os.path.dirname):
+        sources = [Source(path, os.path.abspath(path), _opener(directory, progress)) for path in paths]
+        windows = _windows(sources, wanted, options) if wanted else repeat(WHOLE)
+        for source, window in zip(sources, windows, strict=False):
+            try:
+                for text in dump(source, options, findings, window):
+                    sys.stdout.buffer.write(text)
+            except KafkafsError as error:
+                findings.problem(source, str(error))
     sys.stdout.buffer.flush()
     progress.clear()
     for line in findings.lines():
         report(line)
     return 1 if findings.problems else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What `--from-...` and `--to-...` say; of each pair one at most."""
+
+    from_offset: int | None
+    to_offset: int | None
+    from_ms: int | None
+    to_ms: int | None
+
+
+def _wanted(arguments: argparse.Namespace) -> _Wanted | None:
+    now_ms = time.time_ns() // 1_000_000
+    found = [
+        _number(arguments.from_offset, "--from-offset", "an offset", _parse_offset),
+        _number(arguments.to_offset, "--to-offset", "an offset", _parse_offset),
+        _number(arguments.from_time, "--from-time", "a time", lambda text: parse_time_ms(text, now_ms)),
+        _number(arguments.to_time, "--to-time", "a time", lambda text: parse_time_ms(text, now_ms)),
+    ]
+    return _Wanted(*found) if found != [None] * len(found) else None
+
+
+def _parse_offset(text: str) -> int | None:
+    return parse_int64(text) if text.isascii() and text.isdecimal() else None
+
+
+def _number(text: str | None, flag: str, what: str, parse: Callable[[str], int | None]) -> int | None:
+    if text is None:
+        return None
+    number = parse(text)
+    if number is None:
+        raise UsageError(f"{flag} {text!r} is not {what}")
+    return number
+
+
+def _windows(sources: Sequence[Source], wanted: _Wanted, options: Options) -> Iterator[Window]:
+    """The window of each file of one directory. Times mean its logs in the order of their names."""
+    start, stop = wanted.from_offset, wanted.to_offset
+    logs = [source for source in sources if is_log(source.name)]
+    if wanted.from_ms is not None:
+        found = offset_at(logs, wanted.from_ms, options)
+        start = MAX_INT64 if found is None else found
+    if wanted.to_ms is not None:
+        stop = offset_at(logs, wanted.to_ms, options)
+    return (window_of(source, start, stop) for source in sources)
 
 
 def _options(arguments: argparse.Namespace) -> Options:
@@ -54,13 +108,16 @@ def _options(arguments: argparse.Namespace) -> Options:
     )
 
 
-def _paths(lists: list[str]) -> Iterator[str]:
-    """The files that `--files` names, as Java would print them; those of a directory in the order of their names."""
+def _paths(lists: list[str], *, logs_only: bool) -> Iterator[str]:
+    """The files that `--files` names, as Java would print them; those of a directory in the order of their names.
+
+    With `logs_only`, other files of a directory are left out: a part of a log is wanted.
+    """
     for path in (java_path(path) for files in lists for path in files.split(",") if path):
         if not os.path.isdir(path):
             yield path
             continue
-        found = list(_inside(path))
+        found = [file for file in _inside(path) if is_log(file) or not logs_only]
         if not found:
             raise UsageError(f"the directory {path!r} holds nothing that can be dumped")
         yield from found

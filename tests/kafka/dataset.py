@@ -135,6 +135,12 @@ class Dataset:
         crashes: dict[str, str] = _dumps(self.release, self.state)[mode]["crashes"]
         return crashes
 
+    def dump_reports(self, mode: str) -> list[str]:
+        """What DumpLogSegments found and told on standard error, line by line; paths begin at the data directory."""
+        reports: list[str] = _dumps(self.release, self.state)[mode]["reports"]
+        lines = [line for report in reports for line in report.splitlines()]
+        return [line for line in lines if not line.startswith(("SLF4J", "\t"))]
+
     def __str__(self) -> str:
         return f"{self.release}-{self.state}"
 

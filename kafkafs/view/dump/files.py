@@ -4,29 +4,53 @@ from collections.abc import Callable, Iterator
 
 from kafkafs.view.dump.findings import Findings
 from kafkafs.view.dump.indexes import dump_offset_index, dump_time_index
-from kafkafs.view.dump.log import dump_log
+from kafkafs.view.dump.log import Pieces, dump_log
 from kafkafs.view.dump.options import Options
 from kafkafs.view.dump.source import Source
 from kafkafs.view.dump.tables import producer_snapshot, transaction_index
+from kafkafs.view.dump.window import WHOLE, Window
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 OFFSET_DIGITS, EPOCH_DIGITS = 20, 10
-Dump = Callable[[Source, Options, Findings], Iterator[bytes]]
+_LOGS = (".log", ".checkpoint")
 
 
 def is_dumpable(name: str) -> bool:
     """Whether a file of that name is of a kind that has a dump."""
-    return _suffix(name) in _DUMPS
+    suffix = _suffix(name)
+    return suffix in _LOGS or suffix in _TABLES
 
 
-def dump(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
-    """The text of one file, in pieces. The first line names it; an unknown kind has no other, and is a finding."""
-    yield f"Dumping {source.path}\n".encode("utf-8", "surrogateescape")
-    kind = _DUMPS.get(_suffix(source.name))
-    if kind is None:
-        findings.unknown(source)
+def is_log(name: str) -> bool:
+    """Whether a file of that name holds batches."""
+    return _suffix(name) in _LOGS
+
+
+def dump(source: Source, options: Options, findings: Findings, window: Window = WHOLE) -> Iterator[bytes]:
+    """The text of one file, in pieces. The first line names it; an unknown kind has no other, and is a finding.
+
+    Of a log only the window is dumped; nothing at all, not even its name, where it has no part in it.
+    """
+    if window == WHOLE or not is_log(source.name):
+        yield from (text for _, text in dump_from(source, options, findings, 0))
         return
-    yield from kind(source, options, findings)
+    found = False
+    for _, text in dump_log(source, options, findings, window):
+        if text and not found:
+            yield from _heading(source, findings)
+            found = True
+        yield text
+
+
+def dump_from(source: Source, options: Options, findings: Findings, position: int) -> Pieces:
+    """`dump` as pieces that tell where to go on: from such a position of the file, or from 0 for all of it."""
+    if position == 0:
+        yield from ((None, line) for line in _heading(source, findings))
+    suffix = _suffix(source.name)
+    if suffix in _LOGS:
+        yield from dump_log(source, options, findings, Window(position=position))
+    elif suffix in _TABLES:
+        yield from ((None, text) for text in _TABLES[suffix](source, options, findings))
 
 
 def _suffix(name: str) -> str:
@@ -34,26 +58,31 @@ def _suffix(name: str) -> str:
     return dot + suffix
 
 
-def _segment(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
-    base = source.base_offset
-    if base is None:
-        findings.problem(source, "its name holds no offset, so it may be no segment of Kafka's.")
-    else:
-        yield f"Log starting offset: {base}\n".encode()
-    yield from dump_log(source, options, findings)
+def _heading(source: Source, findings: Findings) -> Iterator[bytes]:
+    """The lines in front of what is in the file: its path, and what its name says."""
+    yield f"Dumping {source.path}\n".encode("utf-8", "surrogateescape")
+    match _suffix(source.name):
+        case ".log":
+            if source.base_offset is not None:
+                yield f"Log starting offset: {source.base_offset}\n".encode()
+            else:
+                findings.problem(source, "its name holds no offset, so it may be no segment of Kafka's.")
+        case ".checkpoint":
+            yield from _checkpoint_heading(source, findings)
+        case suffix if suffix not in _TABLES:
+            findings.unknown(source)
 
 
-def _checkpoint(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
+def _checkpoint_heading(source: Source, findings: Findings) -> Iterator[bytes]:
     if source.name == BOOTSTRAP_CHECKPOINT:
         yield b"KRaft bootstrap snapshot\n"
+        return
+    offset, _, rest = source.name.partition("-")
+    epoch = rest.partition(".")[0]
+    if len(offset) == OFFSET_DIGITS and len(epoch) == EPOCH_DIGITS and (offset + epoch).isdecimal():
+        yield f"Snapshot end offset: {int(offset)}, epoch: {int(epoch)}\n".encode()
     else:
-        offset, _, rest = source.name.partition("-")
-        epoch = rest.partition(".")[0]
-        if len(offset) == OFFSET_DIGITS and len(epoch) == EPOCH_DIGITS and (offset + epoch).isdecimal():
-            yield f"Snapshot end offset: {int(offset)}, epoch: {int(epoch)}\n".encode()
-        else:
-            findings.problem(source, "its name holds no offset and epoch, so it may be no snapshot of Kafka's.")
-    yield from dump_log(source, options, findings)
+        findings.problem(source, "its name holds no offset and epoch, so it may be no snapshot of Kafka's.")
 
 
 def _transactions(source: Source, _options: Options, findings: Findings) -> Iterator[bytes]:
@@ -64,9 +93,7 @@ def _producers(source: Source, _options: Options, findings: Findings) -> Iterato
     return producer_snapshot(source, findings)
 
 
-_DUMPS: dict[str, Dump] = {
-    ".log": _segment,
-    ".checkpoint": _checkpoint,
+_TABLES: dict[str, Callable[[Source, Options, Findings], Iterator[bytes]]] = {
     ".index": dump_offset_index,
     ".timeindex": dump_time_index,
     ".txnindex": _transactions,

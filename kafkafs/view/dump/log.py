@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, TooLarge
+from kafkafs.errors import CorruptData, TooLarge, Vanished
 from kafkafs.format.batch import CODECS, HEADER_V2, Batch, crc_holds
 from kafkafs.format.batches import VALID, Batches, batch_at, walk
 from kafkafs.format.records import Records, Refusal, decode
@@ -24,9 +24,14 @@ from kafkafs.view.dump.lines import batch_line, record_line, unreadable_line
 from kafkafs.view.dump.options import ALL_BYTES, Options
 from kafkafs.view.dump.rendering import batch_lines, record_lines
 from kafkafs.view.dump.source import Source
+from kafkafs.view.dump.window import WHOLE, Window
 
 READ_SIZE = 1 << 20
+Pieces = Iterator[tuple[int | None, bytes]]
+"""Text, and where in the file what follows it begins; None inside of what is made in one go."""
+
 _CONTROL = 0x20
+_MAX_OFFSET = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +50,24 @@ class _Run:
         return self.data[start : start + batch.size]
 
 
-def dump_log(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
-    """The batches from the start of the file, and at its end how many bytes are no batch."""
-    dump = _LogDump(source, options, findings)
-    position, end = 0, min(source.data.size, options.max_bytes)
-    while position < end:
+def dump_log(source: Source, options: Options, findings: Findings, window: Window) -> Pieces:
+    """The batches of the window, and at the end of the file how many bytes are no batch."""
+    dump = _LogDump(source, options, findings, window)
+    position, end = window.position, min(source.data.size, options.max_bytes)
+    while position < end and not dump.is_past:
         run = _read_run(source, position, end)
         if len(run.rows):
-            yield from dump.run(run)
+            yield from ((None, text) for text in dump.run(run))
             position = int(run.rows["position"][-1] + run.rows["size"][-1])
-            continue
-        entry = entry_at(source.data.read(position, HEADER_READ), position, end)
-        if entry is None:
-            break
-        yield from dump.odd_entry(entry)
-        position += entry.size
-    if position < end and options.max_bytes == ALL_BYTES:
-        yield f"Found {end - position} invalid bytes at the end of {source.name}\n".encode()
+        else:
+            entry = entry_at(source.data.read(position, HEADER_READ), position, end)
+            if entry is None:
+                break
+            yield from ((None, text) for text in dump.odd_entry(entry))
+            position += entry.size
+        yield position, b""
+    if position < end and options.max_bytes == ALL_BYTES and not dump.is_past:
+        yield None, f"Found {end - position} invalid bytes at the end of {source.name}\n".encode()
 
 
 def _read_run(source: Source, position: int, end: int) -> _Run:
@@ -69,6 +75,8 @@ def _read_run(source: Source, position: int, end: int) -> _Run:
     size = READ_SIZE
     while True:
         data = source.data.read(position, min(size, end - position))
+        if not data:
+            raise Vanished(f"{source.path} became shorter while it was read")
         walked = walk(data, position)
         needed = len(data) + walked.missing
         if len(walked.rows) or walked.stop != "cut" or not walked.missing or position + needed > end or needed <= size:
@@ -77,20 +85,25 @@ def _read_run(source: Source, position: int, end: int) -> _Run:
 
 
 class _LogDump:
-    """One pass through one file. It remembers the offset of the last record, to find gaps."""
+    """One pass through one file. `is_past` tells that the rest lies behind the window."""
 
-    def __init__(self, source: Source, options: Options, findings: Findings) -> None:
+    def __init__(self, source: Source, options: Options, findings: Findings, window: Window) -> None:
         self._source = source
         self._options = options
         self._findings = findings
-        self._last_offset = -1
+        self._window = window
+        self.is_past = False
+        self._last_offset: int | None = -1 if window == WHOLE else None  # of a record: to find gaps
         self._needs_python = not (options.decode_key is as_string and options.decode_value is as_string)
 
     def run(self, run: _Run) -> Iterator[bytes]:
         """The lines of many entries: by kernels where they can, else one by one."""
+        run = self._within(run)
         singly = self._goes_singly(run.rows)
         borders = [0, *(np.flatnonzero(np.diff(singly)) + 1).tolist(), len(singly)]
         for first, stop in pairwise(borders):
+            if first == stop:
+                return
             if singly[first]:
                 for index in range(first, stop):
                     batch = batch_at(run.rows, index)
@@ -110,6 +123,17 @@ class _LogDump:
         is_whole = entry.magic < 2 or entry.size >= HEADER_V2.size
         yield from self._entry(entry, data, is_whole and crc_holds(replace(entry, magic=min(entry.magic, 2)), data))
 
+    def _within(self, run: _Run) -> _Run:
+        """The entries that the window has a part of."""
+        first, stop = 0, len(run.rows)
+        if self._window.start is not None:
+            first = int(np.argmax(np.append(run.rows["last_offset"] >= self._window.start, True)))
+        if self._window.stop is not None:
+            behind = np.append(_first_offsets(run.rows) >= self._window.stop, True)
+            stop = max(first, int(np.argmax(behind)))
+            self.is_past = stop < len(run.rows)
+        return run if (first, stop) == (0, len(run.rows)) else run.part(first, stop)
+
     def _goes_singly(self, rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         unknown = rows["attributes"] & 7 >= len(CODECS)
         if not self._options.is_deep:
@@ -122,13 +146,21 @@ class _LogDump:
         next_batch = 0
         for piece in decode(run.data, run.position, run.rows, self._options.limit):
             if isinstance(piece, Records):
-                self._follow_many(piece.rows["offset"])
-                yield from record_lines(run.rows, next_batch, piece, self._options)
-                next_batch = int(piece.rows["batch"][-1]) + 1
+                shown = self._shown(piece)
+                if len(shown):
+                    self._follow_many(shown.rows["offset"])
+                    yield from record_lines(run.rows, next_batch, shown, self._options)
+                    next_batch = int(shown.rows["batch"][-1]) + 1
                 continue
             yield from self._refused(run, next_batch, piece)
             next_batch = piece.batch + 1
         yield from batch_lines(run.rows, next_batch, len(run.rows))
+
+    def _shown(self, found: Records) -> Records:
+        if self._window == WHOLE:
+            return found
+        start, stop = self._window.start, self._window.stop
+        return found.between(-1 if start is None else start, _MAX_OFFSET if stop is None else stop)
 
     def _refused(self, run: _Run, next_batch: int, refusal: Refusal) -> Iterator[bytes]:
         """A batch whose CRC holds and whose records are not as they should be."""
@@ -146,6 +178,8 @@ class _LogDump:
     def _records(self, batch: Batch, data: bytes) -> Iterator[bytes]:
         try:
             for record in records(batch, data, self._options.limit):
+                if not self._window.has(record.offset):
+                    continue
                 self._follow(record.offset)
                 control = control_text(record.key, record.value) if batch.is_control else None
                 yield record_line(batch, record, self._options, control)
@@ -153,7 +187,7 @@ class _LogDump:
             self._problem(batch, str(error))
 
     def _follow(self, offset: int) -> None:
-        if offset != self._last_offset + 1:
+        if self._last_offset is not None and offset != self._last_offset + 1:
             self._findings.gap(self._source, self._last_offset, offset)
         self._last_offset = offset
 
@@ -166,3 +200,10 @@ class _LogDump:
     def _problem(self, batch: Batch, reason: str) -> None:
         where = f"the batch at position {batch.position} with the last offset {batch.last_offset}"
         self._findings.problem(self._source, f"the records of {where} cannot all be read: {reason}.")
+
+
+def _first_offsets(rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The first offset that each entry may hold: a compressed message of v0 or v1 tells only its last."""
+    follows = np.concatenate([rows["base_offset"][:1], rows["last_offset"][:-1] + 1])
+    packed = (rows["magic"] < 2) & (rows["attributes"] & 7 != 0)
+    return np.where(packed, follows, rows["base_offset"])

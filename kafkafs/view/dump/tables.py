@@ -14,10 +14,11 @@ from kafkafs.view.dump.source import Source
 
 
 def transaction_index(source: Source, findings: Findings) -> Iterator[bytes]:
-    """A line for each aborted transaction; Kafka's tool checks nothing of them but the version."""
+    """A line for each aborted transaction; Kafka checks nothing of them but the version, of which it reads one byte."""
     data = source.data.read(0, source.data.size)
     for row in np.frombuffer(data, DTYPE, len(data) // ENTRY_SIZE).tolist():
-        version, producer, first, last, last_stable = row
+        stored, producer, first, last, last_stable = row
+        version = stored >> 8
         if version > 0:
             findings.problem(source, f"an entry has version {version}, and only 0 is known; the rest is left out.")
             return
