@@ -1,1 +1,30 @@
-"""Spark on the same logs: a data source with the schema and options of Spark's Kafka source, and jobs over whole directories."""
+"""Spark on the same logs: a data source with the schema and options of Spark's Kafka source, and jobs over whole
+data directories.
+
+    from kafkafs.spark import register
+    register(spark)
+    spark.read.format("kafkafs").option("path", "/var/kafka-logs").option("subscribe", "test").load()
+"""
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["register"]
+
+
+def register(spark: "SparkSession") -> None:
+    """Make `format("kafkafs")` known to a session, and let it push filters down to Python sources.
+
+    On `local` masters the executors run this very Python, unless PYSPARK_PYTHON names another.
+    """
+    from kafkafs.spark.source import KafkafsDataSource
+
+    context = getattr(spark, "_sc", None)
+    if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    spark.dataSource.register(KafkafsDataSource)

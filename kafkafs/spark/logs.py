@@ -1,0 +1,113 @@
+"""The partitions that a Spark job reads: data directories held open once a process, and readers of their logs."""
+
+import functools
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkafs.errors import UsageError
+from kafkafs.format.records import Records
+from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.log import Log
+from kafkafs.log.options import Isolation, Options
+from kafkafs.log.partition import Partition
+from kafkafs.log.reading import Reader
+from kafkafs.log.transactions import OpenTransactions
+from kafkafs.spark.offsets import TopicPartition, names
+from kafkafs.spark.options import Choice
+
+INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+"""Topics that a pattern does not choose, as a client's own subscription would not; by name they are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A partition and the data directory that it is in."""
+
+    data_directory: Path
+    name: TopicPartition
+
+
+class _Planned(OpenTransactions):
+    """A last stable offset that planning has found already: a task need not look for open transactions again."""
+
+    def __init__(self, end: int) -> None:
+        super().__init__()
+        self._end = end
+
+    def last_stable_offset(self, log: Log) -> int:
+        return min(self._end, log.end_offset)
+
+
+_lock = threading.Lock()
+_transactions: dict[Place, OpenTransactions] = {}
+
+
+@functools.cache
+def _open(path: Path) -> DataDirectory:
+    return open_data_directory(path)
+
+
+def data_directory(path: Path) -> DataDirectory:
+    """The data directory, the same object each time in this process; UsageError where it is none."""
+    with _lock:
+        return _open(path)
+
+
+def partition(place: Place) -> Partition:
+    """The partition as it is now; NotFound where it is gone."""
+    return data_directory(place.data_directory).partition(str(place.name))
+
+
+def reader(place: Place, isolation: Isolation) -> Reader:
+    """A reader of the whole log as it is now."""
+    with _lock:
+        transactions = _transactions.setdefault(place, OpenTransactions())
+    return Reader(partition(place).log(), Options(isolation=isolation), transactions)
+
+
+def records(place: Place, isolation: Isolation, start: int, end: int) -> Iterator[Records]:
+    """The visible records with start <= offset < end, of a stretch below the last stable offset."""
+    log = partition(place).log()
+    return Reader(log, Options(isolation=isolation), _Planned(end)).records(start, end)
+
+
+def every_place(paths: tuple[Path, ...]) -> dict[TopicPartition, Place]:
+    """All live partitions below the data directories. UsageError where one stands in two of them."""
+    found: dict[TopicPartition, Place] = {}
+    for path in paths:
+        for name in data_directory(path).names().values():
+            if name.mark:
+                continue
+            place = Place(path, TopicPartition(name.topic, name.partition))
+            other = found.setdefault(place.name, place)
+            if other is not place:
+                raise UsageError(
+                    f"{place.name} stands both in {str(other.data_directory)!r} and in {str(path)!r}; "
+                    "read one of them at a time"
+                )
+    return found
+
+
+def chosen(paths: tuple[Path, ...], choice: Choice) -> dict[TopicPartition, Place]:
+    """The partitions that `assign`, `subscribe` or `subscribePattern` names. UsageError for what is not there."""
+    every = every_place(paths)
+    if choice.pattern:
+        wanted = re.compile(choice.pattern)
+        return {p: place for p, place in every.items() if p.topic not in INTERNAL and wanted.fullmatch(p.topic)}
+    if choice.assign:
+        missing = set(choice.assign) - set(every)
+        if missing:
+            raise UsageError(f"there is no partition {names(missing)} in {_places(paths)}")
+        return {p: every[p] for p in choice.assign}
+    topics = {p.topic for p in every}
+    for topic in choice.topics:
+        if topic not in topics:
+            raise UsageError(f"there is no topic {topic!r} in {_places(paths)}")
+    return {p: place for p, place in every.items() if p.topic in choice.topics}
+
+
+def _places(paths: tuple[Path, ...]) -> str:
+    return ", ".join(str(path) for path in paths)

@@ -1,0 +1,131 @@
+"""Offsets as Spark's Kafka source writes them: JSON by topic and partition, and what its options may name as a limit.
+
+Sources: JsonUtils, KafkaOffsetRangeLimit, KafkaSourceProvider of Spark's connector.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from kafkafs.errors import UsageError
+
+LATEST, EARLIEST = -1, -2
+
+
+class TopicPartition(NamedTuple):
+    """A partition by its topic and number."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+PartitionOffsets = dict[TopicPartition, int]
+NoMatch = Literal["error", "latest"]
+
+
+@dataclass(frozen=True, slots=True)
+class AllAt:
+    """Every partition at its earliest (-2) or latest (-1) offset."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Specific:
+    """Each partition at the offset given; -1 and -2 as in `AllAt`."""
+
+    offsets: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamps:
+    """Each partition at its first record at or after a time [ms]: one time for all, or one each."""
+
+    times: Mapping[TopicPartition, int] | int
+    no_match: NoMatch = "error"
+
+
+Limit = AllAt | Specific | Timestamps
+
+
+def parse_partitions(text: str) -> tuple[TopicPartition, ...]:
+    """The value of `assign`: {"topicA":[0,1]}."""
+    expected = f'expected e.g. {{"topicA":[0,1],"topicB":[0,1]}}, got {text}'
+    parsed = _object(text, expected)
+    found = []
+    for topic, partitions in parsed.items():
+        if not isinstance(partitions, list) or not all(_is_int(number) for number in partitions):
+            raise UsageError(expected)
+        found += [TopicPartition(topic, number) for number in partitions]
+    return tuple(found)
+
+
+def parse_offsets(text: str) -> PartitionOffsets:
+    """Offsets by topic and partition: {"topicA":{"0":23,"1":-1}}."""
+    return _numbers(text, f'expected e.g. {{"topicA":{{"0":23,"1":-1}},"topicB":{{"0":-2}}}}, got {text}')
+
+
+def parse_timestamps(text: str) -> PartitionOffsets:
+    """Times in milliseconds by topic and partition."""
+    return _numbers(
+        text, f'expected e.g. {{"topicA":{{"0":123456789,"1":123456789}},"topicB":{{"0":123456789}}}}, got {text}'
+    )
+
+
+def to_json(offsets: Mapping[TopicPartition, int]) -> str:
+    """As Spark's Kafka source writes it in a checkpoint."""
+    return json.dumps(to_dict(offsets), separators=(",", ":"))
+
+
+def to_dict(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
+    """The JSON object, sorted by topic and partition."""
+    tree: dict[str, dict[str, int]] = {}
+    for place in sorted(offsets):
+        tree.setdefault(place.topic, {})[str(place.partition)] = offsets[place]
+    return tree
+
+
+def from_dict(tree: Mapping[str, Mapping[str, int]]) -> PartitionOffsets:
+    """The offsets in such an object."""
+    return {
+        TopicPartition(topic, int(number)): int(offset)
+        for topic, partitions in tree.items()
+        for number, offset in partitions.items()
+    }
+
+
+def names(partitions: Iterable[TopicPartition]) -> str:
+    """For messages: sorted names, the first few."""
+    every = sorted(partitions)
+    shown = ", ".join(map(str, every[:8]))
+    return shown + (f" and {len(every) - 8} more" if len(every) > 8 else "") if every else "none"
+
+
+def _object(text: str, expected: str) -> dict[str, object]:
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        raise UsageError(expected) from None
+    if not isinstance(parsed, dict):
+        raise UsageError(expected)
+    return parsed
+
+
+def _numbers(text: str, expected: str) -> PartitionOffsets:
+    found: PartitionOffsets = {}
+    for topic, partitions in _object(text, expected).items():
+        if not isinstance(partitions, dict):
+            raise UsageError(expected)
+        for number, value in partitions.items():
+            if not (number.isascii() and number.isdigit() and _is_int(value)):
+                raise UsageError(expected)
+            found[TopicPartition(topic, int(number))] = value
+    return found
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,238 @@
+"""The options of a read: names, defaults, preferences and refusals are those of Spark's Kafka source.
+
+In the place of `kafka.bootstrap.servers` stands `path`: data directories, several with commas between them or as a
+glob. Other `kafka.` options are for a client's network and mean nothing here. Source: KafkaSourceProvider.
+"""
+
+import glob
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkafs.errors import UsageError
+from kafkafs.log.options import Isolation
+from kafkafs.spark.offsets import (
+    EARLIEST,
+    LATEST,
+    AllAt,
+    Limit,
+    Specific,
+    Timestamps,
+    TopicPartition,
+    parse_offsets,
+    parse_partitions,
+    parse_timestamps,
+)
+
+_STRATEGIES = ("assign", "subscribe", "subscribepattern")
+_REFUSED = {
+    "kafka.auto.offset.reset": "set startingOffsets to earliest or latest instead",
+    "kafka.key.deserializer": "keys are bytes; use DataFrame operations to decode them",
+    "kafka.value.deserializer": "values are bytes; use DataFrame operations to decode them",
+    "kafka.enable.auto.commit": "Spark keeps its own offsets",
+    "kafka.interceptor.classes": "nothing may change what is read",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which partitions to read: exactly one of the three is set."""
+
+    assign: tuple[TopicPartition, ...] = ()
+    topics: tuple[str, ...] = ()
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What one `spark.read` or `spark.readStream` asks for."""
+
+    paths: tuple[Path, ...]
+    choice: Choice
+    starting: Limit
+    ending: Limit
+    isolation: Isolation = "read_uncommitted"
+    include_headers: bool = False
+    fail_on_data_loss: bool = True
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
+    max_offsets_per_trigger: int | None = None
+    min_offsets_per_trigger: int | None = None
+    max_trigger_delay_s: float = 900.0
+
+
+def batch_options(given: Mapping[str, str]) -> SourceOptions:
+    """The options of a batch read; UsageError for what Spark's Kafka source refuses too."""
+    options = {name.lower(): value for name, value in given.items()}
+    starting = _limit(options, "starting", AllAt(EARLIEST))
+    if starting == AllAt(LATEST) or (isinstance(starting, Specific) and LATEST in starting.offsets.values()):
+        raise UsageError("startingOffsets cannot be latest (-1) in a batch query; name offsets or earliest")
+    ending = _limit(options, "ending", AllAt(LATEST))
+    if ending == AllAt(EARLIEST) or (isinstance(ending, Specific) and EARLIEST in ending.offsets.values()):
+        raise UsageError("endingOffsets cannot be earliest (-2) in a batch query; name offsets or latest")
+    _check_order(starting, ending)
+    return _general(options, starting, ending)
+
+
+def stream_options(given: Mapping[str, str]) -> SourceOptions:
+    """The options of a streaming read."""
+    options = {name.lower(): value for name, value in given.items()}
+    for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
+        if name.lower() in options:
+            raise UsageError(f"{name} is not valid in a streaming query: it has no end")
+    return _general(options, _limit(options, "starting", AllAt(LATEST)), AllAt(LATEST))
+
+
+def wants_headers(given: Mapping[str, str]) -> bool:
+    """`includeHeaders` alone, for the schema."""
+    return _flag({name.lower(): value for name, value in given.items()}, "includeHeaders", False)
+
+
+def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> SourceOptions:
+    for name, why in _REFUSED.items():
+        if name in options:
+            raise UsageError(f"the option {name!r} is not supported: {why}")
+    least, most = _number(options, "minOffsetsPerTrigger"), _number(options, "maxOffsetsPerTrigger")
+    if least is not None and most is not None and least > most:
+        raise UsageError(f"minOffsetsPerTrigger ({least}) is higher than maxOffsetsPerTrigger ({most})")
+    return SourceOptions(
+        _paths(options), _choice(options), starting, ending, _isolation(options),
+        _flag(options, "includeHeaders", False), _flag(options, "failOnDataLoss", True),
+        _positive(options, "minPartitions"), _positive(options, "maxRecordsPerPartition"),
+        most, least, _duration(options, "maxTriggerDelay"),
+    )  # fmt: skip
+
+
+def _paths(options: Mapping[str, str]) -> tuple[Path, ...]:
+    if "paths" in options:  # load() with a list
+        words = [str(word) for word in json.loads(options["paths"])]
+    else:
+        words = [word.strip() for word in options.get("path", "").split(",") if word.strip()]
+    if not words:
+        raise UsageError("the option 'path' must name a Kafka data directory (several with commas, or a glob)")
+    found: list[Path] = []
+    for word in words:
+        word = word.removeprefix("file://")
+        matches = sorted(glob.glob(word)) if glob.has_magic(word) and not os.path.exists(word) else [word]
+        if not matches:
+            raise UsageError(f"no directory matches {word!r}; name Kafka data directories, the broker's log.dirs")
+        found += [Path(match).absolute() for match in matches]
+    return tuple(dict.fromkeys(found))
+
+
+def _choice(options: Mapping[str, str]) -> Choice:
+    given = [name for name in _STRATEGIES if name in options]
+    if len(given) != 1:
+        raise UsageError(
+            f"{'one' if not given else 'only one'} of the options subscribe, subscribePattern and assign must be given"
+        )
+    value = options[given[0]].strip()
+    match given[0]:
+        case "assign":
+            if not value.startswith("{"):
+                raise UsageError(f"no topic partitions to assign in the option 'assign': {value!r}")
+            return Choice(assign=parse_partitions(value))
+        case "subscribe":
+            topics = tuple(topic.strip() for topic in value.split(",") if topic.strip())
+            if not topics:
+                raise UsageError(f"no topics to subscribe to in the option 'subscribe': {value!r}")
+            return Choice(topics=topics)
+        case _:
+            return Choice(pattern=_pattern(value))
+
+
+def _pattern(value: str) -> str:
+    if not value:
+        raise UsageError("the pattern in the option 'subscribePattern' is empty")
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise UsageError(f"the pattern {value!r} in the option 'subscribePattern' is malformed: {error}") from error
+    return value
+
+
+def _isolation(options: Mapping[str, str]) -> Isolation:
+    value = options.get("kafka.isolation.level", "read_uncommitted").strip().lower()
+    if value == "read_committed":
+        return "read_committed"
+    if value == "read_uncommitted":
+        return "read_uncommitted"
+    raise UsageError(f"kafka.isolation.level={value!r} is neither read_uncommitted nor read_committed")
+
+
+def _limit(options: Mapping[str, str], side: str, default: Limit) -> Limit:
+    """The first of one timestamp, timestamps and offsets that is given."""
+    no_match = options.get("startingoffsetsbytimestampstrategy", "error").strip().lower()
+    if no_match not in ("error", "latest"):
+        raise UsageError(f"startingOffsetsByTimestampStrategy is error or latest, not {no_match!r}")
+    strategy = "latest" if no_match == "latest" or side == "ending" else "error"
+    if (time := options.get(f"{side}timestamp")) is not None:
+        try:
+            return Timestamps(int(time.strip()), "latest" if strategy == "latest" else "error")
+        except ValueError:
+            raise UsageError(f"{side}Timestamp is one number, milliseconds since 1970, not {time!r}") from None
+    if (times := options.get(f"{side}offsetsbytimestamp")) is not None:
+        return Timestamps(parse_timestamps(times.strip()), "latest" if strategy == "latest" else "error")
+    offsets = options.get(f"{side}offsets")
+    if offsets is None:
+        return default
+    match offsets.strip().lower():
+        case "latest":
+            return AllAt(LATEST)
+        case "earliest":
+            return AllAt(EARLIEST)
+        case _:
+            return Specific(parse_offsets(offsets.strip()))
+
+
+def _check_order(starting: Limit, ending: Limit) -> None:
+    match starting, ending:
+        case Specific(starts), Specific(ends):
+            kind = "offset"
+        case Timestamps(dict(starts)), Timestamps(dict(ends)):
+            kind = "timestamp"
+        case _:
+            return
+    if set(starts) != set(ends):
+        raise UsageError(f"the starting and the ending {kind}s must name the same topic partitions")
+    for place, start in starts.items():
+        if 0 <= ends[place] < start:
+            raise UsageError(f"the starting {kind} {start} of {place} is greater than its ending {kind} {ends[place]}")
+
+
+def _flag(options: Mapping[str, str], name: str, default: bool) -> bool:
+    value = options.get(name.lower(), str(default)).strip().lower()
+    if value not in ("true", "false"):
+        raise UsageError(f"{name} is true or false, not {value!r}")
+    return value == "true"
+
+
+def _number(options: Mapping[str, str], name: str) -> int | None:
+    value = options.get(name.lower())
+    if value is None:
+        return None
+    try:
+        return int(value.strip())
+    except ValueError:
+        raise UsageError(f"{name} is a number, not {value!r}") from None
+
+
+def _positive(options: Mapping[str, str], name: str) -> int | None:
+    value = _number(options, name)
+    if value is not None and value <= 0:
+        raise UsageError(f"{name} must be positive, not {value}")
+    return value
+
+
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+
+
+def _duration(options: Mapping[str, str], name: str) -> float:
+    value = options.get(name.lower(), "15m").strip().lower()
+    found = re.fullmatch(r"([0-9]+)(ms|s|m|min|h|d)?", value)
+    if found is None:
+        raise UsageError(f"{name} is a time such as 15m or 30s, not {value!r}")
+    return int(found[1]) * _UNITS[found[2] or "ms"]

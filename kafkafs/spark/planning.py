@@ -1,0 +1,212 @@
+"""From options to tasks: which offsets of each partition, and cut where.
+
+A range of offsets is cut behind offset index entries, so that each task starts at a batch and reads its own bytes only.
+What filters exclude is left out by the indexes alone: no log is read for it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from kafkafs.errors import UsageError
+from kafkafs.log.log import Log
+from kafkafs.log.options import Isolation
+from kafkafs.log.segment import Segment
+from kafkafs.spark.filters import Wanted
+from kafkafs.spark.logs import Place, partition, reader
+from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, Timestamps, TopicPartition
+from kafkafs.spark.offsets import names as names_of
+
+TASK_BYTES = 32 << 20
+"""Bytes of log that one task is given, unless more tasks are asked for."""
+
+Places = Mapping[TopicPartition, Place]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """The offsets [start, end) of a partition."""
+
+    place: Place
+    start: int
+    end: int
+
+
+def earliest(places: Places) -> PartitionOffsets:
+    """The log start offsets."""
+    return {name: partition(place).log().start_offset for name, place in places.items()}
+
+
+def latest(places: Places, isolation: Isolation) -> PartitionOffsets:
+    """The offsets behind the last visible ones: the log end, or the last stable offset."""
+    return {name: reader(place, isolation).end_offset for name, place in places.items()}
+
+
+def resolve(limit: Limit, places: Places, isolation: Isolation, *, starting: bool) -> PartitionOffsets:
+    """The limit as offsets. UsageError where it does not name just these partitions, or no record is late enough."""
+    match limit:
+        case AllAt(offset):
+            return earliest(places) if offset == EARLIEST else latest(places, isolation)
+        case Specific(offsets):
+            _same_partitions("startingOffsets" if starting else "endingOffsets", offsets, places)
+            return {name: _resolved(offset, places[name], isolation) for name, offset in offsets.items()}
+        case Timestamps(int(time)):
+            times: Mapping[TopicPartition, int] = dict.fromkeys(places, time)
+        case Timestamps(each):
+            assert not isinstance(each, int)
+            _same_partitions("the times", each, places)
+            times = each
+    return {name: _at_time(places[name], isolation, time, limit.no_match) for name, time in times.items()}
+
+
+def _same_partitions(what: str, given: Mapping[TopicPartition, int], places: Places) -> None:
+    if set(given) != set(places):
+        raise UsageError(
+            f"{what} must name all topic partitions (-1 for latest, -2 for earliest); "
+            f"it names {names_of(given)}, and chosen are {names_of(places)}"
+        )
+
+
+def _resolved(offset: int, place: Place, isolation: Isolation) -> int:
+    if offset == LATEST:
+        return reader(place, isolation).end_offset
+    return partition(place).log().start_offset if offset == EARLIEST else offset
+
+
+def _at_time(place: Place, isolation: Isolation, time: int, no_match: str) -> int:
+    visible = reader(place, isolation)
+    found = visible.first_at(time)
+    if found is not None:
+        return found.offset
+    if no_match == "error":
+        raise UsageError(
+            f"{place.name} has no record at or after the time {time}; set startingOffsetsByTimestampStrategy to latest"
+            " to start at its end"
+        )
+    return visible.end_offset
+
+
+def checked_ranges(
+    places: Places, starts: PartitionOffsets, ends: PartitionOffsets, lost: Callable[[str], None]
+) -> list[OffsetRange]:
+    """The ranges that are there; `lost` hears of what is not, and raises unless that is to be passed over."""
+    found = []
+    for name, place in sorted(places.items()):
+        start, end = starts[name], ends[name]
+        if start > end:
+            raise UsageError(f"the starting offset {start} of {name} is greater than its ending offset {end}")
+        log = partition(place).log()
+        if start < log.start_offset and start < end:
+            last = min(end, log.start_offset) - 1
+            lost(f"offsets {start} to {last} of {name} are gone: it starts at {log.start_offset}")
+        if end > log.end_offset:
+            lost(f"{name} ends at offset {log.end_offset}, before {end}")
+        start, end = max(start, log.start_offset), min(end, log.end_offset)
+        if start < end:
+            found.append(OffsetRange(place, start, end))
+    return found
+
+
+def pruned(ranges: list[OffsetRange], wanted: Wanted) -> list[OffsetRange]:
+    """What of the ranges can match the filters."""
+    found: list[OffsetRange] = []
+    for each in ranges:
+        if not wanted.takes(*each.place.name):
+            continue
+        stop = each.end if wanted.stop_offset is None else min(each.end, wanted.stop_offset)
+        each = replace(each, start=max(each.start, wanted.first_offset), end=stop)
+        if each.start < each.end:
+            found += [each] if wanted.since is None else _since(each, wanted.since)
+    return found
+
+
+def _since(each: OffsetRange, time: int) -> list[OffsetRange]:
+    """The parts of a range in segments that have a record at or after `time`, from the first such record on."""
+    visible = reader(each.place, "read_uncommitted")
+    found = visible.first_at(time)
+    if found is None or found.offset >= each.end:
+        return []
+    start, log = max(each.start, found.offset), visible.log
+    parts: list[OffsetRange] = []
+    for segment in log.segments_between(start, each.end):
+        if segment.largest_timestamp(log.walk_end(segment)) < time:
+            continue
+        first = max(start, segment.base_offset)
+        last = each.end if segment.next_base is None else min(each.end, segment.next_base)
+        if parts and parts[-1].end == first:
+            parts[-1] = replace(parts[-1], end=last)
+        elif first < last:
+            parts.append(replace(each, start=first, end=last))
+    return parts
+
+
+def splits(ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
+    """The ranges cut into tasks of some megabytes, into at least `min_partitions` and to at most `max_records` each."""
+    measured = [_Measured(each) for each in ranges]
+    total = sum(each.size for each in measured) or 1
+    found: list[OffsetRange] = []
+    for each in measured:
+        parts = -(-each.size // TASK_BYTES)
+        if min_partitions is not None and min_partitions > len(ranges):
+            parts = max(parts, -(-min_partitions * each.size // total))
+        found += each.cut(max(parts, 1))
+    if max_records is None:
+        return found
+    return [piece for each in found for piece in _evenly(each, -(-(each.end - each.start) // max_records))]
+
+
+class _Measured:
+    """A range and where it can be cut: behind which offsets, and how many bytes stand before."""
+
+    def __init__(self, each: OffsetRange) -> None:
+        self.range = each
+        log = partition(each.place).log()
+        offsets, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        passed = 0
+        for segment in log.segments_between(each.start, each.end):
+            cuts, positions, end = _cuts(log, segment)
+            offsets.append(cuts)
+            places.append(positions + passed)
+            passed += end
+        self._offsets, self._places = np.concatenate(offsets), np.concatenate(places)
+        inside = (self._offsets > each.start) & (self._offsets < each.end)
+        low = int(self._places[self._offsets <= each.start].max(initial=0))
+        high = int(self._places[self._offsets >= each.end].min(initial=passed))
+        self._offsets, self._places = self._offsets[inside], self._places[inside] - low
+        self.size = max(high - low, 1)
+
+    def cut(self, parts: int) -> list[OffsetRange]:
+        """About `parts` pieces of much the same size; between index entries only where there are too few of them."""
+        if parts == 1:
+            return [self.range]
+        if len(self._offsets) < parts - 1:
+            return _evenly(self.range, parts)
+        goals = np.arange(1, parts) * self.size // parts
+        chosen = np.unique(self._offsets[np.minimum(np.searchsorted(self._places, goals), len(self._offsets) - 1)])
+        if len(chosen) < parts - 1 and self.size < TASK_BYTES * parts // 2:
+            return _evenly(self.range, parts)
+        return _between(self.range, chosen.tolist())
+
+
+def _cuts(log: Log, segment: Segment) -> tuple["np.ndarray", "np.ndarray", int]:
+    """A segment's offsets behind which a batch begins, as its index tells, their positions, and the segment's end."""
+    entries = segment.offset_index.load()
+    offsets = entries["offset"].astype(np.int64) + segment.base_offset + 1
+    positions, end = entries["position"].astype(np.int64), log.walk_end(segment)
+    sane = (positions > 0) & (positions < end)
+    sane[1:] &= (np.diff(offsets) > 0) & (np.diff(positions) > 0)
+    count = len(sane) if sane.all() else int(np.argmin(sane))
+    return np.append(offsets[:count], segment.next_base or log.end_offset), np.append(positions[:count], end), end
+
+
+def _evenly(each: OffsetRange, parts: int) -> list[OffsetRange]:
+    """Cut by offsets alone."""
+    span = each.end - each.start
+    parts = min(parts, span)
+    return _between(each, [each.start + span * number // parts for number in range(1, parts)])
+
+
+def _between(each: OffsetRange, borders: list[int]) -> list[OffsetRange]:
+    return [replace(each, start=start, end=end) for start, end in pairwise([each.start, *borders, each.end])]

@@ -1,0 +1,78 @@
+"""`format("kafkafs")`: the data source that Spark is told about; `planning` decides what to read, `tasks` reads."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from kafkafs.spark import planning
+from kafkafs.spark.filters import Wanted, wanted
+from kafkafs.spark.logs import chosen
+from kafkafs.spark.options import SourceOptions, batch_options, stream_options, wants_headers
+from kafkafs.spark.stream import StreamReader
+from kafkafs.spark.tasks import data_loss, read, tasks
+
+_COLUMNS = [
+    StructField("key", BinaryType()),
+    StructField("value", BinaryType()),
+    StructField("topic", StringType()),
+    StructField("partition", IntegerType()),
+    StructField("offset", LongType()),
+    StructField("timestamp", TimestampType()),
+    StructField("timestampType", IntegerType()),
+]
+_HEADERS = StructField(
+    "headers", ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
+)
+
+
+class KafkafsDataSource(DataSource):
+    """Reads Kafka data directories with the schema and the options of Spark's own Kafka source."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kafkafs"
+
+    def schema(self) -> StructType:
+        return StructType([*_COLUMNS, _HEADERS] if wants_headers(self.options) else _COLUMNS)
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+        return BatchReader(batch_options(self.options))
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: ARG002
+        return StreamReader(stream_options(self.options))
+
+
+class BatchReader(DataSourceReader):
+    """Plans a batch read: all in `partitions`, since filters come before it."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._wanted = Wanted()
+
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:
+        """Take note of what need not be read; Spark applies every filter itself as well."""
+        self._wanted = wanted(filters)
+        return filters
+
+    def partitions(self) -> list[InputPartition]:
+        options = self._options
+        places = chosen(options.paths, options.choice)
+        starts = planning.resolve(options.starting, places, options.isolation, starting=True)
+        ends = planning.resolve(options.ending, places, options.isolation, starting=False)
+        ranges = planning.checked_ranges(places, starts, ends, data_loss(options.fail_on_data_loss))
+        ranges = planning.pruned(ranges, self._wanted)
+        return tasks(planning.splits(ranges, options.min_partitions, options.max_records_per_partition), options)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read(partition)
