@@ -1,9 +1,6 @@
 """JSON lines: the bytes of a slow and obvious model, and the original bytes again from each line."""
 
-import base64
 import json
-import re
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,28 +11,8 @@ from kafkafs.format.records import Records, decode
 from kafkafs.view.jsonl import JsonLines
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import BATCHES, Record
-
-TYPES = {-1: None, 0: "CreateTime", 1: "LogAppendTime"}
-
-
-def model_field(name: str, content: bytes | None) -> dict[str, str | None]:
-    """The contract's rule for keys, values and both parts of a header."""
-    if content is None:
-        return {name: None}
-    try:
-        return {name: content.decode("utf-8")}
-    except UnicodeDecodeError:
-        return {f"{name}Base64": base64.b64encode(content).decode()}
-
-
-def model_line(topic: str, partition: int, record: Record) -> bytes:
-    """The contract's line, by Python's own json."""
-    fields: dict[str, Any] = {"topic": topic, "partition": partition, "offset": record.offset}
-    fields |= {"timestamp": record.timestamp, "timestampType": TYPES[record.timestamp_type]}
-    fields |= model_field("key", record.key) | model_field("value", record.value)
-    fields["headers"] = [model_field("key", name) | model_field("value", value) for name, value in record.headers]
-    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
+from tests.view.json_model import line as model_line
+from tests.view.json_model import original
 
 
 def rendered(batch: bytes, topic: str = "my-topic.x_1", partition: int = 3) -> bytes:
@@ -46,14 +23,6 @@ def rendered(batch: bytes, topic: str = "my-topic.x_1", partition: int = 3) -> b
         assert isinstance(records, Records)
         pieces += [bytes(piece) for piece in lines.pieces(records)]
     return b"".join(pieces)
-
-
-def original(field: dict[str, str | None], name: str) -> bytes | None:
-    """The bytes that a field stands for."""
-    if f"{name}Base64" in field:
-        return base64.b64decode(field[f"{name}Base64"] or "", validate=True)
-    text = field[name]
-    return None if text is None else text.encode()
 
 
 # Bytes that look for seams: controls, escapes, scripts, near misses of UTF-8, each in runs around 8 and 16 bytes.

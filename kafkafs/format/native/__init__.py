@@ -1,8 +1,8 @@
 """The compiled kernels, called by ctypes, which lets other threads run meanwhile.
 
 `kernels/` holds their source, `build` makes `_kernels.so` of it, so that a mount needs no compiler and no numba at run
-time. Where the library is missing or older than its source, numba compiles the same kernels at first use, if it is
-there: slow to start and large in memory, but right.
+time. Where the library is missing or older than its source, numba compiles the same kernels, each at its first use,
+if it is there: slow to start and large in memory, but right.
 """
 
 import ctypes
@@ -31,7 +31,8 @@ def source_stamp() -> str:
 @cache
 def kernel(name: str) -> Kernel:
     """The kernel of that name: int64 arguments, int64 result."""
-    return _kernels()[name]
+    linked = _linked()
+    return linked[name] if linked is not None else _compiled(name)
 
 
 def address(buffer: object) -> int:
@@ -42,10 +43,6 @@ def address(buffer: object) -> int:
 
 
 @cache
-def _kernels() -> dict[str, Kernel]:
-    return _linked() or _compiled()
-
-
 def _linked() -> dict[str, Kernel] | None:
     """The library's kernels; None where it is missing or was built of other source."""
     try:
@@ -64,12 +61,13 @@ def _linked() -> dict[str, Kernel] | None:
     return found
 
 
-def _compiled() -> dict[str, Kernel]:
-    """The same kernels through numba, in this process."""
+def _compiled(name: str) -> Kernel:
+    """The same kernel through numba, in this process."""
     try:
         from kafkafs.format.native import build
     except ImportError:
         raise Unsupported(
             f"The compiled kernels ({LIBRARY}) are missing or out of date: run scripts/setup, or install kafkafs again."
         ) from None
-    return {function.__name__: build.compiled(function).ctypes for function in build.KERNELS}
+    compiled: Kernel = build.compiled(next(one for one in build.KERNELS if one.__name__ == name)).ctypes
+    return compiled

@@ -21,6 +21,7 @@ if __name__ == "__main__":  # numba optimises for one processor: the library's, 
 
     os.environ["NUMBA_CPU_NAME"] = "x86-64-v2" if platform.machine() == "x86_64" else "generic"
     os.environ["NUMBA_CPU_FEATURES"] = ""
+    os.environ["NUMBA_OPT"] = "0"  # `_object` optimises, once
 
 import llvmlite.binding as llvm
 from numba import cfunc, types

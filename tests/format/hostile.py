@@ -1,0 +1,92 @@
+"""A long row of hostile batches, each at the very end of memory: run by test_native in a process of its own."""
+
+import ctypes
+import mmap
+import random
+
+import numpy as np
+
+from kafkafs.format import native
+from kafkafs.format.batches import walk
+from kafkafs.format.native.layout import BATCH, RECORD
+from kafkafs.format.records import Records, decode
+from kafkafs.view.jsonl import JsonLines
+from tests.format.batch_maker import v2_around, v2_batch
+from tests.format.golden import BATCHES, Record
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_PAGE = mmap.PAGESIZE
+
+
+class Guarded:
+    """Memory that ends where nothing may be touched."""
+
+    def __init__(self, pages: int = 4) -> None:
+        self._size = pages * _PAGE
+        self._map = mmap.mmap(-1, self._size + _PAGE)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+        assert _libc.mprotect(ctypes.c_void_p(start + self._size), _PAGE, 0) == 0
+
+    def holding(self, data: bytes) -> memoryview:
+        """A copy of the bytes, the last of them the last that can be read."""
+        view = memoryview(self._map)[self._size - len(data) : self._size]
+        view[:] = data
+        return view
+
+    def room(self, size: int) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
+        """The last `size` bytes, to be written."""
+        return np.frombuffer(memoryview(self._map)[self._size - size : self._size], np.uint8)
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """Some bytes changed, preferably to what varints and sizes make much of; sometimes cut or grown."""
+    made = bytearray(data)
+    for _ in range(chance.randrange(1, 5)):
+        at = chance.randrange(len(made))
+        made[at] = chance.choice([0, 1, 0x7F, 0x80, 0xFF, made[at] ^ 1 << chance.randrange(8), chance.randrange(256)])
+    if chance.random() < 0.2:
+        del made[chance.randrange(len(made)) :]
+    return bytes(made)
+
+
+def seeds() -> list[bytes]:
+    """Golden batches, and ones with headers, long text and many records."""
+    headers = tuple((b"name%d" % i, None if i % 2 else "é\x01".encode() * i) for i in range(8))
+    texts = [b'{"a":"b"}' * 9, "日本語\x7f\x80".encode() * 20, bytes(range(256)), b"", None]
+    records = [Record(7 + i, 5 - i, 0, text, text, headers[:i]) for i, text in enumerate(texts)]
+    return [data for data, _ in BATCHES.values()] + [v2_batch(records), v2_batch(records[2:3]), v2_around(b"", 0)]
+
+
+def main() -> None:
+    """Prints how many batches there were and how many records they gave."""
+    chance, source, target, tables = random.Random(4), Guarded(), Guarded(64), Guarded(64)
+    lines, batches, records, out = JsonLines("t", 0), 0, 0, np.empty(2, np.int64)
+    prefix = b"{" + bytes(16)
+    for seed in seeds() * 2800:
+        data = source.holding(mutated(seed, chance))
+        found = walk(data, 0, verify=False)
+        batches += 1
+        # The walk again, with rows and out at the end of memory.
+        rows = tables.room(2 * BATCH.itemsize)
+        native.kernel("walk")(
+            native.address(data) if len(data) else 0, 0, len(data), 0, 1,
+            native.address(rows), 2, native.address(np.empty(3, np.int64)),
+        )  # fmt: skip
+        for piece in decode(data, 0, found.rows, 1 << 16):
+            if not isinstance(piece, Records):
+                continue
+            records += len(piece)
+            for _ in lines.pieces(piece):
+                pass
+            room = target.room(chance.randrange(300, 20_000))
+            table = tables.room(len(piece) * RECORD.itemsize)
+            table[:] = np.frombuffer(piece.rows.tobytes(), np.uint8)
+            native.kernel("json_lines")(
+                native.address(table), 0, len(piece), native.address(piece.data), len(piece.data),
+                native.address(prefix), 1, native.address(room), len(room), native.address(out),
+            )  # fmt: skip
+    print(batches, records)
+
+
+if __name__ == "__main__":
+    main()

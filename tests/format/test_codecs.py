@@ -1,0 +1,211 @@
+"""Codecs: what Kafka's clients write is unpacked, bombs cost nothing, and broken bytes are one error."""
+
+import gzip
+import os
+import random
+import resource
+import struct
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import cramjam
+import pytest
+import xxhash
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkafs.errors import CorruptData, TooLarge
+from kafkafs.format.codecs import GZIP, LZ4, SNAPPY, ZSTD, decompress, measure, unpack
+
+LIMIT = 1 << 24
+
+
+def xerial(data: bytes, block: int = 32 << 10) -> bytes:
+    """snappy-java's stream."""
+    out = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+    for at in range(0, len(data), block):
+        packed = bytes(cramjam.snappy.compress_raw(data[at : at + block]))
+        out += struct.pack(">i", len(packed)) + packed
+    return out
+
+
+def bare_snappy(data: bytes) -> bytes:
+    """What sarama and old librdkafka write."""
+    return bytes(cramjam.snappy.compress_raw(data))
+
+
+def lz4_frame(
+    data: bytes, *, sums: bool = False, content_sum: bool = False, content_size: bool = False, code: int = 4,
+    stored: bool = False, kafka_v0: bool = False,
+) -> bytes:  # fmt: skip
+    """An LZ4 frame with what Kafka reads of it, byte by byte."""
+    flags = 0x60 | 0x10 * sums | 0x08 * content_size | 0x04 * content_sum
+    header = bytes([flags, code << 4]) + (struct.pack("<Q", len(data)) if content_size else b"")
+    magic = b"\x04\x22\x4d\x18"
+    check = xxhash.xxh32_intdigest((magic if kafka_v0 else b"") + header) >> 8 & 255
+    out, size = magic + header + bytes([check]), 1 << 8 + 2 * code
+    for at in range(0, len(data), size):
+        block = data[at : at + size]
+        packed = block if stored else bytes(cramjam.lz4.compress_block(block, store_size=False))
+        if len(packed) >= len(block):
+            packed = block
+        out += struct.pack("<I", len(packed) | 0x80000000 * (packed is block)) + packed
+        out += struct.pack("<I", xxhash.xxh32_intdigest(packed)) * sums
+    return out + bytes(4) + b"????" * content_sum
+
+
+def zstd_frame(data: bytes) -> bytes:
+    """A frame by a streaming encoder, which does not know the size before."""
+    packer = zstandard.ZstdCompressor(write_content_size=False, write_checksum=True).compressobj()
+    return packer.compress(data) + packer.flush()
+
+
+PACKERS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
+    "gzip": (GZIP, gzip.compress),
+    "snappy": (SNAPPY, xerial),
+    "snappy, small blocks": (SNAPPY, lambda data: xerial(data, 100)),
+    "snappy, bare": (SNAPPY, bare_snappy),
+    "lz4": (LZ4, lz4_frame),
+    "lz4, all options": (LZ4, lambda data: lz4_frame(data, sums=True, content_sum=True, content_size=True, code=7)),
+    "lz4, stored": (LZ4, lambda data: lz4_frame(data, stored=True, code=5)),
+    "zstd": (ZSTD, zstd_frame),
+    "zstd, size stated": (ZSTD, zstandard.ZstdCompressor().compress),
+}
+TEXT = b"".join(b'{"id":%d,"user":"u%d"}' % (i, i * 7919 % 1000) for i in range(4000))
+
+
+@pytest.mark.parametrize("content", [b"", b"x", TEXT[:1000], TEXT, os.urandom(70_000), bytes(5 << 20)])
+@pytest.mark.parametrize("name", PACKERS)
+def test_what_a_client_packs_is_unpacked(name, content):
+    """Each frame that a client of Kafka writes, of any size, with its sizes and bounds exact to the byte."""
+    codec, pack = PACKERS[name]
+    packed, size = pack(content), len(content)
+    assert bytes(decompress(codec, 2, packed, LIMIT)) == content
+    assert measure(codec, 2, packed, size) == size
+    exact = memoryview(bytearray(size))
+    assert unpack(codec, 2, packed, exact) == size
+    assert exact == content
+    if size:
+        assert unpack(codec, 2, packed, memoryview(bytearray(size - 1))) is None
+        for question in (measure, decompress):
+            with pytest.raises(TooLarge):
+                question(codec, 2, packed, size - 1)
+
+
+@given(st.lists(st.binary(max_size=50), min_size=1, max_size=4))
+def test_streams_one_behind_the_other_are_one(parts):
+    """Java's readers go on with a member, frame or stream that follows; LZ4's stops at its first end."""
+    whole = b"".join(parts)
+    assert bytes(decompress(GZIP, 2, b"".join(map(gzip.compress, parts)), LIMIT)) == whole
+    assert bytes(decompress(ZSTD, 2, b"".join(map(zstd_frame, parts)), LIMIT)) == whole
+    assert bytes(decompress(SNAPPY, 2, b"".join(map(xerial, parts)), LIMIT)) == whole
+    assert bytes(decompress(LZ4, 2, b"".join(map(lz4_frame, parts)), LIMIT)) == parts[0]
+
+
+def test_gzip_ignores_what_follows_and_is_no_member():
+    """As Java's GZIPInputStream does."""
+    assert bytes(decompress(GZIP, 2, gzip.compress(b"abc") + b"\0\0garbage", LIMIT)) == b"abc"
+
+
+def test_lz4_of_v0_has_its_own_header_checksum_and_nobody_looks():
+    """Kafka 0.8 summed the magic bytes too; strict libraries refuse all its data."""
+    packed = lz4_frame(TEXT, kafka_v0=True)
+    assert packed[6] == 0x1A
+    assert bytes(decompress(LZ4, 0, packed, LIMIT)) == TEXT
+    for magic in (1, 2):
+        with pytest.raises(CorruptData, match="checksum of its header"):
+            decompress(LZ4, magic, packed, LIMIT)
+
+
+def test_the_checksum_of_an_lz4_block_counts():
+    """It stands over the packed bytes."""
+    packed = bytearray(lz4_frame(TEXT, sums=True, stored=True))
+    packed[20] ^= 1
+    with pytest.raises(CorruptData, match="checksum of a block"):
+        decompress(LZ4, 2, bytes(packed), LIMIT)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_the_old_formats_have_no_zstd(magic):
+    """Kafka refuses it there."""
+    with pytest.raises(CorruptData, match="no codec 4"):
+        decompress(ZSTD, magic, zstd_frame(b"x"), LIMIT)
+
+
+@pytest.mark.parametrize("codec", [5, 6, 7])
+def test_an_undefined_codec_is_refused(codec):
+    """Three bits hold eight numbers."""
+    with pytest.raises(CorruptData, match=f"no codec {codec}"):
+        decompress(codec, 2, b"x", LIMIT)
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_cut_and_flipped_data_is_bytes_or_one_error(name):
+    """What a library raises must never be seen above this layer."""
+    codec, pack = PACKERS[name]
+    packed = pack(TEXT[:300])
+    for cut in range(len(packed)):
+        _bytes_or_error(codec, packed[:cut])
+    for bit in range(8 * len(packed)):
+        flipped = bytearray(packed)
+        flipped[bit // 8] ^= 1 << bit % 8
+        _bytes_or_error(codec, bytes(flipped))
+
+
+@settings(max_examples=300)
+@given(st.sampled_from([GZIP, SNAPPY, LZ4, ZSTD]), st.sampled_from([0, 1, 2]), st.binary(max_size=60), st.booleans())
+def test_any_bytes_are_bytes_or_one_error(codec, magic, data, framed):
+    """Random bytes behind a true start, so that they get past the first look."""
+    starts = {GZIP: gzip.compress(b"")[:10], SNAPPY: xerial(b""), LZ4: lz4_frame(b"")[:7], ZSTD: zstd_frame(b"ab")[:6]}
+    _bytes_or_error(codec, starts[codec] + data if framed else data, magic)
+
+
+def _bytes_or_error(codec: int, packed: bytes, magic: int = 2) -> None:
+    try:
+        decompress(codec, magic, packed, LIMIT)
+    except (CorruptData, TooLarge):
+        return
+
+
+def bombs() -> dict[str, tuple[int, bytes]]:
+    """300 MiB of zeros in as little as each codec can make of it quickly."""
+    packer = zstandard.ZstdCompressor(1, write_content_size=False).compressobj()
+    zstd = b"".join(packer.compress(bytes(1 << 20)) for _ in range(300)) + packer.flush()
+    deflate = zlib.compressobj(1, zlib.DEFLATED, 31)
+    member = b"".join(deflate.compress(bytes(1 << 20)) for _ in range(300)) + deflate.flush()
+    block = bytes(cramjam.lz4.compress_block(bytes(4 << 20), store_size=False))
+    lz4 = lz4_frame(b"", code=7)[:7] + (struct.pack("<I", len(block)) + block) * 75 + bytes(4)
+    claim = b"\xff\xff\xff\xff\x0f" + b"\x00x"  # bare snappy that states 4 GiB
+    return {"zstd": (ZSTD, zstd), "gzip": (GZIP, member), "lz4": (LZ4, lz4), "snappy": (SNAPPY, claim)}
+
+
+def test_a_bomb_is_refused_with_the_memory_of_a_few_windows():
+    """One hostile batch must not end the mount for everybody (ru_maxrss counts kilobytes)."""
+    for name, (codec, packed) in bombs().items():
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with pytest.raises(TooLarge):
+            decompress(codec, 2, packed, 256 << 20)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, name
+
+
+def test_a_snappy_block_that_lies_about_its_size_is_corrupt():
+    """The stated size is checked against the limit first and against the bytes then."""
+    honest = bare_snappy(TEXT[:1000])
+    liar = b"\xe9\x07" + honest[2:]  # 1001
+    with pytest.raises(CorruptData):
+        decompress(SNAPPY, 2, liar, LIMIT)
+
+
+def test_many_threads_share_nothing():
+    """Worker threads unpack at once; a decompressor used by two of them would mix their data."""
+    contents = [random.Random(seed).randbytes(3000) * 20 for seed in range(8)]
+    jobs = [(codec, pack(content), content) for codec, pack in PACKERS.values() for content in contents] * 4
+
+    def work(job: tuple[int, bytes, bytes]) -> bool:
+        codec, packed, content = job
+        return bytes(decompress(codec, 2, packed, LIMIT)) == content
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, jobs))

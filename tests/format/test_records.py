@@ -1,0 +1,190 @@
+"""Decoding: true batches of every shape give their records, untrue ones a refusal, and nothing else ever happens."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkafs.errors import CorruptData, TooLarge
+from kafkafs.format.batch import parse_batch
+from kafkafs.format.batches import Walk, batch_at, walk
+from kafkafs.format.records import PIECE, Records, Refusal, decode
+from tests.format.batch_maker import record_bytes, v2_around, v2_batch, varint
+from tests.format.golden import BATCHES, COMMIT, V1_GZIP, V1_NONE, V2, V2_GZIP, V2_NONE, Record
+
+LIMIT = 1 << 20
+
+
+def unpacked(piece: Records) -> list[Record]:
+    """A piece as values."""
+    found = []
+    for i, row in enumerate(piece.rows):
+        key, value = piece.key(i), piece.value(i)
+        found.append(Record(
+            int(row["offset"]), int(row["timestamp"]), int(row["timestamp_type"]),
+            None if key is None else bytes(key), None if value is None else bytes(value), tuple(piece.headers(i)),
+        ))  # fmt: skip
+    return found
+
+
+def decoded(data: bytes, *, verify: bool = True, limit: int = LIMIT) -> tuple[Walk, list[Record | Refusal]]:
+    """All that decoding makes of a buffer."""
+    found = walk(data, 0, verify=verify)
+    made: list[Record | Refusal] = []
+    for piece in decode(data, 0, found.rows, limit):
+        made += unpacked(piece) if isinstance(piece, Records) else [piece]
+    return found, made
+
+
+def reason(made: list[Record | Refusal]) -> str:
+    """Why the only batch was refused."""
+    (refusal,) = made
+    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal.error, CorruptData)
+    return str(refusal.error)
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_kafkas_own_bytes_give_kafkas_records(name):
+    """Golden vectors of each format, made by Kafka's classes."""
+    data, want = BATCHES[name]
+    found, made = decoded(data)
+    assert (found.stop, found.at, found.missing) == ("end", len(data), 0)
+    assert found.rows["valid"].all()
+    assert made == list(want)
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_a_batch_cut_anywhere_is_no_batch_yet(name):
+    """Beside a live broker the newest batch is often half there; that is a result, not a fault."""
+    data, _ = BATCHES[name]
+    for cut in range(len(data)):
+        found, made = decoded(data[:cut])
+        assert found.stop == ("end" if found.at == cut else "cut")
+        assert found.at + found.missing <= len(data)
+        assert all(isinstance(record, Record) for record in made)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("name", BATCHES)
+def test_no_bit_flip_gives_anything_but_records_or_a_refusal(name, verify):
+    """Disks and cables flip bits. With CRCs none gets through; without, structure alone must hold."""
+    data, want = BATCHES[name]
+    outside_crc = 17 if data[16] == 2 else 12
+    for bit in range(8 * len(data)):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        _, made = decoded(bytes(flipped), verify=verify)
+        if verify and bit // 8 >= outside_crc:
+            assert made != list(want)
+        assert all(isinstance(item, Record) or type(item.error) in (CorruptData, TooLarge) for item in made)
+
+
+def test_a_bad_batch_leaves_its_neighbours_alone():
+    """`corrupt=skip` goes on behind it, and a range hands out all that stands before it."""
+    bad = V2_NONE[:-1] + b"\x01"
+    _, made = decoded(V1_NONE + bad + V2_GZIP + bad + bad + COMMIT)
+    assert [item.batch for item in made if isinstance(item, Refusal)] == [3, 5, 6]
+    assert len([item for item in made if isinstance(item, Record)]) == 3 + 3 + 1
+
+
+def test_any_selection_of_batches_can_be_decoded():
+    """Readers leave out control batches and aborted ones; the column `batch` counts in what they pass."""
+    data = V2_NONE + COMMIT + V1_GZIP + V2_GZIP
+    rows = walk(data, 5000).rows
+    assert rows["position"].tolist() == [5000, 5097, 5175, 5286]
+    pieces = [piece for piece in decode(data, 5000, rows[[0, 3]], LIMIT) if isinstance(piece, Records)]
+    assert [record for piece in pieces for record in unpacked(piece)] == list(V2 + V2)
+    assert [row for piece in pieces for row in piece.rows["batch"].tolist()] == [0, 0, 0, 1, 1, 1]
+
+
+def test_records_between_offsets_are_a_view():
+    """A range begins and ends inside batches."""
+    (piece,) = decode(V2_NONE, 0, walk(V2_NONE, 0).rows, LIMIT)
+    assert isinstance(piece, Records)
+    assert unpacked(piece.between(101, 102)) == [V2[1]]
+    assert unpacked(piece.between(0, 101)) == [V2[0]]
+    assert len(piece.between(103, 500)) == 0
+
+
+def test_one_row_is_the_header_as_a_value():
+    """What walks in bulk and what parses one header must never disagree."""
+    data = V2_NONE + V1_NONE + V1_GZIP + COMMIT
+    found = walk(data, 700)
+    for index, row in enumerate(found.rows):
+        assert batch_at(found.rows, index) == parse_batch(data, int(row["position"]) - 700, int(row["position"]))
+
+
+def test_a_batch_that_holds_other_than_it_says_is_refused():
+    """Each rule of Kafka's own reader, broken once under a true CRC."""
+    one = record_bytes(Record(0, 0, 0, b"k", b"v", ((b"h", b"x"),)), 0, 0)
+    second = record_bytes(Record(1, 0, 0, b"k", b"v"), 0, 0)
+    assert "fewer records" in reason(decoded(v2_around(one, 2, last=1))[1])
+    assert "left behind" in reason(decoded(v2_around(one + second, 1, last=1))[1])
+    assert "negative number" in reason(decoded(v2_around(b"", -1))[1])
+    assert "do not ascend" in reason(decoded(v2_around(one + one, 2, last=5))[1])
+    assert "do not ascend" in reason(decoded(v2_around(one + second, 2, last=0))[1])
+    assert "past the end of the batch" in reason(decoded(v2_around(one[:-1], 1))[1])
+    assert "past the end of the batch" in reason(decoded(v2_around(varint(-1), 1))[1])
+    assert "cut or too long" in reason(decoded(v2_around(b"\xff" * 5, 1))[1])
+
+    def record(fields: bytes) -> bytes:
+        return v2_around(varint(len(fields)) + fields, 1)
+
+    start = b"\0" + varint(0) + varint(0)
+    assert "more than its fields" in reason(decoded(record(start + varint(-1) + varint(-1) + varint(0) + b"!"))[1])
+    assert "a key runs" in reason(decoded(record(start + varint(100)))[1])
+    assert "a value runs" in reason(decoded(record(start + varint(-1) + varint(2**31 - 1)))[1])
+    for headers in (varint(-1), varint(2**31 - 1), varint(1) + varint(-1) + varint(-1), varint(1) + varint(9)):
+        assert "headers" in reason(decoded(record(start + varint(-1) + varint(-1) + headers))[1])
+
+
+@pytest.mark.parametrize("count", [0, 1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 7])
+def test_a_batch_of_any_number_of_records_comes_whole(count):
+    """Large batches come in pieces, after all of them has been looked at."""
+    want = [Record(2 * i, i, 0, None, b"%d" % i) for i in range(count)]
+    data = v2_batch(want) if want else v2_around(b"", 0, 7, 9)
+    _, made = decoded(data + V2_NONE, limit=1 << 24)
+    assert made == want + list(V2)
+
+
+def test_a_large_batch_with_a_fault_at_its_end_gives_no_record():
+    """A piece handed out cannot be taken back: the whole batch is checked first."""
+    content = b"".join(record_bytes(Record(i, 0, 0, None, b"x"), 0, 0) for i in range(PIECE + 5))
+    data = v2_around(content[:-1] + b"\x02", PIECE + 5, last=PIECE + 4)
+    assert "headers" in reason(decoded(data)[1])
+
+
+def test_a_count_that_no_batch_can_hold_costs_nothing():
+    """2**31-1 records in 70 bytes: no table is made for a claim."""
+    one = record_bytes(Record(0, 0, 0, None, None), 0, 0)
+    assert "fewer records" in reason(decoded(v2_around(one, 2**31 - 1, last=2**31 - 1))[1])
+
+
+def test_an_uncompressed_batch_over_the_limit_is_too_large():
+    """`-o max_batch=` is about what a batch holds, packed or not."""
+    data = v2_batch([Record(0, 0, 0, None, b"x" * 1000)])
+    (refusal,) = decoded(data, limit=999)[1]
+    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal.error, TooLarge)
+
+
+@given(st.binary(max_size=200), st.integers(0, 30))
+def test_any_bytes_as_records_under_a_true_crc_are_records_or_a_refusal(content, count):
+    """The CRC only says that the writer wrote this; a writer can be wrong or hostile."""
+    _, made = decoded(v2_around(content, count, last=count + 3))
+    assert all(isinstance(item, Record) or type(item.error) is CorruptData for item in made)
+
+
+@given(st.lists(st.sampled_from([V2_NONE, V2_GZIP, V1_NONE, V1_GZIP, COMMIT]), max_size=6), st.binary(max_size=40))
+def test_a_walk_ends_where_entries_end(entries, tail):
+    """The broker's own rule: fewer than 18 bytes are nothing, a size that cannot be is broken, the rest is cut."""
+    data = b"".join(entries)
+    found = walk(data + tail, 0)
+    assert found.at >= len(data)
+    if found.at == len(data):
+        want = "end" if not tail else "cut"
+        if len(tail) >= 18 and (struct.unpack_from(">i", tail, 8)[0] < 14 or tail[16] > 2 or tail[0] > 127):
+            want = "broken"
+        assert found.stop in (want, "broken")
