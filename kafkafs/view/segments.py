@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from kafkafs.errors import NotFound
 from kafkafs.log.files import DataFile
 from kafkafs.log.patience import patience_needed
-from kafkafs.view.dump.files import dump, is_dumpable
-from kafkafs.view.dump.findings import Findings
+from kafkafs.view.dump.files import dump_from, is_dumpable
+from kafkafs.view.dump.findings import Unheard
 from kafkafs.view.dump.options import Options as DumpOptions
 from kafkafs.view.dump.source import Source
 from kafkafs.view.node import Attributes, Entry
@@ -114,9 +114,9 @@ class DumpedFile:
         path = _path(self._scene, self._name)
         options = DumpOptions(print_data_log=True, limit=self._scene.options.max_batch)
 
-        def text(_: int) -> Pieces:
+        def text(position: int) -> Pieces:
             source = Source(path, path, lambda name: root.open_now(_path(self._scene, name)))
-            return ((None, piece) for piece in dump(source, options, Findings()))
+            return dump_from(source, options, Unheard(), position)
 
         return Stream(text, 0)
 

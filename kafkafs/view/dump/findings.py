@@ -4,8 +4,9 @@ The wording is that of Kafka's tool, which prints it to standard error; `problem
 exception: sentences, told at once by whoever gave `tell`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from kafkafs.view.dump.source import Source
 
@@ -28,6 +29,7 @@ class Findings:
     not_found: Pairs = field(default_factory=dict)
     non_consecutive: dict[str, dict[int, int]] = field(default_factory=dict)
     problems: int = 0
+    is_heard: ClassVar[bool] = True
 
     def problem(self, source: Source, sentence: str) -> None:
         """Something in the file cannot be shown as it should be; the dump goes on behind it."""
@@ -54,9 +56,10 @@ class Findings:
         """No batch ends with a time index entry's offset; `log_offset` is where the first one behind it ends."""
         self.not_found.setdefault(source.absolute_path, []).append((index_offset, log_offset))
 
-    def gap(self, source: Source, before: int, offset: int) -> None:
-        """A record's offset does not follow that of the record before it (-1 in front of the first)."""
-        self.non_consecutive.setdefault(source.absolute_path, {})[before] = offset
+    def gaps(self, source: Source, before: Sequence[int], behind: Sequence[int]) -> None:
+        """Offsets of records that do not follow those of the records before them (-1 in front of the first)."""
+        if behind:
+            self.non_consecutive.setdefault(source.absolute_path, {}).update(zip(before, behind, strict=True))
 
     def lines(self) -> Iterator[str]:
         """The report, line by line."""
@@ -80,6 +83,15 @@ class Findings:
             yield f"Non-consecutive offsets in {path}"
             for before, offset in sorted(gaps.items()):
                 yield f"  {before} is followed by {offset}"
+
+
+class Unheard(Findings):
+    """Nobody will ask: what takes reading to be found need not be looked for, and nothing is kept."""
+
+    is_heard = False
+
+    def gaps(self, source: Source, before: Sequence[int], behind: Sequence[int]) -> None:
+        pass
 
 
 def _lists(pairs: Pairs, title: str, first: str, second: str) -> Iterator[str]:

@@ -43,7 +43,7 @@ def dump_offset_index(source: Source, options: Options, findings: Findings) -> I
         if relative == 0 and slot > 0:
             break
         offset = base + relative
-        if log is not None:
+        if log is not None and findings.is_heard:
             batch = _entry(log, position, position + options.max_message_size if position >= 0 else 0)
             last = batch.last_offset if batch is not None else NOT_FOUND
             if last != offset:
@@ -72,7 +72,7 @@ def dump_time_index(source: Source, options: Options, findings: Findings) -> Ite
         if relative == 0 and slot > 0:
             return
         offset = base + relative
-        if log is not None:
+        if log is not None and findings.is_heard:
             batch = _batch_ending_at_or_after(log, starts.before(offset), offset)
             if batch is None or batch.last_offset != offset:
                 findings.offset_not_found(source, offset, NOT_FOUND if batch is None else batch.last_offset)

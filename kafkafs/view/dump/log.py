@@ -188,13 +188,13 @@ class _LogDump:
 
     def _follow(self, offset: int) -> None:
         if self._last_offset is not None and offset != self._last_offset + 1:
-            self._findings.gap(self._source, self._last_offset, offset)
+            self._findings.gaps(self._source, [self._last_offset], [offset])
         self._last_offset = offset
 
     def _follow_many(self, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         self._follow(int(offsets[0]))
-        for index in np.flatnonzero(np.diff(offsets) != 1).tolist():
-            self._findings.gap(self._source, int(offsets[index]), int(offsets[index + 1]))
+        before = np.flatnonzero(np.diff(offsets) != 1)
+        self._findings.gaps(self._source, offsets[before].tolist(), offsets[before + 1].tolist())
         self._last_offset = int(offsets[-1])
 
     def _problem(self, batch: Batch, reason: str) -> None:
