@@ -18,7 +18,6 @@ from kafkafs.format.transaction_index import AbortedTransaction, parse_transacti
 from kafkafs.log.files import DataFile, Directory
 from kafkafs.log.listing import FileName
 from kafkafs.log.places import Start, Tell, silent
-from kafkafs.log.resync import whole_batch
 from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
 from kafkafs.log.time_search import largest_timestamp
 
@@ -203,14 +202,26 @@ class Segment:
         return Start(0, self.base_offset)
 
     def _confirmed(self, position: int, offset: int) -> Batch | None:
-        """The batch at `position`, if an index entry for `offset` may point at it."""
+        """The batch at `position`, if an index entry for `offset` may point at it: it ends with that offset, or one
+        that follows does, as older brokers index a whole append. Its base offset, outside the CRC, is then true too."""
         file = self.log()
         header = parse_batch(file.read(position, LARGEST_HEADER), 0, position) if position > 0 else None
         if header is None or not self.base_offset <= header.base_offset <= header.last_offset <= offset:
             return None
-        if header.last_offset == offset or whole_batch(file, header, file.size):
+        if header.last_offset == offset or self._leads_to(file, header, offset):
             return header
         return None
+
+    def _leads_to(self, file: DataFile, header: Batch, offset: int) -> bool:
+        """Whether a batch behind the one of `header` ends with `offset`, all valid up to there."""
+        bounds = Bounds(file.size, header.base_offset, self.next_base)
+        for item in stretches(file, header.position, bounds):
+            if isinstance(item, Damage):
+                return False
+            if item.last_offset >= offset:
+                lasts = item.rows["last_offset"]
+                return int(lasts[np.searchsorted(lasts, offset)]) == offset
+        return False
 
     def name_of(self, kind: str) -> str:
         return self.files[kind].name if kind in self.files else f"{self.base_offset:020d}.{kind}"

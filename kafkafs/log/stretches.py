@@ -120,16 +120,29 @@ def _good_batches(file: DataFile, rows: Batches, before: int, bounds: Bounds) ->
 def _contradicted(file: DataFile, batch: Batch, follower: Batch, before: int, bounds: Bounds) -> bool:
     """Of two batches whose offsets cross, whether it is the first that is wrong.
 
-    It is where the second takes up exactly where the log stood, or where the third agrees with the second.
+    Only its base offset can be: all else is under the CRC. The wrong one is the one for which there is room elsewhere,
+    between its neighbours; if there is for both, the one that fits there without a gap.
     """
     if not bounds.admits(follower.base_offset, follower.last_offset, before) or not whole_batch(
         file, follower, bounds.end
     ):
         return False
     third = _header(file, follower.end, bounds.end)
-    if third is not None and follower.last_offset < third.base_offset <= batch.last_offset:
+    limit = bounds.next_base if third is None or third.base_offset <= follower.last_offset else third.base_offset
+    room_for_first = follower.base_offset - before - 1 - _width(batch)
+    room_for_second = None if limit is None else limit - batch.last_offset - 1 - _width(follower)
+    if room_for_second is not None and room_for_second < 0:
         return True
-    return follower.base_offset == before + 1 != batch.base_offset
+    if room_for_first < 0:
+        return False
+    if (room_for_first == 0) != (room_for_second == 0):
+        return room_for_first == 0
+    return batch.base_offset != before + 1
+
+
+def _width(batch: Batch) -> int:
+    """How many offsets the batch owns, as far as its header tells."""
+    return batch.last_offset - batch.base_offset + 1
 
 
 def _damage(file: DataFile, position: int, before: int, bounds: Bounds) -> Damage | None:
