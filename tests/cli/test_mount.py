@@ -4,12 +4,13 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kafkafs import sample
-from kafkafs.fuse.mountpoint import mounted_at
+from kafkafs.fuse.mountpoint import mounted_at, unmount
 from tests.mounting import KAFKAFS, run, shell, wait_until
 
 
@@ -19,10 +20,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "mount"
     path.mkdir()
-    return path
+    yield path
+    while mounted_at(path) is not None:  # a test that failed
+        unmount(path, lazily=True)
 
 
 def refusal(*arguments: str | Path) -> str:
