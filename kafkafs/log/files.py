@@ -1,24 +1,31 @@
 """Descriptors of broker files: opened read-only, without following links, few at a time, and read without waiting.
 
 This is the one module that opens files of a data directory. A `DataFile` closes its descriptor when the last one who
-holds it lets go, so an open handle keeps answering from the file it was opened on while the cache moves on.
+holds it lets go, so an open handle keeps answering from the file it was opened on while the cache moves on. The cache
+itself lets go of what nobody has asked for in a while, and of what was deleted: an open file keeps its disk space.
 """
 
 import ctypes
 import errno
 import os
+import resource
 import stat
 import threading
-from collections import OrderedDict
+import time
+from collections import OrderedDict, deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from weakref import WeakValueDictionary
 
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 from kafkafs.log.page_cache import read_flags, read_patiently
 from kafkafs.log.patience import is_impatient, patience_needed
 
 OPEN_FILES = 192
-"""Descriptors that the cache keeps; files that handles hold open come on top."""
+"""Descriptors that the cache keeps at most; files that handles hold open come on top."""
+
+IDLE_S = 2.0
+"""For how long the cache keeps a file that nobody asks for."""
 
 STREAM_SIZE = 1 << 20
 """The largest read that is answered from the calling thread's own buffer."""
@@ -36,26 +43,39 @@ class _OpenHow(ctypes.Structure):
 class DataFile:
     """An open regular file. Reads are positional, so any number of threads may share it."""
 
-    __slots__ = ("__weakref__", "descriptor", "inode", "name")
+    __slots__ = ("__weakref__", "_far", "descriptor", "inode", "name", "used")
 
-    def __init__(self, descriptor: int, name: str, inode: int) -> None:
+    def __init__(self, descriptor: int, name: str, inode: int, far: "deque[int] | None" = None) -> None:
+        """`far` is where to leave the descriptor in the end if closing it might take long."""
         self.descriptor = descriptor
         self.name = name
         self.inode = inode
+        self.used = time.monotonic()
+        self._far = far
 
     def __del__(self) -> None:
-        os.close(self.descriptor)
+        if self._far is None:
+            os.close(self.descriptor)
+        else:
+            self._far.append(self.descriptor)
 
     def stat(self) -> os.stat_result:
         """The file's own attributes, whatever it is called by now."""
-        return os.fstat(self.descriptor)
+        if self._far is not None:
+            patience_needed()
+        try:
+            return os.fstat(self.descriptor)
+        except OSError as error:
+            raise _reading_failed(error, self.name) from error
 
     @property
     def size(self) -> int:
-        return os.fstat(self.descriptor).st_size
+        return self.stat().st_size
 
     def acl(self) -> bytes | None:
         """The access control list, as the kernel stores it; None where the file has none."""
+        if self._far is not None:
+            patience_needed()
         return _acl(self.descriptor)
 
     def read(self, position: int, size: int) -> bytes:
@@ -110,7 +130,9 @@ class Directory:
     def __init__(self, path: str) -> None:
         self.path = path
         self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._far: deque[int] | None = deque() if _is_far(self.descriptor) else None
         self._cache: OrderedDict[str, DataFile] = OrderedDict()
+        self._open: WeakValueDictionary[tuple[str, int], DataFile] = WeakValueDictionary()
         self._lock = threading.Lock()
 
     def __del__(self) -> None:
@@ -120,33 +142,74 @@ class Directory:
     def open(self, name: str, inode: int) -> DataFile:
         """The file `name` (a path from here) if it still is the one with this inode, else Vanished: list anew.
 
-        What was open already is answered at once; an impatient thread gets WouldBlock for the rest.
+        What somebody has open is answered at once; an impatient thread gets WouldBlock for the rest. A file that the
+        broker has set aside for deletion, or put in its place, is found under its new name.
         """
         with self._lock:
             known = self._cache.get(name)
-            if known is not None:
+            if known is not None and known.inode == inode:
+                known.used = time.monotonic()
                 self._cache.move_to_end(name)
-        if known is not None and known.inode == inode:
-            return known
-        patience_needed()
-        try:
-            opened = self.open_now(name)
-        except NotFound as error:
-            raise Vanished(f"{name!r} was deleted or renamed; read again") from error
-        if opened.inode != inode:
-            raise Vanished(f"{name!r} was replaced by another file; read again")
+                return known
+            known = self._open.get((name, inode))
+        if known is None:
+            patience_needed()
+            known = self._open_renamed(name, inode)
+        return self._keep(known, name)
+
+    def _keep(self, file: DataFile, name: str) -> DataFile:
+        evicted = []
         with self._lock:
-            self._cache[name] = opened
-            while len(self._cache) > OPEN_FILES:
-                self._cache.popitem(last=False)
-        return opened
+            file = self._open.setdefault((name, file.inode), file)
+            file.used = time.monotonic()
+            evicted.append(self._cache.get(name))
+            self._cache[name] = file
+            self._cache.move_to_end(name)
+            while len(self._cache) > min(OPEN_FILES, _descriptor_limit() // 4):
+                evicted.append(self._cache.popitem(last=False)[1])
+        evicted.clear()  # the lock is free by now
+        return file
+
+    def _open_renamed(self, name: str, inode: int) -> DataFile:
+        for candidate in (name, name + ".deleted", name.removesuffix(".swap")):
+            try:
+                opened = self.open_now(candidate)
+            except NotFound:
+                continue
+            if opened.inode == inode:
+                return opened
+        raise Vanished(f"{name!r} was deleted, renamed or replaced by another file; read again")
+
+    def may_hold_more(self) -> bool:
+        """Whether handles may hold more files open for as long as they live: half of all descriptors at most."""
+        return len(self._open) < _descriptor_limit() // 2
+
+    def sweep(self) -> None:
+        """Let go of files that nobody asks for, or that were deleted. Called every second or so."""
+        patience_needed()
+        idle_since = time.monotonic() - IDLE_S
+        with self._lock:
+            files = list(self._cache.items())
+        for name, file in files:
+            if file.used < idle_since or not file.stat().st_nlink:
+                with self._lock:
+                    if self._cache.get(name) is file:
+                        del self._cache[name]
+        del files
+        self._close_abandoned()
+
+    def _close_abandoned(self) -> None:
+        with suppress(IndexError):
+            while self._far:
+                os.close(self._far.popleft())
 
     def open_now(self, name: str) -> DataFile:
         """The file that is called `name` now, not kept in the cache."""
         patience_needed()
+        self._close_abandoned()
         descriptor = self._descriptor(name, _OPEN_FLAGS)
         about = os.fstat(descriptor)
-        opened = DataFile(descriptor, name, about.st_ino)
+        opened = DataFile(descriptor, name, about.st_ino, self._far)
         if not stat.S_ISREG(about.st_mode):
             raise NotFound(f"{name!r} is no regular file")
         return opened
@@ -189,7 +252,10 @@ class Directory:
     def forget_cached(self) -> None:
         """Let go of what the cache holds, so that descriptors are free for others."""
         with self._lock:
+            held = list(self._cache.values())
             self._cache.clear()
+        held.clear()
+        self._close_abandoned()
 
     def _descriptor(self, name: str, flags: int) -> int:
         for attempt in range(2):
@@ -204,6 +270,24 @@ class Directory:
                     continue
                 raise _opening_failed(error, name) from error
         raise AssertionError("the second attempt returns or raises")
+
+
+_NEAR = {
+    0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0xF2F52010, 0x2FC12FC1, 0x794C7630,
+}  # fmt: skip
+"""ext4, xfs, btrfs, tmpfs, f2fs, zfs, overlayfs: they answer `fstat` and `close` from memory. NFS and FUSE may not."""
+
+
+def _is_far(descriptor: int) -> bool:
+    """Whether a file system may have to ask somebody else even for the attributes of an open file."""
+    buffer = ctypes.create_string_buffer(256)
+    if _libc.fstatfs(descriptor, buffer):
+        return True
+    return int.from_bytes(buffer.raw[:8], "little") not in _NEAR
+
+
+def _descriptor_limit() -> int:
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def _acl(descriptor: int) -> bytes | None:

@@ -6,38 +6,53 @@ the segment with the largest base at or below them, and on to the next where com
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafkafs.errors import Denied, NotFound, Vanished
-from kafkafs.format.batch import LARGEST_HEADER, Batch, parse_batch
+from kafkafs.format.batch import Batch
 from kafkafs.format.names import PartitionName
 from kafkafs.log.files import DataFile
 from kafkafs.log.places import Tell, silent
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.stretches import Damage, Stretch
 from kafkafs.log.tail import Tail
 from kafkafs.log.time_search import first_late
+from kafkafs.log.wrapped import first_offset
+
+HELD = 64
+"""Files that one handle holds open at most. It finds the others as long as the broker has not unlinked them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A run of bytes of one open log file. `seal` is the log's last batch, where the broker may still truncate."""
+    """A run of bytes of a segment's log, good as long as it is the generation that was looked at.
 
-    file: DataFile
+    `seal` is the log's last batch, where it may still grow. `held` is the file, while a handle holds it open.
+    """
+
+    segment: Segment
     position: int
     end: int
     seal: Batch | None
+    held: DataFile | None = None
+
+    def hold(self) -> "Extent":
+        """The same, with its file held open if descriptors allow."""
+        return replace(self, held=self.segment.hold())
+
+    def goes_on_in(self, other: "Extent") -> bool:
+        """Whether the other one begins where this one ends."""
+        return self.end == other.position and self.segment.files["log"].inode == other.segment.files["log"].inode
 
     def read(self, position: int, size: int) -> bytes | memoryview:
         """The bytes at `position` of the file; Vanished where the file was cut since."""
-        data = self.file.stream(position, size)
-        if len(data) < size or (self.seal is not None and not self._is_sealed(self.seal)):
-            raise Vanished(f"{self.file.name!r} was truncated while it was read; open it again")
+        file = self.held or self.segment.log()
+        data = file.stream(position, size)
+        if self.seal is None:
+            self.segment.check(file)
+        if len(data) < size or (self.seal is not None and not is_at_its_place(file, self.seal)):
+            raise Vanished(f"{file.name!r} was truncated while it was read; open it again")
         return data
-
-    def _is_sealed(self, seal: Batch) -> bool:
-        """Truncation cuts off a suffix: while the last batch stands where it stood, all before it is unchanged."""
-        return parse_batch(self.file.read(seal.position, LARGEST_HEADER), 0, seal.position) == seal
 
 
 class Log:
@@ -50,12 +65,14 @@ class Log:
         tail: Tail | None,
         checkpoint_start: int | None,
         high_watermark: int | None,
+        directory_inode: int = 0,
     ) -> None:
         self.name = name
         self.segments = segments
         self.tail = tail
         self.checkpoint_start = checkpoint_start
         self.high_watermark = high_watermark
+        self.directory_inode = directory_inode
         self._bases = [segment.base_offset for segment in segments]
         first = self._bases[0] if segments else 0
         self.start_offset = max(first, checkpoint_start or 0)
@@ -99,7 +116,7 @@ class Log:
 
     def walk_end(self, segment: Segment) -> int:
         """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself."""
-        return self.end_of(segment) if segment.next_base is None else segment.log().size
+        return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.files["log"].size
 
     def locate_time(
         self, timestamp: int, wanted: Callable[[Stretch, int], bool], tell: Tell = silent
@@ -145,6 +162,15 @@ class Log:
         start = max(start, self.start_offset)
         return [segment for segment in self.segments_from(start) if segment.base_offset < end] if start < end else []
 
+    def hold(self, start: int, end: int) -> list[DataFile]:
+        """The files behind the offsets [start, end), for a handle to hold open: the first ones, if there are many."""
+        held = []
+        for segment in self.segments_between(start, end)[:HELD]:
+            file = segment.hold()
+            if file is not None:
+                held.append(file)
+        return held
+
     def extents(self, start: int, end: int | None) -> list[Extent]:
         """The bytes of all batches that overlap the offsets [start, end); `None` is the log end."""
         start = max(start, self.start_offset)
@@ -160,7 +186,7 @@ class Log:
                 first = segment.find(start, self.walk_end(segment))
                 if first is None:
                     continue
-                if first.base_offset >= end:
+                if self._first_offset(segment, first) >= end:
                     break
                 position = first.position
             behind = self._position_behind(segment, end)
@@ -170,7 +196,7 @@ class Log:
 
     def extent(self, segment: Segment, position: int, end: int) -> Extent:
         """A run of bytes of a segment of this log."""
-        return Extent(segment.log(), position, end, self.tail.last if self.tail and segment.next_base is None else None)
+        return Extent(segment, position, end, self.tail.last if self.tail and segment.next_base is None else None)
 
     def hinted_timestamp(self, start: int, end: int | None) -> int:
         """The largest timestamp that the time indexes tell for the offsets [start, end); -1 where they tell none."""
@@ -185,5 +211,8 @@ class Log:
         if end < (self.end_offset if segment.next_base is None else segment.next_base):
             item = segment.find(end, self.walk_end(segment))
             if item is not None:
-                return item.end if item.base_offset < end else item.position
+                return item.end if self._first_offset(segment, item) < end else item.position
         return self.end_of(segment)
+
+    def _first_offset(self, segment: Segment, found: Batch | Damage) -> int:
+        return found.base_offset if isinstance(found, Damage) else first_offset(segment.log(), found)

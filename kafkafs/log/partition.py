@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FRESH_S = 0.1
 """For how long a look at the directory counts as now."""
 
-_ATTEMPTS = 3
+_ATTEMPTS = 5
 Answer = TypeVar("Answer")
 
 
@@ -51,24 +51,29 @@ class Partition:
         patience_needed()
         with self._lock:
             if self._log is None or time.monotonic() >= self._fresh_until:
-                self._log = self._look()
+                self._log = self._look_patiently()
                 self._fresh_until = time.monotonic() + FRESH_S
             return self._log
 
     def listing(self) -> Listing:
-        """The files that `log()` was made from."""
+        """The files that `log()` was made from, or newer ones."""
         self.log()
-        assert self._listing is not None
-        return self._listing
+        listing = self._listing
+        if listing is None:
+            patience_needed()
+            with self._lock:
+                listing = self._current_listing()
+        return listing
 
     def answer(self, question: Callable[[Log], Answer]) -> Answer:
         """`question` asked of the log; asked again of a newer one where files vanished under it."""
         for _ in range(_ATTEMPTS - 1):
+            log = self.log()
             try:
-                return question(self.log())
+                return question(log)
             except Vanished:
                 patience_needed()
-                self.look_again()
+                self._look_behind(log)
         return question(self.log())
 
     def look_again(self) -> None:
@@ -76,11 +81,25 @@ class Partition:
         with self._lock:
             self._listing, self._fresh_until = None, 0.0
 
+    def _look_behind(self, log: Log) -> None:
+        """Look again, unless somebody else has done so since `log` was made."""
+        with self._lock:
+            if self._log is log:
+                self._listing, self._fresh_until = None, 0.0
+
+    def _look_patiently(self) -> Log:
+        """A look; another one where files vanish during it."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._look()
+            except Vanished:
+                self._listing = None
+        return self._look()
+
     def _look(self) -> Log:
         listing = self._current_listing()
         before = self._log
-        segments = self._segments(listing, before)
-        tail = self._tail(segments, before)
+        segments, tail = self._to_the_end(self._segments(listing, before), before)
         checkpoints = self.directory.checkpoints()
         start, high = checkpoints.of(self.name)
         if (
@@ -88,9 +107,10 @@ class Partition:
             and before.segments == segments
             and before.tail is tail
             and (before.checkpoint_start, before.high_watermark) == (start, high)
+            and before.directory_inode == listing.stamp[0]
         ):
             return before
-        return Log(self.name, segments, tail, start, high)
+        return Log(self.name, segments, tail, start, high, listing.stamp[0])
 
     def _current_listing(self) -> Listing:
         known = self._listing
@@ -109,17 +129,26 @@ class Partition:
         for base, next_base in zip(bases, [*bases[1:], None], strict=True):
             files = listing.segments[base]
             segment = known.get(base)
-            if segment is None or segment.files != files or segment.next_base != next_base:
+            if segment is None or not segment.is_made_of(files, next_base):
                 segment = Segment(self.root, self.name.directory, base, files, next_base, self.directory.indexes)
             found.append(segment)
         segments = tuple(found)
         return before.segments if before is not None and before.segments == segments else segments
 
-    def _tail(self, segments: tuple[Segment, ...], before: Log | None) -> Tail | None:
+    def _to_the_end(
+        self, segments: tuple[Segment, ...], before: Log | None
+    ) -> tuple[tuple[Segment, ...], Tail | None]:
+        """The segments and the log's end. A last segment that was cut is another one for all who read it."""
         if not segments:
-            return None
-        known = before.tail if before and before.segments and before.segments[-1] is segments[-1] else None
+            return segments, None
+        last = segments[-1]
+        known = before.tail if before and before.segments and before.segments[-1] is last else None
         try:
-            return find_tail(segments[-1], known)
+            tail = find_tail(last, known)
         except (Denied, NotFound):
-            return Tail(0, 0, 0, 0, segments[-1].base_offset, None)
+            return segments, Tail(0, 0, 0, 0, last.base_offset, None)
+        if known is not None and not tail.grew_from(known):
+            last = last.anew()
+            segments = (*segments[:-1], last)
+        last.seal(tail.last)
+        return segments, tail

@@ -18,8 +18,9 @@ from kafkafs.log.log import Log
 from kafkafs.log.options import Options
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
+from kafkafs.log.stretches import Damage, Stretch
 from kafkafs.log.transactions import OpenTransactions, Outcomes, is_control
+from kafkafs.log.wrapped import overlapping
 
 logger = logging.getLogger(__name__)
 
@@ -152,8 +153,7 @@ class Reader:
             place = segment.start(start) if place is None else Start(0, segment.base_offset)
             if self._committed and outcomes is None:
                 outcomes = Outcomes(self.log, segment, place)
-            bounds = Bounds(self.log.walk_end(segment), place.first_offset, segment.next_base)
-            for item in stretches(segment.log(), place.position, bounds):
+            for item in segment.walk(place, self.log.walk_end(segment)):
                 if item.last_offset < start:
                     continue
                 if isinstance(item, Damage):
@@ -161,7 +161,7 @@ class Reader:
                         return
                     yield segment, item
                     continue
-                rows = _overlapping(item.rows, start, end)
+                rows = overlapping(item.rows, start, end)
                 rows = rows[~is_control(rows)]
                 if outcomes is not None:
                     rows = rows[~outcomes.aborted(rows)]
@@ -219,8 +219,3 @@ class Reader:
             raise CorruptData(message)
         logger.warning("%s; going on behind them", message)
 
-
-def _overlapping(rows: Batches, start: int, end: int) -> Batches:
-    low = int(np.searchsorted(rows["last_offset"], start))
-    high = int(np.searchsorted(rows["base_offset"], end))
-    return rows[low:high]

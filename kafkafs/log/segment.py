@@ -61,6 +61,18 @@ class Segment:
         """The `.log`, for a handle to hold open; None where too many are held already."""
         return self.log() if self._root.may_hold_more() else None
 
+    def is_made_of(self, files: dict[str, FileName], next_base: int | None) -> bool:
+        """Whether it is the segment of these files. The last one's log grows; `find_tail` knows it by its content."""
+        if next_base is not None or self.next_base is not None:
+            return self.files == files and self.next_base == next_base
+        return {kind: (file.name, file.inode) for kind, file in self.files.items()} == {
+            kind: (file.name, file.inode) for kind, file in files.items()
+        }
+
+    def anew(self) -> "Segment":
+        """The same files, with nothing remembered of them."""
+        return Segment(self._root, self._partition, self.base_offset, self.files, self.next_base)
+
     def seal(self, last: Batch | None) -> None:
         """Remember the last batch of the growing log, which must stand as long as anything read before it is true."""
         self._seal = last

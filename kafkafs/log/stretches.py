@@ -16,6 +16,7 @@ from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
 from kafkafs.format.batches import Batches, batch_at, walk
 from kafkafs.log.files import DataFile
 from kafkafs.log.resync import next_valid, whole_batch
+from kafkafs.log.wrapped import first_offset
 
 FIRST_READ = 16 << 10
 LONGEST_READ = 1 << 20
@@ -28,11 +29,13 @@ class Bounds:
     """Where a walk may go: positions below `end`, offsets from `first_offset` up to but without `next_base`.
 
     `next_base` is None in the last segment; there, invalid bytes that nothing valid follows are the end of the log.
+    Without `search` it ends at the first byte that is no valid batch, whatever follows.
     """
 
     end: int
     first_offset: int
     next_base: int | None
+    search: bool = True
 
     def admits(self, base_offset: int, last_offset: int, before: int) -> bool:
         """Whether a batch with these offsets can follow one that ends with offset `before`."""
@@ -91,7 +94,7 @@ def stretches(file: DataFile, position: int, bounds: Bounds) -> Iterator[Stretch
             if wanted < needed <= bounds.end - position and _is_likely(file, position, needed, bounds):
                 size = needed
                 continue
-        damage = _damage(file, position, before, bounds)
+        damage = _damage(file, position, before, bounds) if bounds.search else None
         if damage is None:
             return
         position, before, size = damage.end, damage.last_offset, FIRST_READ
@@ -149,7 +152,7 @@ def _damage(file: DataFile, position: int, before: int, bounds: Bounds) -> Damag
     """What lies from `position` to the next batch that counts; None where it is the end of the log."""
     found = next_valid(file, position, bounds.end, lambda batch: _counts(file, batch, before, bounds))
     if found is not None:
-        return Damage(position, found.position - position, before + 1, max(before, found.base_offset - 1))
+        return Damage(position, found.position - position, before + 1, max(before, first_offset(file, found) - 1))
     if bounds.next_base is None:
         return None
     left = bounds.end - position

@@ -41,11 +41,12 @@ def find_tail(segment: Segment, known: Tail | None) -> Tail:
     if known is not None and stamp == (known.inode, known.size, known.mtime_ns):
         return known
     start = _still_true(file, known, about.st_ino, about.st_size)
+    searched = known is not None and start is not None and known.size == about.st_size
     grown_from = (known.position, known.end_offset) if known is not None and start is not None else None
     if start is None:
         segment.drop_index_state()
         start = segment.start(_ANY_OFFSET)
-    last = _last_batch(file, start, about.st_size)
+    last = _last_batch(file, start, about.st_size, search=not searched)
     if last is None and start.position > 0:
         last = _last_batch(file, Start(0, segment.base_offset), about.st_size)
     if last is None:
@@ -65,9 +66,14 @@ def _still_true(file: DataFile, known: Tail | None, inode: int, size: int) -> St
     return Start(last.position, last.base_offset)
 
 
-def _last_batch(file: DataFile, start: Start, size: int) -> Batch | None:
+def _last_batch(file: DataFile, start: Start, size: int, search: bool = True) -> Batch | None:
+    """The last valid batch at or behind `start`.
+
+    Without `search` only if nothing stands between it and those before: a preallocated file keeps its size while it
+    fills up, and what stood behind the end was looked through already.
+    """
     last = None
-    for item in stretches(file, start.position, Bounds(size, start.first_offset, None)):
+    for item in stretches(file, start.position, Bounds(size, start.first_offset, None, search)):
         if isinstance(item, Stretch):
             last = batch_at(item.rows, -1)
     return last

@@ -14,7 +14,7 @@ import numpy as np
 
 from kafkafs.format.time_index import TimestampOffset
 from kafkafs.log.places import Start, Tell
-from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
+from kafkafs.log.stretches import Damage, Stretch
 
 if TYPE_CHECKING:
     from kafkafs.log.segment import Segment
@@ -64,7 +64,7 @@ def _scan(
     tell: Tell,
 ) -> Found | None:
     position = start.position
-    for item in stretches(segment.log(), start.position, Bounds(end, start.first_offset, segment.next_base)):
+    for item in segment.walk(start, end):
         position = item.end
         if isinstance(item, Damage):
             tell(f"log {segment.log_name}: passing over {item.size} invalid bytes at position {item.position}")
@@ -110,7 +110,7 @@ def largest_timestamp(segment: Segment, end: int) -> int:
 
 def _largest(segment: Segment, start: Start, end: int, hint: TimestampOffset | None) -> int:
     largest = -1
-    for item in stretches(segment.log(), start.position, Bounds(end, start.first_offset, segment.next_base)):
+    for item in segment.walk(start, end):
         if isinstance(item, Stretch):
             hint = _checked(item, hint)
             largest = max(largest, int(item.rows["max_timestamp"].max()))

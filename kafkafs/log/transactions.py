@@ -23,7 +23,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.places import Start
 from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
+from kafkafs.log.stretches import Damage, Stretch
 
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 _MARKER_LIMIT = 1 << 20
@@ -82,8 +82,7 @@ class OpenTransactions:
         for number in range(start[0], len(log.segments)):
             segment = log.segments[number]
             place = start[1] if number == start[0] else Start(0, segment.base_offset)
-            bounds = Bounds(log.walk_end(segment), place.first_offset, segment.next_base)
-            for item in stretches(segment.log(), place.position, bounds):
+            for item in segment.walk(place, log.walk_end(segment)):
                 if isinstance(item, Stretch):
                     _follow(item.rows, found)
         return {producer: max(offset, log.start_offset) for producer, offset in found.items()}
@@ -178,8 +177,7 @@ class Outcomes:
             segment = log.segments[number]
             place = ahead.start if number == ahead.segment else Start(0, segment.base_offset)
             ahead.segment = number
-            bounds = Bounds(log.walk_end(segment), place.first_offset, segment.next_base)
-            for item in stretches(segment.log(), place.position, bounds):
+            for item in segment.walk(place, log.walk_end(segment)):
                 if isinstance(item, Stretch):
                     yield item
 
@@ -192,9 +190,7 @@ class Outcomes:
         return False
 
     def _is_marker(self, segment: Segment, offset: int, producer: int) -> bool:
-        start = segment.start(offset)
-        bounds = Bounds(self._log.walk_end(segment), start.first_offset, segment.next_base)
-        for item in stretches(segment.log(), start.position, bounds):
+        for item in segment.walk(segment.start(offset), self._log.walk_end(segment)):
             if item.last_offset < offset or isinstance(item, Damage):
                 continue
             row = int(np.searchsorted(item.rows["last_offset"], offset))

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from kafkafs.format.batch import Batch
-from kafkafs.format.batches import Batches, walk
+from kafkafs.format.batches import Batches, batch_at, walk
 from kafkafs.log.log import Log
 from kafkafs.log.places import Start
 from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
+from kafkafs.log.stretches import Damage, Stretch
+from kafkafs.log.wrapped import first_offset, overlapping
 from kafkafs.view.batch_lines import batch_lines, unreadable_line
 from kafkafs.view.decoded import BytesContent
 from kafkafs.view.node import Attributes
@@ -25,19 +24,24 @@ def batches_between(log: Log, start: int, end: int) -> Pieces:
         if isinstance(item, Damage):
             yield item.last_offset + 1, damage_lines(segment, item)
             continue
-        low = int(np.searchsorted(item.rows["last_offset"], start))
-        high = int(np.searchsorted(item.rows["base_offset"], end))
-        if low < high:
-            yield from ((None, piece) for piece in batch_lines(segment.log_name, item.rows[low:high]))
-            yield int(item.rows["last_offset"][high - 1]) + 1, b""
+        rows = _reaching(segment, item.rows, start, end)
+        if len(rows):
+            yield from ((None, piece) for piece in batch_lines(segment.log_name, rows))
+            yield int(rows["last_offset"][-1]) + 1, b""
+
+
+def _reaching(segment: Segment, rows: Batches, start: int, end: int) -> Batches:
+    rows = overlapping(rows, start, end)
+    if len(rows) and rows["base_offset"][-1] >= end and first_offset(segment.log(), batch_at(rows, -1)) >= end:
+        return rows[:-1]
+    return rows
 
 
 def _items(log: Log, start: int, end: int) -> Iterator[tuple[Segment, Stretch | Damage]]:
     place: Start | None = None
     for segment in log.segments_between(start, end):
         place = segment.start(start) if place is None else Start(0, segment.base_offset)
-        bounds = Bounds(log.walk_end(segment), place.first_offset, segment.next_base)
-        for item in stretches(segment.log(), place.position, bounds):
+        for item in segment.walk(place, log.walk_end(segment)):
             if item.last_offset < start:
                 continue
             if isinstance(item, Damage) and item.base_offset >= end:
@@ -49,7 +53,7 @@ def _items(log: Log, start: int, end: int) -> Iterator[tuple[Segment, Stretch | 
 
 def damage_lines(segment: Segment, damage: Damage) -> bytes:
     """The lines of bytes that are no valid batch: headers as far as they can be read, then one line for the rest."""
-    data = segment.log().read(damage.position, damage.size)
+    data = segment.read(damage.position, damage.size)
     rows: Batches = walk(data, damage.position).rows.copy()
     rows["valid"] = 0
     lines = b"".join(batch_lines(segment.log_name, rows))
@@ -70,7 +74,7 @@ class BatchesPoint:
         segment, found = self._target.batch(sight)
         if isinstance(found, Damage):
             return segment, found, damage_lines(segment, found)
-        data = segment.log().read(found.position, found.size)
+        data = segment.read(found.position, found.size)
         return segment, found, b"".join(batch_lines(segment.log_name, walk(data, found.position).rows[:1]))
 
     def attributes(self) -> Attributes:
@@ -101,7 +105,7 @@ class BatchesRange:
     def attributes(self) -> Attributes:
         def attributes(sight: Sight) -> Attributes:
             start, end = self._target.offsets(sight, decoded=False)
-            files = [segment.log() for segment in sight.log.segments_between(start, end)]
+            files = (segment.log() for segment in sight.log.segments_between(start, end))
             return self._scene.file(files, 0, sight.log.hinted_timestamp(start, end), 0.0)
 
         return self._scene.ask(attributes)
@@ -113,7 +117,8 @@ class BatchesRange:
         log = sight.log
         start, end = self._target.offsets(sight, decoded=False)
         stop = log.end_offset if end is None else min(end, log.end_offset)
-        return Stream(lambda offset: batches_between(log, offset, stop), max(start, log.start_offset))
+        start = max(start, log.start_offset)
+        return Stream(lambda offset: batches_between(log, offset, stop), start, held=log.hold(start, stop))
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from kafkafs.errors import NoData, Vanished
+from kafkafs.errors import NoData
 from kafkafs.log.reading import Record
+from kafkafs.view.following import Following
 from kafkafs.view.jsonl import JsonLines
 from kafkafs.view.node import Attributes
 from kafkafs.view.raw import batch_xattrs
@@ -101,7 +102,7 @@ class JsonRange:
     def attributes(self) -> Attributes:
         def attributes(sight: Sight) -> Attributes:
             start, end = self._target.offsets(sight, decoded=True)
-            files = [segment.log() for segment in sight.log.segments_between(start, end)]
+            files = (segment.log() for segment in sight.log.segments_between(start, end))
             return self._scene.file(files, 0, sight.log.hinted_timestamp(start, end), 0.0)
 
         return self._scene.ask(attributes)
@@ -113,15 +114,16 @@ class JsonRange:
         start, end = self._target.offsets(sight, decoded=True)
         start = max(start, sight.log.start_offset)
         if self._follows:
-            return Stream(lambda offset: self._lines(self._scene.sight(), offset, None), start, self._grown)
+            following = Following(self._scene, sight)
+            return Stream(lambda offset: self._followed(following, offset), start, following.has_more)
         end = sight.decoded.end_offset if end is None else end
-        return Stream(lambda offset: self._lines(sight, offset, end), start)
+        return Stream(lambda offset: self._lines(sight, offset, end), start, held=sight.log.hold(start, end))
 
-    def _grown(self, offset: int) -> bool:
-        end = self._scene.sight().decoded.end_offset
-        if end < offset:
-            raise Vanished(f"{self._scene.shown_as}: the log was truncated below offset {offset}; open it again")
-        return end > offset
+    def _followed(self, following: Following, start: int) -> Pieces:
+        for behind, piece in self._lines(following.sight_from(start), start, None):
+            if behind is not None:
+                following.give(behind)
+            yield behind, piece
 
     def _lines(self, sight: Sight, start: int, end: int | None) -> Pieces:
         name = self._scene.partition.name

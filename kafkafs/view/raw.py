@@ -1,16 +1,20 @@
 """Raw views: the bytes of batches exactly as on disk, of a point the one batch, of a range all that overlap it.
 
-The content holds the files that it was opened on. What truncation could change under it is sealed: the last batch of a
-growing log must still stand where it stood after each read, else the reader gets "Stale file handle", never a mix.
+The content holds the files that it was opened on, the first `HELD` of a long range; the rest it finds as long as the
+broker has not unlinked them. What truncation could change under it is sealed (see `log.Extent`): a reader gets "Stale
+file handle", never a mix.
 """
 
+import threading
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import accumulate
 
-from kafkafs.errors import Vanished
 from kafkafs.format.batch import CODECS, Batch
-from kafkafs.log.log import Extent
+from kafkafs.log.lineage import Lineage
+from kafkafs.log.log import HELD, Extent, Log
+from kafkafs.log.patience import patience_needed
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import Attributes
 from kafkafs.view.scene import KEEP_S, Scene
@@ -23,9 +27,10 @@ class RawContent:
     follows = False
 
     def __init__(self, extents: list[Extent], growth: "Growth | None", keep_cache: bool) -> None:
-        self._extents = extents
+        self._extents = [*(extent.hold() for extent in extents[:HELD]), *extents[HELD:]]
         self._starts = [0, *accumulate(extent.end - extent.position for extent in extents)]
         self._growth = growth
+        self._growing = threading.Lock()
         self.keep_cache = keep_cache
 
     @property
@@ -35,34 +40,43 @@ class RawContent:
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """The bytes at `offset` of all extents together; a read that crosses into another file is put together."""
         if self._growth is not None and offset + size > self._starts[-1]:
-            self._grow()
-        size = min(size, self._starts[-1] - offset)
+            self._grow(self._growth)
+        extents, starts = self._extents, self._starts
+        size = min(size, starts[-1] - offset)
         if size <= 0:
             return b""
-        number = bisect_right(self._starts, offset) - 1
-        within = offset - self._starts[number]
-        extent = self._extents[number]
+        number = bisect_right(starts, offset) - 1
+        within = offset - starts[number]
+        extent = extents[number]
         if within + size <= extent.end - extent.position:
             return extent.read(extent.position + within, size)
         parts = []
         while size > 0:
-            extent = self._extents[number]
+            extent = extents[number]
             length = min(size, extent.end - extent.position - within)
             parts.append(bytes(extent.read(extent.position + within, length)))
             number, within, size = number + 1, 0, size - length
         return b"".join(parts)
 
-    def _grow(self) -> None:
-        """Take in what was appended. The new last extent may go on in the file of the old one."""
-        assert self._growth is not None
-        for extent in self._growth.more():
-            last = self._extents[-1] if self._extents else None
-            if last is not None and last.file.inode == extent.file.inode and last.end == extent.position:
-                self._extents[-1] = Extent(last.file, last.position, extent.end, extent.seal)
-                self._starts[-1] += extent.end - extent.position
-            else:
-                self._extents.append(extent)
-                self._starts.append(self._starts[-1] + extent.end - extent.position)
+    def _grow(self, growth: "Growth") -> None:
+        """Take in what was appended. Readers that are in the midst of a read keep the lists that they have."""
+        if not self._growing.acquire(blocking=False):
+            patience_needed()
+            self._growing.acquire()
+        try:
+            extents = list(self._extents)
+            for extent in growth.more():
+                last = extents[-1] if extents else None
+                if last is not None and last.goes_on_in(extent):
+                    extents[-1] = replace(extent, position=last.position, held=last.held)
+                else:
+                    extents.append(extent.hold())
+            self._extents, self._starts = (
+                extents,
+                [0, *accumulate(extent.end - extent.position for extent in extents)],
+            )
+        finally:
+            self._growing.release()
 
     def close(self) -> None:
         self._extents, self._starts, self._growth = [], [0], None
@@ -71,21 +85,21 @@ class RawContent:
 class Growth:
     """What a partition's log got behind an offset, each time it is asked."""
 
-    def __init__(self, scene: Scene, end_offset: int) -> None:
+    def __init__(self, scene: Scene, log: Log, end_offset: int) -> None:
         self._scene = scene
         self._end_offset = end_offset
+        self._lineage = Lineage(log)
 
     def more(self) -> list[Extent]:
-        """The extents from where the last answer ended."""
-        log = self._scene.sight().log
-        if log.end_offset < self._end_offset:
-            raise Vanished(
-                f"{self._scene.shown_as}: the log was truncated below offset {self._end_offset}; open it again"
-            )
-        if log.end_offset == self._end_offset:
+        """The extents from where the last answer ended. Vanished where the log is not the same any more."""
+        return self._scene.go_on(self._more)
+
+    def _more(self, sight: Sight) -> list[Extent]:
+        self._lineage.follow(sight.log)
+        if sight.log.end_offset <= self._end_offset:
             return []
-        extents = log.extents(self._end_offset, None)
-        self._end_offset = log.end_offset
+        extents = sight.log.extents(self._end_offset, None)
+        self._end_offset = sight.log.end_offset
         return extents
 
 
@@ -138,14 +152,15 @@ class RawRange:
         size = sum(extent.end - extent.position for extent in extents)
         settled = end is not None and end < sight.log.end_offset
         timestamp_ms = sight.log.hinted_timestamp(start, end)
-        return self._scene.file([extent.file for extent in extents], size, timestamp_ms, KEEP_S if settled else 0.0)
+        keep_s = KEEP_S if settled else 0.0
+        return self._scene.file((extent.segment.log() for extent in extents), size, timestamp_ms, keep_s)
 
     def open(self) -> RawContent:
         return self._scene.ask(self._open)
 
     def _open(self, sight: Sight) -> RawContent:
         start, end = self._target.offsets(sight, decoded=False)
-        growth = Growth(self._scene, max(start, sight.log.end_offset)) if end is None else None
+        growth = Growth(self._scene, sight.log, max(start, sight.log.end_offset)) if end is None else None
         return RawContent(sight.log.extents(start, end), growth, self._scene.options.cache_keep and growth is None)
 
     def xattrs(self) -> Mapping[str, bytes]:

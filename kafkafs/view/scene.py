@@ -2,9 +2,10 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.files import DataFile
 from kafkafs.log.log import Log
@@ -97,6 +98,13 @@ class Scene:
         seen = self._seen
         return seen.partition.answer(lambda log: question(seen.sight_of(log)))
 
+    def go_on(self, question: Callable[[Sight], Answer]) -> Answer:
+        """As `ask`, for a reader that has begun: a partition that is gone is no missing name to him."""
+        try:
+            return self.ask(question)
+        except NotFound as error:
+            raise Vanished(f"{self.shown_as} was deleted while it was read") from error
+
     def directory(self) -> Attributes:
         """The attributes of the partition's directory, which its views' directories share."""
         known = self._directory
@@ -114,15 +122,15 @@ class Scene:
         about = self.directory()
         return Attributes("symlink", 0o777, about.uid, about.gid, 0, 0, about.mtime_ns, 1, 0.0)
 
-    def file(self, files: Sequence[DataFile], size: int, timestamp_ms: int, keep_s: float) -> Attributes:
+    def file(self, files: Iterable[DataFile], size: int, timestamp_ms: int, keep_s: float) -> Attributes:
         """The attributes of a view over `files`: what all of them grant. A negative timestamp: the last file's own.
 
         Without files, the attributes of an empty view: those of the directory, less search.
         """
-        if not files:
+        stats = [(file.stat(), file.acl()) for file in files]
+        if not stats:
             about = self.directory()
             return Attributes("file", about.mode & 0o444, about.uid, about.gid, 0, 0, about.mtime_ns, 1, keep_s)
-        stats = [(file.stat(), file.acl()) for file in files]
         granted = common([access(about, acl) for about, acl in stats]).of_file()
         known_time = 0 <= timestamp_ms <= _MAX_MS
         mtime_ns = timestamp_ms * _NS_PER_MS if known_time else stats[-1][0].st_mtime_ns

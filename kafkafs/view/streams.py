@@ -10,11 +10,11 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from kafkafs.errors import KafkafsError
+from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
 from kafkafs.log.patience import patience_needed
 
 _MARK_EVERY = 1 << 20
-_KEPT = 4 << 20
+_KEPT = 512 << 10
 """Bytes behind the newest piece that are kept for readers that are a little late."""
 
 Pieces = Iterator[tuple[int | None, bytes | memoryview]]
@@ -27,15 +27,25 @@ class Stream:
     size = None
     keep_cache = False
 
-    def __init__(self, make: Callable[[int], Pieces], start: int, grown: Callable[[int], bool] | None = None) -> None:
-        """`grown` makes it a follower: asked at its end whether there is more from an offset on."""
+    def __init__(
+        self,
+        make: Callable[[int], Pieces],
+        start: int,
+        grown: Callable[[int], bool] | None = None,
+        held: object = None,
+    ) -> None:
+        """`grown` makes it a follower: asked at its end whether there is more from an offset on.
+
+        `held` is kept until the end: the files that the text is made from.
+        """
         self._make = make
+        self._held = held
         self._grown = grown
         self.follows = grown is not None
         self._lock = threading.Lock()
         self._marks: list[tuple[int, int]] = [(0, start)]
         self._kept: deque[tuple[int, bytes | memoryview]] = deque()
-        self._pieces: Pieces | None = make(start)
+        self._pieces: Pieces | None = None
         self._position = 0
         self._offset = start
         self._end: int | None = None
@@ -65,16 +75,23 @@ class Stream:
 
     def _advance(self) -> bool:
         """Make one more piece; False at the end and before an error."""
-        if self._error is not None or self._is_at_end():
+        if self._error is not None:
             return False
-        patience_needed()
         try:
+            if self._is_at_end():
+                return False
+            patience_needed()
             if self._pieces is None:
                 self._pieces = self._make(self._offset)
             piece = next(self._pieces, None)
-        except KafkafsError as error:
+        except WouldBlock:
+            raise
+        except (CorruptData, TooLarge, Vanished) as error:
             self._error = (self._position, error)
             return False
+        except BaseException:
+            self._begin_at_mark(-1)
+            raise
         if piece is None:
             self._end, self._pieces = self._position, None
             return False
@@ -98,12 +115,14 @@ class Stream:
 
     def _go_back(self, offset: int) -> None:
         """Start again at the last mark at or before `offset`, or go on from where the text was made last."""
-        position, record_offset = self._marks[bisect_right(self._marks, (offset, 2**63)) - 1]
-        if position <= self._position <= offset:
-            return
+        mark = bisect_right(self._marks, (offset, 2**63)) - 1
+        if not self._marks[mark][0] <= self._position <= offset:
+            self._begin_at_mark(mark)
+
+    def _begin_at_mark(self, number: int) -> None:
         self._kept.clear()
-        self._pieces, self._position, self._offset = self._make(record_offset), position, record_offset
-        self._end = self._error = None
+        self._position, self._offset = self._marks[number]
+        self._pieces = self._end = self._error = None
 
     def _cut(self, offset: int, size: int) -> bytes:
         parts, wanted = [], size
@@ -118,4 +137,4 @@ class Stream:
 
     def close(self) -> None:
         self._kept.clear()
-        self._pieces = None
+        self._pieces = self._held = None
