@@ -1,5 +1,6 @@
-"""A mounted `shelf`: a real tree over a temporary directory."""
+"""Mounted `shelf`s: a real tree over a temporary directory, one mount a module, or one's own to end."""
 
+import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,21 +13,43 @@ ROOT = Path(__file__).parents[2]
 
 
 class Shelf:
-    """The mount and the directory it shows."""
+    """A directory, `source`, and where it is seen through a mount, `path`."""
 
-    def __init__(self, mounted: Mounted, source: Path) -> None:
+    def __init__(self, mounted: Mounted, source: Path, path: Path) -> None:
         self.mounted = mounted
         self.source = source
+        self.path = path
 
     def __truediv__(self, name: str) -> Path:
-        return self.mounted.path / name
+        return self.path / name
 
 
-@pytest.fixture
-def shelf(tmp_path: Path) -> Iterator[Shelf]:
-    source, place = tmp_path / "source", tmp_path / "mount"
+def _mounted(directory: Path) -> Iterator[Shelf]:
+    source, place = directory / "source", directory / "mount"
     source.mkdir()
     place.mkdir()
     command: list[str | Path] = [sys.executable, "-m", "tests.fuse.shelf", source, place]
-    with mounting(command, place, tmp_path / "log", cwd=ROOT) as mounted:
-        yield Shelf(mounted, source)
+    with mounting(command, place, directory / "log", cwd=ROOT) as mounted:
+        yield Shelf(mounted, source, place)
+
+
+@pytest.fixture(scope="module")
+def _common(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    yield from _mounted(tmp_path_factory.mktemp("shelf"))
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def shelf(_common: Shelf) -> Shelf:
+    """A directory of the test's own in a mount that the module shares: the mount must stay."""
+    name = f"test-{next(_numbers)}"
+    (_common.source / name).mkdir()
+    return Shelf(_common.mounted, _common.source / name, _common.path / name)
+
+
+@pytest.fixture
+def own_shelf(tmp_path: Path) -> Iterator[Shelf]:
+    """A mount of the test's own."""
+    yield from _mounted(tmp_path)

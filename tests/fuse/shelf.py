@@ -6,6 +6,7 @@ NAME.follow     the same, and a read at the end waits
 NAME.kept       the file, cached by the kernel
 hung/           asks a FIFO that nobody writes to: every call waits for ever, in a lane of its own
 wrong/ERROR     raises that error
+    many/           as many names as the file of that name has in it, each the directory above
 """
 
 import os
@@ -100,6 +101,8 @@ class ShelfDirectory:
             return Hung(path)
         if name == "wrong":
             return Wrong(path)
+        if name == "many":
+            return Many(self._path, int(path.read_text()))
         stem, dot, view = name.rpartition(".")
         if dot and view in ("stream", "follow", "kept"):
             return ShelfFile(self._path / stem, view)
@@ -113,6 +116,9 @@ class ShelfDirectory:
             Entry(entry.name, "directory" if entry.is_dir(follow_symlinks=False) else "file", None)
             for entry in os.scandir(self._path)
         ]
+
+    def sweepers(self) -> Mapping[str, Callable[[], None]]:
+        return {}
 
     def usage(self) -> Usage:
         return Usage(size=4096 * 1000, files=7)
@@ -162,27 +168,17 @@ class Many(ShelfDirectory):
         return self._entries
 
 
-class Shelf(ShelfDirectory):
-    """The root; with a file `many` of digits in it, `many` is a directory of as many names."""
-
-    def child(self, name: str) -> Node:
-        if name == "many":
-            patience_needed()
-            return Many(self._path, int((self._path / "many").read_text()))
-        return super().child(name)
-
-
 def main() -> int:
     """`python -m tests.fuse.shelf DIRECTORY MOUNTPOINT [--background]`"""
     source, place, background = Path(sys.argv[1]), Path(sys.argv[2]), "--background" in sys.argv
 
     def serve_shelf(on_ready: Callable[[], None]) -> int:
-        serve(Shelf(source), place, Settings([source]), on_ready)
+        serve(ShelfDirectory(source), place, Settings([source]), on_ready)
         return 0
 
     def start() -> int:
         check(place, [source])
-        journal.start()
+        journal.start(syslog=background)
         run = supervise_in_background if background else supervise
         return run(place, lambda on_ready: run_honestly(lambda: serve_shelf(on_ready)))
 

@@ -22,15 +22,15 @@ def daemon_of(shelf) -> int:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_mount_in_order(shelf, number):
-    shelf.mounted.process.send_signal(number)
-    assert shelf.mounted.process.wait(5) == 0
-    assert mounted_at(shelf.mounted.path) is None
+def test_a_signal_ends_the_mount_in_order(own_shelf, number):
+    own_shelf.mounted.process.send_signal(number)
+    assert own_shelf.mounted.process.wait(5) == 0
+    assert mounted_at(own_shelf.path) is None
 
 
-def test_umount_ends_the_processes(shelf):
-    run("umount", shelf.mounted.path)
-    assert shelf.mounted.process.wait(5) == 0
+def test_umount_ends_the_processes(own_shelf):
+    run("umount", own_shelf.path)
+    assert own_shelf.mounted.process.wait(5) == 0
 
 
 def test_the_kernel_is_told_to_check_permissions_and_to_allow_nothing_else(shelf):
@@ -63,17 +63,17 @@ def test_kill_9_under_load_leaves_no_stale_mount(tmp_path, victim):
                 process.wait(5)
 
 
-def test_a_stale_mount_is_recognised_explained_and_taken_away(shelf):
-    daemon, supervisor = daemon_of(shelf), shelf.mounted.process.pid
+def test_a_stale_mount_is_recognised_explained_and_taken_away(own_shelf):
+    daemon, supervisor = daemon_of(own_shelf), own_shelf.mounted.process.pid
     os.kill(supervisor, signal.SIGSTOP)
     os.kill(daemon, signal.SIGKILL)
-    wait_until(lambda: mountpoint.is_stale(shelf.mounted.path))
+    wait_until(lambda: mountpoint.is_stale(own_shelf.path))
     os.kill(supervisor, signal.SIGKILL)
-    shelf.mounted.process.wait(5)
+    own_shelf.mounted.process.wait(5)
     with pytest.raises(UsageError, match=r"stale mount, .* `kafkafs umount /.*` takes it away"):
-        check(shelf.mounted.path, [shelf.source])
-    run(Path(sys.executable).with_name("kafkafs"), "umount", shelf.mounted.path)
-    assert mounted_at(shelf.mounted.path) is None
+        check(own_shelf.path, [own_shelf.source])
+    run(Path(sys.executable).with_name("kafkafs"), "umount", own_shelf.path)
+    assert mounted_at(own_shelf.path) is None
 
 
 def test_a_mount_point_in_use_is_refused(shelf):
@@ -134,4 +134,4 @@ def test_sigusr1_tells_what_every_task_and_thread_is_doing(shelf):
     os.kill(shelf.mounted.process.pid, signal.SIGUSR1)
     wait_until(lambda: "thread worker-0: " in shelf.mounted.log)
     assert "WaitingReads.pulse" in shelf.mounted.log
-    assert run("ls", shelf.mounted.path).returncode == 0
+    assert run("ls", shelf.path).returncode == 0
