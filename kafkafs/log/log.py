@@ -4,6 +4,7 @@ Source: UnifiedLog, LocalLog. A `Log` never changes; `Partition` makes a new one
 the segment with the largest base at or below them, and on to the next where compaction has emptied that one's end.
 """
 
+import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -77,6 +78,7 @@ class Log:
         first = self._bases[0] if segments else 0
         self.start_offset = max(first, checkpoint_start or 0)
         self.end_offset = max(tail.end_offset, self.start_offset) if tail else self.start_offset
+        self._lock = threading.Lock()
         self._largest: list[int] = []
 
     def end_of(self, segment: Segment) -> int:
@@ -142,13 +144,19 @@ class Log:
             at = bisect_left(self._largest, timestamp)
             if at < len(self._largest) or len(self._largest) == len(segments):
                 break
-            largest = self._largest_of(segments[len(self._largest)])
-            self._largest.append(max(largest, self._largest[-1]) if self._largest else largest)
+            self._learn(len(self._largest), segments)
         for segment in segments[at:]:
             largest = self._largest_of(segment)
             if largest >= timestamp:
                 tell(f"segment {segment.log_name}: its largest timestamp is {largest}")
                 yield segment
+
+    def _learn(self, number: int, segments: tuple[Segment, ...]) -> None:
+        """Note the largest timestamp of the first segments up to one; another thread may have done so meanwhile."""
+        largest = self._largest_of(segments[number])
+        with self._lock:
+            if len(self._largest) == number:
+                self._largest.append(max(largest, self._largest[-1]) if number else largest)
 
     def _largest_of(self, segment: Segment) -> int:
         try:

@@ -147,7 +147,9 @@ class Reader:
         """What overlaps the offsets [start, end): damage, and stretches with only the rows that a consumer sees."""
         outcomes: Outcomes | None = None
         place: Start | None = None
-        for segment in self.log.segments_from(start):
+        if start >= end:
+            return
+        for segment in self.log.segments_from(start) if start < end else ():
             if segment.base_offset >= end:
                 return
             place = segment.start(start) if place is None else Start(0, segment.base_offset)

@@ -9,6 +9,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.options import Options
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
+from tests.kafka.dataset import Record
 
 
 class Row(NamedTuple):
@@ -29,11 +30,16 @@ def rows_of(records: Records) -> list[Row]:
     """The records of a piece; columns are turned to lists at once, since numpy scalars are slow one by one."""
     columns = [records.rows[name].tolist() for name in ("offset", "timestamp", "key_at", "key_size", "value_at",
                                                         "value_size")]  # fmt: skip
-    data = memoryview(records.data)
+    data = records.data.data
     return [
         Row(offset, timestamp, _bytes(data, key, key_size), _bytes(data, value, value_size))
         for offset, timestamp, key, key_size, value, value_size in zip(*columns, strict=True)
     ]
+
+
+def wanted(records: Iterable[Record]) -> list[Row]:
+    """What Kafka's consumer got, in the same form."""
+    return [Row(record.offset, record.timestamp_ms, record.key, record.value) for record in records]
 
 
 def _bytes(data: memoryview, at: int, size: int) -> bytes | None:

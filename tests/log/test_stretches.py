@@ -22,7 +22,8 @@ def wanted(batches: list[Made]) -> list[Row]:
 
 def places(batch: Made) -> list[int]:
     """Every byte of the header but those that nothing checks, and some of the records."""
-    return [*(at for at in range(HEADER_SIZE) if at not in EPOCH), HEADER_SIZE, len(batch.data) // 2, len(batch.data) - 1]
+    header = [at for at in range(HEADER_SIZE) if at not in EPOCH]
+    return [*header, HEADER_SIZE, len(batch.data) // 2, len(batch.data) - 1]
 
 
 def damaged_at(tmp_path, number: int, at: int, value: int):

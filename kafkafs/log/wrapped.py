@@ -1,0 +1,42 @@
+"""Compressed messages of formats v0 and v1 state their last offset only: their first one takes unpacking.
+
+It is asked for where it decides: whether a message reaches into a range, and which offsets a corrupt neighbour owns.
+"""
+
+import numpy as np
+
+from kafkafs.format.batch import Batch
+from kafkafs.format.batches import Batches, walk
+from kafkafs.format.records import Refusal, decode
+from kafkafs.log.files import DataFile
+
+_LIMIT = 256 << 20
+"""Bytes of memory that the answer may take; beyond it the last offset stands for the first."""
+
+
+def is_wrapped(rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which rows are compressed messages, whose `base_offset` repeats their last one."""
+    flags: np.ndarray[tuple[int], np.dtype[np.bool_]] = (rows["magic"] < 2) & (rows["attributes"] & 7 != 0)
+    return flags
+
+
+def first_offset(file: DataFile, batch: Batch) -> int:
+    """The first offset that the batch holds; the one its header states where that is so, or where nothing better is
+    known."""
+    if batch.magic >= 2 or not batch.codec:
+        return batch.base_offset
+    data = file.read(batch.position, batch.size)
+    for piece in decode(data, batch.position, walk(data, batch.position).rows[:1], _LIMIT):
+        if not isinstance(piece, Refusal) and len(piece):
+            return int(piece.rows["offset"][0])
+    return batch.base_offset
+
+
+def overlapping(rows: Batches, start: int, end: int) -> Batches:
+    """The rows that may hold offsets in [start, end): of compressed messages at its end one more than surely do."""
+    low = int(np.searchsorted(rows["last_offset"], start))
+    high = int(np.searchsorted(rows["base_offset"], end))
+    if high < len(rows) and is_wrapped(rows[high : high + 1])[0]:
+        before = int(rows["last_offset"][high - 1]) if high else -1
+        high += before < end - 1
+    return rows[low:high]
