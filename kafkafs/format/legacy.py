@@ -13,7 +13,7 @@ from kafkafs.errors import CorruptData, KafkafsError
 from kafkafs.format import codecs, native
 from kafkafs.format.columns import Records, Refusal
 from kafkafs.format.native.layout import BATCH_ROW, RECORD, SOUND
-from kafkafs.format.work import PIECE, Array, Work
+from kafkafs.format.work import PIECE, Array, Work, table
 
 _KEY_SIZE_AT = {0: 18, 1: 26}
 """Where an entry has the size of its key, by magic; the value's follows the key."""
@@ -66,7 +66,7 @@ def _messages(work: Work, number: int, source: Array) -> Iterator[Records | Refu
     left, base = out.tolist()
     at = 0
     while left:
-        rows = np.empty(min(left, PIECE), RECORD)
+        rows = table(min(left, PIECE))
         at = native.kernel("decode_wrapped")(batch, number, data, at, end, len(rows), base, native.address(rows))
         yield Records(source, rows)
         left -= len(rows)

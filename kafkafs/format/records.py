@@ -15,8 +15,8 @@ from kafkafs.errors import CorruptData, KafkafsError, TooLarge
 from kafkafs.format import codecs, legacy, native
 from kafkafs.format.batches import INVALID, Batches
 from kafkafs.format.columns import Records, Refusal
-from kafkafs.format.native.layout import BATCH_ROW, RECORD, SOUND
-from kafkafs.format.work import ARENA, HEADER_SIZE_V2, PIECE, Array, Bytes, Spans, Work
+from kafkafs.format.native.layout import BATCH_ROW, SOUND
+from kafkafs.format.work import ARENAS, HEADER_SIZE_V2, PIECE, Array, Bytes, Spans, Work, table
 
 __all__ = ["PIECE", "Records", "Refusal", "decode"]
 
@@ -57,7 +57,7 @@ def _plain_legacy(work: Work, first: int, stop: int) -> Iterator[Records | Refus
 
 def _packed_v2(work: Work, first: int, stop: int) -> Iterator[Records | Refusal]:
     """Unpacks as many batches as fit into one arena, then decodes them in one go."""
-    arena, used, since = np.empty(ARENA, np.uint8), 0, first
+    arena, used, since = ARENAS.take(), 0, first
     spans = np.zeros((len(work.batches), 2), np.int64)
     starts, stops = work.bounds(first, stop)
     codec_numbers = (work.batches["attributes"][first:stop] & 7).tolist()
@@ -73,7 +73,7 @@ def _packed_v2(work: Work, first: int, stop: int) -> Iterator[Records | Refusal]
                 raise TooLarge(f"it unpacks to more than the {work.limit} bytes that -o max_batch= grants")
         except KafkafsError as error:
             yield from _run(work, "decode_v2", arena, spans, since, number)
-            arena, used, since = np.empty(ARENA, np.uint8), 0, number + 1
+            arena, used, since = ARENAS.take(), 0, number + 1
             yield work.refusal(number, error)
             continue
         spans[number] = used, size
@@ -89,7 +89,7 @@ def _run(
     number = first
     while number < stop:
         capacity = min(PIECE, int(np.maximum(work.batches["count"][number:stop], 0).sum(dtype=np.int64)))
-        rows = np.empty(capacity, RECORD)
+        rows = table(capacity)
         made = decode_many(
             native.address(work.batches), native.address(spans), number, stop,
             native.address(source), native.address(rows), capacity, native.address(out),
@@ -114,7 +114,7 @@ def _in_parts(work: Work, number: int, source: Array, at: int, size: int) -> Ite
         return
     left, previous = int(work.batches["count"][number]), int(work.batches["base_offset"][number]) - 1
     while left:
-        rows = np.empty(min(left, PIECE), RECORD)
+        rows = table(min(left, PIECE))
         at = native.kernel("decode_part")(batch, number, data, at, end, len(rows), previous, native.address(rows))
         yield Records(source, rows)
         left, previous = left - len(rows), int(rows["offset"][-1])

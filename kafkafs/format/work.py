@@ -7,20 +7,23 @@ import numpy as np
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge
 from kafkafs.format import codecs
 from kafkafs.format.batches import Batches, Bytes
-from kafkafs.format.columns import Refusal
+from kafkafs.format.buffers import Array, Buffers
+from kafkafs.format.columns import Refusal, Rows
 from kafkafs.format.native import layout
+from kafkafs.format.native.layout import RECORD, RECORD_ROW
 
-__all__ = ["ARENA", "HEADER_SIZE_V2", "PIECE", "Array", "Bytes", "Spans", "Work"]
+__all__ = ["ARENAS", "HEADER_SIZE_V2", "PIECE", "Array", "Bytes", "Spans", "Work", "table"]
 
-Array = np.ndarray[tuple[int], np.dtype[np.uint8]]
 Spans = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 """For each batch of a table: where its records (or its whole message) lie in a buffer, and their size."""
 
 PIECE = 1 << 14
 """Rows at most in one piece: a megabyte of them."""
 
-ARENA = 4 << 20
-"""Bytes into which compressed batches are unpacked side by side; a larger one gets a buffer of just its size."""
+ARENAS = Buffers(4 << 20, keep=3)
+"""Where compressed batches are unpacked side by side; a larger one gets a buffer of just its size."""
+
+_TABLES = Buffers(PIECE * RECORD_ROW, keep=4)
 
 HEADER_SIZE_V2 = 61
 
@@ -42,6 +45,13 @@ _WRONG = {
     layout.MESSAGE_NONE: "it is compressed and holds no message",
     layout.MESSAGE_OFFSETS: "its own offset is smaller than that of the last message in it",
 }
+
+
+def table(capacity: int) -> Rows:
+    """Room for that many rows of RECORD, at most PIECE."""
+    if capacity < PIECE // 8:
+        return np.empty(capacity, RECORD)
+    return _TABLES.take().view(RECORD)[:capacity]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +78,7 @@ class Work:
     def room_for(self, codec: int, magic: int, payload: memoryview) -> Array:
         """A buffer that surely holds what `payload` unpacks to: an arena, or one of just its size."""
         size = codecs.measure(codec, magic, payload, self.limit)
-        return np.empty(max(size, ARENA), np.uint8)
+        return ARENAS.take() if size <= ARENAS.size else np.empty(size, np.uint8)
 
     def span(self, number: int) -> tuple[int, int]:
         """Where a whole batch begins and ends in `data`."""

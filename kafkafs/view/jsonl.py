@@ -10,11 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafkafs.format import native
+from kafkafs.format.buffers import Array, Buffers
 from kafkafs.format.columns import CREATE_TIME, LOG_APPEND_TIME, Records
 from kafkafs.view.long_line import long_line
 
-_ROOM = 1 << 21
-"""Bytes of output in one piece, at most."""
+_ROOMS = Buffers(1 << 21, keep=4)
+"""Each for one piece of output."""
 
 _TYPICAL_LINE = 512
 """Bytes of output for a record besides its key and value, as a first guess of how much room some records need."""
@@ -35,7 +36,7 @@ class JsonLines:
         number, total = 0, len(records)
         rows, data, prefix = (native.address(buffer) for buffer in (records.rows, records.data, self._padded))
         while number < total:
-            room = np.empty(self._room(records, number), np.uint8)
+            room = self._room(records, number)
             made = kernel(
                 rows, number, total, data, len(records.data),
                 prefix, len(self._prefix), native.address(room), len(room), native.address(out),
@@ -47,15 +48,16 @@ class JsonLines:
                 yield from long_line(self._head(records, number), records, number)
                 number += 1
 
-    def _room(self, records: Records, number: int) -> int:
-        """How many bytes of output to take for the next piece: few where only few records are left."""
+    def _room(self, records: Records, number: int) -> Array:
+        """Where the next piece goes: a small buffer where only few records are left."""
         left = len(records) - number
         if left > 64:
-            return _ROOM
+            return _ROOMS.take()
         rows = records.rows[number:]
         content = int(rows["key_size"].sum() + rows["value_size"].sum() + rows["headers_size"].sum())
         words = left * (_TYPICAL_LINE + len(self._prefix)) + 64 * int(rows["header_count"].sum())
-        return min(_ROOM, words + 6 * content)
+        needed = words + 6 * content
+        return _ROOMS.take() if needed > _ROOMS.size else np.empty(needed, np.uint8)
 
     def _head(self, records: Records, number: int) -> bytes:
         """A line up to `"key`."""

@@ -1,0 +1,38 @@
+"""Large buffers that are used again once nobody holds them.
+
+Decoding makes megabytes a millisecond. From the system each of their pages would come zeroed, one fault a page, which
+costs as much as decoding does; so a few buffers stay. A buffer comes back when the last array or memoryview over it is
+gone: nobody has to hand it back, and nobody finds others' bytes in what he holds.
+"""
+
+import weakref
+from collections import deque
+
+import numpy as np
+
+Array = np.ndarray[tuple[int], np.dtype[np.uint8]]
+
+
+class Buffers:
+    """Hands out buffers of one size and keeps a few that are free; any thread may ask."""
+
+    def __init__(self, size: int, keep: int) -> None:
+        self.size = size
+        self._free: deque[bytearray] = deque(maxlen=keep)
+        self._lent: dict[int, weakref.ref[Array]] = {}
+
+    def take(self) -> Array:
+        """`size` bytes of whatever content."""
+        try:
+            memory = self._free.pop()
+        except IndexError:
+            memory = bytearray(self.size)
+        array: Array = np.frombuffer(memory, np.uint8)
+        key = id(array)
+
+        def back(_: object) -> None:
+            del self._lent[key]
+            self._free.append(memory)
+
+        self._lent[key] = weakref.ref(array, back)
+        return array
