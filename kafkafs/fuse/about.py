@@ -93,3 +93,6 @@ class Top:
 
     def usage(self) -> Usage:
         return self._tree.usage()
+
+    def sweepers(self) -> Mapping[str, Callable[[], None]]:
+        return self._tree.sweepers()

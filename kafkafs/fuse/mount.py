@@ -11,6 +11,7 @@ import functools
 import gc
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ from kafkafs.fuse import stacks
 from kafkafs.fuse.about import AboutDirectory, Top
 from kafkafs.fuse.metrics import Metrics
 from kafkafs.fuse.operations import Operations
+from kafkafs.fuse.sweeping import sweep
 from kafkafs.fuse.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.waiting import WaitingReads
 from kafkafs.fuse.workers import Workers
@@ -65,6 +67,8 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     )
     operations = Operations(Top(tree, about), metrics, on_ready)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.freeze()  # what stands now stays: no collection need look at it again
     gc.set_threshold(GARBAGE_THRESHOLD)
     connection_fd = _mount(operations, mountpoint, settings)
@@ -111,6 +115,7 @@ async def _serve(operations: Operations, lanes: int, connection_fd: int | None) 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(workers.watch)
             nursery.start_soon(waiting.pulse)
+            nursery.start_soon(sweep, operations.tree, workers)
             nursery.start_soon(_end_on_signal, waiting, nursery.cancel_scope)
             await _answer_requests()
             log.info("unmounted")

@@ -8,6 +8,7 @@ The process that opened the file is known; the one that reads may be its child (
 may be gone. `holders` finds whoever has the file open.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,8 +18,8 @@ def interrupted(pid: int) -> bool | None:
     """True where an unblocked signal waits for the process or thread; None where there is no such process."""
     try:
         fd = os.open(f"/proc/{pid}/status", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
+    except OSError as error:
+        return None if error.errno in (errno.ENOENT, errno.ESRCH) else False  # short of descriptors, nobody knows
     try:
         status = os.read(fd, 4096)
     except OSError:

@@ -5,7 +5,7 @@
 worker thread. Names are `str` with surrogate escapes (`os.fsdecode`). Errors are `kafkafs.errors`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -115,3 +115,6 @@ class Tree(Directory, Protocol):
     """The root of what is mounted."""
 
     def usage(self) -> Usage: ...
+
+    def sweepers(self) -> Mapping[str, Callable[[], None]]:
+        """By lane, what to call every second or so: it lets go of files that nobody reads any more."""

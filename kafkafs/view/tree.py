@@ -1,8 +1,9 @@
 """The mount's root: a directory for each partition of all data directories, and what each of them holds."""
 
+import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -75,6 +76,10 @@ class Root:
             self._usage = self._measure()
             self._usage_until = time.monotonic() + _USAGE_S
         return self._usage
+
+    def sweepers(self) -> Mapping[str, Callable[[], None]]:
+        """What lets go of files, by data directory."""
+        return {os.fspath(directory.path): directory.root.sweep for directory in self._directories}
 
     def _measure(self) -> Usage:
         blocks: list[int] = []

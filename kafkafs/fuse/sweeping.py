@@ -1,0 +1,35 @@
+"""What is done every second whether anybody asks or not: the tree lets go of files that nobody reads any more.
+
+It may wait for a disk, so it runs in a worker thread in the disk's own lane, once at a time.
+"""
+
+import logging
+from collections.abc import Callable
+
+import trio
+
+from kafkafs.errors import KafkafsError
+from kafkafs.fuse.workers import Workers
+from kafkafs.view.node import Tree
+
+EVERY_S = 1.0
+
+log = logging.getLogger(__name__)
+
+
+async def sweep(tree: Tree, workers: Workers) -> None:
+    """Sweeps as long as the mount stands."""
+    async with trio.open_nursery() as nursery:
+        for lane, sweep_once in tree.sweepers().items():
+            nursery.start_soon(_sweep_lane, lane, sweep_once, workers)
+
+
+async def _sweep_lane(lane: str, sweep_once: Callable[[], None], workers: Workers) -> None:
+    while True:
+        await trio.sleep(EVERY_S)
+        try:
+            await workers.run(lane, sweep_once)
+        except KafkafsError:
+            continue  # a disk that does not answer is told about where somebody asks for it
+        except Exception as error:
+            log.error("bug in sweeping %r: %r", lane, error, exc_info=error)
