@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafkafs.errors import CorruptData
 from kafkafs.format.batch import CODECS, Batch
+from kafkafs.view.dump.decoders import Decoder
 from kafkafs.view.dump.entries import NO_SEQUENCE, Unreadable, sequence_after, wrap
 from kafkafs.view.dump.options import Options
 
@@ -94,10 +96,17 @@ def _metadata(batch: Batch, record: Record) -> bytes:
 def _contents(record: Record, options: Options) -> bytes:
     shown = []
     if record.key is not None:
-        shown.append(b"key: " + options.decode_key(record.key))
+        shown.append(b"key: " + _decoded(record.key, options.decode_key))
     if record.value is not None:
-        shown.append(b"payload: " + options.decode_value(record.value))
+        shown.append(b"payload: " + _decoded(record.value, options.decode_value))
     return b" ".join(shown)
+
+
+def _decoded(data: bytes, decode: Decoder) -> bytes:
+    try:
+        return decode(data)
+    except CorruptData as error:  # Kafka's tool ends here
+        return f"<{error}>".encode()
 
 
 def _java(value: bool) -> str:

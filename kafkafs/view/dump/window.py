@@ -69,6 +69,8 @@ def _position_before(source: Source, offset: int) -> int:
     if found is None or base is None or offset <= base:
         return 0
     entry = OffsetIndex(found.read, found.size, base).lookup(offset)
+    if entry.position < 0:
+        return 0
     batch = next(_batches(source, entry.position), None)
     return entry.position if batch is not None and batch.base_offset <= entry.offset <= offset else 0
 

@@ -1,0 +1,197 @@
+"""`kafkafs dump` as a command: its flags, where its words go, and its exit codes."""
+
+import os
+import pty
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.kafka.dataset import Dataset
+from tests.mounting import KAFKAFS
+
+LOG = "00000000000000000000.log"
+LATER = ["offsets", "transaction-log", "cluster-metadata", "remote-log-metadata", "share-group-state"]
+
+
+@pytest.fixture(name="stopped")
+def stopped_() -> Dataset:
+    """One release is enough for the command; the text itself is compared in tests/view/dump."""
+    return Dataset("4.3.1", "stopped")
+
+
+def dump(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [str(KAFKAFS), "dump", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+
+def test_several_files_are_dumped_one_after_the_other(stopped: Dataset) -> None:
+    """As kafka-dump-log.sh does, and its output is the same."""
+    names = [f"segments-0/{LOG}", f"nulls-0/{LOG}", "segments-0/00000000000000000000.index"]
+    done = dump("--files", ",".join(names), cwd=stopped.path)
+    assert done.stdout == "".join(stopped.dumps("plain")[name] for name in names)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "flags", [["--print-data-log"], ["--value-decoder-class"], ["--key-decoder-class=StringDecoder"]]
+)
+def test_a_decoder_alone_shows_the_contents(stopped: Dataset, flags: list[str]) -> None:
+    """Its presence implies --print-data-log, and that --deep-iteration."""
+    done = dump("--files", f"nulls-0/{LOG}", *flags, cwd=stopped.path)
+    assert done.stdout == stopped.dumps("print")[f"nulls-0/{LOG}"]
+
+
+def test_findings_come_after_all_files_on_standard_error(stopped: Dataset) -> None:
+    """They do not get into what a script reads."""
+    done = dump("--files", f"segments-0/00000000000000000010.log,nulls-0/{LOG}", "--deep-iteration", cwd=stopped.path)
+    path = stopped.path / "segments-0/00000000000000000010.log"
+    assert done.stderr.splitlines()[:2] == [f"Non-consecutive offsets in {path}", "  -1 is followed by 10"]
+    assert done.returncode == 0
+
+
+def test_an_unknown_file_is_ignored_with_a_word(stopped: Dataset, tmp_path: Path) -> None:
+    """The tool's own words, and its exit code."""
+    (tmp_path / "notes.txt").write_text("hello")
+    done = dump("--files", "notes.txt,.//leader-epoch-checkpoint/", cwd=tmp_path)
+    assert done.stdout == "Dumping notes.txt\nDumping ./leader-epoch-checkpoint\n"
+    assert done.stderr == "Ignoring unknown file notes.txt\nIgnoring unknown file ./leader-epoch-checkpoint\n"
+    assert done.returncode == 0
+
+
+def test_a_missing_file_does_not_keep_the_others(stopped: Dataset, tmp_path: Path) -> None:
+    """Kafka's tool ends there with an exception."""
+    name = f"nulls-0/{LOG}"
+    done = dump("--files", f"nowhere/{LOG},{name}", cwd=stopped.path)
+    assert done.stdout.endswith(stopped.dumps("plain")[name])
+    assert "nowhere" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 1
+
+
+def test_a_directory_stands_for_its_files(stopped: Dataset) -> None:
+    """A partition's, and a whole data directory's."""
+    one = dump("--files", "segments-0", cwd=stopped.path)
+    files = sorted(file.name for file in (stopped.path / "segments-0").iterdir() if "0000" in file.name)
+    assert [line for line in one.stdout.splitlines() if line.startswith("Dumping")] == [
+        f"Dumping segments-0/{name}" for name in files
+    ]
+    everything = dump("--files", str(stopped.path))
+    assert f"Dumping {stopped.path}/nulls-0/{LOG}\n" in everything.stdout
+    assert one.returncode == everything.returncode == 0
+
+
+def test_an_empty_directory_is_a_mistake(tmp_path: Path) -> None:
+    """Silence would look like an empty log."""
+    done = dump("--files", str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"kafkafs: the directory {str(tmp_path)!r} holds nothing that can be dumped\n"
+
+
+def test_a_link_to_a_segment_is_followed(stopped: Dataset, tmp_path: Path) -> None:
+    """The user named it."""
+    (tmp_path / LOG).symlink_to(stopped.path / "nulls-0" / LOG)
+    done = dump("--files", LOG, cwd=tmp_path)
+    assert done.stdout.splitlines()[1:] == stopped.dumps("plain")[f"nulls-0/{LOG}"].splitlines()[1:]
+
+
+@pytest.mark.parametrize("decoder", LATER)
+def test_decoders_of_internal_topics_are_refused_in_a_sentence(decoder: str) -> None:
+    """Until they are there; silently showing raw bytes would be worse."""
+    done = dump("--files", "x.log", f"--{decoder}-decoder")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"kafkafs: --{decoder}-decoder ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--files"],
+        ["--file", "x.log"],
+        ["--files", "x.log", "--max-bytes", "-1"],
+        ["--files", "x.log", "--max-bytes", "many"],
+        ["--files", "x.log", "--max-message-size=-5"],
+        ["--files", "x.log", "--value-decoder-class", "com.example.Mine"],
+        ["--files", "x.log", "--from-offset", "-5"],
+        ["--files", "x.log", "--from-time", "yesterday"],
+        ["--files", "x.log", "--to-offset", "5", "--to-time", "now"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_call_is_explained(arguments: list[str]) -> None:
+    """Exit code 2 and no traceback."""
+    done = dump(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith(("usage:", "kafkafs:"))
+
+
+def test_a_time_window_spans_the_segments_of_a_partition(stopped: Dataset) -> None:
+    """`--from-time -1h` is how people look at what happened."""
+    first, second = (record.timestamp_ms for record in stopped.records("segments")[40:90:49])
+    done = dump(
+        "--files", "segments-0", f"--from-time={first}", f"--to-time={second}", "--print-data-log", cwd=stopped.path
+    )
+    shown = [int(line.split()[2]) for line in done.stdout.splitlines() if line.startswith("| offset")]
+    assert shown == [record.offset for record in stopped.records("segments") if first <= record.timestamp_ms < second]
+
+
+def test_a_file_that_is_no_log_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
+    """A server's log among the segments ends Kafka's tool with an exception."""
+    (tmp_path / "server.log").write_text("[2021-09-23] INFO started (kafka.server.KafkaServer)\n" * 5)
+    done = dump("--files", "server.log", cwd=tmp_path)
+    assert done.stdout == "Dumping server.log\nFound 265 invalid bytes at the end of server.log\n"
+    assert "its name holds no offset" in done.stderr
+    assert done.returncode == 1
+
+
+def test_what_a_terminal_would_obey_is_not_sent_there(tmp_path: Path) -> None:
+    """Names of files come from strangers."""
+    done = dump("--files", "evil\x1b[2J.foo", cwd=tmp_path)
+    assert done.stderr == "Ignoring unknown file evil\\x1b[2J.foo\n"
+
+
+def test_a_reader_that_leaves_early_is_no_error(stopped: Dataset) -> None:
+    """`kafkafs dump ... | head -1`."""
+    command = f"{KAFKAFS} dump --files {stopped.path} --print-data-log | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("Dumping ")
+    assert done.stderr == ""
+
+
+def test_nothing_is_written_beside_the_files(stopped: Dataset, tmp_path: Path) -> None:
+    """Kafka's tool makes the index that a time index lacks."""
+    for name in (LOG, "00000000000000000000.timeindex"):
+        shutil.copyfile(stopped.path / "segments-0" / name, tmp_path / name)
+    done = dump("--files", "00000000000000000000.timeindex", cwd=tmp_path)
+    assert done.stdout == "Dumping 00000000000000000000.timeindex\n" + "".join(
+        stopped.dumps("plain")["segments-0/00000000000000000000.timeindex"].splitlines(keepends=True)[1:]
+    )
+    assert sorted(os.listdir(tmp_path)) == [LOG, "00000000000000000000.timeindex"]
+
+
+def test_a_bar_is_shown_to_a_person_who_waits(stopped: Dataset, tmp_path: Path) -> None:
+    """On standard error, if that is a terminal and the output is not."""
+    terminal, standard_error = pty.openpty()
+    with open(tmp_path / "out", "wb") as out:
+        command = [str(KAFKAFS), "dump", "--files", f"large-0/{LOG}", "--print-data-log"]
+        process = subprocess.Popen(command, stdout=out, stderr=standard_error, cwd=stopped.path)
+        os.close(standard_error)
+        seen = b""
+        while chunk := _read(terminal):
+            seen += chunk
+        assert process.wait(60) == 0
+    os.close(terminal)
+    assert b"% of " in seen
+    assert LOG.encode() in seen
+    assert (tmp_path / "out").read_bytes().decode() == stopped.dumps("print")[f"large-0/{LOG}"]
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # the other side is closed
+        return b""
