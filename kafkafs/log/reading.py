@@ -54,8 +54,9 @@ class Reader:
 
     def records(self, start: int, end: int | None = None) -> Iterator[Records]:
         """The visible records with start <= offset < end, in pieces; up to the visible end where `end` is None."""
+        start = max(start, self.log.start_offset)
         end = self.end_offset if end is None else min(end, self.end_offset)
-        for _, item in self._items(max(start, self.log.start_offset), end):
+        for _, item in self._items(start, end):
             if isinstance(item, Damage):
                 self._refuse(item.position, item.size, "no valid batch")
                 continue
