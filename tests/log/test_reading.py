@@ -1,0 +1,86 @@
+"""Records, ends and times of every partition that real brokers wrote, against what Kafka's own consumer and
+ListOffsets say."""
+
+import random
+from bisect import bisect_left
+
+import pytest
+
+from kafkafs.errors import NotFound
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.options import Options
+from kafkafs.log.reading import Reader
+from kafkafs.log.transactions import OpenTransactions
+from tests.log.reading import reader, rows, wanted
+
+SAMPLES = 12
+
+
+@pytest.fixture(scope="module")
+def partitions(dataset):
+    """(topic and partition, its log) of one data set."""
+    directory = open_data_directory(dataset.path)
+    return [(each, directory.partition(each.directory).log()) for each in dataset.partitions()]
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_every_record_is_the_consumers(dataset, partitions, isolation):
+    """Offsets, timestamps, keys and values, in order: nothing lost, nothing shown that a consumer does not see."""
+    for (topic, number), log in partitions:
+        truth = wanted(dataset.records(topic, number, isolation))
+        view = reader(log, isolation=isolation)
+        assert rows(view.records(0)) == truth, topic
+        assert (view.earliest(), view.latest()) == ((truth[0].offset, truth[-1].offset) if truth else (None, None)), topic
+
+
+def test_the_log_begins_and_ends_where_the_broker_says(dataset, partitions):
+    for (topic, number), log in partitions:
+        told = dataset.offsets(topic, number)
+        found = (log.start_offset, log.end_offset, OpenTransactions().last_stable_offset(log))
+        assert found == (told.earliest, told.latest, told.latest_committed), topic
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_points_and_ranges_are_slices_of_the_whole(dataset, partitions, isolation):
+    """An offset that compaction removed leads to the next record; a range holds what lies in it."""
+    for (topic, number), log in partitions:
+        truth, chance = wanted(dataset.records(topic, number, isolation)), random.Random(topic)
+        view, offsets = reader(log, isolation=isolation), [row.offset for row in truth]
+        for _ in range(SAMPLES):
+            start = chance.randint(log.start_offset - 1, log.end_offset + 1)
+            end = start + chance.choice([0, 1, 2, 10, 100, 10_000])
+            first, last = bisect_left(offsets, start), bisect_left(offsets, end)
+            assert rows(view.records(start, end)) == truth[first:last], (topic, start, end)
+            if first == len(truth) or not log.start_offset <= start:
+                with pytest.raises(NotFound):
+                    view.first(start)
+            else:
+                assert view.first(start).offset == offsets[first], (topic, start)
+
+
+def test_a_time_leads_to_the_first_record_at_or_after_it(dataset, partitions):
+    """In offset order, over all segments, never to a marker; where ListOffsets looks far enough it says the same."""
+    for (topic, number), log in partitions:
+        truth, view = wanted(dataset.records(topic, number)), reader(log)
+        asked = {time: found for time, found in (dataset.list_offsets(topic, number) or {}).items() if time >= 0}
+        data = {row.offset: row.timestamp for row in truth}
+        times = {*asked, *(row.timestamp + more for row in truth[:: max(1, len(truth) // SAMPLES)] for more in (0, 1))}
+        for time in random.Random(topic).sample(sorted(times), min(len(times), 3 * SAMPLES)):
+            found = view.first_at(time)
+            offset = next((row.offset for row in truth if row.timestamp >= time), None)
+            assert (found and found.offset) == offset, (topic, time)
+            told = asked.get(time)
+            if told is not None and told.offset in data:
+                assert told.offset == offset, (topic, time)
+
+
+def test_a_committed_time_passes_over_aborted_records(stopped):
+    """What a read_committed consumer never sees cannot be where a time leads."""
+    directory = open_data_directory(stopped.path)
+    for topic in ("transactions", "transactions-open", "transactions-java"):
+        log = directory.partition(f"{topic}-0").log()
+        truth = wanted(stopped.records(topic, 0, "read_committed"))
+        view = Reader(log, Options(isolation="read_committed"), OpenTransactions())
+        for time in sorted({row.timestamp for row in wanted(stopped.records(topic))})[::7]:
+            found = view.first_at(time)
+            assert (found and found.offset) == next((row.offset for row in truth if row.timestamp >= time), None), time
