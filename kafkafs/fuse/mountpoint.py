@@ -8,6 +8,7 @@ import errno
 import os
 import re
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from ctypes import CDLL, get_errno
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from kafkafs.errors import UsageError
 
 FILESYSTEM = "fuse.kafkafs"
+ANSWER_S = 2.0  # for a daemon to answer
 MNT_DETACH = 2
 UMOUNT_NOFOLLOW = 8
 
@@ -58,12 +60,19 @@ def real_path(path: Path | str) -> str:
 
 
 def is_stale(path: Path | str) -> bool:
-    """True for a mount whose daemon is gone."""
-    try:
-        os.stat(path)
-    except OSError as error:
-        return error.errno == errno.ENOTCONN
-    return False
+    """True for a mount whose daemon is gone; one that is there but does not answer is not stale."""
+    numbers: list[int] = []
+
+    def ask() -> None:
+        try:
+            os.statvfs(path)  # unlike `stat`, never answered from a cache
+        except OSError as error:
+            numbers.append(error.errno)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(ANSWER_S)
+    return bool(numbers) and numbers[0] in (errno.ENOTCONN, errno.ECONNABORTED)
 
 
 def check(mountpoint: Path, data_dirs: Sequence[Path]) -> None:

@@ -42,7 +42,7 @@ def attributes_of(path: Path, size: int | None = None) -> Attributes:
         blocks=found.st_blocks,
         mtime_ns=found.st_mtime_ns,
         nlink=found.st_nlink,
-        timeout_s=0.0,
+        timeout_s=1.0 if KINDS[found.st_mode & 0o170000] == "directory" else 0.0,
     )
 
 
