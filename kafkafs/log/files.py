@@ -93,6 +93,18 @@ class DataFile:
             raise WouldBlock("a page is not in memory")
         return bytes(memoryview(buffer)[:got])
 
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Like `read`, into a short buffer of the caller: how many bytes came."""
+        try:
+            if not is_impatient():
+                return os.preadv(self.descriptor, [buffer], position)
+            got = os.preadv(self.descriptor, [buffer], position, os.RWF_NOWAIT)
+        except OSError as error:
+            raise _reading_failed(error, self.name) from error
+        if got < len(buffer) and got and self._more_follows(position + got):
+            raise WouldBlock("a page is not in memory")
+        return got
+
     def stream(self, position: int, size: int) -> bytes | memoryview:
         """Like `read`, for handing on: an impatient thread gets a view of its own buffer, good until its next call."""
         if not is_impatient() or size > STREAM_SIZE:

@@ -16,6 +16,7 @@ from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import AbortedTransaction, parse_transaction_index
 from kafkafs.log.files import DataFile, Directory
+from kafkafs.log.glance import Wanted, glance
 from kafkafs.log.listing import FileName
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
@@ -253,11 +254,22 @@ class Segment:
             yield item
         self.check(file)
 
+    def glance(self, offset: int, end: int, wanted: Wanted) -> Batch | None:
+        """The batch wanted, not before the index entry for `offset`; None where only the careful path can tell."""
+        entry, file = self.offset_index.lookup(offset), self.log()
+        indexed = None if entry.slot < 0 else entry.offset
+        found = glance(file, entry.position, indexed, Bounds(end, self.base_offset, self.next_base), wanted)
+        if found is not None:
+            self.check(file)
+        return found
+
     def find(self, offset: int, end: int, tell: Tell = silent) -> Batch | Damage | None:
         """The first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the last.
 
         Kafka calls it translateOffset.
         """
+        if tell is silent and (batch := self.glance(offset, end, Wanted(offset))) is not None:
+            return batch
         start = self.start(offset, tell)
         scanned = 0
         for item in self.walk(start, end):

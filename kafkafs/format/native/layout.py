@@ -116,3 +116,22 @@ WALK_END, WALK_CUT, WALK_BROKEN, WALK_FULL = range(4)
     MESSAGE_NONE,
     MESSAGE_OFFSETS,
 ) = range(17)
+
+# The table of a glance: int64 numbers by the byte they lie at, see kernels.glance.
+(
+    GLANCE_POSITION,  # in the segment, of the data's first byte
+    GLANCE_GOT,  # bytes of data
+    GLANCE_END,  # position at which the log ends
+    GLANCE_BEFORE,  # last offset of what stands before the data
+    GLANCE_NEXT_BASE,  # all offsets lie below
+    GLANCE_OFFSET,  # of the batch wanted: its last offset is at or after this one
+    GLANCE_TIMESTAMP,  # and its largest timestamp at or after this one
+    GLANCE_LANDMARK,  # the first batch to reach this offset
+    GLANCE_LANDMARK_TIME,  # has this largest timestamp
+    GLANCE_ENTRY,  # a batch ends with this offset, the first one or one behind it, as the index says
+    GLANCE_FIRST,  # 1 at the first batch
+    GLANCE_SKIPPED,  # 1 where the checksum of the batch before was not looked at
+    GLANCE_AT,  # byte of the data at which the batch was found
+    GLANCE_NEEDED,  # bytes needed to go on
+) = range(0, 14 * 8, 8)
+GLANCE_UNSURE, GLANCE_MORE, GLANCE_FOUND = range(3)

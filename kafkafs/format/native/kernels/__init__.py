@@ -10,13 +10,14 @@ from kafkafs.format.native.kernels.batch_lines import batch_lines
 from kafkafs.format.native.kernels.checksum import crc32c
 from kafkafs.format.native.kernels.columns import arrow_columns, arrow_headers
 from kafkafs.format.native.kernels.dump import dump_batches, dump_records
+from kafkafs.format.native.kernels.glance import glance
 from kafkafs.format.native.kernels.headers import walk
 from kafkafs.format.native.kernels.lines import base64_piece, is_text, json_headers, json_lines, text_piece
 from kafkafs.format.native.kernels.messages import check_wrapped, decode_plain, decode_wrapped
 from kafkafs.format.native.kernels.records import check_v2, decode_part, decode_v2
 
 KERNELS: list[Callable[..., int]] = [
-    *(crc32c, walk),
+    *(crc32c, walk, glance),
     *(decode_v2, check_v2, decode_part),
     *(decode_plain, check_wrapped, decode_wrapped),
     *(dump_batches, dump_records),

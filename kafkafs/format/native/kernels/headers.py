@@ -47,7 +47,7 @@ _SMALLEST_V0, _SMALLEST_V1, _SMALLEST_V2 = 26, 34, 61
 
 
 @inlined
-def _smallest(magic: int) -> int:
+def smallest(magic: int) -> int:
     return _SMALLEST_V0 if magic == 0 else _SMALLEST_V1 if magic == 1 else _SMALLEST_V2
 
 
@@ -82,7 +82,7 @@ def _fill_legacy(row: int, at: int, magic: int) -> None:
 
 
 @inlined
-def _verdict(at: int, size: int, magic: int) -> int:
+def verdict(at: int, size: int, magic: int) -> int:
     if magic == 2:
         sound = crc32c_of(at + 21, size - 21) == load_u32be(at + 17)
     else:
@@ -102,7 +102,7 @@ def walk(data: int, at: int, end: int, position: int, verify: int, rows: int, ca
             reason = WALK_END if left == 0 else WALK_CUT
             break
         size, magic = load_i32be(here + 8) + 12, load_i8(here + 16)
-        if magic < 0 or magic > 2 or load_i64be(here) < 0 or size < _smallest(magic):
+        if magic < 0 or magic > 2 or load_i64be(here) < 0 or size < smallest(magic):
             reason = WALK_BROKEN
             break
         if size > left:
@@ -120,7 +120,7 @@ def walk(data: int, at: int, end: int, position: int, verify: int, rows: int, ca
             _fill_v2(row, here)
         else:
             _fill_legacy(row, here, magic)
-        store_8(row + BATCH_VALID, _verdict(here, size, magic) if verify else UNCHECKED)
+        store_8(row + BATCH_VALID, verdict(here, size, magic) if verify else UNCHECKED)
         made += 1
         at += size
     store_64(out, at)
