@@ -9,6 +9,7 @@ cache; so the last two pages (at most the 8,192 bytes that Kafka calls the warm 
 and only what lies below them is searched page by page, which takes a logarithmic number of reads.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -33,6 +34,7 @@ class AbstractIndex:
         self.length = length
         self.slots = length // self.entry_size
         self._entries: int | None = None
+        self._firsts: dict[int, tuple[int, int]] = {}
 
     @property
     def entries(self) -> int:
@@ -51,38 +53,50 @@ class AbstractIndex:
         data = self._read(0, self.entries * self.entry_size)
         return np.frombuffer(data, self.dtype, len(data) // self.entry_size)
 
+    def read_all(self) -> bytes:
+        """The whole slots of the file, padding and all: for who checks it."""
+        return self._read(0, self.slots * self.entry_size)
+
     def _fields(self, data: bytes, at: int) -> tuple[int, int]:
         """The two numbers of the entry at byte `at` of `data`."""
         raise NotImplementedError
 
     def _floor_slot(self, target: int, column: int, pages: "Pages") -> int:
         """The largest slot whose number in `column` is at most `target`; -1 where there is none."""
-        entries = self.entries
-        if entries == 0:
+        if self.entries == 0:
             return -1
-        last_page = (entries * self.entry_size - 1) // PAGE
-        high = entries - 1
-        for page in range(last_page, max(-1, last_page - WARM_PAGES), -1):
-            first = min(-(-page * PAGE // self.entry_size), high)
-            if self._fields(*pages.entry(first))[column] <= target:
-                return self._bisect(target, column, first, high, pages)
-            high = first
-        return self._bisect(target, column, -1, high, pages)
+        last_page = (self.entries * self.entry_size - 1) // PAGE
+        low, high = 0, last_page
+        for page in range(last_page, max(0, last_page - WARM_PAGES), -1):
+            if self._first_in(page, pages)[column] <= target:
+                low = high = page
+                break
+            high = page - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._first_in(middle, pages)[column] <= target:
+                low = middle
+            else:
+                high = middle - 1
+        slots = range(min(self._first_slot(low), self.entries - 1), min(self._first_slot(low + 1), self.entries))
+        return slots.start + bisect_right(slots, target, key=lambda slot: self._fields(*pages.entry(slot))[column]) - 1
+
+    def _first_slot(self, page: int) -> int:
+        """The first slot that begins in a page, or behind it."""
+        return -(-page * PAGE // self.entry_size)
+
+    def _first_in(self, page: int, pages: "Pages") -> tuple[int, int]:
+        """The numbers of a page's first entry, remembered: later lookups read the one page that they end in."""
+        known = self._firsts.get(page)
+        if known is None:
+            slot = min(self._first_slot(page), self.entries - 1)
+            known = self._firsts[page] = self._fields(*pages.entry(slot))
+        return known
 
     def _ceiling_slot(self, target: int, column: int, pages: "Pages") -> int:
         """The smallest slot whose number in `column` is at least `target`; -1 where there is none."""
         slot = self._floor_slot(target - 1, column, pages) + 1
         return slot if slot < self.entries else -1
-
-    def _bisect(self, target: int, column: int, low: int, high: int, pages: "Pages") -> int:
-        """The largest slot in (low, high] at or below `target`, else `low`, which is known to be (or is -1)."""
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self._fields(*pages.entry(middle))[column] <= target:
-                low = middle
-            else:
-                high = middle - 1
-        return low
 
     def _find_padding(self) -> int:
         """The slot where zeros begin. The zero test need not be monotone (stale entries): any such slot will do."""

@@ -44,7 +44,7 @@ def _is_transactional(rows: Batches) -> Flags:
     return flags
 
 
-def _is_abort(stretch: Stretch, row: int) -> bool:
+def is_abort(stretch: Stretch, row: int) -> bool:
     """Whether the control batch in `row` aborts. One that compaction emptied ends a transaction without aborting it:
     the cleaner drops an aborted transaction's data before its marker."""
     for piece in decode(stretch.data, stretch.position, stretch.rows[row : row + 1], _MARKER_LIMIT):
@@ -169,7 +169,7 @@ class Outcomes:
             self._ahead.markers = markers = {who: known for who, known in markers.items() if known[-1][0] > asked}
         for row in np.flatnonzero(is_control(stretch.rows) & _is_transactional(stretch.rows)).tolist():
             producer, offset = int(stretch.rows["producer_id"][row]), int(stretch.rows["last_offset"][row])
-            markers.setdefault(producer, []).append((offset, _is_abort(stretch, row)))
+            markers.setdefault(producer, []).append((offset, is_abort(stretch, row)))
 
     def _stretches(self) -> Iterator[Stretch]:
         log, ahead = self._log, self._ahead
@@ -195,5 +195,5 @@ class Outcomes:
                 continue
             row = int(np.searchsorted(item.rows["last_offset"], offset))
             found = item.rows[row]
-            return int(found["producer_id"]) == producer and bool(is_control(item.rows)[row]) and _is_abort(item, row)
+            return int(found["producer_id"]) == producer and bool(is_control(item.rows)[row]) and is_abort(item, row)
         return False
