@@ -195,7 +195,7 @@ class Segment:
         entry = index.lookup(offset)
         step = 1
         while entry.slot >= 0:
-            confirmed = self._confirmed(entry.position, entry.offset)
+            confirmed = self._confirmed(entry.position, entry.offset) if entry.offset <= offset else None
             tell(
                 f"offset index {self.name_of('index')}: slot {entry.slot} of {index.entries}: "
                 f"offset {entry.offset} -> position {entry.position}"

@@ -36,7 +36,8 @@ def first_late(
     offset = max(hint.offset, min_offset)
     try:
         start = segment.start(offset, tell)
-        return _scan(segment, start, timestamp, end, wanted, hint if offset == hint.offset else None, tell)
+        is_used = hint.slot >= 0 and hint.offset > min_offset
+        return _scan(segment, start, timestamp, end, wanted, hint if is_used else None, tell)
     except _Contradiction:
         tell(f"log {segment.log_name}: no batch there has the time index entry's timestamp: from position 0")
         return _scan(segment, Start(0, segment.base_offset), timestamp, end, wanted, None, tell)
@@ -78,18 +79,24 @@ def _scan(
                      f"to the batch {int(item.rows['base_offset'][row])}..{int(item.rows['last_offset'][row])} "
                      f"at position {at}")  # fmt: skip
                 return item, row
-    tell(
-        f"log {segment.log_name}: scanned {position - start.position} bytes from {start.position}: none late enough"
-    )
+    if hint is not None:
+        raise _Contradiction
+    tell(f"log {segment.log_name}: scanned {position - start.position} bytes from {start.position}: none late enough")
     return None
 
 
 def _checked(item: Stretch, hint: TimestampOffset | None) -> TimestampOffset | None:
-    """The hint, while it still waits for its batch; None once its batch has confirmed it."""
-    if hint is None or hint.slot < 0 or item.last_offset < hint.offset:
-        return hint
+    """The hint, while it still waits for its batch; None once its batch has confirmed it.
+
+    What stands in front of that batch must not be newer: so the entry promises.
+    """
+    if hint is None:
+        return None
     row = int(np.searchsorted(item.rows["last_offset"], hint.offset))
-    if int(item.rows["max_timestamp"][row]) != hint.timestamp:
+    newest = int(item.rows["max_timestamp"][: row + 1].max())
+    if row == len(item.rows) and newest <= hint.timestamp:
+        return hint
+    if newest != hint.timestamp or int(item.rows["max_timestamp"][row]) != hint.timestamp:
         raise _Contradiction
     return None
 

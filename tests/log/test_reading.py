@@ -30,7 +30,8 @@ def test_every_record_is_the_consumers(dataset, partitions, isolation):
         truth = wanted(dataset.records(topic, number, isolation))
         view = reader(log, isolation=isolation)
         assert rows(view.records(0)) == truth, topic
-        assert (view.earliest(), view.latest()) == ((truth[0].offset, truth[-1].offset) if truth else (None, None)), topic
+        ends = (truth[0].offset, truth[-1].offset) if truth else (None, None)
+        assert (view.earliest(), view.latest()) == ends, topic
 
 
 def test_the_log_begins_and_ends_where_the_broker_says(dataset, partitions):
