@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 FRESH_S = 0.1
 """For how long a look at the directory counts as now."""
 
+RELIST_S = 10.0
+"""After so long the directory is listed anew even if its time stamp is the same: files may have changed in place."""
+
 _ATTEMPTS = 5
 Answer = TypeVar("Answer")
 
@@ -37,6 +40,7 @@ class Partition:
         self._lock = threading.Lock()
         self._fresh_until = 0.0
         self._listing: Listing | None = None
+        self._list_at = 0.0
         self._log: Log | None = None
 
     @property
@@ -114,11 +118,12 @@ class Partition:
 
     def _current_listing(self) -> Listing:
         known = self._listing
-        if known is not None and known.settled:
+        if known is not None and known.settled and time.monotonic() < self._list_at:
             about = self.root.stat(self.name.directory)
             if (about.st_ino, about.st_mtime_ns) == known.stamp:
                 return known
         self._listing = list_partition(self.root, self.name.directory, self.directory.indexes)
+        self._list_at = time.monotonic() + RELIST_S
         return self._listing
 
     def _segments(self, listing: Listing, before: Log | None) -> tuple[Segment, ...]:
