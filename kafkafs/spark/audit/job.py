@@ -1,0 +1,155 @@
+"""The audit of whole data directories: a unit of work for each segment, and the joints between them at the end."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkafs.errors import DiskError, KafkafsError, NotFound, Vanished
+from kafkafs.log.segment import Segment
+from kafkafs.spark import jobs, logs
+from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
+from kafkafs.spark.audit.log_check import LogTable, check_log
+from kafkafs.spark.audit.partition_check import (
+    Epochs,
+    check_data_directory,
+    check_epochs,
+    check_small_files,
+    check_twins,
+)
+from kafkafs.spark.audit.transaction_check import check_transaction_index
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Check = Callable[[Segment, Where, LogTable, bool], list[Finding]]
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentUnit:
+    """A segment to be looked at, by names."""
+
+    data_directory: Path
+    directory: str
+    base_offset: int
+    weight: int
+    clean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentReport:
+    """What one segment gave."""
+
+    unit: SegmentUnit
+    findings: list[Finding]
+    batches: int = 0
+    epochs: Epochs = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The whole audit."""
+
+    findings: list[Finding]
+    partitions: int
+    segments: int
+    batches: int
+    size: int
+
+
+def audit(spark: "SparkSession", data_directories: Sequence[Path]) -> Report:
+    """Looks at everything in the data directories."""
+    directories = [logs.data_directory(path) for path in data_directories]
+    units = [unit for path in data_directories for unit in _units(path)]
+    reports = jobs.run(spark, "audit", units, check_segment)
+    findings = check_twins(directories)
+    by_partition: dict[tuple[Path, str], list[SegmentReport]] = {}
+    for report in reports:
+        by_partition.setdefault((report.unit.data_directory, report.unit.directory), []).append(report)
+    partitions = 0
+    for directory in directories:
+        ends = {}
+        for name, parsed in sorted(directory.names().items()):
+            found = by_partition.get((directory.path, name), [])
+            findings += [finding for report in found for finding in report.findings]
+            partitions += 1
+            try:
+                partition = directory.partition(name)
+                findings += check_small_files(partition, str(directory.path))
+                findings += check_epochs(partition, str(directory.path), [e for report in found for e in report.epochs])
+                if not parsed.mark:
+                    ends[parsed.topic, parsed.partition] = partition.log().end_offset
+            except (NotFound, Vanished):
+                continue  # the broker has deleted it meanwhile
+        findings += check_data_directory(directory, ends)
+    size = sum(unit.weight for unit in units)
+    return Report(findings, partitions, len(units), sum(report.batches for report in reports), size)
+
+
+def _units(path: Path) -> list[SegmentUnit]:
+    directory = logs.data_directory(path)
+    clean = os.path.exists(path / CLEAN_SHUTDOWN)
+    units = []
+    for name, parsed in sorted(directory.names().items()):
+        try:
+            listing = directory.partition(name).listing()
+        except (NotFound, Vanished):
+            continue
+        for base, files in listing.segments.items():
+            units.append(SegmentUnit(path, name, base, files["log"].size, clean and not parsed.mark))
+    return units
+
+
+def check_segment(unit: SegmentUnit) -> SegmentReport:
+    """One segment and its indexes. What the broker deletes or replaces meanwhile is looked at again, or left out."""
+    for _ in range(3):
+        try:
+            partition = logs.data_directory(unit.data_directory).partition(unit.directory)
+            segment = next(s for s in partition.log().segments if s.base_offset == unit.base_offset)
+            return _checked(segment, unit)
+        except (NotFound, Vanished, StopIteration):
+            logs.data_directory(unit.data_directory).partition(unit.directory).look_again()
+    return SegmentReport(unit, [])
+
+
+def _checked(segment: Segment, unit: SegmentUnit) -> SegmentReport:
+    root, directory = str(unit.data_directory), unit.directory
+
+    def where(kind: str) -> Where:
+        return Where(root, f"{directory}/{segment.name_of(kind)}")
+
+    try:
+        findings, table = check_log(segment, where("log"), unit.clean)
+    except (Vanished, NotFound):
+        raise
+    except KafkafsError as error:
+        return SegmentReport(unit, [where("log").finding("unreadable", str(error))])
+    if segment.next_base is not None and segment.log().size == 0:
+        findings.append(where("log").finding("empty-log", "it is empty though later segments follow"))
+    findings += _presence(segment, where("index"), where("timeindex"), table)
+    checks: dict[str, Check] = {"txnindex": check_transaction_index}
+    if "index" in segment.files:
+        checks["index"] = check_offset_index
+    if "timeindex" in segment.files:
+        checks["timeindex"] = check_time_index
+    for kind, check in checks.items():
+        try:
+            findings += check(segment, where(kind), table, unit.clean)
+        except DiskError as error:
+            findings.append(where(kind).finding("unreadable", str(error)))
+    return SegmentReport(unit, findings, len(table.positions), table.epochs)
+
+
+def _presence(segment: Segment, offsets: Where, times: Where, table: LogTable) -> list[Finding]:
+    """Indexes that a closed segment must have."""
+    if segment.next_base is None or not len(table.positions):
+        return []
+    findings = []
+    if "index" not in segment.files:
+        findings.append(offsets.finding("missing-index", "the offset index of a closed segment is missing"))
+    if "timeindex" not in segment.files and int(table.max_timestamps.max()) >= 0:
+        findings.append(times.finding("missing-index", "the time index of a closed segment is missing"))
+    return findings

@@ -1,0 +1,177 @@
+"""A segment's log: every CRC, size and order of offsets. What is valid is handed on as a table for the indexes' checks.
+
+In the last segment, bytes that nothing valid follows are where a broker is writing, or was when it was killed, and no
+finding; after a clean stop, or where a batch stands there whole and its CRC fails, they are one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kafkafs.errors import KafkafsError
+from kafkafs.format.batch import LARGEST_HEADER, crc_holds, parse_batch
+from kafkafs.format.batches import Batches, batch_at
+from kafkafs.log.segment import Segment
+from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
+from kafkafs.log.transactions import is_abort, is_control
+from kafkafs.spark.audit.findings import Finding, Where
+
+Column = np.ndarray[tuple[int], np.dtype[np.int64]]
+_COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
+_LARGEST_CHECKED = 64 << 20
+
+
+@dataclass(slots=True)
+class LogTable:
+    """The valid batches of a segment, in order: a column for each thing that an index may speak of."""
+
+    positions: Column
+    base_offsets: Column
+    last_offsets: Column
+    max_timestamps: Column
+    end: int  # position behind the last of them
+    epochs: list[tuple[int, int, int]] = field(default_factory=list)  # (leader epoch, first and last offset under it)
+    aborts: list[tuple[int, int, bool]] = field(default_factory=list)  # (producer, marker's offset, had data here)
+    markers: dict[int, int] = field(default_factory=dict)  # of aborts: offset -> producer
+    damaged: bool = False
+
+
+def check_log(segment: Segment, where: Where, clean: bool) -> tuple[list[Finding], LogTable]:
+    """Walks the whole log. `clean` tells that the broker was stopped in an orderly way."""
+    return _Walk(segment, where, clean).run()
+
+
+class _Walk:
+    def __init__(self, segment: Segment, where: Where, clean: bool) -> None:
+        self._segment, self._where, self._clean = segment, where, clean
+        self._findings: list[Finding] = []
+        self._columns: list[tuple[Column, ...]] = []
+        self._open: set[int] = set()
+        nothing: Column = np.empty(0, np.int64)
+        self._table = LogTable(nothing, nothing, nothing, nothing, end=0)
+
+    def run(self) -> tuple[list[Finding], LogTable]:
+        segment, table = self._segment, self._table
+        file = segment.log()
+        size = file.size
+        for item in stretches(file, 0, Bounds(size, segment.base_offset, segment.next_base)):
+            if isinstance(item, Damage):
+                self._findings.append(self._damage(item))
+                table.damaged = True
+            else:
+                self._take(item)
+            table.end = item.end
+        if segment.next_base is None and table.end < size:
+            self._tail(table.end, size)
+        if self._columns:
+            columns = (np.concatenate(column) for column in zip(*self._columns, strict=True))
+            table.positions, table.base_offsets, table.last_offsets, table.max_timestamps = columns
+        return self._findings, table
+
+    def _take(self, item: Stretch) -> None:
+        rows = item.rows
+        self._columns.append(tuple(rows[name].copy() for name in _COLUMNS))
+        v2 = rows["magic"] >= 2
+        if not v2.any():
+            return
+        self._counts(rows[v2])
+        self._epochs(rows[v2])
+        if (rows["attributes"][v2] & 0x30).any():
+            self._transactions(item)
+
+    def _counts(self, rows: Batches) -> None:
+        span = rows["last_offset"] - rows["base_offset"] + 1
+        for row in np.flatnonzero((rows["count"] < 0) | (rows["count"] > span)).tolist():
+            batch = batch_at(rows, row)
+            self._findings.append(self._where.finding(
+                "record-count", f"the batch states {batch.count} records and has room for {span[row]} offsets",
+                position=batch.position, offset=batch.base_offset,
+            ))  # fmt: skip
+
+    def _epochs(self, rows: Batches) -> None:
+        epochs = self._table.epochs
+        borders = np.flatnonzero(np.diff(rows["leader_epoch"], prepend=np.int32(-2)))
+        for first, stop in zip(borders.tolist(), [*borders[1:].tolist(), len(rows)], strict=True):
+            epoch = int(rows["leader_epoch"][first])
+            begin, last = int(rows["base_offset"][first]), int(rows["last_offset"][stop - 1])
+            if epochs and epochs[-1][0] == epoch:
+                epochs[-1] = (epoch, epochs[-1][1], last)
+                continue
+            if epochs and epoch < epochs[-1][0]:
+                self._findings.append(self._where.finding(
+                    "leader-epoch", f"leader epoch {epoch} follows {epochs[-1][0]}: epochs never go back",
+                    position=int(rows["position"][first]), offset=begin,
+                ))  # fmt: skip
+            epochs.append((epoch, begin, last))
+
+    def _transactions(self, item: Stretch) -> None:
+        """Which producers were inside a transaction here when their abort marker came."""
+        rows = item.rows
+        control = is_control(rows)
+        for row in np.flatnonzero((rows["magic"] >= 2) & (rows["attributes"] & 0x10 != 0)).tolist():
+            producer = int(rows["producer_id"][row])
+            if not control[row]:
+                self._open.add(producer)
+                continue
+            if is_abort(item, row):
+                offset = int(rows["last_offset"][row])
+                self._table.aborts.append((producer, offset, producer in self._open))
+                self._table.markers[offset] = producer
+            self._open.discard(producer)
+
+    def _damage(self, item: Damage) -> Finding:
+        kind, why = self._reason(item)
+        return self._where.finding(
+            kind, f"{item.size} bytes {why}; they own the offsets {item.base_offset} to {item.last_offset}",
+            position=item.position, offset=item.base_offset,
+        )  # fmt: skip
+
+    def _reason(self, item: Damage) -> tuple[str, str]:
+        file = self._segment.log()
+        try:
+            data = file.read(item.position, LARGEST_HEADER)
+            batch = parse_batch(data, 0, item.position)
+            if batch is None:
+                return "not-a-batch", "are no batch"
+            if batch.end > file.size:
+                return "cut-batch", f"are a batch of {batch.size} bytes that is cut"
+            if batch.size <= _LARGEST_CHECKED and not crc_holds(batch, file.read(batch.position, batch.size)):
+                return "crc", f"hold a batch (offsets {batch.base_offset} to {batch.last_offset}) whose CRC fails"
+            return (
+                "offset-order",
+                f"hold a batch whose offsets {batch.base_offset} to {batch.last_offset} contradict its neighbours",
+            )
+        except KafkafsError:
+            return "not-a-batch", "cannot be read"
+
+    def _tail(self, end: int, size: int) -> None:
+        """What stands behind the last valid batch of the last segment."""
+        file = self._segment.log()
+        data = file.read(end, min(LARGEST_HEADER, size - end))
+        batch = parse_batch(data, 0, end)
+        whole = batch is not None and batch.end <= size
+        if whole and batch is not None:
+            closing = file.read(max(batch.position, batch.end - 16), 16)
+            whole = any(closing)  # a torn write ends in zeros
+        if not (self._clean or whole) or (self._clean and not whole and not _any(self._segment, end, size)):
+            return
+        kind, why = "invalid-tail", "are no valid batch"
+        if whole and batch is not None:
+            kind, why = self._reason(Damage(end, size - end, batch.base_offset, batch.last_offset))
+        self._findings.append(self._where.finding(
+            kind, f"the last {size - end} bytes {why}", position=end,
+            offset=None if batch is None else batch.base_offset,
+        ))  # fmt: skip
+        self._table.damaged = True
+
+
+def _any(segment: Segment, start: int, end: int) -> bool:
+    """Whether anything but zeros stands there: a preallocated log is trimmed at a clean stop only."""
+    return any(any(chunk) for chunk in _chunks(segment, start, end))
+
+
+def _chunks(segment: Segment, start: int, end: int) -> Iterator[bytes]:
+    file = segment.log()
+    for position in range(start, end, 1 << 20):
+        yield file.read(position, min(1 << 20, end - position))
