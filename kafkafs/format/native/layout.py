@@ -86,6 +86,7 @@ BATCH_ROW, RECORD_ROW = BATCH.itemsize, RECORD.itemsize
 
 # What a dump's lines show of a record.
 DUMP_METADATA, DUMP_CONTENTS = 1, 2
+DUMP_ODD = -1  # a record that its kernel does not know
 
 # The table that `arrow_columns` and `arrow_headers` work from: places in bytes. Each column of bytes has six numbers.
 COLUMN_ENDS, COLUMN_BYTES, COLUMN_BITS, COLUMN_ROWS, COLUMN_USED, COLUMN_NULLS = range(0, 48, 8)

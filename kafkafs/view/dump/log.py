@@ -1,8 +1,7 @@
 """The text of a `.log` or `.checkpoint` file: its batches, and with deep iteration their records.
 
 Batches that hold what they promise are rendered many at a time. The others go one by one: those that are damaged, those
-of brokers and transactions, those of formats v0 and v1, and all where keys or values are no strings. Source:
-DumpLogSegments, `dumpLog`.
+of KRaft itself, and all where keys or values are no strings. Source: DumpLogSegments, `dumpLog`.
 """
 
 from collections.abc import Iterator
@@ -30,7 +29,6 @@ READ_SIZE = 1 << 20
 Pieces = Iterator[tuple[int | None, bytes]]
 """Text, and where in the file what follows it begins; None inside of what is made in one go."""
 
-_CONTROL = 0x20
 _MAX_OFFSET = 2**63 - 1
 
 
@@ -138,18 +136,23 @@ class _LogDump:
         unknown = rows["attributes"] & 7 >= len(CODECS)
         if not self._options.is_deep:
             return unknown
-        special = (rows["magic"] < 2) | (rows["attributes"] & _CONTROL != 0) | (rows["valid"] != VALID)
-        singly: np.ndarray[tuple[int], np.dtype[np.bool_]] = unknown | special | self._needs_python
+        singly: np.ndarray[tuple[int], np.dtype[np.bool_]] = unknown | (rows["valid"] != VALID) | self._needs_python
         return singly
 
     def _decoded(self, run: _Run) -> Iterator[bytes]:
+        def singly(number: int) -> Iterator[bytes]:
+            batch, followed = batch_at(run.rows, number), self._last_offset
+            self._last_offset = None
+            yield from self._entry(batch, run.bytes_of(batch), True)
+            self._last_offset = followed
+
         next_batch = 0
         for piece in decode(run.data, run.position, run.rows, self._options.limit):
             if isinstance(piece, Records):
                 shown = self._shown(piece)
                 if len(shown):
                     self._follow_many(shown.rows["offset"])
-                    yield from record_lines(run.rows, next_batch, shown, self._options)
+                    yield from record_lines(run.rows, next_batch, shown, self._options, singly)
                     next_batch = int(shown.rows["batch"][-1]) + 1
                 continue
             yield from self._refused(run, next_batch, piece)

@@ -1,13 +1,13 @@
 """Many lines at once: kernels write them from the tables of batches and records, with no Python object for either."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from kafkafs.format import native
 from kafkafs.format.batches import Batches
 from kafkafs.format.columns import Records
-from kafkafs.format.native.layout import DUMP_CONTENTS, DUMP_METADATA
+from kafkafs.format.native.layout import DUMP_CONTENTS, DUMP_METADATA, DUMP_ODD
 from kafkafs.view.dump.options import Options
 
 ROOM = 1 << 20
@@ -25,10 +25,12 @@ def batch_lines(batches: Batches, first: int, stop: int) -> Iterator[bytes]:
         yield out[:size].tobytes()
 
 
-def record_lines(batches: Batches, next_batch: int, records: Records, options: Options) -> Iterator[bytes]:
-    """The lines of records of v2, no control records; each batch's own in front, for those from `next_batch` on.
+def record_lines(
+    batches: Batches, next_batch: int, records: Records, options: Options, odd: Callable[[int], Iterator[bytes]]
+) -> Iterator[bytes]:
+    """The lines of records, each batch's own in front, for those from `next_batch` on.
 
-    Keys and values are shown as strings, whatever decoders `options` has.
+    `odd` makes all lines of a control batch that is no transaction's. Keys and values are shown as strings.
     """
     shown = DUMP_METADATA * (not options.skip_record_metadata) + DUMP_CONTENTS * options.print_data_log
     out, result = np.empty(ROOM, np.uint8), np.empty(3, np.int64)
@@ -39,8 +41,13 @@ def record_lines(batches: Batches, next_batch: int, records: Records, options: O
             native.address(records.rows), first, stop,
             shown, native.address(out), len(out), native.address(result),
         )  # fmt: skip
-        first, next_batch, wanted = result.tolist()
+        first, next_batch, why = result.tolist()
         if size:
             yield out[:size].tobytes()
-        if wanted > len(out):
-            out = np.empty(wanted, np.uint8)
+        if why == DUMP_ODD:
+            number = int(records.rows["batch"][first])
+            yield from batch_lines(batches, next_batch, number)
+            yield from odd(number)
+            first, next_batch = int(np.searchsorted(records.rows["batch"], number, side="right")), number + 1
+        elif why > len(out):
+            out = np.empty(why, np.uint8)

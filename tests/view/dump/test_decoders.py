@@ -47,7 +47,7 @@ def test_the_kernel_writes_the_same_text(values: list[bytes]) -> None:
     rows["value_at"] = np.cumsum([0, *rows["value_size"][:-1]])
     records = Records(np.frombuffer(b"".join(values) + bytes(16), np.uint8), rows)
     options = Options(print_data_log=True, skip_record_metadata=True)
-    text = b"".join(record_lines(np.zeros(1, BATCH), 1, records, options))
+    text = b"".join(record_lines(np.zeros(1, BATCH), 1, records, options, lambda _: iter([])))
     assert text == b"".join(b"| payload: " + as_string(value) + b"\n" for value in values)
 
 

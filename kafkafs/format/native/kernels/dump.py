@@ -5,9 +5,12 @@ from kafkafs.format.native.kernels.machine import (
     inlined,
     load_i8,
     load_i16,
+    load_i16be,
     load_i32,
+    load_i32be,
     load_i64,
     load_u32,
+    load_u32be,
     put,
     store_8,
     store_64,
@@ -33,12 +36,14 @@ from kafkafs.format.native.layout import (
     BATCH_VALID,
     DUMP_CONTENTS,
     DUMP_METADATA,
+    DUMP_ODD,
     RECORD_BATCH,
     RECORD_HEADER_COUNT,
     RECORD_HEADERS_AT,
     RECORD_HEADERS_SIZE,
     RECORD_KEY_AT,
     RECORD_KEY_SIZE,
+    RECORD_MAGIC,
     RECORD_OFFSET,
     RECORD_ROW,
     RECORD_TIMESTAMP,
@@ -49,6 +54,7 @@ from kafkafs.format.native.layout import (
 
 _BATCH_LINE = 768  # bytes that no batch's line exceeds, with what the last copy may write behind it
 _RECORD_LINE = 256  # the same for a record's, without key, value and names of headers
+_KEY_IN_V0, _KEY_IN_V1 = 10, 18  # bytes from a message's CRC, its first field, to its key
 _SLACK = 16  # bytes behind the text that are written too
 _LARGEST_SEQUENCE = 2**31 - 1
 
@@ -137,19 +143,60 @@ def _put_header_keys(to: int, data: int, row: int) -> int:
 
 
 @inlined
-def _put_metadata(to: int, batch: int, data: int, row: int) -> int:
-    offset, sequence = load_i64(row + RECORD_OFFSET), load_i32(batch + BATCH_BASE_SEQUENCE)
-    to = put_number(put(to, "| offset: "), offset)
-    to = _put_time_label(to, 2, load_i16(batch + BATCH_ATTRIBUTES))
-    to = put_number(to, load_i64(row + RECORD_TIMESTAMP))
+def _is_control(batch: int) -> int:
+    return load_i16(batch + BATCH_ATTRIBUTES) & 0x20 if load_i8(batch + BATCH_MAGIC) >= 2 else 0
+
+
+@inlined
+def _is_marker(data: int, row: int) -> bool:
+    """Whether a control record ends a transaction, as far as Kafka looks."""
+    if load_i32(row + RECORD_KEY_SIZE) < 4 or load_i32(row + RECORD_VALUE_SIZE) < 6:
+        return False
+    key, value = data + load_i64(row + RECORD_KEY_AT), data + load_i64(row + RECORD_VALUE_AT)
+    kind = load_i16be(key + 2)
+    return bool(load_i16be(key) >= 0 and (kind == 0 or kind == 1) and load_i16be(value) >= 0)
+
+
+@inlined
+def _put_marker(to: int, data: int, row: int) -> int:
+    key, value = data + load_i64(row + RECORD_KEY_AT), data + load_i64(row + RECORD_VALUE_AT)
+    to = put(to, " endTxnMarker: COMMIT") if load_i16be(key + 2) else put(to, " endTxnMarker: ABORT")
+    return put_number(put(to, " coordinatorEpoch: "), load_i32be(value + 2))
+
+
+@inlined
+def _put_v2(to: int, batch: int, data: int, row: int) -> int:
+    """What only a record of v2 has."""
+    sequence = load_i32(batch + BATCH_BASE_SEQUENCE)
     to = put_number(put(to, " keySize: "), load_i32(row + RECORD_KEY_SIZE))
     to = put_number(put(to, " valueSize: "), load_i32(row + RECORD_VALUE_SIZE))
     if sequence >= 0:
-        sequence = _sequence_after(sequence, offset - load_i64(batch + BATCH_BASE_OFFSET))
+        delta = load_i64(row + RECORD_OFFSET) - load_i64(batch + BATCH_BASE_OFFSET)
+        sequence = _sequence_after(sequence, delta)
     else:
         sequence = -1
     to = put(put_number(put(to, " sequence: "), sequence), " headerKeys: [")
-    return put(_put_header_keys(to, data, row), "]")
+    to = put(_put_header_keys(to, data, row), "]")
+    return _put_marker(to, data, row) if _is_control(batch) else to
+
+
+@inlined
+def _put_message(to: int, data: int, row: int) -> int:
+    """What only a message of v0 or v1 has; its sizes are shown as stored. Decoding has found its CRC to hold."""
+    key, value = data + load_i64(row + RECORD_KEY_AT), data + load_i64(row + RECORD_VALUE_AT)
+    to = put_number(put(to, " keySize: "), load_i32be(key - 4))
+    to = put_number(put(to, " valueSize: "), load_i32be(value - 4))
+    crc = key - (_KEY_IN_V1 if load_i8(row + RECORD_MAGIC) else _KEY_IN_V0)
+    return put_number(put(to, " isValid: true crc: "), load_u32be(crc))
+
+
+@inlined
+def _put_metadata(to: int, batch: int, data: int, row: int) -> int:
+    magic = load_i8(batch + BATCH_MAGIC)
+    to = put_number(put(to, "| offset: "), load_i64(row + RECORD_OFFSET))
+    to = _put_time_label(to, magic, load_i16(batch + BATCH_ATTRIBUTES))
+    to = put_number(to, load_i64(row + RECORD_TIMESTAMP))
+    return _put_v2(to, batch, data, row) if magic >= 2 else _put_message(to, data, row)
 
 
 @inlined
@@ -203,30 +250,36 @@ def dump_records(
     room: int,
     result: int,
 ) -> int:
-    """Kernel: the lines of records [first, stop) of v2, each batch's own line before its records; how many bytes.
+    """Kernel: the lines of records [first, stop), each batch's own line before its records; how many bytes.
 
     Batches from `next_batch` on have no line yet. `shown` has the bits DUMP_METADATA and DUMP_CONTENTS.
-    result: the record it stopped before, the next batch, and the bytes it wanted where it wrote none.
+    result: the record it stopped before, the next batch, and why: it wanted that many bytes, or DUMP_ODD, a control
+    record that ends no transaction.
     """
-    to, end, wanted = out, out + room, 0
-    while first < stop and wanted == 0:
+    to, end, why = out, out + room, 0
+    while first < stop and why == 0:
         row = rows + first * RECORD_ROW
         number = load_i32(row + RECORD_BATCH)
+        batch = batches + number * BATCH_ROW
+        control = _is_control(batch)
+        if control and not _is_marker(data, row):
+            why = DUMP_ODD
+            break
         while next_batch <= number and end - to >= _BATCH_LINE:
             to = _put_batch(to, batches + next_batch * BATCH_ROW)
             next_batch += 1
         most = _most(row, shown) if next_batch > number else _BATCH_LINE
         if end - to < most:
-            wanted = most
+            why = most
         else:
             if shown & DUMP_METADATA:
-                to = _put_metadata(to, batches + number * BATCH_ROW, data, row)
-            if shown & DUMP_CONTENTS:
+                to = _put_metadata(to, batch, data, row)
+            if shown & DUMP_CONTENTS and not control:
                 to = _put_contents(to, data, row, shown & DUMP_METADATA)
             store_8(to, 0x0A)
             to += 1
             first += 1
     store_64(result, first)
     store_64(result + 8, next_batch)
-    store_64(result + 16, wanted)
+    store_64(result + 16, why)
     return to - out
