@@ -1,0 +1,139 @@
+"""Index lookups against a sorted list, and how much of the file they read."""
+
+import struct
+from bisect import bisect_left, bisect_right
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkafs.format.abstract_index import PAGE
+from kafkafs.format.offset_index import OffsetIndex, OffsetPosition
+from kafkafs.format.time_index import TimeIndex, TimestampOffset
+
+WARM_BYTES = 8192
+BASE = 1_000_000
+
+
+class File:
+    """A file in memory that counts the pages it was read from."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.pages: set[int] = set()
+        self.reads = 0
+
+    def read(self, position: int, size: int) -> bytes:
+        self.reads += 1
+        self.pages |= set(range(position // PAGE, (position + max(size, 1) - 1) // PAGE + 1))
+        return self.data[position : position + size]
+
+
+def offset_index(entries: list[tuple[int, int]], tail: bytes = b"") -> tuple[OffsetIndex, File]:
+    file = File(b"".join(struct.pack(">ii", *entry) for entry in entries) + tail)
+    return OffsetIndex(file.read, len(file.data), BASE), file
+
+
+def time_index(entries: list[tuple[int, int]], tail: bytes = b"") -> tuple[TimeIndex, File]:
+    file = File(b"".join(struct.pack(">qi", *entry) for entry in entries) + tail)
+    return TimeIndex(file.read, len(file.data), BASE), file
+
+
+rising = st.lists(st.integers(1, 2**31 - 1), unique=True, max_size=3000).map(sorted)
+tails = st.sampled_from([b"", bytes(5), bytes(8), bytes(12), bytes(4096), bytes(100_001)])
+
+
+@given(offsets=rising, tail=tails, data=st.data())
+def test_an_offset_finds_its_floor(offsets, tail, data):
+    """A lookup one slot too far starts the scan behind the batch; one too early costs time."""
+    entries = [(offset, position * 7) for position, offset in enumerate(offsets, start=1)]
+    index, _ = offset_index(entries, tail)
+    assert index.entries == len(entries)
+    assert index.is_padded == (len(tail) >= 8)
+    probes = data.draw(st.lists(st.integers(0, 2**31), max_size=20))
+    for target in [*probes, *offsets[:3], *offsets[-3:], *(offset - 1 for offset in offsets[-3:])]:
+        slot = bisect_right(offsets, target) - 1
+        want = (-1, BASE, 0) if slot < 0 else (slot, BASE + entries[slot][0], entries[slot][1])
+        assert index.lookup(BASE + target) == OffsetPosition(*want)
+
+
+@given(offsets=rising, data=st.data())
+def test_the_upper_bound_is_the_first_entry_behind_the_bytes(offsets, data):
+    """Aborted transactions are looked for up to there: an entry too early would lose one."""
+    entries = [(offset, position * 7) for position, offset in enumerate(offsets, start=1)]
+    index, _ = offset_index(entries, bytes(800))
+    positions = [position for _, position in entries]
+    for size in data.draw(st.lists(st.integers(0, 25_000), max_size=10)):
+        start = index.entry(data.draw(st.integers(-1, len(entries) - 1)))
+        slot = bisect_left(positions, start.position + size)
+        found = index.upper_bound(start, size)
+        assert found == (None if slot == len(entries) else index.entry(slot))
+
+
+@given(times=st.lists(st.integers(0, 2**62), unique=True, max_size=2000).map(sorted), tail=tails, data=st.data())
+def test_a_time_finds_its_floor(times, tail, data):
+    """The twelve-byte entries straddle pages; none may be read wrong for that."""
+    entries = [(time, number) for number, time in enumerate(times, start=1)]
+    index, _ = time_index(entries, tail)
+    assert index.entries == len(entries)
+    for target in [*data.draw(st.lists(st.integers(0, 2**62), max_size=20)), *times[-3:]]:
+        slot = bisect_right(times, target) - 1
+        want = (-1, -1, BASE) if slot < 0 else (slot, times[slot], BASE + entries[slot][1])
+        assert index.lookup(target) == TimestampOffset(*want)
+    assert index.last().timestamp == (times[-1] if times else -1)
+    for number in (1, len(times) // 2, len(times)):
+        assert index.lookup_offset(BASE + number).slot == min(number, len(times)) - 1
+
+
+@pytest.mark.parametrize("padding", [0, 10 << 20])
+@pytest.mark.parametrize(("make", "size"), [(offset_index, 8), (time_index, 12)])
+def test_a_warm_lookup_reads_two_pages_and_a_cold_one_a_logarithmic_number(make, size, padding):
+    """The broker keeps the end of its index in memory; the rest is on a disk, where each page is a seek."""
+    count = 500_000
+    index, file = make([(number, number) for number in range(1, count + 1)], bytes(padding))
+    assert index.entries == count
+    file.pages.clear()
+    warm = WARM_BYTES // size
+    for target in range(count - warm + PAGE // size + 2, count + 10, 17):
+        file.pages.clear()
+        assert index.lookup(BASE + target if size == 8 else target).slot == min(target, count) - 1
+        assert len(file.pages) <= 2, target
+    pages = count * size // PAGE
+    for target in range(1, count - warm, 4999):
+        file.pages.clear()
+        index.lookup(BASE + target if size == 8 else target)
+        assert len(file.pages) <= 2 + pages.bit_length() + 1, target
+
+
+def test_a_lookup_reads_no_page_twice():
+    index, file = time_index([(number, number) for number in range(1, 100_000)])
+    assert index.entries == 99_999
+    for target in (5, 40_000, 99_990):
+        file.pages.clear()
+        file.reads = 0
+        index.lookup(target)
+        assert file.reads == len(file.pages)
+
+
+@pytest.mark.parametrize("cut", range(25))
+def test_a_cut_entry_does_not_count(cut):
+    """Beside a live broker the last entry may be half there."""
+    file = File(b"".join(struct.pack(">qi", time, time) for time in (5, 6))[:cut])
+    index = TimeIndex(file.read, cut, BASE)
+    assert index.entries == cut // 12
+    assert index.is_sane() == (cut % 12 == 0)
+
+
+def test_an_index_cut_under_the_reader_gives_a_harmless_hint():
+    """The broker trims an index when its segment is closed, whoever is reading it."""
+    index, file = offset_index([(number, number) for number in range(1, 5000)])
+    assert index.entries == 4999
+    file.data = file.data[:80]
+    assert index.lookup(BASE + 4000).position in range(4001)
+
+
+def test_zeros_are_no_entries_however_many():
+    index, _ = offset_index([], bytes(10 << 20))
+    assert (index.entries, index.is_padded, index.lookup(BASE + 5)) == (0, True, OffsetPosition(-1, BASE, 0))
+    times, _ = time_index([], bytes(10_485_756))
+    assert (times.entries, times.last()) == (0, TimestampOffset(-1, -1, BASE))

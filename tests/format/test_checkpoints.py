@@ -1,0 +1,74 @@
+"""Checkpoint files, by the rules of Kafka's own reader."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkafs.errors import CorruptData
+from kafkafs.format.checkpoints import (
+    LeaderEpoch,
+    parse_leader_epochs,
+    parse_offset_checkpoint,
+    parse_partition_metadata,
+)
+
+topics = st.from_regex(r"[A-Za-z0-9._-]{1,20}", fullmatch=True)
+
+
+@given(st.dictionaries(st.tuples(topics, st.integers(0, 2**31 - 1)), st.integers(0, 2**63 - 1)))
+def test_an_offset_checkpoint_reads_as_it_is_written(offsets):
+    lines = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
+    assert parse_offset_checkpoint("\n".join(["0", str(len(lines)), *lines, ""]).encode()) == offsets
+
+
+@pytest.mark.parametrize("data", [b"", b"0", b"0\n", b"0\n0\n", b"0\n0"])
+def test_an_empty_checkpoint_has_no_entries(data):
+    """Kafka creates them empty: normal, and no problem to report."""
+    assert parse_offset_checkpoint(data) == {}
+    assert parse_leader_epochs(data) == ()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"1\n0\n", b"x\n", b"\n", b"0\n1\n", b"0\n0\nt 0 1\n", b"0\n1\nt 0\n", b"0\n1\nt 0 1 2\n", b"0\n1\n\n",
+     b"0\n1\nt 0 1\n\n", b"0\n1\nt zero 1\n", b"0\n1\nt 0 1e5\n", b"0\n-1\n", b"0\n1\nt 0 \xd9\xa3\n", b"\xff\xfe",
+     b"\0" * 20, b"0\n2\nt 0 1\n"],
+)  # fmt: skip
+def test_a_checkpoint_that_kafka_would_refuse_is_refused(data):
+    """Half-read it would move the log start of some partitions and not of others."""
+    with pytest.raises(CorruptData):
+        parse_offset_checkpoint(data)
+
+
+def test_leader_epochs_in_file_order():
+    assert parse_leader_epochs(b"0\n2\n0 0\n3 120\n") == (LeaderEpoch(0, 0), LeaderEpoch(3, 120))
+    with pytest.raises(CorruptData):
+        parse_leader_epochs(b"0\n1\n0 0 0\n")
+
+
+@given(st.binary(min_size=16, max_size=16).filter(any))
+def test_the_topic_id_is_kept_as_kafka_prints_it(uuid):
+    text = base64.urlsafe_b64encode(uuid).decode().rstrip("=")
+    assert parse_partition_metadata(f"version: 0\ntopic_id: {text}".encode()) == text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"version: 0", b"topic_id: AAAAAAAAAAAAAAAAAAAAAQ", b"version: -1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ",
+     b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA", b"version: 0\ntopic_id: short",
+     b"version: 0\ntopic_id: !!!", b"\xff"],
+)  # fmt: skip
+def test_a_topic_id_that_cannot_be_one_is_refused(data):
+    with pytest.raises(CorruptData):
+        parse_partition_metadata(data)
+
+
+def test_every_checkpoint_of_a_real_broker_reads(dataset):
+    for name in ("log-start-offset-checkpoint", "replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        parse_offset_checkpoint((dataset.path / name).read_bytes())
+    for file in dataset.path.glob("*/leader-epoch-checkpoint"):
+        parse_leader_epochs(file.read_bytes())
+    for file in dataset.path.glob("*/partition.metadata"):
+        parse_partition_metadata(file.read_bytes())
