@@ -83,7 +83,9 @@ def test_bit_six_makes_the_base_timestamp_a_delete_horizon():
     batch = parse_batch(v2_around(b"", 0, base_timestamp=77, attributes=0x40), 0, 0)
     assert batch is not None
     assert batch.delete_horizon_ms == 77
-    assert parse_batch(V2_NONE, 0, 0).delete_horizon_ms is None
+    plain = parse_batch(V2_NONE, 0, 0)
+    assert plain is not None
+    assert plain.delete_horizon_ms is None
 
 
 @pytest.mark.parametrize("magic", [3, 4, 127, 128, 255])
