@@ -20,6 +20,7 @@ import outcome
 import trio
 
 from kafkafs.errors import DiskError, Exhausted
+from kafkafs.fuse.watchdog import BEAT_S, Watchdog
 
 PER_LANE = 8
 RESERVED = 2  # of those, for calls that are not reads
@@ -121,18 +122,27 @@ class Workers:
 
     async def watch(self) -> None:
         """Answers calls that take too long, in their callers' stead. Runs as long as the mount."""
-        while True:
-            await trio.sleep(1)
-            now = trio.current_time()
-            for job in [job for job in self._unfinished if job.due <= now]:
-                if job.task is not None:
-                    log.error("no answer from the disk of %r in time", job.lane.key)
-                    error = DiskError(f"the disk of {job.lane.key!r} does not answer")
-                    trio.lowlevel.reschedule(job.task, outcome.Error(error))
-                    self._leave(job)
-                if job.running and not job.stuck:
-                    job.stuck = True
-                    job.lane.stuck += 1
+        watchdog = Watchdog()
+        try:
+            while True:
+                await trio.sleep(BEAT_S)
+                watchdog.beat()
+                now = trio.current_time()
+                for job in [job for job in self._unfinished if job.due <= now]:
+                    self._give_up(job)
+        finally:
+            watchdog.stop()
+
+    def _give_up(self, job: _Job) -> None:
+        """Its time is over: the caller gets an error, and the thread counts as stuck until it is back."""
+        if job.task is not None:
+            log.error("no answer from the disk of %r in time", job.lane.key)
+            error = DiskError(f"the disk of {job.lane.key!r} does not answer")
+            trio.lowlevel.reschedule(job.task, outcome.Error(error))
+            self._leave(job)
+        if job.running and not job.stuck:
+            job.stuck = True
+            job.lane.stuck += 1
 
     def _leave(self, job: _Job) -> trio.lowlevel.Abort:
         """The caller no longer waits: it was cancelled, or its time is over."""
