@@ -11,13 +11,22 @@ from array import array
 from dataclasses import dataclass
 
 from kafkafs.format import native
-from kafkafs.format.batch import LARGEST_HEADER, Batch, parse_batch
-from kafkafs.format.native.layout import GLANCE_FOUND, GLANCE_UNSURE
+from kafkafs.format.batch import Batch, parse_batch
+from kafkafs.format.batches import walk
+from kafkafs.format.native.layout import (
+    GLANCE_AT,
+    GLANCE_FOUND,
+    GLANCE_GOT,
+    GLANCE_NEEDED,
+    GLANCE_POSITION,
+    GLANCE_UNSURE,
+)
 from kafkafs.log.files import DataFile
-from kafkafs.log.stretches import Bounds
+from kafkafs.log.stretches import Bounds, Stretch
 
 ANY = -(2**63)
 _NO_LIMIT = 2**63 - 1
+_AT, _GOT, _NEEDED, _POSITION = (place // 8 for place in (GLANCE_AT, GLANCE_GOT, GLANCE_NEEDED, GLANCE_POSITION))
 _FIRST_LOOK = 4096
 _ROOM = (1 << 20) + 4096
 """The largest batch that is looked at here: what a broker takes unless it is told otherwise."""
@@ -35,6 +44,28 @@ class Wanted:
     landmark: tuple[int, int] | None = None
 
 
+class Glimpse:
+    """A sound batch, where it was read: good until the thread's next glance."""
+
+    __slots__ = ("_data", "_position")
+
+    def __init__(self, data: memoryview, position: int) -> None:
+        self._data = data
+        self._position = position
+
+    def batch(self) -> Batch:
+        """Its header and place."""
+        batch = parse_batch(self._data, 0, self._position)
+        assert batch is not None
+        return batch
+
+    def stretch(self) -> Stretch:
+        """The whole batch, to keep."""
+        data = bytes(self._data)
+        rows = walk(data, self._position, verify=False).rows[:1]
+        return Stretch(data[: int(rows["size"][0])], self._position, rows)
+
+
 class _Room(threading.local):
     """A thread's own buffer, and where it lies."""
 
@@ -46,7 +77,7 @@ class _Room(threading.local):
 _room = _Room()
 
 
-def glance(file: DataFile, position: int, entry_offset: int | None, bounds: Bounds, wanted: Wanted) -> Batch | None:
+def glance(file: DataFile, position: int, entry_offset: int | None, bounds: Bounds, wanted: Wanted) -> Glimpse | None:
     """The batch wanted, at or behind `position`; None where only the careful path can tell.
 
     `entry_offset` is that of the index entry which names `position`; None where no entry does (the segment's start).
@@ -66,12 +97,12 @@ def glance(file: DataFile, position: int, entry_offset: int | None, bounds: Boun
         size = min(size, bounds.end - position)
         if file.read_into(room.view[:size], position) < size:
             return None
-        state[1] = size
+        state[_GOT] = size
         code = kernel(room.address, where)
         if code == GLANCE_FOUND:
-            at = state[12]
-            return parse_batch(room.view[at : at + LARGEST_HEADER], 0, position + at)
+            at = state[_AT]
+            return Glimpse(room.view[at:size], position + at)
         if code == GLANCE_UNSURE:
             return None
-        position, size = state[0], state[13]
+        position, size = state[_POSITION], state[_NEEDED]
     return None

@@ -14,6 +14,7 @@ from kafkafs.errors import CorruptData, NotFound
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, batch_at
 from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.log.glance import Wanted
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
 from kafkafs.log.places import Start, Tell, silent
@@ -70,6 +71,8 @@ class Reader:
         """The first visible record at or behind `offset`; NotFound outside the log or where none follows."""
         if not self.log.start_offset <= offset < self.log.end_offset:
             raise NotFound(f"offset {offset} is outside {self.log.start_offset}..{self.log.end_offset}")
+        if (record := self._glanced(offset)) is not None:
+            return record
         for segment, item in self._items(offset, self.end_offset):
             if isinstance(item, Damage):
                 self._refuse(item.position, item.size, "no valid batch")
@@ -79,6 +82,17 @@ class Reader:
                 if record is not None:
                     return record
         raise NotFound(f"no visible record at or behind offset {offset}")
+
+    def _glanced(self, offset: int) -> Record | None:
+        """The usual case of `first`: see `glance`. None where only the careful path can tell."""
+        segment = next(self.log.segments_from(offset), None)
+        if segment is None or self._committed:
+            return None
+        glimpse = segment.glance(offset, self.log.walk_end(segment), Wanted(offset))
+        if glimpse is None:
+            return None
+        item = glimpse.stretch()
+        return None if is_control(item.rows)[0] else self._first_in(segment, item, 0, offset)
 
     def first_at(self, timestamp: int, tell: Tell = silent) -> Record | None:
         """The first visible record, in offset order, at or after `timestamp`; None where there is none."""

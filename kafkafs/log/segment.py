@@ -16,7 +16,7 @@ from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import AbortedTransaction, parse_transaction_index
 from kafkafs.log.files import DataFile, Directory
-from kafkafs.log.glance import Wanted, glance
+from kafkafs.log.glance import Glimpse, Wanted, glance
 from kafkafs.log.listing import FileName
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
@@ -46,7 +46,7 @@ class Segment:
         self.files = files
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
-        self._largest: int | None = None
+        self._largest: tuple[int, int] | None = None
         self._end: int | None = None
         self._seal: Batch | None = None
 
@@ -59,8 +59,12 @@ class Segment:
         return self._file("log")
 
     def hold(self) -> DataFile | None:
-        """The `.log`, for a handle to hold open; None where too many are held already."""
-        return self.log() if self._root.may_hold_more() else None
+        """The `.log`, for a handle to hold open; None where too many are held already. Vanished if it changed."""
+        if not self._root.may_hold_more():
+            return None
+        file = self.log()
+        self.check(file)
+        return file
 
     def is_made_of(self, files: dict[str, FileName], next_base: int | None) -> bool:
         """Whether it is the segment of these files. The last one's log grows; `find_tail` knows it by its content."""
@@ -135,7 +139,7 @@ class Segment:
 
     def drop_index_state(self) -> None:
         """Look at the indexes anew: the broker appends to those of the last segment."""
-        self._offset_index = self._time_index = None
+        self._offset_index = self._time_index = self._largest = None
 
     def aborted(self) -> tuple[AbortedTransaction, ...] | None:
         """The transaction index; None where the segment has none. CorruptData where it cannot be true."""
@@ -254,7 +258,7 @@ class Segment:
             yield item
         self.check(file)
 
-    def glance(self, offset: int, end: int, wanted: Wanted) -> Batch | None:
+    def glance(self, offset: int, end: int, wanted: Wanted) -> Glimpse | None:
         """The batch wanted, not before the index entry for `offset`; None where only the careful path can tell."""
         entry, file = self.offset_index.lookup(offset), self.log()
         indexed = None if entry.slot < 0 else entry.offset
@@ -268,8 +272,8 @@ class Segment:
 
         Kafka calls it translateOffset.
         """
-        if tell is silent and (batch := self.glance(offset, end, Wanted(offset))) is not None:
-            return batch
+        if tell is silent and (glimpse := self.glance(offset, end, Wanted(offset))) is not None:
+            return glimpse.batch()
         start = self.start(offset, tell)
         scanned = 0
         for item in self.walk(start, end):
@@ -294,13 +298,10 @@ class Segment:
         return None
 
     def largest_timestamp(self, end: int) -> int:
-        """The largest timestamp of the segment's valid batches, -1 without any; remembered for a closed segment."""
-        if self._largest is not None:
-            return self._largest
-        largest = largest_timestamp(self, end)
-        if self.next_base is not None:
-            self._largest = largest
-        return largest
+        """The largest timestamp of the segment's valid batches up to `end`, -1 without any; remembered."""
+        if self._largest is None or self._largest[0] != end:
+            self._largest = end, largest_timestamp(self, end)
+        return self._largest[1]
 
     def hinted_largest(self) -> int:
         """What the time index alone says is the largest timestamp; -1 where it says nothing. Reads no log."""

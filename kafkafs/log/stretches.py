@@ -86,7 +86,7 @@ def stretches(file: DataFile, position: int, bounds: Bounds) -> Iterator[Stretch
         good = _good_batches(file, walked.rows, before, bounds)
         if good:
             stretch = Stretch(data, position, walked.rows[:good])
-            position, before, size = stretch.end, stretch.last_offset, LONGEST_READ
+            position, before, size = stretch.end, stretch.last_offset, min(4 * size, LONGEST_READ)
             yield stretch
             continue
         if not len(walked.rows) and walked.stop == "cut":

@@ -85,7 +85,7 @@ def glance(data: int, state: int) -> int:
         base, last = load_i64be(here), _last_offset(here)
         if not before < base <= last or last >= load_i64(state + GLANCE_NEXT_BASE) or size > end - position - at:
             return GLANCE_UNSURE
-        skips = first and (entry == _NO_LIMIT or entry == last)
+        skips = first and entry in (_NO_LIMIT, last)
         if entry != _NO_LIMIT:
             if last > entry:
                 return GLANCE_UNSURE
@@ -96,6 +96,8 @@ def glance(data: int, state: int) -> int:
         if found and skipped and offset != _ANY and base > offset:
             return GLANCE_UNSURE
         passes = last >= landmark
+        if landmark != _NO_LIMIT and _max_timestamp(here) > load_i64(state + GLANCE_LANDMARK_TIME):
+            return GLANCE_UNSURE
         skips = skips and not found and not passes
         if not skips:
             if size + _HEADER > left and position + got < end:
