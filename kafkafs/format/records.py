@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, KafkafsError, TooLarge
+from kafkafs.errors import CorruptData, KafkafsError
 from kafkafs.format import codecs, legacy, native
 from kafkafs.format.batches import INVALID, Batches
 from kafkafs.format.columns import Records, Refusal
@@ -57,28 +57,60 @@ def _plain_legacy(work: Work, first: int, stop: int) -> Iterator[Records | Refus
 
 def _packed_v2(work: Work, first: int, stop: int) -> Iterator[Records | Refusal]:
     """Unpacks as many batches as fit into one arena, then decodes them in one go."""
-    arena, used, since = ARENAS.take(), 0, first
-    spans = np.zeros((len(work.batches), 2), np.int64)
-    starts, stops = work.bounds(first, stop)
-    codec_numbers = (work.batches["attributes"][first:stop] & 7).tolist()
-    for number, codec, start, end in zip(range(first, stop), codec_numbers, starts, stops, strict=True):
-        payload = work.data[start + HEADER_SIZE_V2 : end]
-        try:
-            size = codecs.unpack(codec, 2, payload, arena.data[used:])
-            if size is None:
-                yield from _run(work, "decode_v2", arena, spans, since, number)
-                arena, used, since = work.room_for(codec, 2, payload), 0, number
-                size = codecs.unpack(codec, 2, payload, arena.data) or 0
-            if size > work.limit:
-                raise TooLarge(f"it unpacks to more than the {work.limit} bytes that -o max_batch= grants")
-        except KafkafsError as error:
-            yield from _run(work, "decode_v2", arena, spans, since, number)
-            arena, used, since = ARENAS.take(), 0, number + 1
+    spans, number = np.zeros((len(work.batches), 2), np.int64), first
+    while number < stop:
+        arena, since = ARENAS.take(), number
+        number, error = _fill(work, number, stop, arena, spans)
+        if number == since and error is None:
+            try:
+                arena = _unpacked_alone(work, number, spans)
+                number += 1
+            except KafkafsError as too_large_or_broken:
+                error = too_large_or_broken
+        yield from _run(work, "decode_v2", arena, spans, since, number)
+        if error is not None:
             yield work.refusal(number, error)
-            continue
-        spans[number] = used, size
-        used += size
-    yield from _run(work, "decode_v2", arena, spans, since, stop)
+            number += 1
+
+
+def _fill(work: Work, first: int, stop: int, arena: Array, spans: Spans) -> tuple[int, KafkafsError | None]:
+    """Unpacks batches from `first` on, side by side: the one before which it stopped, and what is wrong with that.
+
+    Nothing wrong means that it does not fit.
+    """
+    unpack_batches, used = native.kernel("unpack_batches"), np.zeros(1, np.int64)
+    codec_numbers, payloads = (work.batches["attributes"] & 7).tolist(), work.spans(0, stop, HEADER_SIZE_V2).tolist()
+    number, taken = first, 0
+    while number < stop:
+        if codec_numbers[number] in (codecs.SNAPPY, codecs.LZ4):
+            number = unpack_batches(
+                native.address(work.batches), number, stop, native.address(work.data), work.position, work.limit,
+                native.address(arena), taken, len(arena), native.address(spans), native.address(used),
+            )  # fmt: skip
+            taken = int(used[0])
+            if number == stop:
+                break
+        at, size = payloads[number]
+        target = arena.data[taken : taken + work.limit]
+        try:
+            unpacked = codecs.unpack(codec_numbers[number], 2, work.data[at : at + size], target)
+        except KafkafsError as error:
+            return number, error
+        if unpacked is None:
+            break
+        spans[number, 0], spans[number, 1] = taken, unpacked
+        taken += unpacked
+        number += 1
+    return number, None
+
+
+def _unpacked_alone(work: Work, number: int, spans: Spans) -> Array:
+    """A buffer with what one batch unpacks to, which is much; TooLarge, CorruptData."""
+    start, end = work.span(number)
+    codec, payload = int(work.batches["attributes"][number]) & 7, work.data[start + HEADER_SIZE_V2 : end]
+    buffer = np.empty(codecs.measure(codec, 2, payload, work.limit), np.uint8)
+    spans[number] = 0, codecs.unpack(codec, 2, payload, buffer.data) or 0
+    return buffer
 
 
 def _run(

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge
-from kafkafs.format import codecs
 from kafkafs.format.batches import Batches, Bytes
 from kafkafs.format.buffers import Array, Buffers
 from kafkafs.format.columns import Refusal, Rows
@@ -20,7 +19,7 @@ Spans = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 PIECE = 1 << 14
 """Rows at most in one piece: a megabyte of them."""
 
-ARENAS = Buffers(4 << 20, keep=3)
+ARENAS = Buffers(2 << 20, keep=3)
 """Where compressed batches are unpacked side by side; a larger one gets a buffer of just its size."""
 
 _TABLES = Buffers(PIECE * RECORD_ROW, keep=4)
@@ -63,22 +62,12 @@ class Work:
     batches: Batches
     limit: int
 
-    def bounds(self, first: int, stop: int) -> tuple[list[int], list[int]]:
-        """Where whole batches [first, stop) begin and end in `data`."""
-        starts = self.batches["position"][first:stop] - self.position
-        return starts.tolist(), (starts + self.batches["size"][first:stop]).tolist()
-
     def spans(self, first: int, stop: int, skip: int) -> Spans:
         """Where what follows the first `skip` bytes of batches [first, stop) lies in `data`; 0 for other batches."""
         spans = np.zeros((len(self.batches), 2), np.int64)
         spans[first:stop, 0] = self.batches["position"][first:stop] - self.position + skip
         spans[first:stop, 1] = self.batches["size"][first:stop] - skip
         return spans
-
-    def room_for(self, codec: int, magic: int, payload: memoryview) -> Array:
-        """A buffer that surely holds what `payload` unpacks to: an arena, or one of just its size."""
-        size = codecs.measure(codec, magic, payload, self.limit)
-        return ARENAS.take() if size <= ARENAS.size else np.empty(size, np.uint8)
 
     def span(self, number: int) -> tuple[int, int]:
         """Where a whole batch begins and ends in `data`."""

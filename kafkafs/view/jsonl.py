@@ -14,7 +14,7 @@ from kafkafs.format.buffers import Array, Buffers
 from kafkafs.format.columns import CREATE_TIME, LOG_APPEND_TIME, Records
 from kafkafs.view.long_line import long_line
 
-_ROOMS = Buffers(1 << 21, keep=4)
+_ROOMS = Buffers(2 << 20, keep=4)
 """Each for one piece of output."""
 
 _TYPICAL_LINE = 512

@@ -1,18 +1,22 @@
 """A long row of hostile batches, each at the very end of memory: run by test_native in a process of its own."""
 
+import contextlib
 import ctypes
 import mmap
 import random
 
 import numpy as np
 
+from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format import native
 from kafkafs.format.batches import walk
+from kafkafs.format.codecs import LZ4, SNAPPY, measure, unpack
 from kafkafs.format.native.layout import BATCH, RECORD
 from kafkafs.format.records import Records, decode
 from kafkafs.view.jsonl import JsonLines
 from tests.format.batch_maker import v2_around, v2_batch
 from tests.format.golden import BATCHES, Record
+from tests.format.packers import bare_snappy, lz4_frame, xerial
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PAGE = mmap.PAGESIZE
@@ -54,15 +58,39 @@ def seeds() -> list[bytes]:
     headers = tuple((b"name%d" % i, None if i % 2 else "é\x01".encode() * i) for i in range(8))
     texts = [b'{"a":"b"}' * 9, "日本語\x7f\x80".encode() * 20, bytes(range(256)), b"", None]
     records = [Record(7 + i, 5 - i, 0, text, text, headers[:i]) for i, text in enumerate(texts)]
-    return [data for data, _ in BATCHES.values()] + [v2_batch(records), v2_batch(records[2:3]), v2_around(b"", 0)]
+    return [data for data, _ in BATCHES.values()] + [
+        *(v2_batch(records), v2_batch(records[2:3]), v2_around(b"", 0)),
+        *(v2_batch(records, codec=2, compress=xerial), v2_batch(records, codec=3, compress=lz4_frame)),
+    ]
+
+
+def frames() -> list[tuple[int, bytes]]:
+    """What snappy and LZ4 make of text, runs, patterns and noise."""
+    noise = random.Random(3).randbytes(700)
+    texts = [b"a" * 5000, b"abcdefg" * 300, b'{"key":"value"}' * 90, noise + noise, bytes(range(256)) * 9, b"x"]
+    packs = (xerial, bare_snappy, lz4_frame, lambda text: lz4_frame(text, sums=True, content_size=True, code=5))
+    return [(LZ4 if pack(b"")[:1] == b"\x04" else SNAPPY, pack(text)) for text in texts for pack in packs]
+
+
+def unpack_at_the_end_of_memory() -> int:
+    """Frames true and mutated, into rooms of every size, both at the end of memory; how many."""
+    chance, source, target, done = random.Random(6), Guarded(), Guarded(), 0
+    for codec, frame in frames() * 500:
+        packed = source.holding(mutated(frame, chance) if done % 8 else frame)
+        with contextlib.suppress(CorruptData, TooLarge):
+            unpack(codec, chance.randrange(3), packed, target.room(chance.randrange(1, 8000)).data)
+            measure(codec, 2, packed, 1 << 16)
+        done += 1
+    return done
 
 
 def main() -> None:
     """Prints how many batches there were and how many records they gave."""
+    unpack_at_the_end_of_memory()
     chance, source, target, tables = random.Random(4), Guarded(), Guarded(64), Guarded(64)
     lines, batches, records, out = JsonLines("t", 0), 0, 0, np.empty(2, np.int64)
     prefix = b"{" + bytes(16)
-    for seed in seeds() * 2800:
+    for seed in seeds() * 2400:
         data = source.holding(mutated(seed, chance))
         found = walk(data, 0, verify=False)
         batches += 1

