@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import kafkafs
-from kafkafs.cli import demo, dump, mount, umount
+from kafkafs.cli import audit, demo, dump, mount, reindex, umount
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-ADDERS: tuple[Callable[["Commands"], None], ...] = (mount.add, umount.add, dump.add, demo.add)
+ADDERS: tuple[Callable[["Commands"], None], ...] = (mount.add, umount.add, dump.add, audit.add, reindex.add, demo.add)
 
 
 def build() -> argparse.ArgumentParser:

@@ -1,0 +1,70 @@
+"""`kafkafs audit`: every CRC, index entry and invariant of whole data directories, on Spark."""
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkafs.cli.endings import EXIT_USAGE, say
+from kafkafs.cli.spark_arguments import add_common, data_directories
+from kafkafs.errors import KafkafsError, UsageError
+
+if TYPE_CHECKING:
+    from kafkafs.cli.parser import Commands
+    from kafkafs.spark.audit.job import Report
+
+EXIT_FINDINGS = 1
+EXIT_COULD_NOT_RUN = EXIT_USAGE
+
+DESCRIPTION = """Checks every batch (CRC, size, order of offsets), every entry of every index against what it points at,
+transaction indexes, leader epochs, snapshots and checkpoints. Each finding is one line of JSON on standard output, a
+summary follows on standard error. Exit code 0: clean; 1: findings; 2: the audit could not run. The padding of a growing
+index and the torn end of a log in use are no findings. Nothing is changed."""
+
+
+def add(commands: "Commands") -> None:
+    parser = commands.add_parser(
+        "audit", help="check every batch, index and checkpoint (Spark)", description=DESCRIPTION
+    )
+    add_common(parser)
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write the findings there, not to standard output")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        report = _audit(arguments)
+    except KafkafsError as error:
+        say(str(error))
+        return EXIT_COULD_NOT_RUN
+    summary = Counter(finding.kind for finding in report.findings)
+    looked_at = (
+        f"{report.partitions:,} partitions, {report.segments:,} segments, {report.batches:,} batches,"
+        f" {report.size / 1e6:,.1f} MB"
+    )
+    if not summary:
+        print(f"clean: {looked_at}", file=sys.stderr)
+        return 0
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.most_common())
+    print(f"{len(report.findings):,} findings ({kinds}) in {looked_at}", file=sys.stderr)
+    return EXIT_FINDINGS
+
+
+def _audit(arguments: argparse.Namespace) -> "Report":
+    paths = data_directories(arguments.data_dirs)
+    from kafkafs.spark.session import session
+
+    with session(arguments.master, "audit") as spark:
+        from kafkafs.spark.audit.job import audit
+
+        report = audit(spark, paths)
+    lines = "".join(finding.to_json() + "\n" for finding in report.findings)
+    if arguments.report is None:
+        sys.stdout.write(lines)
+        return report
+    try:
+        arguments.report.write_text(lines)
+    except OSError as error:
+        raise UsageError(f"{str(arguments.report)!r} cannot be written: {error.strerror}") from error
+    return report

@@ -1,0 +1,50 @@
+"""`kafkafs reindex`: rebuilt indexes beside the data, for `mount -o index_dir=`, on Spark."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkafs.cli.spark_arguments import add_common, data_directories
+from kafkafs.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkafs.cli.parser import Commands
+
+INTERVAL = 4096
+DESCRIPTION = """Builds the offset, time and transaction index of every segment anew, byte for byte what the broker
+writes when it rebuilds its own, and puts them under another directory, which `kafkafs mount -o index_dir=` then
+prefers. The data directory is not touched."""
+
+
+def add(commands: "Commands") -> None:
+    parser = commands.add_parser("reindex", help="rebuild indexes beside the data (Spark)", description=DESCRIPTION)
+    add_common(parser)
+    parser.add_argument("--index-dir", required=True, type=Path, metavar="DIR", help="where the indexes are put")
+    parser.add_argument(
+        "--interval-bytes", type=int, default=INTERVAL, metavar="N",
+        help="the topics' index.interval.bytes: log between two entries (default: %(default)s)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    paths = data_directories(arguments.data_dirs)
+    if arguments.interval_bytes < 0:
+        raise UsageError("--interval-bytes must not be negative")
+    from kafkafs.spark.reindex.job import check_target, reindex
+    from kafkafs.spark.session import session
+
+    target = arguments.index_dir.absolute()
+    check_target(target, paths)
+    with session(arguments.master, "reindex") as spark:
+        made = reindex(spark, paths, target, arguments.interval_bytes)
+    invalid = [each.invalid for each in made if each.invalid]
+    print(
+        f"{len(made):,} segments, {sum(each.entries for each in made):,} entries,"
+        f" {sum(each.written for each in made):,} bytes in {target}", file=sys.stderr
+    )  # fmt: skip
+    if invalid:
+        told = f"{len(invalid):,} segments have {sum(invalid):,} bytes that are not valid: see kafkafs audit"
+        print(told, file=sys.stderr)
+    return 0
