@@ -1,6 +1,7 @@
 """`kafkafs mount DATA_DIR... MOUNTPOINT`: in the foreground until a signal or `umount`, or with `--background`."""
 
 import argparse
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,10 +54,20 @@ def _daemon(
     """What the serving process does; `on_ready` is called when the mount answers."""
 
     def serve_tree(on_ready: Callable[[], None]) -> int:
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy would start threads before the process is confined
+        from kafkafs.format import native
         from kafkafs.fuse.mount import Settings, serve
         from kafkafs.view.tree import Root
 
-        serve(Root(data_dirs, options.reading), place, Settings(data_dirs, options.allow_other), on_ready)
+        tree = Root(data_dirs, options.reading)
+        settings = Settings(
+            data_dirs,
+            options.allow_other,
+            readable=[options.reading.index_dir] if options.reading.index_dir else [],
+            owner=tree.owner(),
+            confined=native.is_built(),
+        )
+        serve(tree, place, settings, on_ready)
         return 0
 
     return lambda on_ready: run_honestly(lambda: serve_tree(on_ready))

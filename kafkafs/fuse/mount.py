@@ -1,10 +1,11 @@
 """One mount's life in this process: made, served, ended by a signal or by `umount`.
 
-    session  the kernel's side: mounted before the first answer, unmounted at the end
+    session  the kernel's side: mounted before the first answer, ended with this process
     loop     trio: pyfuse3's tasks, the waiting reads' pulse, the watch over slow calls, the ear for signals
 
-The order matters. Worker threads start before the kernel is answered; waiting reads are ended before the loop, since
-pyfuse3 would wait for them for ever.
+The order matters. The process gives up its rights (`sandbox`) when the mount stands and before any thread starts;
+worker threads start before the kernel is answered; waiting reads are ended before the loop, since pyfuse3 would wait
+for them for ever. Unmounting is left to the parent process (`supervise`): this one has no right to it any more.
 """
 
 import functools
@@ -27,10 +28,12 @@ from kafkafs.fuse import stacks
 from kafkafs.fuse.about import AboutDirectory, Top
 from kafkafs.fuse.metrics import Metrics
 from kafkafs.fuse.operations import Operations
+from kafkafs.fuse.sandbox import confine
 from kafkafs.fuse.sweeping import sweep
 from kafkafs.fuse.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.waiting import WaitingReads
 from kafkafs.fuse.workers import Workers
+from kafkafs.log.ownership import Owner
 from kafkafs.view.node import Tree
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -45,11 +48,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to mount. `fsname` is what `df` and `findmnt` show as the source."""
+    """How to mount. `fsname` is what `df` and `findmnt` show as the source; `readable` are further directories to read.
+
+    A daemon that is root becomes `owner`. It is not confined where the kernels would be compiled while it serves.
+    """
 
     data_dirs: Sequence[Path]
     allow_other: bool = True
     kernel_options: Sequence[str] = ()
+    readable: Sequence[Path] = ()
+    owner: Owner | None = None
+    confined: bool = True
 
     @property
     def fsname(self) -> str:
@@ -73,10 +82,11 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     gc.set_threshold(GARBAGE_THRESHOLD)
     connection_fd = _mount(operations, mountpoint, settings)
     log.info("mounted %r at %r", settings.fsname, str(mountpoint))
-    try:
-        trio.run(_serve, operations, len(settings.data_dirs), connection_fd)
-    finally:
-        pyfuse3.close()
+    if settings.confined:
+        confine([*settings.data_dirs, *settings.readable], settings.owner)
+    else:
+        log.warning("not confined: the compiled kernels are missing; run scripts/setup, or install kafkafs again")
+    trio.run(_serve, operations, len(settings.data_dirs), connection_fd)
 
 
 def _mount(operations: Operations, mountpoint: Path, settings: Settings) -> int | None:

@@ -5,56 +5,78 @@ into `/proc/PID/status` while it waits. A signal that is pending and not blocked
 becomes pending, wants the reader back: its read is answered with EINTR.
 
 The process that opened the file is known; the one that reads may be its child (`exec 3<file; cat <&3`), or its opener
-may be gone. `holders` finds whoever has the file open.
+may be gone. Who has which file open is not for a confined process to see. But a reader that has been sent a signal and
+cannot take it sleeps uninterruptibly, as nobody else does for long: `kin` finds the processes among which it must be.
 """
 
-import errno
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 
 
 def interrupted(pid: int) -> bool | None:
     """True where an unblocked signal waits for the process or thread; None where there is no such process."""
-    try:
-        fd = os.open(f"/proc/{pid}/status", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        return None if error.errno in (errno.ENOENT, errno.ESRCH) else False  # short of descriptors, nobody knows
-    try:
-        status = os.read(fd, 4096)
-    except OSError:
+    status = _read(f"/proc/{pid}/status")
+    return None if status is None else _signal_waits(status)
+
+
+def stuck(pid: int) -> bool | None:
+    """True where such a signal waits and the process sleeps uninterruptibly (or its first thread has ended)."""
+    status = _read(f"/proc/{pid}/status")
+    if status is None:
         return None
-    finally:
-        os.close(fd)
+    state = status[status.find(b"\nState:\t") + 8 :][:1]
+    return state in (b"D", b"Z") and _signal_waits(status)
+
+
+def _signal_waits(status: bytes) -> bool:
     at = status.find(b"\nSigPnd:")
     if at < 0:
-        return None
+        return False
     lines = status[at + 1 : at + 120].split(b"\n")  # SigPnd, ShdPnd, SigBlk: 16 hex digits each
     own, shared, blocked = (int(line[7:], 16) for line in lines[:3])
     return (own | shared) & ~blocked != 0
 
 
-def holders(paths: set[bytes]) -> dict[bytes, set[int]]:
-    """Which processes have these files of the mount open, by path relative to the mount point.
+def session_of(pid: int) -> int:
+    """The session that a process or thread belongs to; 0 where there is no such process."""
+    return _parent_and_session(pid)[1]
 
-    One walk over `/proc/*/fd`, where reading a link asks nothing of the mount. A process that may not be looked into is
-    passed over.
+
+def kin(openers: Iterable[tuple[int, int]]) -> dict[tuple[int, int], set[int]]:
+    """For each opener and its session: the processes that may have inherited an open file from it.
+
+    Its descendants; where it is gone, those of its session. One walk over `/proc/*/stat`.
     """
-    found: dict[bytes, set[int]] = {path: set() for path in paths}
-    names = {path.rpartition(b"/")[2] for path in paths}
-    for pid in filter(bytes.isdigit, os.listdir(b"/proc")):
-        for link in _open_files(b"/proc/%b/fd" % pid):
-            if link.rpartition(b"/")[2] in names:
-                for path in paths:
-                    if link.endswith(b"/" + path):
-                        found[path].add(int(pid))
-    return found
+    family = {int(name): _parent_and_session(int(name)) for name in os.listdir("/proc") if name.isdigit()}
+    return {opener: _heirs(*opener, family) for opener in openers}
 
 
-def _open_files(directory: bytes) -> Iterator[bytes]:
+def _heirs(opener: int, session: int, family: dict[int, tuple[int, int]]) -> set[int]:
+    if opener not in family:
+        return {pid for pid, (_, own) in family.items() if own == session != 0}
+    found, before = {opener}, 0
+    while len(found) > before:
+        before = len(found)
+        found |= {pid for pid, (parent, _) in family.items() if parent in found}
+    return found - {opener}
+
+
+def _parent_and_session(pid: int) -> tuple[int, int]:
+    line = _read(f"/proc/{pid}/stat")
+    if line is None:
+        return 0, 0
+    fields = line[line.rfind(b")") + 2 :].split(b" ")  # behind the name: state, parent, group, session
+    return int(fields[1]), int(fields[3])
+
+
+def _read(path: str) -> bytes | None:
     try:
-        for fd in os.listdir(directory):
-            with suppress(FileNotFoundError):
-                yield os.readlink(directory + b"/" + fd)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return
+        return None
+    try:
+        return os.read(fd, 4096) or None
+    except OSError:
+        return None
+    finally:
+        os.close(fd)

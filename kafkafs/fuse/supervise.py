@@ -1,8 +1,9 @@
 """Two processes for one mount: a daemon that serves, and its parent, which unmounts whatever way the daemon ends.
 
 A daemon killed by SIGKILL or by the kernel for memory leaves a stale mount behind ("Transport endpoint is not
-connected"). The parent holds nothing, does nothing but wait, and then unmounts lazily. Should the parent be the one
-that is killed, the daemon is told by a signal and ends in order.
+connected"), and a confined one may not unmount at all (`sandbox`). The parent holds nothing, does nothing but wait, and
+then unmounts lazily. Should the parent be the one that is killed, the daemon is told by a signal and ends in order; a
+guard, which sleeps until both are gone, then unmounts.
 
 With `background` a third process, the one that was called, returns as soon as the mount answers: a byte on a pipe.
 """
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 
 def supervise(mountpoint: Path, daemon: Daemon) -> int:
     """Runs the daemon in a child and stays until it ends: the exit code."""
+    _post_guard(mountpoint)
     return _stay(mountpoint, _fork(daemon, lambda: None))
 
 
@@ -42,9 +44,11 @@ def supervise_in_background(mountpoint: Path, daemon: Daemon) -> int:
         os.close(heard)
         os.setsid()
         os.chdir("/")
-        child = _fork(daemon, lambda: _detach(told))
+        _post_guard(mountpoint)
+        null = os.open(os.devnull, os.O_RDWR)  # the daemon can open nothing by the time that it needs it
+        child = _fork(daemon, lambda: _detach(told, null))
         os.close(told)
-        _close_standard_streams()
+        _close_standard_streams(null)
         os._exit(_stay(mountpoint, child))
     os.close(told)
     ready = os.read(heard, 1)
@@ -53,6 +57,25 @@ def supervise_in_background(mountpoint: Path, daemon: Daemon) -> int:
         return 0
     _, status = os.waitpid(supervisor, 0)
     return os.waitstatus_to_exitcode(status) or 1
+
+
+def _post_guard(mountpoint: Path) -> None:
+    """Starts a process that unmounts when this one and those it forks from now on have all ended."""
+    ended, _alive = os.pipe()  # the second end is held by all of them, and never written to
+    if os.fork() != 0:
+        os.close(ended)
+        return
+    try:
+        for number in FORWARDED:
+            signal.signal(number, signal.SIG_IGN)
+        os.dup2(ended, 0)
+        os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+        os.dup2(1, 2)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.read(0, 1)
+        take_away_if_dead(mountpoint)
+    finally:
+        os._exit(0)
 
 
 def _fork(daemon: Daemon, on_ready: Callable[[], None]) -> int:
@@ -86,22 +109,21 @@ def _stay(mountpoint: Path, child: int) -> int:
     if code < 0:
         log.error("the daemon was ended by signal %d", -code)
     try:
-        if take_away_if_dead(mountpoint):
+        if take_away_if_dead(mountpoint) and code != 0:
             log.error("unmounted %r in its stead", str(mountpoint))
     except OSError as error:
         log.error("cannot unmount %r: %s", str(mountpoint), error.strerror)
     return code if code >= 0 else 128 - code
 
 
-def _detach(told: int) -> None:
+def _detach(told: int, null: int) -> None:
     """The mount answers: says so, and lets the caller's terminal go."""
     os.write(told, READY)
     os.close(told)
-    _close_standard_streams()
+    _close_standard_streams(null)
 
 
-def _close_standard_streams() -> None:
-    null = os.open(os.devnull, os.O_RDWR)
+def _close_standard_streams(null: int) -> None:
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     os.close(null)

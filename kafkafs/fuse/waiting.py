@@ -19,12 +19,12 @@ import trio
 
 from kafkafs.errors import Exhausted, WouldBlock
 from kafkafs.fuse.handles import OpenFile
-from kafkafs.fuse.signals import holders, interrupted
+from kafkafs.fuse.signals import interrupted, kin, session_of, stuck
 from kafkafs.log.patience import impatient
 
 PULSE_S = 0.075
 PULSES_PER_SIGNAL_CHECK = 4
-PULSES_TO_HOLDERS = 4  # a read that has waited this long learns who else has its file open
+PULSES_TO_KIN = 4  # a read that has waited this long learns who may have inherited its file
 LIMIT = 4096  # waiting reads of one mount; each occupies a request in the kernel
 
 AskInWorker = Callable[[OpenFile, int, int], Awaitable[bytes | memoryview]]
@@ -33,7 +33,7 @@ AskInWorker = Callable[[OpenFile, int, int], Awaitable[bytes | memoryview]]
 class _Wait:
     """One read that waits. `due` is when it must end because of the kernel's own limit."""
 
-    __slots__ = ("asked", "due", "file", "offset", "pids", "pulses", "size", "task")
+    __slots__ = ("asked", "due", "file", "kin", "offset", "opener", "pulses", "size", "task")
 
     def __init__(self, file: OpenFile, offset: int, size: int, due: float) -> None:
         self.file = file
@@ -42,7 +42,8 @@ class _Wait:
         self.due = due
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
         self.asked = False  # a worker thread is looking for more
-        self.pids = {file.opener} if file.opener else set()
+        self.opener = file.opener, session_of(file.opener) if file.opener else 0
+        self.kin: set[int] = set()
         self.pulses = 0
 
 
@@ -126,16 +127,17 @@ class WaitingReads:
                 self._wake(wait, outcome.Value(data))
 
     def _look_for_signals(self) -> None:
-        new = [wait for wait in self._waits if PULSES_TO_HOLDERS <= wait.pulses < PULSES_TO_HOLDERS * 2]
+        new = [wait for wait in self._waits if PULSES_TO_KIN <= wait.pulses < PULSES_TO_KIN * 2 and wait.opener[0]]
         if new:
-            found = holders({wait.file.inode.path() for wait in new})
+            found = kin({wait.opener for wait in new})
             for wait in new:
-                wait.pids |= found[wait.file.inode.path()]
+                wait.kin |= found[wait.opener]
         now = trio.current_time()
         for wait in list(self._waits):
-            states = [interrupted(pid) for pid in wait.pids]
-            nobody = wait.pulses >= PULSES_TO_HOLDERS * 2 and all(state is None for state in states)
-            if any(states) or (nobody and wait.pids) or now > wait.due:
+            own = interrupted(wait.opener[0]) if wait.opener[0] else False
+            others = [stuck(pid) for pid in wait.kin]
+            nobody = wait.pulses >= PULSES_TO_KIN * 2 and own is None and all(state is None for state in others)
+            if own or any(others) or nobody or now > wait.due:
                 self._wake(wait, outcome.Error(pyfuse3.FUSEError(errno.EINTR)))
 
     def _wake(self, wait: _Wait, result: outcome.Maybe[bytes | memoryview]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from kafkafs.errors import Denied, NotFound
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.options import Options
+from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.page_cache import keep_pages
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.recent import Recent
@@ -68,6 +69,10 @@ class Root:
             for shown, (other, name) in self._shown.items()
             if name == real and other is not directory
         )
+
+    def owner(self) -> Owner:
+        """Whose data it is."""
+        return owner_of(self._directories)
 
     def usage(self) -> Usage:
         """The bytes and the files of all partitions, as the disk holds them; looked at twice a minute at most."""
