@@ -253,7 +253,10 @@ class Segment:
     def walk(self, start: Start, end: int) -> Iterator[Stretch | Damage]:
         """What stands from `start` to the position `end`, all of this generation of the log."""
         file = self.log()
-        for item in stretches(file, start.position, Bounds(end, start.first_offset, self.next_base)):
+        next_base = self.next_base
+        if next_base is None and self._seal is not None:
+            next_base = self._seal.last_offset + 1  # the log's end is known: what is invalid before it is damage
+        for item in stretches(file, start.position, Bounds(end, start.first_offset, next_base)):
             self.check(file)
             yield item
         self.check(file)

@@ -78,11 +78,11 @@ class Stream:
         if self._error is not None:
             return False
         try:
-            if self._is_at_end():
+            if self._pieces is None and self._is_at_end():
                 return False
             patience_needed()
             if self._pieces is None:
-                self._pieces = self._make(self._offset)
+                self._pieces, self._end = self._make(self._offset), None
             piece = next(self._pieces, None)
         except WouldBlock:
             raise
