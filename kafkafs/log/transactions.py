@@ -114,7 +114,7 @@ def _follow(rows: Batches, found: dict[int, int]) -> None:
     """Take the stretch's data and markers into account."""
     rows = rows[_is_transactional(rows)]
     control = is_control(rows)
-    for producer in np.unique(rows["producer_id"]).tolist():
+    for producer in sorted(set(rows["producer_id"].tolist())):  # np.unique would import numpy.ma at its first use
         mine = rows["producer_id"] == producer
         ended = np.flatnonzero(mine & control)
         if len(ended):
