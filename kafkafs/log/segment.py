@@ -76,7 +76,7 @@ class Segment:
 
     def anew(self) -> "Segment":
         """The same files, with nothing remembered of them."""
-        return Segment(self._root, self._partition, self.base_offset, self.files, self.next_base)
+        return Segment(self._root, self._partition, self.base_offset, self.files, self.next_base, self._indexes)
 
     def seal(self, last: Batch | None) -> None:
         """Remember the last batch of the growing log, which must stand as long as anything read before it is true."""
