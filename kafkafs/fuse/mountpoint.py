@@ -67,7 +67,7 @@ def is_stale(path: Path | str) -> bool:
         try:
             os.statvfs(path)  # unlike `stat`, never answered from a cache
         except OSError as error:
-            numbers.append(error.errno)
+            numbers.append(error.errno or errno.EIO)
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()

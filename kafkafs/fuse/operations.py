@@ -22,9 +22,9 @@ from kafkafs.fuse.handles import Handles, OpenDirectory, OpenFile
 from kafkafs.fuse.inodes import Inodes, inode_number
 from kafkafs.fuse.metrics import Metrics
 from kafkafs.fuse.waiting import WaitingReads
-from kafkafs.fuse.workers import Workers
+from kafkafs.fuse.workers import PATIENCE_S, SHARED_PATIENCE_S, Workers
 from kafkafs.log.patience import impatient
-from kafkafs.view.node import Attributes, Content, Directory, File, Link, Node, Tree
+from kafkafs.view.node import Attributes, Content, Directory, File, Laned, Link, Node, Tree
 
 XATTR_PREFIX = b"user.kafkafs."
 FRAGMENT = 4096  # bytes, the unit of `statfs`
@@ -58,8 +58,11 @@ class Operations(pyfuse3.Operations):
     @answering
     async def lookup(self, parent_id: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
         parent = self.inodes[parent_id]
-        question = functools.partial(_look_up, cast(Directory, parent.node), os.fsdecode(name))
+        question = functools.partial(_look_up, cast(Directory, parent.node), os.fsdecode(name), parent.lane)
         node, attributes = await self._ask(parent.lane, question)
+        if attributes is None:
+            lane = cast(Laned, node).lane
+            attributes = await self._ask(lane, node.attributes, patience_s=SHARED_PATIENCE_S)
         inode = self.inodes.refer(parent, name, attributes.kind, node)
         return self._entry.fill(inode.node_id, inode.number, attributes)
 
@@ -181,20 +184,29 @@ class Operations(pyfuse3.Operations):
 
     # Asking
 
-    async def _ask(self, lane: str, question: Callable[[], T], late: Callable[[T], None] | None = None) -> T:
+    async def _ask(
+        self,
+        lane: str,
+        question: Callable[[], T],
+        late: Callable[[T], None] | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> T:
         try:
             with impatient():
                 return question()
         except WouldBlock:
             pass
-        return await self.workers.run(lane, question, late=late)
+        return await self.workers.run(lane, question, late=late, patience_s=patience_s)
 
     async def read_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
         return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), read=True)
 
 
-def _look_up(directory: Directory, name: str) -> tuple[Node, Attributes]:
+def _look_up(directory: Directory, name: str, lane: str) -> tuple[Node, Attributes | None]:
+    """The child and its attributes; without them where they wait for another disk than this call."""
     node = directory.child(name)
+    if getattr(node, "lane", lane) != lane:
+        return node, None
     return node, node.attributes()
 
 

@@ -1,4 +1,4 @@
-"""What is done every second whether anybody asks or not: the tree lets go of files that nobody reads any more.
+"""What is done every moment, asked or not: the tree looks what its disks hold and lets go of files nobody reads.
 
 It may wait for a disk, so it runs in a worker thread in the disk's own lane, once at a time.
 """
@@ -12,7 +12,7 @@ from kafkafs.errors import KafkafsError
 from kafkafs.fuse.workers import Workers
 from kafkafs.view.node import Tree
 
-EVERY_S = 1.0
+EVERY_S = 0.4
 
 log = logging.getLogger(__name__)
 

@@ -27,6 +27,7 @@ RESERVED = 2  # of those, for calls that are not reads
 LANES_AT_ONCE = 4  # lanes that can be busy to their limit while others still find threads
 QUEUED_PER_LANE = 4096
 PATIENCE_S = 20.0
+SHARED_PATIENCE_S = 5.0  # for calls during which the kernel lets nobody else into a directory that lanes share
 SUSPECT_S = 2.0  # the patience with a lane that has stuck threads
 
 T = TypeVar("T")
@@ -58,13 +59,15 @@ class _Lane:
 class _Job:
     __slots__ = ("call", "due", "lane", "late", "read", "running", "stuck", "task", "value")
 
-    def __init__(self, lane: _Lane, call: Callable[[], Any], read: bool, late: Callable[[Any], None] | None) -> None:
+    def __init__(
+        self, lane: _Lane, call: Callable[[], Any], read: bool, late: Callable[[Any], None] | None, patience_s: float
+    ) -> None:
         self.lane = lane
         self.call = call
         self.read = read
         self.late = late  # takes the value that nobody waits for any more
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
-        self.due = trio.current_time() + (SUSPECT_S if lane.stuck else PATIENCE_S)
+        self.due = trio.current_time() + (SUSPECT_S if lane.stuck else patience_s)
         self.running = False
         self.stuck = False
         self.value: outcome.Maybe[Any]
@@ -97,7 +100,13 @@ class Workers:
         return {lane.key: lane.stuck for lane in self._lanes.values() if lane.stuck}
 
     async def run(
-        self, lane_key: str, call: Callable[[], T], *, read: bool = False, late: Callable[[T], None] | None = None
+        self,
+        lane_key: str,
+        call: Callable[[], T],
+        *,
+        read: bool = False,
+        late: Callable[[T], None] | None = None,
+        patience_s: float = PATIENCE_S,
     ) -> T:
         """What `call()` returns or raises, run in a thread. `late` gets a value that came after its caller had left."""
         lane = self._lanes.get(lane_key)
@@ -108,7 +117,7 @@ class Workers:
         waiting = lane.reads if read else lane.lookups
         if len(waiting) >= QUEUED_PER_LANE:
             raise Exhausted(f"more than {QUEUED_PER_LANE} calls wait for the disk of {lane_key!r}")
-        job = _Job(lane, call, read, late)
+        job = _Job(lane, call, read, late, patience_s)
         waiting.append(job)
         self._unfinished.add(job)
         self._fill(lane)

@@ -117,4 +117,4 @@ class Tree(Directory, Protocol):
     def usage(self) -> Usage: ...
 
     def sweepers(self) -> Mapping[str, Callable[[], None]]:
-        """By lane, what to call every second or so: it lets go of files that nobody reads any more."""
+        """By lane, what to call a few times a second: it looks what is there and lets go of files nobody reads."""
