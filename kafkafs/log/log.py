@@ -6,7 +6,7 @@ the segment with the largest base at or below them, and on to the next where com
 
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kafkafs.errors import Denied, NotFound, Vanished
@@ -56,6 +56,11 @@ class Extent:
         return data
 
 
+def first_visible(bases: Sequence[int], start_offset: int) -> int:
+    """The number of the first segment that is not wholly below the log start."""
+    return max(0, bisect_right(bases, start_offset) - 1)
+
+
 class Log:
     """See the module. `start_offset` is the log start offset; `end_offset` the one that the next record will get."""
 
@@ -99,7 +104,7 @@ class Log:
 
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start."""
-        return self.segments[max(0, bisect_right(self._bases, self.start_offset) - 1) :]
+        return self.segments[first_visible(self._bases, self.start_offset) :]
 
     def locate(self, offset: int, tell: Tell = silent) -> tuple[Segment, Batch | Damage]:
         """The first batch whose last offset is at or after `offset`, as a fetch answers, or the damage that owns it.

@@ -13,7 +13,7 @@ from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.files import Directory
 from kafkafs.log.listing import Listing, list_partition
-from kafkafs.log.log import Log
+from kafkafs.log.log import Log, first_visible
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.segment import Segment
 from kafkafs.log.tail import Tail, find_tail
@@ -41,6 +41,7 @@ class Partition:
         self._fresh_until = 0.0
         self._listing: Listing | None = None
         self._list_at = 0.0
+        self._listed_until = 0.0
         self._log: Log | None = None
 
     @property
@@ -60,14 +61,28 @@ class Partition:
             return self._log
 
     def listing(self) -> Listing:
-        """The files that `log()` was made from, or newer ones."""
-        self.log()
+        """What stands in the directory now, by name. No log is read for it."""
         listing = self._listing
-        if listing is None:
-            patience_needed()
-            with self._lock:
-                listing = self._current_listing()
-        return listing
+        if listing is not None and time.monotonic() < self._listed_until:
+            return listing
+        patience_needed()
+        with self._lock:
+            listing = self._current_listing()
+            self._listed_until = time.monotonic() + FRESH_S
+            return listing
+
+    def visible_segments(self) -> tuple[Segment, ...]:
+        """The segments that are not wholly below the log start. No log is read for it."""
+        segments = self._segments(self.listing(), self._log)
+        start, _ = self.directory.checkpoints().of(self.name)
+        return segments[first_visible([segment.base_offset for segment in segments], start or 0) :]
+
+    def may_show_records(self) -> bool:
+        """Whether there are records, as far as sizes and checkpoints tell. No log is read for it."""
+        start, high = self.directory.checkpoints().of(self.name)
+        if start is not None and high is not None and start >= high:
+            return False
+        return any(segment.files["log"].size for segment in self.visible_segments())
 
     def answer(self, question: Callable[[Log], Answer]) -> Answer:
         """`question` asked of the log; asked again of a newer one where files vanished under it."""
@@ -155,5 +170,5 @@ class Partition:
         if known is not None and not tail.grew_from(known):
             last = last.anew()
             segments = (*segments[:-1], last)
-        last.seal(tail.last)
+        last.seal(tail.last, tail.size, tail.mtime_ns)
         return segments, tail

@@ -67,10 +67,9 @@ class ByOffset:
 
     def entries(self) -> Sequence[Entry]:
         """A range for each segment; together they are the whole visible log."""
-        log = self._scene.sight().log
         return [
             Entry(offset_range_name(segment.base_offset, segment.next_base), "file", None)
-            for segment in log.visible_segments()
+            for segment in self._scene.partition.visible_segments()
         ]
 
     def child(self, name: str) -> File:
@@ -97,7 +96,7 @@ class ByTime:
         """Ranges that tile the log: each ends one past the largest timestamp that the time indexes tell so far."""
         patience_needed()
         start, names = 0, []
-        for segment in self._scene.sight().log.visible_segments():
+        for segment in self._scene.partition.visible_segments():
             if segment.next_base is None:
                 names.append(time_range_name(start, None))
                 continue

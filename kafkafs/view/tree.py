@@ -145,9 +145,9 @@ class PartitionDirectory:
         return self._fixed[name]
 
     def entries(self) -> Sequence[Entry]:
-        """The views; the links only where a log holds anything, as far as its size tells."""
+        """The views; the links only where there are records, as far as can be told without reading a log."""
         entries = [Entry(name, "file" if name == "info.json" else "directory", None) for name in self._fixed]
-        if any(name.size for name in self.scene.partition.listing().files.values()):
+        if self.scene.partition.may_show_records():
             entries += [Entry("earliest", "symlink", None), Entry("latest", "symlink", None)]
         return sorted(entries, key=lambda entry: entry.name)
 
