@@ -1,4 +1,4 @@
-"""Open files of a changing log, and what each may answer: what it was opened on, or "Stale file handle", never a mix."""
+"""Open files of a changing log: each may answer what it was opened on, or "Stale file handle", but never a mix."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -40,8 +40,9 @@ class Snapshot:
 class Follower:
     """A `.follow.jsonl` from an offset on, read as far as it goes at each step."""
 
-    def __init__(self, content: Any) -> None:
+    def __init__(self, content: Any, first: int) -> None:
         self.content = content
+        self.first = first
         self.text = b""
         self.must_hold = True
         self.stale = False
@@ -68,5 +69,3 @@ class Follower:
             wanted = history[offsets_now[-1]]
             assert self.text.endswith(wanted) or offset_of(wanted) < self.first, "does not reach the end"
         return True
-
-    first = 0

@@ -1,0 +1,209 @@
+"""Readers of a mount beside a busy broker: each reads at random and notes what it saw, to be compared later."""
+
+import errno
+import json
+import os
+import random
+import struct
+import subprocess
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from kafkafs.format.crc import crc32c
+from tests.live.churn import Churn
+
+LATE_S = 1.0
+LONGEST_S = 5.0
+
+
+class Checks:
+    """Reads and what came of them. `wrong` says what may never happen."""
+
+    def __init__(self, churn: Churn, everything: Path, committed: Path, seed: int) -> None:
+        self.churn = churn
+        self.everything = everything
+        self.committed = committed
+        self.seen: dict[tuple[str, int, int], str] = {}
+        self.counted: Counter[str] = Counter()
+        self.wrong: list[str] = []
+        self.slowest = 0.0
+        self._seed = seed
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self, threads: int) -> None:
+        for number in range(threads):
+            thread = threading.Thread(target=self._run, args=(random.Random(self._seed * 100 + number),))
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(60)
+
+    def _run(self, chance: random.Random) -> None:
+        kinds = (self.points, self.ranges, self.ranges, self.raw, self.compacted, self.phoenix, self.transactions)
+        while not self._stop.is_set():
+            kind = chance.choice(kinds)
+            started = time.monotonic()
+            try:
+                kind(chance)
+                self.counted[kind.__name__] += 1
+            except OSError as error:
+                self._error(kind.__name__, error)
+            except Exception as error:
+                self.wrong.append(f"{kind.__name__}: {error!r}")
+            self.slowest = max(self.slowest, time.monotonic() - started)
+
+    def _error(self, kind: str, error: OSError) -> None:
+        self.counted[f"{kind}: {errno.errorcode.get(error.errno or 0)}"] += 1
+        expected = {errno.ENOENT, errno.ESTALE} if kind in ("phoenix", "points") else {errno.ESTALE}
+        if error.errno not in expected:
+            self.wrong.append(f"{kind}: {error!r}")
+
+    # What is read
+
+    def points(self, chance: random.Random) -> None:
+        """A value by its offset; it is missing only where retention took it."""
+        known = self.churn.truth.offsets["plain", 0]
+        if not known:
+            return
+        offset = max(0, len(known) - 1 - int(chance.expovariate(1 / 300)))
+        wanted = known.get(offset)
+        told = time.monotonic() - self.churn.truth.acknowledged_at.get(("plain", offset), time.monotonic())
+        try:
+            value = _read(self.everything / f"plain-0/by-offset/{offset}.value").decode()
+        except FileNotFoundError:
+            gone = told < LATE_S or self._earliest("plain-0") > offset
+            self._expect(gone, f"offset {offset} is missing {told:.2f} s after its acknowledgement")
+            return
+        self._expect(wanted is None or value == wanted, f"offset {offset} of plain has another value")
+
+    def ranges(self, chance: random.Random) -> None:
+        """Decoded lines of a topic that nothing compacts: one offset after the other."""
+        end = len(self.churn.truth.offsets["plain", 0])
+        start = max(0, end - chance.randint(0, 2000))
+        name = f"{start}..{chance.choice(('', start + chance.randint(0, 300)))}.jsonl"
+        lines = self._lines(self.everything, "plain", name)
+        offsets = [line["offset"] for line in lines]
+        if offsets:
+            self._expect(offsets == list(range(offsets[0], offsets[0] + len(offsets))), f"{name}: gaps: {offsets}")
+            self._expect(offsets[0] >= start, f"{name} begins at {offsets[0]}")
+
+    def raw(self, chance: random.Random) -> None:
+        """Raw bytes: whole batches with true checksums, their offsets ascending."""
+        end = len(self.churn.truth.offsets["plain", 0])
+        start = max(0, end - chance.randint(0, 2000))
+        data, at, before = _read(self.everything / f"plain-0/by-offset/{start}..{start + 500}"), 0, -1
+        while at < len(data):
+            base, size = struct.unpack_from(">qi", data, at)
+            batch = data[at : at + size + 12]
+            self._expect(crc32c(batch[21:]) == struct.unpack_from(">I", batch, 17)[0], f"torn batch at {base}")
+            self._expect(base > before, f"batch {base} behind offset {before}")
+            before = base + struct.unpack_from(">i", batch, 23)[0]
+            at += size + 12
+
+    def compacted(self, chance: random.Random) -> None:
+        """Whatever compaction does, each key's last record is there."""
+        truth = self.churn.truth.offsets["compacted", 0]
+        acknowledged = len(truth)
+        lines = self._lines(self.everything, "compacted", f"{chance.choice((0, acknowledged // 2))}...jsonl")
+        offsets = [line["offset"] for line in lines]
+        self._expect(offsets == sorted(set(offsets)), f"compacted: not in order: {offsets}")
+        if offsets and acknowledged:
+            self._expect(offsets[-1] >= acknowledged - 1 - 200, f"compacted ends at {offsets[-1]} of {acknowledged}")
+
+    def phoenix(self, chance: random.Random) -> None:
+        """A topic that is deleted and made again: never two generations in one answer, nor one long gone."""
+        now = self.churn.generation
+        since = time.monotonic() - self.churn.truth.recreated_at
+        lines = self._lines(self.everything, "phoenix", "0...jsonl")
+        generations = {json.loads(line["value"])["generation"] for line in lines}
+        self._expect(len(generations) <= 1, f"phoenix mixes {generations}")
+        if generations and since > LATE_S:
+            self._expect(max(generations) >= now, f"phoenix of generation {generations} {since:.1f} s into {now}")
+
+    def transactions(self, chance: random.Random) -> None:
+        """read_committed shows nothing that was aborted, and what was committed a second ago."""
+        end = len(self.churn.truth.offsets["tx", 0])
+        lines = self._lines(self.committed, "tx", f"{max(0, end - chance.randint(0, 500))}...jsonl")
+        for line in lines:
+            self._expect(json.loads(line["value"])["commit"] is True, f"an aborted record is shown: {line}")
+
+    # How it is compared
+
+    def _lines(self, mount: Path, topic: str, name: str) -> list[dict[str, Any]]:
+        text = _read(mount / f"{topic}-0/by-offset/{name}")
+        self._expect(not text or text.endswith(b"\n"), f"{topic} {name}: ends in the midst of a line")
+        lines = [json.loads(line) for line in text.splitlines()]
+        for line in lines:
+            self._note(topic, line["offset"], line["value"])
+        return lines
+
+    def _note(self, topic: str, offset: int, value: str) -> None:
+        key = (topic, json.loads(value)["generation"], offset)
+        self._expect(self.seen.setdefault(key, value) == value, f"{key} has had two values")
+        self.counted["records"] += 1
+
+    def _earliest(self, directory: str) -> int:
+        return int(os.readlink(self.everything / directory / "earliest").rpartition("/")[2])
+
+    def _expect(self, true: bool, otherwise: str) -> None:
+        self.counted["checks"] += 1
+        if not true:
+            self.wrong.append(otherwise)
+
+    def compare(self) -> None:
+        """All that was seen, with what the broker acknowledged in the end."""
+        offsets = self.churn.truth.offsets
+        for (topic, generation, offset), value in self.seen.items():
+            self._expect(
+                offsets[topic, generation].get(offset) == value, f"{topic} {generation}: another record at {offset}"
+            )
+
+
+class Follower(threading.Thread):
+    """`cat N...follow.jsonl`: when each record came."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(daemon=True)
+        self.process = subprocess.Popen(["cat", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.came: dict[int, float] = {}
+        self.order: list[int] = []
+        self.start()
+
+    def run(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            offset = int(json.loads(line)["offset"])
+            self.came[offset] = time.monotonic()
+            self.order.append(offset)
+
+    def wait_for(self, records: int) -> None:
+        """Until it has got so many."""
+        deadline = time.monotonic() + 10
+        while len(self.order) < records:
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.process.kill()
+                assert self.process.stderr is not None
+                said = self.process.stderr.read().decode()
+                raise AssertionError(f"{len(self.order)} of {records} records came, the last {self.order[-1:]}: {said}")
+            time.sleep(0.02)
+
+    def end(self) -> int:
+        self.process.terminate()
+        code = self.process.wait(5)
+        self.join(5)
+        return code
+
+
+def _read(path: Path) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        parts = []
+        while part := file.read(1 << 17):
+            parts.append(part)
+    return b"".join(parts)
