@@ -38,6 +38,7 @@ def add(commands: "Commands") -> None:
         "--print-data-log": "show keys and values; implies --deep-iteration",
         "--skip-record-metadata": "of a record show only its key and value, and nothing of control records",
         "--index-sanity-check": "only tell whether an index passes the broker's own check",
+        "--json": "a line of JSON for each batch, record (with --deep-iteration) or entry instead of text",
         "--verify-index-only": "check an index against its log without listing it",
     }
     for flag, text in flags.items():
@@ -69,6 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     for flag in ("--max-bytes", "--max-message-size"):
         if getattr(arguments, flag[2:].replace("-", "_")) < 0:
             raise UsageError(f"{flag} must not be negative")
+    if arguments.json and (arguments.key_decoder_class or arguments.value_decoder_class):
+        raise UsageError("--json shows keys and values as they are: leave out the decoder classes")
     if (arguments.from_offset and arguments.from_time) or (arguments.to_offset and arguments.to_time):
         raise UsageError("--from-offset and --from-time, or --to-offset and --to-time, exclude each other")
     return dump_all(arguments)

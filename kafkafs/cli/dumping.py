@@ -101,6 +101,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         skip_record_metadata=arguments.skip_record_metadata,
         max_bytes=arguments.max_bytes,
         max_message_size=arguments.max_message_size,
+        json=arguments.json,
         index_sanity_check=arguments.index_sanity_check,
         verify_index_only=arguments.verify_index_only,
         decode_key=as_string if key is None else decoder(key),

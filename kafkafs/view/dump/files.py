@@ -37,7 +37,7 @@ def dump(source: Source, options: Options, findings: Findings, window: Window = 
     found = False
     for _, text in dump_log(source, options, findings, window):
         if text and not found:
-            yield from _heading(source, findings)
+            yield from _heading(source, options, findings)
             found = True
         yield text
 
@@ -45,7 +45,7 @@ def dump(source: Source, options: Options, findings: Findings, window: Window = 
 def dump_from(source: Source, options: Options, findings: Findings, position: int) -> Pieces:
     """`dump` as pieces that tell where to go on: from such a position of the file, or from 0 for all of it."""
     if position == 0:
-        yield from ((None, line) for line in _heading(source, findings))
+        yield from ((None, line) for line in _heading(source, options, findings))
     suffix = _suffix(source.name)
     if suffix in _LOGS:
         yield from dump_log(source, options, findings, Window(position=position))
@@ -58,8 +58,14 @@ def _suffix(name: str) -> str:
     return dot + suffix
 
 
-def _heading(source: Source, findings: Findings) -> Iterator[bytes]:
-    """The lines in front of what is in the file: its path, and what its name says."""
+def _heading(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
+    """The lines in front of what is in the file; JSON has none."""
+    lines = list(_name_lines(source, findings))
+    yield from [] if options.json else lines
+
+
+def _name_lines(source: Source, findings: Findings) -> Iterator[bytes]:
+    """The path of a file, and what its name says."""
     yield f"Dumping {source.path}\n".encode("utf-8", "surrogateescape")
     match _suffix(source.name):
         case ".log":
@@ -85,17 +91,9 @@ def _checkpoint_heading(source: Source, findings: Findings) -> Iterator[bytes]:
         findings.problem(source, "its name holds no offset and epoch, so it may be no snapshot of Kafka's.")
 
 
-def _transactions(source: Source, _options: Options, findings: Findings) -> Iterator[bytes]:
-    return transaction_index(source, findings)
-
-
-def _producers(source: Source, _options: Options, findings: Findings) -> Iterator[bytes]:
-    return producer_snapshot(source, findings)
-
-
 _TABLES: dict[str, Callable[[Source, Options, Findings], Iterator[bytes]]] = {
     ".index": dump_offset_index,
     ".timeindex": dump_time_index,
-    ".txnindex": _transactions,
-    ".snapshot": _producers,
+    ".txnindex": transaction_index,
+    ".snapshot": producer_snapshot,
 }

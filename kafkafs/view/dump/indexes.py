@@ -15,6 +15,7 @@ from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.view.dump.damaged import records
 from kafkafs.view.dump.entries import HEADER_READ, Unreadable, entry_at
+from kafkafs.view.dump.fields import Fields
 from kafkafs.view.dump.findings import NOT_FOUND, Findings
 from kafkafs.view.dump.options import Options
 from kafkafs.view.dump.source import Bytes, Source
@@ -30,15 +31,15 @@ def dump_offset_index(source: Source, options: Options, findings: Findings) -> I
     entries = _entries(source, OffsetIndex.dtype)
     log = _log(source, findings)
     if not len(entries):
-        yield f"{source.path} is empty.\n".encode()
+        yield from _empty(source, options)
         return
     if options.index_sanity_check:
-        yield from _sanity(source, findings, entries, last_is_sane=entries["offset"][-1] >= 0)
+        yield from _sanity(source, options, findings, entries, last_is_sane=entries["offset"][-1] >= 0)
         return
     if entries[0].item() == PADDING and log is not None and log.size == 0:
-        yield f"{source.path} is empty.\n".encode()
+        yield from _empty(source, options)
         return
-    lines: list[str] = []
+    fields, lines = Fields(source, options, ("offset", "position")), list[str]()
     for slot, (relative, position) in enumerate(entries.tolist()):
         if relative == 0 and slot > 0:
             break
@@ -49,7 +50,7 @@ def dump_offset_index(source: Source, options: Options, findings: Findings) -> I
             if last != offset:
                 findings.index_mismatch(source, offset, last)
         if not options.verify_index_only:
-            lines.append(f"offset: {offset} position: {position}\n")
+            lines.append(fields.line(offset, position))
         if len(lines) == _LINES_A_PIECE:
             yield "".join(lines).encode()
             lines.clear()
@@ -63,10 +64,12 @@ def dump_time_index(source: Source, options: Options, findings: Findings) -> Ite
     if options.index_sanity_check:
         filled = entries[: _filled(entries)]
         rises = not len(filled) or filled["timestamp"][-1] >= filled["timestamp"][0]
-        yield from _sanity(source, findings, entries, last_is_sane=rises and not (filled["offset"][-1:] < 0).any())
+        yield from _sanity(
+            source, options, findings, entries, last_is_sane=rises and not (filled["offset"][-1:] < 0).any()
+        )
         return
     log = _log(source, findings)
-    starts = _Starts(source, base)
+    starts, fields = _Starts(source, base), Fields(source, options, ("timestamp", "offset"))
     before = NO_TIMESTAMP
     for slot, (timestamp, relative) in enumerate(entries.tolist()):
         if relative == 0 and slot > 0:
@@ -83,7 +86,7 @@ def dump_time_index(source: Source, options: Options, findings: Findings) -> Ite
                 if before >= timestamp:
                     findings.time_out_of_order(source, timestamp, before)
         if not options.verify_index_only:
-            yield f"timestamp: {timestamp} offset: {offset}\n".encode()
+            yield fields.line(timestamp, offset).encode()
         before = timestamp
 
 
@@ -107,8 +110,18 @@ def _log(source: Source, findings: Findings) -> Bytes | None:
     return log
 
 
+def _empty(source: Source, options: Options) -> Iterator[bytes]:
+    if not options.json:
+        yield f"{source.path} is empty.\n".encode()
+
+
 def _sanity(
-    source: Source, findings: Findings, entries: np.ndarray[tuple[int], np.dtype[np.void]], *, last_is_sane: bool
+    source: Source,
+    options: Options,
+    findings: Findings,
+    entries: np.ndarray[tuple[int], np.dtype[np.void]],
+    *,
+    last_is_sane: bool,
 ) -> Iterator[bytes]:
     """The check that a broker makes of an index that it did not write itself."""
     if not last_is_sane:
@@ -116,7 +129,12 @@ def _sanity(
     elif source.data.size % entries.dtype.itemsize:
         findings.problem(source, f"its {source.data.size} bytes are no whole number of entries, so it is corrupt.")
     else:
-        yield f"{source.path} passed sanity check.\n".encode()
+        passed = Fields(source, options, ("passed",)).line("true") if options.json else _passed(source)
+        yield passed.encode()
+
+
+def _passed(source: Source) -> str:
+    return f"{source.path} passed sanity check.\n"
 
 
 def _entry(log: Bytes, position: int, end: int) -> Batch | Unreadable | None:

@@ -17,6 +17,7 @@ class Options:
     skip_record_metadata: bool = False
     max_bytes: int = ALL_BYTES
     max_message_size: int = 5 << 20
+    json: bool = False  # a line of JSON for each thing instead of text
     index_sanity_check: bool = False
     verify_index_only: bool = False
     decode_key: Decoder = as_string

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import Batch
+from kafkafs.format.columns import Records
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.view.dump.damaged import records
 from kafkafs.view.dump.entries import HEADER_READ, entry_at
 from kafkafs.view.dump.options import Options
 from kafkafs.view.dump.source import Source
+
+MAX_OFFSET = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,12 @@ class Window:
     start: int | None = None
     stop: int | None = None
     position: int = 0
+
+    def of(self, found: Records) -> Records:
+        """Those of the records that are in it."""
+        if self.start is None and self.stop is None:
+            return found
+        return found.between(0 if self.start is None else self.start, MAX_OFFSET if self.stop is None else self.stop)
 
     def has(self, offset: int) -> bool:
         return (self.start is None or offset >= self.start) and (self.stop is None or offset < self.stop)

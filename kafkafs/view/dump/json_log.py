@@ -1,0 +1,63 @@
+"""A log as lines of JSON: batches as in `.batches.jsonl` or, with deep iteration, records as in `.jsonl`.
+
+As in a mount, decoded records are those of clients: control records are left out.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkafs.format.batch import Batch
+from kafkafs.format.names import parse_partition_name
+from kafkafs.format.records import Refusal, decode
+from kafkafs.view.batch_lines import batch_lines, unreadable_line
+from kafkafs.view.dump.entries import Unreadable
+from kafkafs.view.dump.findings import Findings
+from kafkafs.view.dump.options import Options
+from kafkafs.view.dump.runs import Run, within
+from kafkafs.view.dump.source import Source
+from kafkafs.view.dump.window import Window
+from kafkafs.view.jsonl import JsonLines
+
+_CONTROL = 0x20
+NO_PARTITION = ("", -1)
+
+
+class JsonLog:
+    """One pass through one file. `is_past` tells that the rest lies behind the window."""
+
+    def __init__(self, source: Source, options: Options, findings: Findings, window: Window) -> None:
+        self._source = source
+        self._options = options
+        self._findings = findings
+        self._window = window
+        self.is_past = False
+        name = parse_partition_name(source.absolute_path.split("/")[-2])
+        self._lines = JsonLines(*((name.topic, name.partition) if name else NO_PARTITION))
+
+    def run(self, run: Run) -> Iterator[bytes]:
+        """The lines of many entries."""
+        run, self.is_past = within(run, self._window)
+        if not self._options.is_deep:
+            yield from map(bytes, batch_lines(self._source.name, run.rows))
+            return
+        rows = run.rows[(run.rows["magic"] < 2) | (run.rows["attributes"] & _CONTROL == 0)]
+        for piece in decode(run.data, run.position, np.ascontiguousarray(rows), self._options.limit):
+            if isinstance(piece, Refusal):
+                self._findings.problem(self._source, f"{piece.error}.")
+            else:
+                yield from map(bytes, self._lines.pieces(self._window.of(piece)))
+
+    def odd_entry(self, entry: Batch | Unreadable) -> Iterator[bytes]:
+        """The line of an entry that does not look sound."""
+        return self._unreadable(entry.position, entry.size)
+
+    def trailing(self, position: int, end: int) -> Iterator[bytes]:
+        """The line of the bytes at the end of the file, in which nothing begins."""
+        return self._unreadable(position, end - position)
+
+    def _unreadable(self, position: int, size: int) -> Iterator[bytes]:
+        if self._options.is_deep:
+            self._findings.problem(self._source, f"the {size} bytes at position {position} are no batch.")
+        else:
+            yield unreadable_line(self._source.name, position, size)

@@ -1,0 +1,137 @@
+"""A log as text: a line for a batch and, with deep iteration, one for each record.
+
+Batches that hold what they promise are rendered many at a time. The others go one by one: those that are damaged, those
+of KRaft itself, and all where keys or values are no strings. Source: DumpLogSegments, `dumpLog`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from kafkafs.errors import CorruptData, TooLarge
+from kafkafs.format.batch import CODECS, HEADER_V2, Batch, crc_holds
+from kafkafs.format.batches import VALID, Batches, batch_at
+from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.view.dump.control import control_text
+from kafkafs.view.dump.damaged import records
+from kafkafs.view.dump.decoders import as_string
+from kafkafs.view.dump.entries import Unreadable
+from kafkafs.view.dump.findings import Findings
+from kafkafs.view.dump.lines import batch_line, record_line, unreadable_line
+from kafkafs.view.dump.options import Options
+from kafkafs.view.dump.rendering import batch_lines, record_lines
+from kafkafs.view.dump.runs import Run, within
+from kafkafs.view.dump.source import Source
+from kafkafs.view.dump.window import WHOLE, Window
+
+
+class TextLog:
+    """One pass through one file. `is_past` tells that the rest lies behind the window."""
+
+    def __init__(self, source: Source, options: Options, findings: Findings, window: Window) -> None:
+        self._source = source
+        self._options = options
+        self._findings = findings
+        self._window = window
+        self.is_past = False
+        self._last_offset: int | None = -1 if window == WHOLE else None  # of a record: to find gaps
+        self._needs_python = not (options.decode_key is as_string and options.decode_value is as_string)
+
+    def run(self, run: Run) -> Iterator[bytes]:
+        """The lines of many entries: by kernels where they can, else one by one."""
+        run, self.is_past = within(run, self._window)
+        singly = self._goes_singly(run.rows)
+        borders = [0, *(np.flatnonzero(np.diff(singly)) + 1).tolist(), len(singly)]
+        for first, stop in pairwise(borders):
+            if first == stop:
+                return
+            if singly[first]:
+                for index in range(first, stop):
+                    batch = batch_at(run.rows, index)
+                    yield from self._entry(batch, run.bytes_of(batch), run.rows["valid"][index] == VALID)
+            elif self._options.is_deep:
+                yield from self._decoded(run.part(first, stop))
+            else:
+                yield from batch_lines(run.rows, first, stop)
+
+    def odd_entry(self, entry: Batch | Unreadable) -> Iterator[bytes]:
+        """The lines of an entry that does not look sound."""
+        if isinstance(entry, Unreadable):
+            self._findings.problem(self._source, f"the entry at position {entry.position} is of no format there is.")
+            yield unreadable_line(entry).encode() + b"\n"
+            return
+        data = self._source.data.read(entry.position, entry.size)
+        is_whole = entry.magic < 2 or entry.size >= HEADER_V2.size
+        yield from self._entry(entry, data, is_whole and crc_holds(replace(entry, magic=min(entry.magic, 2)), data))
+
+    def trailing(self, position: int, end: int) -> Iterator[bytes]:
+        """The bytes at the end of the file, in which nothing begins."""
+        yield f"Found {end - position} invalid bytes at the end of {self._source.name}\n".encode()
+
+    def _goes_singly(self, rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        unknown = rows["attributes"] & 7 >= len(CODECS)
+        if not self._options.is_deep:
+            return unknown
+        singly: np.ndarray[tuple[int], np.dtype[np.bool_]] = unknown | (rows["valid"] != VALID) | self._needs_python
+        return singly
+
+    def _decoded(self, run: Run) -> Iterator[bytes]:
+        def singly(number: int) -> Iterator[bytes]:
+            batch, followed = batch_at(run.rows, number), self._last_offset
+            self._last_offset = None
+            yield from self._entry(batch, run.bytes_of(batch), True)
+            self._last_offset = followed
+
+        next_batch = 0
+        for piece in decode(run.data, run.position, run.rows, self._options.limit):
+            if isinstance(piece, Records):
+                shown = self._window.of(piece)
+                if len(shown):
+                    self._follow_many(shown.rows["offset"])
+                    yield from record_lines(run.rows, next_batch, shown, self._options, singly)
+                    next_batch = int(shown.rows["batch"][-1]) + 1
+                continue
+            yield from self._refused(run, next_batch, piece)
+            next_batch = piece.batch + 1
+        yield from batch_lines(run.rows, next_batch, len(run.rows))
+
+    def _refused(self, run: Run, next_batch: int, refusal: Refusal) -> Iterator[bytes]:
+        """A batch whose CRC holds and whose records are not as they should be."""
+        yield from batch_lines(run.rows, next_batch, refusal.batch + 1)
+        batch = batch_at(run.rows, refusal.batch)
+        yield from self._records(batch, run.bytes_of(batch))
+
+    def _entry(self, batch: Batch, data: bytes, is_valid: bool) -> Iterator[bytes]:
+        yield batch_line(batch, is_valid).encode() + b"\n"
+        if batch.codec >= len(CODECS):
+            self._problem(batch, f"codec {batch.codec} is none that Kafka knows")
+        elif self._options.is_deep:
+            yield from self._records(batch, data)
+
+    def _records(self, batch: Batch, data: bytes) -> Iterator[bytes]:
+        try:
+            for record in records(batch, data, self._options.limit):
+                if not self._window.has(record.offset):
+                    continue
+                self._follow(record.offset)
+                control = control_text(record.key, record.value) if batch.is_control else None
+                yield record_line(batch, record, self._options, control)
+        except (CorruptData, TooLarge) as error:
+            self._problem(batch, str(error))
+
+    def _follow(self, offset: int) -> None:
+        if self._last_offset is not None and offset != self._last_offset + 1:
+            self._findings.gaps(self._source, [self._last_offset], [offset])
+        self._last_offset = offset
+
+    def _follow_many(self, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        self._follow(int(offsets[0]))
+        before = np.flatnonzero(np.diff(offsets) != 1)
+        self._findings.gaps(self._source, offsets[before].tolist(), offsets[before + 1].tolist())
+        self._last_offset = int(offsets[-1])
+
+    def _problem(self, batch: Batch, reason: str) -> None:
+        where = f"the batch at position {batch.position} with the last offset {batch.last_offset}"
+        self._findings.problem(self._source, f"the records of {where} cannot all be read: {reason}.")
