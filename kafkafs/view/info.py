@@ -1,11 +1,13 @@
 """`info.json`: what a partition is and how it fares, for people and for `jq`. Unknown is null, never guessed."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import TypeVar
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
+from kafkafs.log.files import DataFile
 from kafkafs.log.health import SegmentHealth, look_at, problems_of_listing
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.transactions import is_control
@@ -25,7 +27,7 @@ class Info:
         self._scene = scene
 
     def attributes(self) -> Attributes:
-        return self._scene.ask(lambda sight: self._scene.file([s.log() for s in sight.log.segments[-1:]], 0, -1, 0.0))
+        return self._scene.ask(lambda sight: self._scene.file(_logs(sight), 0, -1, 0.0))
 
     def open(self) -> BytesContent:
         patience_needed()
@@ -36,6 +38,13 @@ class Info:
 
     def _text(self, sight: Sight) -> bytes:
         return (json.dumps(describe(self._scene, sight), indent=2, ensure_ascii=True) + "\n").encode()
+
+
+def _logs(sight: Sight) -> Iterator[DataFile]:
+    """All logs that it tells of; what cannot be read is not told of."""
+    for segment in sight.log.segments:
+        with suppress(Denied, NotFound):
+            yield segment.log()
 
 
 def describe(scene: Scene, sight: Sight) -> dict[str, object]:

@@ -5,14 +5,11 @@ files has what all of them grant, a file with an ACL is served by its owner and 
 grants search only where the directories above the data directory do.
 """
 
-import grp
 import os
-import pwd
 import stat
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 _READ, _SEARCH = 0o444, 0o111
 _ACL_HEADER = 4
@@ -46,49 +43,41 @@ def access(about: os.stat_result, acl: bytes | None = None) -> Access:
 
 
 def common(all_of: Sequence[Access]) -> Access:
-    """What every one of them grants. Where owners or groups differ, that class gets no more than all others do."""
+    """What every one of them grants, to the classes of the first: its owner, its group, everybody else.
+
+    Who is in one class of the first may be in several of another, and then gets no more than all of those do.
+    """
     first = all_of[0]
+    if len(all_of) == 1:
+        return first
     mode = first.mode
     for other in all_of[1:]:
-        mode &= other.mode
-    others = mode & 0o007
-    if any(other.gid != first.gid for other in all_of):
-        mode &= 0o707 | others << 3
-    if any(other.uid != first.uid for other in all_of):
-        mode &= 0o077 | others << 6
+        mode &= _granted_to_classes_of(first, other)
     return Access(first.uid, first.gid, mode)
 
 
-def below_ancestors(own: Access, path: Path) -> Access:
-    """The data directory's access, less the search permission that the directories above it withhold."""
-    mode = own.mode
-    for ancestor in path.resolve().parents:
-        about = os.stat(ancestor)
-        bits = stat.S_IMODE(about.st_mode)
-        if not _owner_may_search(own.uid, about):
-            mode &= ~0o100
-        if not (bits & 0o010 if about.st_gid == own.gid else bits & 0o010 and bits & 0o001):
-            mode &= ~0o010
-        if bits & _SEARCH != _SEARCH:
-            mode &= ~0o001
-    return Access(own.uid, own.gid, mode)
+def _granted_to_classes_of(first: Access, other: Access) -> int:
+    owner, group, others = (other.mode >> shift & 7 for shift in (6, 3, 0))
+    either = group & others
+    to_group, to_others = (group, others) if other.gid == first.gid else (either, either)
+    if other.uid == first.uid:
+        return owner << 6 | to_group << 3 | to_others
+    return either << 6 | (to_group & owner) << 3 | to_others & owner
 
 
-def _owner_may_search(uid: int, about: os.stat_result) -> bool:
-    bits = stat.S_IMODE(about.st_mode)
-    if uid == 0:
-        return True
-    if about.st_uid == uid:
-        return bool(bits & 0o100)
-    return bool(bits & (0o010 if about.st_gid in _groups_of(uid) else 0o001))
+def below_ancestors(own: Access, ancestors: Iterable[Access]) -> Access:
+    """The data directory's access, for those whom the directories above it let pass.
 
-
-def _groups_of(uid: int) -> set[int]:
-    try:
-        user = pwd.getpwuid(uid)
-    except KeyError:
-        return set()
-    return {user.pw_gid, *(group.gr_gid for group in grp.getgrall() if user.pw_name in group.gr_mem)}
+    Where it cannot be told that they let its owner pass, but they do its group (`root:kafka 0750` above `kafka:kafka`),
+    it is served as root's, so that the owner passes as a member of the group, or not at all.
+    """
+    passed = [Access(above.uid, above.gid, (above.mode & _SEARCH) * 7) for above in ancestors]
+    granted = common([own, *passed])
+    if own.mode & 0o700 and not granted.mode & 0o700:
+        as_group = common([Access(0, own.gid, own.mode), own, *passed])
+        if as_group.mode & 0o070:
+            return as_group
+    return granted
 
 
 def _without_mask(mode: int, acl: bytes) -> int:
@@ -101,5 +90,5 @@ def _without_mask(mode: int, acl: bytes) -> int:
             mask = permission
         elif tag in (_ACL_USER, _ACL_GROUP):
             named &= permission
-    group &= mask & named & 7
-    return (mode & 0o700) | group << 3 | (mode & named & 7)
+    named &= mask if named != 7 else 7
+    return (mode & 0o700) | (group & mask & named) << 3 | mode & named

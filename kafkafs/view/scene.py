@@ -113,7 +113,7 @@ class Scene:
             root = self.data_directory.root
             about = root.stat(self._name)
             granted = access(about, root.acl(self._name)).of_directory()
-            known = self._directory = (time.monotonic() + KEEP_S / 2, granted, about.st_mtime_ns)
+            known = self._directory = (time.monotonic() + KEEP_S / 4, granted, about.st_mtime_ns)
         _, granted, mtime_ns = known
         return Attributes("directory", granted.mode, granted.uid, granted.gid, 0, 0, mtime_ns, 2, KEEP_S / 2)
 

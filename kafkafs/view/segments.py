@@ -1,7 +1,8 @@
 """`segments/`: the partition's real files under their own names, byte for byte, and `<file>.txt`, what is in them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from kafkafs.errors import NotFound
 from kafkafs.log.files import DataFile
@@ -105,8 +106,16 @@ class DumpedFile:
 
     def attributes(self) -> Attributes:
         patience_needed()
-        file = self._scene.partition.root.open_now(_path(self._scene, self._name))
-        return self._scene.file([file], 0, -1, 0.0)
+        return self._scene.file(self._files(), 0, -1, 0.0)
+
+    def _files(self) -> Iterator[DataFile]:
+        """The log that an index is held against, if it is there, and the file itself."""
+        root = self._scene.partition.root
+        stem, _, kind = self._name.partition(".")
+        if kind.startswith(("index", "timeindex")):
+            with suppress(NotFound):
+                yield root.open_now(_path(self._scene, f"{stem}.log"))
+        yield root.open_now(_path(self._scene, self._name))
 
     def open(self) -> Stream:
         root = self._scene.partition.root

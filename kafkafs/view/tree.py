@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kafkafs.errors import Denied, NotFound
+from kafkafs.log.ancestors import Ancestors
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.options import Options
 from kafkafs.log.ownership import Owner, owner_of
@@ -32,6 +33,7 @@ class Root:
     def __init__(self, data_dirs: Sequence[Path], options: Options) -> None:
         """Opens the data directories; UsageError says which is none, and why."""
         self._directories = [open_data_directory(path, options.index_dir) for path in data_dirs]
+        self._ancestors = [Ancestors(path) for path in data_dirs]
         self._options = options
         self._lock = threading.Lock()
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
@@ -44,10 +46,10 @@ class Root:
     def attributes(self) -> Attributes:
         patience_needed()
         granted, newest = [], 0
-        for directory in self._directories:
+        for directory, ancestors in zip(self._directories, self._ancestors, strict=True):
             about = directory.root.stat()
             own = access(about, directory.root.acl()).of_directory()
-            granted.append(below_ancestors(own, directory.path))
+            granted.append(below_ancestors(own, (access(*above) for above in ancestors.attributes())))
             newest = max(newest, about.st_mtime_ns)
         mode = common(granted)
         return Attributes("directory", mode.mode, mode.uid, mode.gid, 0, 0, newest, 2, KEEP_S / 2)
