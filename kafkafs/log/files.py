@@ -84,12 +84,12 @@ class DataFile:
             return b""
         try:
             if not is_impatient():
-                return read_patiently(self.descriptor, position, size)
+                return self._read_patiently(position, size)
             buffer = bytearray(size)
             got = os.preadv(self.descriptor, [buffer], position, os.RWF_NOWAIT)
         except OSError as error:
             raise _reading_failed(error, self.name) from error
-        if got < size and got and self._more_follows(position + got):
+        if got < size and self._more_follows(position + got):
             raise WouldBlock("a page is not in memory")
         return bytes(memoryview(buffer)[:got])
 
@@ -101,7 +101,7 @@ class DataFile:
             got = os.preadv(self.descriptor, [buffer], position, os.RWF_NOWAIT)
         except OSError as error:
             raise _reading_failed(error, self.name) from error
-        if got < len(buffer) and got and self._more_follows(position + got):
+        if got < len(buffer) and self._more_follows(position + got):
             raise WouldBlock("a page is not in memory")
         return got
 
@@ -114,9 +114,19 @@ class DataFile:
             got = os.preadv(self.descriptor, [view], position, os.RWF_NOWAIT | read_flags(self.descriptor))
         except OSError as error:
             raise _reading_failed(error, self.name) from error
-        if got < size and got and self._more_follows(position + got):
+        if got < size and self._more_follows(position + got):
             raise WouldBlock("a page is not in memory")
         return view[:got]
+
+    def _read_patiently(self, position: int, size: int) -> bytes:
+        """What the disk gives; less than there is only for a moment, while the file grows."""
+        data = read_patiently(self.descriptor, position, size)
+        while len(data) < size and self._more_follows(position + len(data)):
+            more = read_patiently(self.descriptor, position + len(data), size - len(data))
+            if not more:
+                raise DiskError(f"reading {self.name!r} gave nothing at {position + len(data)}, where the file goes on")
+            data += more
+        return data
 
     def _more_follows(self, position: int) -> bool:
         return position < self.size
