@@ -63,7 +63,7 @@ def walk(data: Bytes, position: int, at: int = 0, *, verify: bool = True) -> Wal
         made = kernel(
             start, at, len(data), position, verify, native.address(table), capacity, native.address(out)
         )
-        at, reason, missing = (int(value) for value in out)
+        at, reason, missing = out.tolist()
         tables.append(table[:made])
         capacity = min(capacity * 4, (len(data) - at) // _SMALLEST + 1)
     rows = tables[0] if len(tables) == 1 else np.concatenate(tables)

@@ -21,7 +21,7 @@ _KEY_SIZE_AT = {0: 18, 1: 26}
 _int32 = struct.Struct(">i")
 
 
-def wrapped(work: Work, first: int, stop: int) -> Iterator[Records | Refusal]:
+def wrapped(work: Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
     """Pieces for the compressed messages [first, stop) of the table."""
     for number in range(first, stop):
         try:
@@ -34,11 +34,9 @@ def wrapped(work: Work, first: int, stop: int) -> Iterator[Records | Refusal]:
 
 def _unpacked(work: Work, number: int) -> Array:
     """What the wrapper's value unpacks to."""
-    start, end = work.span(number)
-    magic = int(work.batches["magic"][number])
-    value_at, value_size = _value(work.data[:end], start + _KEY_SIZE_AT[magic])
-    codec = int(work.batches["attributes"][number]) & 7
-    unpacked = codecs.decompress(codec, magic, work.data[value_at : value_at + value_size], work.limit)
+    message, magic = work.payload(number), int(work.batches["magic"][number])
+    at, size = _value(message, _KEY_SIZE_AT[magic])
+    unpacked = codecs.decompress(work.codec(number), magic, message[at : at + size], work.limit)
     return np.frombuffer(unpacked, np.uint8)
 
 
@@ -57,13 +55,13 @@ def _value(data: memoryview, key_size_at: int) -> tuple[int, int]:
 
 
 def _messages(work: Work, number: int, source: Array) -> Iterator[Records | Refusal]:
-    batch, data, end = native.address(work.batches) + number * BATCH_ROW, native.address(source), len(source)
-    scratch, out = np.empty(1, RECORD), np.empty(2, np.int64)
-    code = native.kernel("check_wrapped")(batch, data, 0, end, native.address(scratch), native.address(out))
+    batch, data, end = work.batches_at + number * BATCH_ROW, native.address(source), len(source)
+    scratch = np.empty(1, RECORD)
+    code = native.kernel("check_wrapped")(batch, data, 0, end, native.address(scratch), work.out_at)
     if code != SOUND:
         yield work.wrong(number, code)
         return
-    left, base = out.tolist()
+    left, base = work.out.tolist()
     at = 0
     while left:
         rows = table(min(left, PIECE))

@@ -7,21 +7,18 @@ Memory is bounded by `limit` and a few megabytes, whatever a batch claims. Sourc
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, KafkafsError
+from kafkafs.errors import CorruptData, KafkafsError, TooLarge
 from kafkafs.format import codecs, legacy, native
-from kafkafs.format.batches import INVALID, Batches
+from kafkafs.format.batches import Batches
 from kafkafs.format.columns import Records, Refusal
+from kafkafs.format.native import layout
 from kafkafs.format.native.layout import BATCH_ROW, SOUND
-from kafkafs.format.work import ARENAS, HEADER_SIZE_V2, PIECE, Array, Bytes, Spans, Work, table
+from kafkafs.format.work import ARENAS, PIECE, Array, Bytes, Work, table
 
 __all__ = ["PIECE", "Records", "Refusal", "decode"]
-
-_PLAIN_V2, _PLAIN_LEGACY, _PACKED_V2, _PACKED_LEGACY, _BAD_CRC, _TOO_LARGE = range(6)
-
 
 def decode(data: Bytes, position: int, batches: Batches, limit: int) -> Iterator[Records | Refusal]:
     """The records of `batches`, rows of a walk over `data`, whose byte 0 lies at `position` in its segment.
@@ -30,116 +27,105 @@ def decode(data: Bytes, position: int, batches: Batches, limit: int) -> Iterator
     in `batches`. A batch that would unpack to more than `limit` bytes is refused with TooLarge, any other bad one with
     CorruptData. A piece stays valid as long as somebody holds it.
     """
-    batches = np.ascontiguousarray(batches)
-    work, kinds = Work(memoryview(data), position, batches, limit), _kinds(batches, limit)
-    borders = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), len(kinds)]
-    for first, stop in pairwise(borders):
-        if first < stop:
-            yield from _WAYS[int(kinds[first])](work, first, stop)
+    work, next_run, stop = Work(data, batches, limit), native.kernel("next_run"), 0
+    while stop < len(batches):
+        first = stop
+        stop = next_run(
+            work.batches_at, first, len(batches), position, len(data), limit, work.spans_at, work.out_at
+        )
+        way, announced = work.out.tolist()
+        yield from _WAYS[way](work, first, stop, announced)
 
 
-def _kinds(batches: Batches, limit: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Which of the ways to decode each batch goes."""
-    legacy_format, packed = batches["magic"] < 2, batches["attributes"] & 7 != 0
-    kinds = packed * _PACKED_V2 + legacy_format * _PLAIN_LEGACY
-    kinds = np.where(~packed & (batches["size"] > limit + HEADER_SIZE_V2), _TOO_LARGE, kinds)
-    return np.where(batches["valid"] == INVALID, _BAD_CRC, kinds)
+def _plain_v2(work: Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
+    return _run(work, "decode_v2", work.source, first, stop, announced)
 
 
-def _plain_v2(work: Work, first: int, stop: int) -> Iterator[Records | Refusal]:
-    spans = work.spans(first, stop, HEADER_SIZE_V2)
-    yield from _run(work, "decode_v2", np.frombuffer(work.data, np.uint8), spans, first, stop)
+def _plain_legacy(work: Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
+    return _run(work, "decode_plain", work.source, first, stop, announced)
 
 
-def _plain_legacy(work: Work, first: int, stop: int) -> Iterator[Records | Refusal]:
-    yield from _run(work, "decode_plain", np.frombuffer(work.data, np.uint8), work.spans(first, stop, 0), first, stop)
-
-
-def _packed_v2(work: Work, first: int, stop: int) -> Iterator[Records | Refusal]:
+def _packed_v2(work: Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
     """Unpacks as many batches as fit into one arena, then decodes them in one go."""
-    spans, number = np.zeros((len(work.batches), 2), np.int64), first
+    number = first
     while number < stop:
         arena, since = ARENAS.take(), number
-        number, error = _fill(work, number, stop, arena, spans)
+        number, error = _fill(work, number, stop, arena)
         if number == since and error is None:
             try:
-                arena = _unpacked_alone(work, number, spans)
+                arena = _unpacked_alone(work, number)
                 number += 1
             except KafkafsError as too_large_or_broken:
                 error = too_large_or_broken
-        yield from _run(work, "decode_v2", arena, spans, since, number)
+        yield from _run(work, "decode_v2", arena, since, number, announced)
         if error is not None:
             yield work.refusal(number, error)
             number += 1
 
 
-def _fill(work: Work, first: int, stop: int, arena: Array, spans: Spans) -> tuple[int, KafkafsError | None]:
+def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, KafkafsError | None]:
     """Unpacks batches from `first` on, side by side: the one before which it stopped, and what is wrong with that.
 
     Nothing wrong means that it does not fit.
     """
-    unpack_batches, used = native.kernel("unpack_batches"), np.zeros(1, np.int64)
-    codec_numbers, payloads = (work.batches["attributes"] & 7).tolist(), work.spans(0, stop, HEADER_SIZE_V2).tolist()
     number, taken = first, 0
+    arena_at = native.address(arena)
     while number < stop:
-        if codec_numbers[number] in (codecs.SNAPPY, codecs.LZ4):
-            number = unpack_batches(
-                native.address(work.batches), number, stop, native.address(work.data), work.position, work.limit,
-                native.address(arena), taken, len(arena), native.address(spans), native.address(used),
+        codec = work.codec(number)
+        if codec in (codecs.SNAPPY, codecs.LZ4):
+            number = native.kernel("unpack_batches")(
+                work.batches_at, number, stop, work.source_at, work.limit,
+                arena_at, taken, len(arena), work.spans_at, work.out_at,
             )  # fmt: skip
-            taken = int(used[0])
+            taken = int(work.out[0])
             if number == stop:
                 break
-        at, size = payloads[number]
-        target = arena.data[taken : taken + work.limit]
+            codec = work.codec(number)
         try:
-            unpacked = codecs.unpack(codec_numbers[number], 2, work.data[at : at + size], target)
+            size = codecs.unpack(codec, 2, work.payload(number), arena.data[taken : taken + work.limit])
         except KafkafsError as error:
             return number, error
-        if unpacked is None:
+        if size is None:
             break
-        spans[number, 0], spans[number, 1] = taken, unpacked
-        taken += unpacked
+        work.spans[number] = taken, size
+        taken += size
         number += 1
     return number, None
 
 
-def _unpacked_alone(work: Work, number: int, spans: Spans) -> Array:
+def _unpacked_alone(work: Work, number: int) -> Array:
     """A buffer with what one batch unpacks to, which is much; TooLarge, CorruptData."""
-    start, end = work.span(number)
-    codec, payload = int(work.batches["attributes"][number]) & 7, work.data[start + HEADER_SIZE_V2 : end]
+    codec, payload = work.codec(number), work.payload(number)
     buffer = np.empty(codecs.measure(codec, 2, payload, work.limit), np.uint8)
-    spans[number] = 0, codecs.unpack(codec, 2, payload, buffer.data) or 0
+    work.spans[number] = 0, codecs.unpack(codec, 2, payload, buffer.data) or 0
     return buffer
 
 
 def _run(
-    work: Work, kernel: str, source: Array, spans: Spans, first: int, stop: int
+    work: Work, kernel: str, source: Array, first: int, stop: int, announced: int
 ) -> Iterator[Records | Refusal]:
-    """Pieces for batches [first, stop), whose records lie in `source` at `spans`."""
-    decode_many, out = native.kernel(kernel), np.empty(2, np.int64)
-    number = first
+    """Pieces for batches [first, stop), which lie in `source` and announce no more than that many records."""
+    decode_many, source_at, number = native.kernel(kernel), native.address(source), first
     while number < stop:
-        capacity = min(PIECE, int(np.maximum(work.batches["count"][number:stop], 0).sum(dtype=np.int64)))
-        rows = table(capacity)
+        rows = table(min(PIECE, announced))
         made = decode_many(
-            native.address(work.batches), native.address(spans), number, stop,
-            native.address(source), native.address(rows), capacity, native.address(out),
-        )  # fmt: skip
+            work.batches_at, work.spans_at, number, stop, source_at, native.address(rows), len(rows), work.out_at
+        )
+        number, code = work.out.tolist()
         if made:
             yield Records(source, rows[:made])
-        number, code = out.tolist()
         if code != SOUND:
             yield work.wrong(number, code)
             number += 1
         elif number < stop and made == 0:
-            yield from _in_parts(work, number, source, *spans[number].tolist())
+            yield from _in_parts(work, number, source)
             number += 1
 
 
-def _in_parts(work: Work, number: int, source: Array, at: int, size: int) -> Iterator[Records | Refusal]:
+def _in_parts(work: Work, number: int, source: Array) -> Iterator[Records | Refusal]:
     """The pieces of one batch of more than PIECE records, once all of it has been looked at."""
-    batch, data, end = native.address(work.batches) + number * BATCH_ROW, native.address(source), at + size
+    at, size = work.spans[number].tolist()
+    batch, data, end = work.batches_at + number * BATCH_ROW, native.address(source), at + size
     code = native.kernel("check_v2")(batch, data, at, end)
     if code != SOUND:
         yield work.wrong(number, code)
@@ -152,21 +138,27 @@ def _in_parts(work: Work, number: int, source: Array, at: int, size: int) -> Ite
         left, previous = left - len(rows), int(rows["offset"][-1])
 
 
-def _bad_crc(work: Work, first: int, stop: int) -> Iterator[Records | Refusal]:
+def _bad_crc(work: Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
     for number in range(first, stop):
         yield work.refusal(number, CorruptData("its CRC fails"))
 
 
-def _too_large(work: Work, first: int, stop: int) -> Iterator[Records | Refusal]:
+def _too_large(work: Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
     for number in range(first, stop):
-        yield work.too_large(number)
+        message = f"it holds more than the {work.limit} bytes that -o max_batch= grants"
+        yield work.refusal(number, TooLarge(message))
+
+
+def _outside(_work: Work, first: int, _stop: int, _announced: int) -> Iterator[Records | Refusal]:
+    raise ValueError(f"row {first} is of other data")
 
 
 _WAYS = {
-    _PLAIN_V2: _plain_v2,
-    _PLAIN_LEGACY: _plain_legacy,
-    _PACKED_V2: _packed_v2,
-    _PACKED_LEGACY: legacy.wrapped,
-    _BAD_CRC: _bad_crc,
-    _TOO_LARGE: _too_large,
+    layout.WAY_PLAIN_V2: _plain_v2,
+    layout.WAY_PLAIN_LEGACY: _plain_legacy,
+    layout.WAY_PACKED_V2: _packed_v2,
+    layout.WAY_PACKED_LEGACY: legacy.wrapped,
+    layout.WAY_BAD_CRC: _bad_crc,
+    layout.WAY_TOO_LARGE: _too_large,
+    layout.WAY_OUTSIDE: _outside,
 }

@@ -1,20 +1,16 @@
 """One call of `records.decode` on its way: the buffer, the table, the limit, and how a batch is refused."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from kafkafs.errors import CorruptData, KafkafsError, TooLarge
+from kafkafs.errors import CorruptData, KafkafsError
+from kafkafs.format import native
 from kafkafs.format.batches import Batches, Bytes
 from kafkafs.format.buffers import Array, Buffers
 from kafkafs.format.columns import Refusal, Rows
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import RECORD, RECORD_ROW
 
-__all__ = ["ARENAS", "HEADER_SIZE_V2", "PIECE", "Array", "Bytes", "Spans", "Work", "table"]
-
-Spans = np.ndarray[tuple[int, int], np.dtype[np.int64]]
-"""For each batch of a table: where its records (or its whole message) lie in a buffer, and their size."""
+__all__ = ["ARENAS", "PIECE", "Array", "Bytes", "Work", "table"]
 
 PIECE = 1 << 14
 """Rows at most in one piece: a megabyte of them."""
@@ -23,8 +19,6 @@ ARENAS = Buffers(2 << 20, keep=3)
 """Where compressed batches are unpacked side by side; a larger one gets a buffer of just its size."""
 
 _TABLES = Buffers(PIECE * RECORD_ROW, keep=4)
-
-HEADER_SIZE_V2 = 61
 
 _WRONG = {
     layout.COUNT_NEGATIVE: "it announces a negative number of records",
@@ -53,34 +47,36 @@ def table(capacity: int) -> Rows:
     return _TABLES.take().view(RECORD)[:capacity]
 
 
-@dataclass(frozen=True, slots=True)
 class Work:
-    """The arguments of `records.decode`, and a first reading of the table."""
+    """The arguments of `records.decode` and what its steps hand on to each other.
 
-    data: memoryview
-    position: int
-    batches: Batches
-    limit: int
+    `spans` tells for each batch where its records (of a v0 or v1 message: all of it) lie, and their size: at first in
+    the data, then in the arena that they were unpacked into. `out` is for what kernels answer besides a number.
+    """
 
-    def spans(self, first: int, stop: int, skip: int) -> Spans:
-        """Where what follows the first `skip` bytes of batches [first, stop) lies in `data`; 0 for other batches."""
-        spans = np.zeros((len(self.batches), 2), np.int64)
-        spans[first:stop, 0] = self.batches["position"][first:stop] - self.position + skip
-        spans[first:stop, 1] = self.batches["size"][first:stop] - skip
-        return spans
+    __slots__ = ("batches", "batches_at", "data", "limit", "out", "out_at", "source", "source_at", "spans", "spans_at")
 
-    def span(self, number: int) -> tuple[int, int]:
-        """Where a whole batch begins and ends in `data`."""
-        row = self.batches[number]
-        start = int(row["position"]) - self.position
-        return start, start + int(row["size"])
+    def __init__(self, data: Bytes, batches: Batches, limit: int) -> None:
+        self.data, self.limit = memoryview(data), limit
+        self.source: Array = np.frombuffer(data, np.uint8)
+        self.batches = np.ascontiguousarray(batches)
+        self.spans, self.out = np.empty((len(batches), 2), np.int64), np.empty(2, np.int64)
+        self.source_at, self.batches_at, self.spans_at, self.out_at = (
+            native.address(array) for array in (self.source, self.batches, self.spans, self.out)
+        )
+
+    def payload(self, number: int) -> memoryview:
+        """The bytes of `data` where the span of a batch is; before it was unpacked."""
+        at, size = self.spans[number].tolist()
+        return self.data[at : at + size]
+
+    def codec(self, number: int) -> int:
+        """The codec's number of one batch."""
+        return int(self.batches["attributes"][number]) & 7
 
     def wrong(self, number: int, code: int) -> Refusal:
         """The refusal for what a kernel found."""
         return self.refusal(number, CorruptData(_WRONG[code]))
-
-    def too_large(self, number: int) -> Refusal:
-        return self.refusal(number, TooLarge(f"it holds more than the {self.limit} bytes that -o max_batch= grants"))
 
     def refusal(self, number: int, error: KafkafsError) -> Refusal:
         """Says which batch it is before what is wrong with it."""

@@ -17,8 +17,8 @@ from kafkafs.view.long_line import long_line
 _ROOMS = Buffers(2 << 20, keep=4)
 """Each for one piece of output."""
 
-_TYPICAL_LINE = 512
-"""Bytes of output for a record besides its key and value, as a first guess of how much room some records need."""
+_FEW = 64
+"""Records whose lines may have a smaller buffer."""
 
 _TYPES = {CREATE_TIME: '"CreateTime"', LOG_APPEND_TIME: '"LogAppendTime"'}
 
@@ -36,7 +36,7 @@ class JsonLines:
         number, total = 0, len(records)
         rows, data, prefix = (native.address(buffer) for buffer in (records.rows, records.data, self._padded))
         while number < total:
-            room = self._room(records, number)
+            room = self._room(rows, number, total)
             made = kernel(
                 rows, number, total, data, len(records.data),
                 prefix, len(self._prefix), native.address(room), len(room), native.address(out),
@@ -48,16 +48,12 @@ class JsonLines:
                 yield from long_line(self._head(records, number), records, number)
                 number += 1
 
-    def _room(self, records: Records, number: int) -> Array:
+    def _room(self, rows: int, number: int, total: int) -> Array:
         """Where the next piece goes: a small buffer where only few records are left."""
-        left = len(records) - number
-        if left > 64:
+        if total - number > _FEW:
             return _ROOMS.take()
-        rows = records.rows[number:]
-        content = int(rows["key_size"].sum() + rows["value_size"].sum() + rows["headers_size"].sum())
-        words = left * (_TYPICAL_LINE + len(self._prefix)) + 64 * int(rows["header_count"].sum())
-        needed = words + 6 * content
-        return _ROOMS.take() if needed > _ROOMS.size else np.empty(needed, np.uint8)
+        bound = native.kernel("lines_bound")(rows, number, total, len(self._prefix))
+        return _ROOMS.take() if bound >= _ROOMS.size else np.empty(bound + 1, np.uint8)
 
     def _head(self, records: Records, number: int) -> bytes:
         """A line up to `"key`."""

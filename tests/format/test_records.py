@@ -188,3 +188,11 @@ def test_a_walk_ends_where_entries_end(entries, tail):
         if len(tail) >= 18 and (struct.unpack_from(">i", tail, 8)[0] < 14 or tail[16] > 2 or tail[0] > 127):
             want = "broken"
         assert found.stop in (want, "broken")
+
+
+def test_rows_of_other_data_are_refused_before_anything_is_read():
+    """A row tells where its batch lies; with the wrong buffer that would be somebody else's memory."""
+    rows = walk(V2_NONE + V2_GZIP, 1000).rows
+    for data, position in ((V2_NONE, 1000), (V2_NONE + V2_GZIP, 1001), (V2_NONE + V2_GZIP, 0)):
+        with pytest.raises(ValueError, match="other data"):
+            list(decode(data, position, rows, LIMIT))

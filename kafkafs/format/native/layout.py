@@ -97,6 +97,9 @@ ARROW_TABLE = 32 + 5 * 48
 # How a walk over batches ends.
 WALK_END, WALK_CUT, WALK_BROKEN, WALK_FULL = range(4)
 
+# How a batch is decoded; OUTSIDE: its row and the data do not belong together.
+WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, WAY_TOO_LARGE, WAY_OUTSIDE = range(7)
+
 # What is wrong inside a batch. `records` has a sentence for each.
 (
     SOUND,

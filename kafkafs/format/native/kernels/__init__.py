@@ -12,21 +12,22 @@ from kafkafs.format.native.kernels.columns import arrow_columns, arrow_headers
 from kafkafs.format.native.kernels.dump import dump_batches, dump_records
 from kafkafs.format.native.kernels.glance import glance
 from kafkafs.format.native.kernels.headers import walk
-from kafkafs.format.native.kernels.lines import base64_piece, is_text, json_headers, json_lines, text_piece
+from kafkafs.format.native.kernels.lines import base64_piece, is_text, json_headers, json_lines, lines_bound, text_piece
 from kafkafs.format.native.kernels.lz4 import lz4_frame
 from kafkafs.format.native.kernels.messages import check_wrapped, decode_plain, decode_wrapped
 from kafkafs.format.native.kernels.records import check_v2, decode_part, decode_v2
+from kafkafs.format.native.kernels.runs import next_run
 from kafkafs.format.native.kernels.snappy import snappy_stream
 from kafkafs.format.native.kernels.unpacking import unpack_batches
 
 KERNELS: list[Callable[..., int]] = [
     *(crc32c, walk, glance),
     *(lz4_frame, snappy_stream, unpack_batches),
-    *(decode_v2, check_v2, decode_part),
+    *(next_run, decode_v2, check_v2, decode_part),
     *(decode_plain, check_wrapped, decode_wrapped),
     *(dump_batches, dump_records),
     *(arrow_columns, arrow_headers),
     batch_lines,
-    *(json_lines, json_headers, is_text, text_piece, base64_piece),
+    *(json_lines, lines_bound, json_headers, is_text, text_piece, base64_piece),
 ]
 """All entries of the library; their names are its symbols, less `kafkafs_`."""

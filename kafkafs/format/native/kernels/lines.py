@@ -115,6 +115,14 @@ def json_lines(
     return to - out
 
 
+def lines_bound(rows: int, first: int, stop: int, prefix_size: int) -> int:
+    """Kernel: more bytes than the lines of rows [first, stop) can have."""
+    total = 0
+    for number in range(first, stop):
+        total += _bound(rows + number * RECORD_ROW, prefix_size)
+    return total
+
+
 # A line that is too large for one piece is put together by the view of these.
 
 
