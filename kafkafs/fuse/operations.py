@@ -22,7 +22,7 @@ from kafkafs.fuse.handles import Handles, OpenDirectory, OpenFile
 from kafkafs.fuse.inodes import Inodes, inode_number
 from kafkafs.fuse.metrics import Metrics
 from kafkafs.fuse.waiting import WaitingReads
-from kafkafs.fuse.workers import PATIENCE_S, SHARED_PATIENCE_S, Workers
+from kafkafs.fuse.workers import Kind, Workers
 from kafkafs.log.patience import impatient
 from kafkafs.view.node import Attributes, Content, Directory, File, Laned, Link, Node, Tree
 
@@ -62,7 +62,7 @@ class Operations(pyfuse3.Operations):
         node, attributes = await self._ask(parent.lane, question)
         if attributes is None:
             lane = cast(Laned, node).lane
-            attributes = await self._ask(lane, node.attributes, patience_s=SHARED_PATIENCE_S)
+            attributes = await self._ask(lane, node.attributes, kind=Kind.SHARED)
         inode = self.inodes.refer(parent, name, attributes.kind, node)
         return self._entry.fill(inode.node_id, inode.number, attributes)
 
@@ -189,17 +189,17 @@ class Operations(pyfuse3.Operations):
         lane: str,
         question: Callable[[], T],
         late: Callable[[T], None] | None = None,
-        patience_s: float = PATIENCE_S,
+        kind: Kind = Kind.ASK,
     ) -> T:
         try:
             with impatient():
                 return question()
         except WouldBlock:
             pass
-        return await self.workers.run(lane, question, late=late, patience_s=patience_s)
+        return await self.workers.run(lane, question, kind, late=late)
 
     async def read_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
-        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), read=True)
+        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), Kind.READ)
 
 
 def _look_up(directory: Directory, name: str, lane: str) -> tuple[Node, Attributes | None]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import trio
 
 from kafkafs.errors import KafkafsError
-from kafkafs.fuse.workers import Workers
+from kafkafs.fuse.workers import Kind, Workers
 from kafkafs.view.node import Tree
 
 EVERY_S = 0.4
@@ -28,7 +28,7 @@ async def _sweep_lane(lane: str, sweep_once: Callable[[], None], workers: Worker
     while True:
         await trio.sleep(EVERY_S)
         try:
-            await workers.run(lane, sweep_once)
+            await workers.run(lane, sweep_once, Kind.CANARY)
         except KafkafsError:
             continue  # a disk that does not answer is told about where somebody asks for it
         except Exception as error:

@@ -14,6 +14,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable
+from enum import Enum, auto
 from typing import Any, TypeVar
 
 import outcome
@@ -27,15 +28,26 @@ RESERVED = 2  # of those, for calls that are not reads
 LANES_AT_ONCE = 4  # lanes that can be busy to their limit while others still find threads
 QUEUED_PER_LANE = 4096
 PATIENCE_S = 20.0
-SHARED_PATIENCE_S = 5.0  # for calls during which the kernel lets nobody else into a directory that lanes share
 SUSPECT_S = 2.0  # the patience with a lane that has stuck threads
+CANARY_S = 1.0  # a canary that is out for longer tells of a disk that hangs
 
 T = TypeVar("T")
+
+
+class Kind(Enum):
+    """What a call is, as far as that decides how it is treated."""
+
+    ASK = auto()
+    READ = auto()  # can take long: leaves threads to others
+    SHARED = auto()  # the kernel lets nobody else into a directory that all lanes share: given up with the canary
+    CANARY = auto()  # made all the time, and quick unless the disk hangs
+
+
 log = logging.getLogger(__name__)
 
 
 class _Lane:
-    __slots__ = ("key", "lookups", "reading", "reads", "running", "stuck")
+    __slots__ = ("canary", "key", "lookups", "reading", "reads", "running", "stuck")
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -44,6 +56,10 @@ class _Lane:
         self.running = 0  # threads occupied, the stuck ones too
         self.reading = 0  # of those, by reads
         self.stuck = 0
+        self.canary: float | None = None  # since when it is out
+
+    def is_hung(self, now: float) -> bool:
+        return self.canary is not None and now - self.canary > CANARY_S
 
     def take(self) -> "_Job | None":
         """The next job that may run now."""
@@ -57,20 +73,22 @@ class _Lane:
 
 
 class _Job:
-    __slots__ = ("call", "due", "lane", "late", "read", "running", "stuck", "task", "value")
+    __slots__ = ("call", "due", "kind", "lane", "late", "running", "stuck", "task", "value")
 
-    def __init__(
-        self, lane: _Lane, call: Callable[[], Any], read: bool, late: Callable[[Any], None] | None, patience_s: float
-    ) -> None:
+    def __init__(self, lane: _Lane, call: Callable[[], Any], kind: Kind, late: Callable[[Any], None] | None) -> None:
         self.lane = lane
         self.call = call
-        self.read = read
+        self.kind = kind
         self.late = late  # takes the value that nobody waits for any more
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
-        self.due = trio.current_time() + (SUSPECT_S if lane.stuck else patience_s)
+        self.due = trio.current_time() + (SUSPECT_S if lane.stuck else PATIENCE_S)
         self.running = False
         self.stuck = False
         self.value: outcome.Maybe[Any]
+
+    def is_over(self, now: float) -> bool:
+        """Whether its caller should wait no longer."""
+        return now >= self.due or (self.kind is Kind.SHARED and self.lane.is_hung(now))
 
 
 class Workers:
@@ -100,24 +118,18 @@ class Workers:
         return {lane.key: lane.stuck for lane in self._lanes.values() if lane.stuck}
 
     async def run(
-        self,
-        lane_key: str,
-        call: Callable[[], T],
-        *,
-        read: bool = False,
-        late: Callable[[T], None] | None = None,
-        patience_s: float = PATIENCE_S,
+        self, lane_key: str, call: Callable[[], T], kind: Kind = Kind.ASK, *, late: Callable[[T], None] | None = None
     ) -> T:
         """What `call()` returns or raises, run in a thread. `late` gets a value that came after its caller had left."""
         lane = self._lanes.get(lane_key)
         if lane is None:
             lane = self._lanes[lane_key] = _Lane(lane_key)
-        if lane.stuck >= PER_LANE:
+        if lane.stuck >= PER_LANE or (kind is Kind.SHARED and lane.is_hung(trio.current_time())):
             raise DiskError(f"the disk of {lane_key!r} does not answer")
-        waiting = lane.reads if read else lane.lookups
+        waiting = lane.reads if kind is Kind.READ else lane.lookups
         if len(waiting) >= QUEUED_PER_LANE:
             raise Exhausted(f"more than {QUEUED_PER_LANE} calls wait for the disk of {lane_key!r}")
-        job = _Job(lane, call, read, late, patience_s)
+        job = _Job(lane, call, kind, late)
         waiting.append(job)
         self._unfinished.add(job)
         self._fill(lane)
@@ -137,7 +149,7 @@ class Workers:
                 await trio.sleep(BEAT_S)
                 watchdog.beat()
                 now = trio.current_time()
-                for job in [job for job in self._unfinished if job.due <= now]:
+                for job in [job for job in self._unfinished if job.is_over(now)]:
                     self._give_up(job)
         finally:
             watchdog.stop()
@@ -157,7 +169,7 @@ class Workers:
         """The caller no longer waits: it was cancelled, or its time is over."""
         job.task = None
         if not job.running:
-            (job.lane.reads if job.read else job.lane.lookups).remove(job)
+            (job.lane.reads if job.kind is Kind.READ else job.lane.lookups).remove(job)
             self._unfinished.discard(job)
         return trio.lowlevel.Abort.SUCCEEDED
 
@@ -165,7 +177,9 @@ class Workers:
         while self._free and (job := lane.take()) is not None:
             self._free -= 1
             lane.running += 1
-            lane.reading += job.read
+            lane.reading += job.kind is Kind.READ
+            if job.kind is Kind.CANARY:
+                lane.canary = trio.current_time()
             job.running = True
             self._taken.put(job)
 
@@ -181,7 +195,9 @@ class Workers:
         lane = job.lane
         self._free += 1
         lane.running -= 1
-        lane.reading -= job.read
+        lane.reading -= job.kind is Kind.READ
+        if job.kind is Kind.CANARY:
+            lane.canary = None
         lane.stuck -= job.stuck
         self._unfinished.discard(job)
         if job.task is not None:

@@ -1,5 +1,6 @@
 """The mount's root: a directory for each partition of all data directories, and what each of them holds."""
 
+import functools
 import os
 import threading
 import time
@@ -8,16 +9,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from kafkafs.errors import Denied, NotFound
-from kafkafs.log.ancestors import Ancestors
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.options import Options
 from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.page_cache import keep_pages
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.recent import Recent
+from kafkafs.view.front import Front
 from kafkafs.view.info import Info
 from kafkafs.view.node import Attributes, Entry, Node, Usage
-from kafkafs.view.permissions import access, below_ancestors, common
+from kafkafs.view.permissions import common
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.scene import KEEP_S, Scene, Seen
 from kafkafs.view.segments import Segments
@@ -33,7 +34,7 @@ class Root:
     def __init__(self, data_dirs: Sequence[Path], options: Options) -> None:
         """Opens the data directories; UsageError says which is none, and why."""
         self._directories = [open_data_directory(path, options.index_dir) for path in data_dirs]
-        self._ancestors = [Ancestors(path) for path in data_dirs]
+        self._fronts = [Front(directory, alone=len(data_dirs) == 1) for directory in self._directories]
         self._options = options
         self._lock = threading.Lock()
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
@@ -44,14 +45,9 @@ class Root:
         keep_pages(options.cache_keep)
 
     def attributes(self) -> Attributes:
-        patience_needed()
-        granted, newest = [], 0
-        for directory, ancestors in zip(self._directories, self._ancestors, strict=True):
-            about = directory.root.stat()
-            own = access(about, directory.root.acl()).of_directory()
-            granted.append(below_ancestors(own, (access(*above) for above in ancestors.attributes())))
-            newest = max(newest, about.st_mtime_ns)
-        mode = common(granted)
+        known = [front.known() for front in self._fronts]
+        mode = common([front.access for front in known])
+        newest = max(front.mtime_ns for front in known)
         return Attributes("directory", mode.mode, mode.uid, mode.gid, 0, 0, newest, 2, KEEP_S / 2)
 
     def entries(self) -> Sequence[Entry]:
@@ -85,8 +81,8 @@ class Root:
         return self._usage
 
     def sweepers(self) -> Mapping[str, Callable[[], None]]:
-        """What lets go of files, by data directory."""
-        return {os.fspath(directory.path): directory.root.sweep for directory in self._directories}
+        """What looks at each data directory and lets go of its files."""
+        return {os.fspath(front.directory.path): functools.partial(_sweep, front) for front in self._fronts}
 
     def _measure(self) -> Usage:
         blocks: list[int] = []
@@ -98,7 +94,7 @@ class Root:
 
     def _names(self) -> dict[str, tuple[DataDirectory, str]]:
         """The data directory and the real name behind each name shown."""
-        names = [directory.names() for directory in self._directories]
+        names = [front.known().names for front in self._fronts]
         with self._lock:
             if len(self._shown_of) != len(names) or any(a is not b for a, b in zip(names, self._shown_of, strict=True)):
                 shown: dict[str, tuple[DataDirectory, str]] = {}
@@ -108,6 +104,11 @@ class Root:
                 self._shown, self._shown_of = shown, list(names)
                 self._seen.keep_only(shown.__contains__)
             return self._shown
+
+
+def _sweep(front: Front) -> None:
+    front.refresh()
+    front.directory.root.sweep()
 
 
 def _free_name(name: str, taken: dict[str, tuple[DataDirectory, str]]) -> str:

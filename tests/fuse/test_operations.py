@@ -146,10 +146,10 @@ def test_statfs_shows_the_size_of_the_data(shelf):
     assert found.f_bavail == 0
 
 
-def test_a_scan_of_a_million_names_leaves_nothing_behind(own_shelf):
+def test_a_scan_of_very_many_names_leaves_nothing_behind(own_shelf):
     """updatedb and find come every night; the daemon must not grow by what they saw."""
-    (own_shelf.source / "many").write_text("1000000")
-    assert len(run("ls", "-U", own_shelf / "many", timeout=60).stdout.splitlines()) == 1_000_000
+    (own_shelf.source / "many").write_text("300000")
+    assert len(run("ls", "-U", own_shelf / "many", timeout=60).stdout.splitlines()) == 300_000
     status = own_shelf.mounted.status()
     assert status["inodes"] < 10
     assert status["residentBytes"] < 100 << 20

@@ -11,7 +11,7 @@ import trio.testing
 
 from kafkafs.errors import DiskError, NotFound
 from kafkafs.fuse import workers as module
-from kafkafs.fuse.workers import PER_LANE, RESERVED, Workers
+from kafkafs.fuse.workers import PER_LANE, RESERVED, Kind, Workers
 from tests.mounting import run, wait_until
 
 
@@ -89,7 +89,7 @@ def test_reads_leave_threads_to_lookups():
         pool = Workers()
         async with trio.open_nursery() as nursery:
             for _ in range(PER_LANE * 4):
-                nursery.start_soon(lambda: pool.run("disk", release.wait, read=True))
+                nursery.start_soon(lambda: pool.run("disk", release.wait, Kind.READ))
             await trio.testing.wait_all_tasks_blocked()
             assert pool.busy == PER_LANE - RESERVED
             with trio.fail_after(2):
@@ -135,3 +135,28 @@ def test_a_hung_directory_stops_only_itself_through_the_mount(shelf):
         os.close(os.open(shelf.source / "hung/fifo", os.O_RDWR))
         time.sleep(0.01)
     wait_until(lambda: shelf.mounted.status()["busyWorkers"] == 0)
+
+
+def test_a_canary_that_does_not_come_back_ends_calls_that_hold_up_everybody():
+    """The kernel lets one lookup at a time into the root: one that waits for a hung disk would keep all others out."""
+    back = threading.Event()
+
+    async def main():
+        pool = Workers(lanes=2)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(pool.watch)
+            nursery.start_soon(lambda: pool.run("hung", back.wait, Kind.CANARY))
+            await trio.testing.wait_all_tasks_blocked()
+            for longest in (module.CANARY_S + 2, 0.1):  # found out by waiting, then known
+                started = trio.current_time()
+                with pytest.raises(DiskError):
+                    await pool.run("hung", back.wait, Kind.SHARED)
+                assert trio.current_time() - started < longest
+            back.set()
+            assert await pool.run("hung", lambda: 1) == 1
+            await trio.testing.wait_all_tasks_blocked()
+            assert await pool.run("hung", lambda: 1, Kind.SHARED) == 1
+            nursery.cancel_scope.cancel()
+        pool.close()
+
+    trio.run(main)

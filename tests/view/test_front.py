@@ -1,0 +1,51 @@
+"""What the root knows of its data directories: never old, except of a disk that fails while others do not."""
+
+import os
+import shutil
+import time
+
+import pytest
+
+from kafkafs import sample
+from kafkafs.errors import KafkafsError
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.view.front import ALONE_S, AMONG_S, Front
+
+
+@pytest.fixture
+def data(tmp_path):
+    return sample.unpack(tmp_path)
+
+
+def names(front):
+    return set(front.known().names)
+
+
+@pytest.mark.parametrize(("alone", "good_for_s"), [(True, ALONE_S), (False, AMONG_S)])
+def test_a_new_partition_is_known_when_the_last_look_has_aged(data, alone, good_for_s):
+    front = Front(open_data_directory(data), alone)
+    assert names(front) == {"test-0", "orders-0", "__transaction_state-0"}
+    shutil.copytree(data / "test-0", data / "new-0")
+    time.sleep(good_for_s)
+    assert "new-0" in names(front)
+
+
+def test_a_sweep_looks_though_the_last_look_is_young(data):
+    """Beside others hardly a request should have to look itself: a disk may hang under it."""
+    front = Front(open_data_directory(data), alone=False)
+    shutil.copytree(data / "test-0", data / "new-0")
+    time.sleep(ALONE_S)  # as long as the data directory keeps its names
+    front.refresh()
+    assert "new-0" in names(front)
+
+
+def test_a_disk_that_fails_keeps_what_was_known_beside_others_and_is_told_alone(data):
+    fronts = {alone: Front(open_data_directory(data), alone) for alone in (True, False)}
+    null = os.open(os.devnull, os.O_RDONLY)
+    for front in fronts.values():
+        os.dup2(null, front.directory.root.descriptor)  # no directory any more
+    time.sleep(AMONG_S)
+    assert "test-0" in names(fronts[False])
+    with pytest.raises(KafkafsError):
+        fronts[True].known()
+    os.close(null)
