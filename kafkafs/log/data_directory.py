@@ -1,5 +1,6 @@
 """A data directory (one entry of `log.dirs`) and several merged: which partitions there are, and their checkpoints."""
 
+import logging
 import os
 import threading
 import time
@@ -13,6 +14,8 @@ from kafkafs.log.files import Directory
 from kafkafs.log.partition import FRESH_S, Partition
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.recent import Recent
+
+logger = logging.getLogger(__name__)
 
 LOG_START = "log-start-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
@@ -51,7 +54,7 @@ class DataDirectory:
         self._checkpoints = Checkpoints()
         self._checkpoint_stamps: tuple[object, ...] = ()
         self._checkpoints_until = 0.0
-        self.problems: tuple[str, ...] = ()
+        self._strangers: frozenset[str] = frozenset()
 
     def names(self) -> dict[str, PartitionName]:
         """The partition directories, by directory name."""
@@ -62,24 +65,28 @@ class DataDirectory:
             stamp = self.root.stat().st_mtime_ns
             if self._names_stamp != (stamp, True):
                 settled = time.time_ns() - stamp > 50_000_000
-                self._names, self.problems = self._list()
+                self._names, strangers = self._list()
+                for stranger in sorted(strangers - self._strangers):
+                    logger.warning("%s: %s is a symbolic link and not served", self.path, stranger)
+                self._strangers = strangers
                 self._names_stamp = (stamp, settled)
                 self._partitions.keep_only(self._names.__contains__)
             self._names_until = time.monotonic() + FRESH_S
             return self._names
 
-    def _list(self) -> tuple[dict[str, PartitionName], tuple[str, ...]]:
-        names, problems = {}, []
+    def _list(self) -> tuple[dict[str, PartitionName], frozenset[str]]:
+        """The partitions, and the links that are named like one."""
+        names, links = {}, set()
         with self.root.scan() as entries:
             for entry in entries:
                 name = parse_partition_name(entry.name)
                 if name is None:
                     continue
                 if entry.is_symlink():
-                    problems.append(f"{entry.name} is a symbolic link and not served")
+                    links.add(entry.name)
                 elif entry.is_dir(follow_symlinks=False):
                     names[entry.name] = name
-        return names, tuple(sorted(problems))
+        return names, frozenset(links)
 
     def partition(self, directory: str) -> Partition:
         """The partition in the directory of that name; NotFound where there is none."""

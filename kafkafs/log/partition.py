@@ -4,6 +4,7 @@ Looking costs a stat of the directory and one of the last segment's log, and hap
 changes more often than that is seen a moment later, as it would be on a slower disk.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from kafkafs.log.tail import Tail, find_tail
 
 if TYPE_CHECKING:
     from kafkafs.log.data_directory import DataDirectory
+
+logger = logging.getLogger(__name__)
 
 FRESH_S = 0.1
 """For how long a look at the directory counts as now."""
@@ -40,6 +43,7 @@ class Partition:
         self._lock = threading.Lock()
         self._fresh_until = 0.0
         self._listing: Listing | None = None
+        self._told: tuple[str, ...] = ()
         self._list_at = 0.0
         self._listed_until = 0.0
         self._log: Log | None = None
@@ -138,6 +142,9 @@ class Partition:
             if (about.st_ino, about.st_mtime_ns) == known.stamp:
                 return known
         self._listing = list_partition(self.root, self.name.directory, self.directory.indexes)
+        for problem in sorted({*self._listing.problems} - {*self._told}):
+            logger.warning("%s: %s", self.name.directory, problem)
+        self._told = self._listing.problems
         self._list_at = time.monotonic() + RELIST_S
         return self._listing
 
@@ -146,7 +153,7 @@ class Partition:
         known = {segment.base_offset: segment for segment in before.segments} if before else {}
         bases = list(listing.segments)
         found = []
-        for base, next_base in zip(bases, [*bases[1:], None], strict=True):
+        for base, next_base in zip(bases, [*bases[1:], None], strict=False):
             files = listing.segments[base]
             segment = known.get(base)
             if segment is None or not segment.is_made_of(files, next_base):

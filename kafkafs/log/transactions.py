@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, NotFound
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batches import Batches
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.names import segment_file
@@ -61,15 +61,21 @@ class OpenTransactions:
         self._lock = threading.Lock()
         self._log: Log | None = None
         self._open: dict[int, int] = {}
+        self._known: tuple[Log, int] | None = None
 
     def last_stable_offset(self, log: Log) -> int:
         """The first offset of the first open transaction; the log end where none is open."""
+        known = self._known
+        if known is not None and known[0] is log:
+            return known[1]
+        patience_needed()  # before the lock: who holds it may read a log for long
         with self._lock:
             if self._log is not log:
-                patience_needed()
                 self._open = self._scan(log)
                 self._log = log
-            return min((log.end_offset, *self._open.values()))
+            stable = min((log.end_offset, *self._open.values()))
+            self._known = log, stable
+            return stable
 
     def _scan(self, log: Log) -> dict[int, int]:
         before, found = self._log, dict(self._open)
@@ -103,7 +109,7 @@ def _snapshot(log: Log) -> tuple[int, dict[int, int]]:
         segment = log.segments[number]
         try:
             producers = parse_producer_snapshot(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
-        except (NotFound, CorruptData):
+        except (NotFound, CorruptData, Denied, DiskError, Vanished):
             continue
         first = {p.producer_id: p.transaction_first_offset for p in producers if p.transaction_first_offset >= 0}
         return number, first

@@ -4,7 +4,6 @@ Raw views ask for bytes and are never filtered; decoded views ask for records an
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Protocol
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
@@ -28,13 +27,16 @@ class Sight:
         self.log = log
         self._options = options
         self._transactions = transactions
+        self._decoded: Reader | None = None
 
-    @cached_property
+    @property
     def decoded(self) -> Reader:
-        """What the mount's isolation level shows."""
-        return Reader(self.log, self._options, self._transactions)
+        """What the mount's isolation level shows. (No cached_property: in Python 3.11 all of them share one lock.)"""
+        if self._decoded is None:
+            self._decoded = Reader(self.log, self._options, self._transactions)
+        return self._decoded
 
-    @cached_property
+    @property
     def raw(self) -> Reader:
         """Everything on disk."""
         if self._options.isolation == "read_uncommitted":

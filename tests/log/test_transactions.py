@@ -1,0 +1,89 @@
+"""Transactions: who waits for whom, and what a growing log does to the last stable offset. The records that a
+read_committed consumer sees are compared in test_reading."""
+
+import struct
+import threading
+
+import pytest
+
+from kafkafs.errors import WouldBlock
+from kafkafs.log.log import Log
+from kafkafs.log.options import Options
+from kafkafs.log.patience import impatient
+from kafkafs.log.reading import Reader
+from kafkafs.log.transactions import OpenTransactions
+from kafkafs.view.targets import Sight
+from tests.format.batch_maker import v2_around
+from tests.kafka.dataset import Dataset
+from tests.log.making import Made, log_of, partition_of, write_partition
+from tests.log.reading import reader, rows
+
+DATA = Dataset("4.3.1", "stopped")
+TRANSACTIONAL, CONTROL = 0x10, 0x30
+
+
+def data(base: int, producer: int) -> Made:
+    """A transactional batch of one record."""
+    record = bytes([0x0E, 0, 0, 0, 0x01, 0x02, 0x78, 0])  # null key, value "x"
+    header = (TRANSACTIONAL, 0, 5, 5, producer, 0, 0, 1)
+    return Made(v2_around(record, 1, base, header=header), ())
+
+
+def marker(base: int, producer: int, commit: bool) -> Made:
+    """The end of a transaction."""
+    record = bytes([0x20, 0, 0, 0, 0x08]) + struct.pack(">hh", 0, commit) + b"\x0c" + struct.pack(">hi", 0, 0) + b"\0"
+    return Made(v2_around(record, 1, base, header=(CONTROL, 0, 5, 5, producer, 0, -1, 1)), ())
+
+
+def offsets(reader: Reader) -> list[int]:
+    return [row.offset for row in rows(reader.records(0))]
+
+
+def committed(log: Log) -> Reader:
+    return reader(log, isolation="read_committed")
+
+
+def test_outcomes_of_interleaved_producers(tmp_path):
+    """Each batch is decided by the next marker of its own producer."""
+    log = [data(0, 1), data(1, 2), marker(2, 1, True), data(3, 1), marker(4, 2, False), marker(5, 1, False), data(6, 2)]
+    write_partition(tmp_path, {0: log, 7: [marker(7, 2, True), data(8, 3), data(9, 1), marker(10, 1, True)]})
+    found = committed(log_of(tmp_path))
+    assert offsets(found) == [0, 6]
+    assert found.end_offset == 8
+    assert (found.earliest(), found.latest()) == (0, 6)
+
+
+def test_the_last_stable_offset_moves_with_the_log(tmp_path):
+    """A transaction that ends must set free what stands behind it, without a remount."""
+    directory = write_partition(tmp_path, {0: [data(0, 1), marker(1, 1, True), data(2, 2)]})
+    transactions, path = OpenTransactions(), directory / f"{0:020}.log"
+    assert transactions.last_stable_offset(log_of(tmp_path)) == 2
+    partition = partition_of(tmp_path)
+    for batch, stable in ((data(3, 1), 2), (marker(4, 2, False), 3), (marker(5, 1, True), 6)):
+        with open(path, "ab") as file:
+            file.write(batch.data)
+        partition.look_again()
+        assert transactions.last_stable_offset(partition.log()) == stable
+
+
+@pytest.mark.parametrize("ask", [
+    lambda log, transactions: transactions.last_stable_offset(log),
+    lambda log, transactions: Sight(log, Options(isolation="read_committed"), transactions).decoded,
+])  # fmt: skip
+def test_an_impatient_reader_does_not_wait_for_a_scan(ask):
+    """The thread that serves everybody waited for the lock of whoever read a gigabyte of transactions."""
+    log, transactions = log_of(DATA.path, "transactions-0"), OpenTransactions()
+    with transactions._lock, impatient(), pytest.raises(WouldBlock):
+        ask(log, transactions)
+    answer = ask(log, transactions)
+    done = threading.Event()
+
+    def again() -> None:
+        with impatient():
+            ask(log, transactions)
+        done.set()
+
+    with transactions._lock:
+        threading.Thread(target=again, daemon=True).start()
+        assert done.wait(5)
+    assert answer is not None
