@@ -78,8 +78,9 @@ class AbstractIndex:
                 low = middle
             else:
                 high = middle - 1
-        slots = range(min(self._first_slot(low), self.entries - 1), min(self._first_slot(low + 1), self.entries))
-        return slots.start + bisect_right(slots, target, key=lambda slot: self._fields(*pages.entry(slot))[column]) - 1
+        first, stop = min(self._first_slot(low), self.entries - 1), min(self._first_slot(low + 1), self.entries)
+        data, fields, size = pages.slots(first, stop), self._fields, self.entry_size
+        return first - 1 + bisect_right(range(stop - first), target, key=lambda at: fields(data, at * size)[column])
 
     def _first_slot(self, page: int) -> int:
         """The first slot that begins in a page, or behind it."""
@@ -133,6 +134,13 @@ class Pages:
             return data, within
         data = data[within:] + (self._page(page + 1) if len(data) == PAGE else b"")
         return data[: self._entry_size].ljust(self._entry_size, b"\0"), 0
+
+    def slots(self, first: int, stop: int) -> bytes:
+        """The bytes of neighbouring slots, zeros where an index was cut meanwhile."""
+        size = (stop - first) * self._entry_size
+        page, within = divmod(first * self._entry_size, PAGE)
+        data = self._page(page)[within : within + size]
+        return data if len(data) == size else self._read(first * self._entry_size, size).ljust(size, b"\0")
 
     def _page(self, page: int) -> bytes:
         data = self._pages.get(page)

@@ -49,6 +49,7 @@ class Segment:
         self._largest: tuple[int, int] | None = None
         self._end: int | None = None
         self._seal: Batch | None = None
+        self._sealed: tuple[int, int] | None = None
 
     @property
     def log_name(self) -> str:
@@ -78,16 +79,20 @@ class Segment:
         """The same files, with nothing remembered of them."""
         return Segment(self._root, self._partition, self.base_offset, self.files, self.next_base, self._indexes)
 
-    def seal(self, last: Batch | None) -> None:
-        """Remember the last batch of the growing log, which must stand as long as anything read before it is true."""
-        self._seal = last
+    def seal(self, last: Batch | None, size: int, mtime_ns: int) -> None:
+        """Remember the last batch of the growing log, which must stand as long as anything read before it is true.
+
+        `size` and `mtime_ns` are the file's at that time: while they hold, so does the batch.
+        """
+        self._seal, self._sealed = last, (size, mtime_ns)
 
     def check(self, file: DataFile) -> None:
         """Call between reading from `file`, the open `.log`, and handing on what was read. Vanished if it changed."""
+        about, listed = file.stat(), self.files["log"]
         if self.next_base is None:
-            intact = self._seal is None or is_at_its_place(file, self._seal)
+            unchanged = (about.st_size, about.st_mtime_ns) == self._sealed
+            intact = unchanged or self._seal is None or is_at_its_place(file, self._seal)
         else:
-            about, listed = file.stat(), self.files["log"]
             intact = (about.st_size, about.st_mtime_ns) == (listed.size, listed.mtime_ns)
         if not intact:
             raise Vanished(f"{file.name!r} was truncated while it was read; open it again")

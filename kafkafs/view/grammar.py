@@ -90,7 +90,7 @@ class Query(Generic[Target]):
 
 
 _POINT_ONLY = frozenset({Suffix.KEY, Suffix.VALUE, Suffix.EXPLAIN})
-_LONGEST_FIRST = sorted(Suffix, key=lambda suffix: len(suffix.value), reverse=True)
+_LONGEST_FIRST = [(suffix.value, suffix) for suffix in sorted(Suffix, key=lambda suffix: -len(suffix.value))]
 _FIXED = {
     "earliest": OffsetPoint(Anchor.EARLIEST),
     "latest": OffsetPoint(Anchor.LATEST),
@@ -139,7 +139,7 @@ def _range_name(start: int, stop: int | None, digits: int) -> str:
 
 def _splits(name: str) -> list[tuple[str, Suffix]]:
     """Each way to cut a suffix off; the empty one always fits."""
-    return [(name.removesuffix(suffix.value), suffix) for suffix in _LONGEST_FIRST if name.endswith(suffix.value)]
+    return [(name.removesuffix(text), suffix) for text, suffix in _LONGEST_FIRST if name.endswith(text)]
 
 
 def _fits_point(suffix: Suffix) -> bool:

@@ -18,7 +18,7 @@ from kafkafs.log.patience import patience_needed
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import Attributes
 from kafkafs.view.scene import KEEP_S, Scene
-from kafkafs.view.targets import PointTarget, RangeTarget, Sight
+from kafkafs.view.targets import Place, PointTarget, RangeTarget, Sight
 
 
 class RawContent:
@@ -109,12 +109,24 @@ class RawPoint:
     def __init__(self, scene: Scene, target: PointTarget) -> None:
         self._scene = scene
         self._target = target
+        self._known: tuple[Sight, Place] | None = None
+
+    def _found(self, sight: Sight) -> Place:
+        """The batch, or the damage in its place; found once for each state of the log."""
+        known = self._known
+        if known is not None and known[0] is sight:
+            segment, _ = known[1]
+            segment.check(segment.log())
+            return known[1]
+        place = self._target.batch(sight)
+        self._known = sight, place
+        return place
 
     def attributes(self) -> Attributes:
         return self._scene.ask(self._attributes)
 
     def _attributes(self, sight: Sight) -> Attributes:
-        segment, found = self._target.batch(sight)
+        segment, found = self._found(sight)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
         return self._scene.file([segment.log()], found.size, timestamp_ms, KEEP_S)
 
@@ -122,14 +134,14 @@ class RawPoint:
         return self._scene.ask(self._open)
 
     def _open(self, sight: Sight) -> RawContent:
-        segment, found = self._target.batch(sight)
+        segment, found = self._found(sight)
         return RawContent([sight.log.extent(segment, found.position, found.end)], None, self._scene.options.cache_keep)
 
     def xattrs(self) -> Mapping[str, bytes]:
         return self._scene.ask(self._xattrs)
 
     def _xattrs(self, sight: Sight) -> Mapping[str, bytes]:
-        segment, found = self._target.batch(sight)
+        segment, found = self._found(sight)
         if not isinstance(found, Batch):
             return extended({"segment": segment.log_name, "position": found.position, "size": found.size})
         offset = self._target.leads_to(sight)
