@@ -101,8 +101,9 @@ class Moves:
 
     def delete_records(self, below: int) -> None:
         """The log start moves into the middle of a segment or a batch."""
-        self.start = max(self.start, min(below, self.next_offset))
-        self._checkpoint()
+        if self.start < min(below, self.next_offset):
+            self.start = min(below, self.next_offset)
+            self._checkpoint()
 
     def unlink_deleted(self) -> None:
         """What is deleted is gone from the disk after a while."""
@@ -126,7 +127,9 @@ class Moves:
             self.segments[base] = left
             os.truncate(self.path(base, "log"), sum(len(batch.data) for batch in left))
             break
-        self.start = min(self.start, self.next_offset)
+        if self.start > self.next_offset:
+            self.start = self.next_offset
+            self._checkpoint()
         self.history = {offset: text for offset, text in self.history.items() if offset < self.next_offset}
         self.generation += 1
 

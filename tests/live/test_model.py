@@ -187,7 +187,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
                 link: Any = self._partition().child(name)
                 assert link.target() == f"by-offset/{visible[0 if name == 'earliest' else -1]}"
 
-    @rule(start=PLACES, suffix=st.sampled_from(("", ".jsonl")), closed=st.booleans())
+    @rule(start=st.integers(0, 12), suffix=st.sampled_from(("", ".jsonl")), closed=st.booleans())
     @precondition(lambda self: len(self.snapshots) < 6)
     def keep_open(self, start: int, suffix: str, closed: bool) -> None:
         start, naive = max(start, 0), self._look()
@@ -196,7 +196,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
         content = self._open("by-offset", f"{start}..{'' if end is None else max(start, end)}{suffix}")
         self.snapshots.append(Snapshot(content, text, fails))
 
-    @rule(start=PLACES)
+    @rule(start=st.integers(0, 12))
     @precondition(lambda self: len(self.followers) < 4)
     def follow(self, start: int) -> None:
         self._look()
@@ -225,6 +225,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
             log = self.tree._directories[0].partition(self.broker.name).log()
             assert (log.start_offset, log.end_offset) == (naive.start, naive.end)
             counted["looks"] += 1
+            self.read_what_is_open(counted["looks"] * 0.618 % 1, 1 + counted["looks"] * 37 % 4000)
 
     @property
     def compacting_now(self) -> bool:
@@ -275,4 +276,4 @@ def test_answers_are_those_of_a_naive_model():
         ),
     )
     print(dict(counted))
-    assert all(counted[what] for what in ("answers", "reads", "stale", "follows", "compaction steps"))
+    assert [what for what in ("answers", "reads", "stale", "follows", "compaction steps") if not counted[what]] == []

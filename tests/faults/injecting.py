@@ -1,0 +1,58 @@
+"""System calls of a mount's daemon made to fail from outside, by strace: which ones, how, and how many it were."""
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.mounting import wait_until
+
+READS = "pread64,preadv2"
+SYSTEM_CALLS = (READS, "openat2", "openat", "newfstatat,fstat", "getdents64", "lseek", "mmap,brk", "fstatfs,getxattr")
+OUTCOMES = (
+    "error=EIO", "error=ENOENT", "error=EACCES", "error=EMFILE", "error=ENOMEM", "error=EINTR", "error=ESTALE",
+    "delay_enter=50000",
+)  # fmt: skip
+KINDS = [(calls, outcome) for calls in SYSTEM_CALLS for outcome in OUTCOMES] + [(READS, "retval=0")]
+"""All combinations; a read can also come to an early end."""
+
+
+class Injected:
+    """What one injection did; `count` is known when it is over."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.count = 0
+
+
+@contextmanager
+def injecting(pid: int, calls: str, outcome: str, first: int = 1, step: int = 3) -> Iterator[Injected]:
+    """Every `step`-th of these calls of a process, from the `first` on, has this outcome."""
+    injected = Injected(f"{calls}: {outcome}, from call {first} every {step}th")
+    with tempfile.TemporaryDirectory() as place:
+        log = Path(place, "strace")
+        inject = f"inject={calls}:{outcome}:when={first}+{step}"
+        process = subprocess.Popen(
+            ["strace", "-f", "-qq", "-o", log, "-p", str(pid), "-e", f"trace={calls}", "-e", inject],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            wait_until(lambda: process.poll() is not None or _all_traced(pid), 10)
+            assert process.poll() is None, process.stderr and process.stderr.read()
+            yield injected
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(10)
+            text = log.read_text(errors="replace")
+            injected.count = text.count("(INJECTED)") + text.count("(DELAYED)")
+
+
+def _all_traced(pid: int) -> bool:
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        status = Path(f"/proc/{pid}/task/{thread}/status").read_text()
+        if "TracerPid:\t0\n" in status:
+            return False
+    return True

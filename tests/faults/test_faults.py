@@ -1,0 +1,56 @@
+"""Every Nth system call of a kind fails: readers get the right bytes or an error, and the next call is right again.
+
+`scripts/soak faults COUNT` injects as many as one wants; KAFKAFS_SEED replays a run's choices.
+"""
+
+import os
+import random
+from collections import Counter
+
+import pytest
+
+import tests.mounting
+from kafkafs.sample import unpack
+from tests.faults.injecting import KINDS, injecting
+from tests.faults.questions import Questions
+
+FAULTS = int(os.environ.get("KAFKAFS_FAULTS", "2000"))
+SEED = int(os.environ.get("KAFKAFS_SEED", "0")) or random.randrange(1, 1 << 30)
+ASKED = 40
+
+
+@pytest.mark.timeout(120 + FAULTS / 10)
+def test_any_system_call_may_fail(mount, tmp_path, monkeypatch):
+    monkeypatch.setattr(tests.mounting, "GUARD_S", 100 + FAULTS / 10)
+    mounted = mount(unpack(tmp_path))
+    pid = mounted.status()["pid"]
+    questions = Questions(mounted.path)
+    chance = random.Random(SEED)
+    injected: Counter[str] = Counter()
+    answers: Counter[str] = Counter()
+    attached = 0
+    kinds = list(KINDS)
+    while injected.total() < FAULTS:
+        chance.shuffle(kinds)
+        for calls, outcome in kinds:
+            if injected.total() >= FAULTS:
+                break
+            with injecting(pid, calls, outcome, chance.randint(1, 4), chance.randint(2, 4)) as injection:
+                for name in chance.sample(questions.names, ASKED):
+                    try:
+                        answers[_named(questions.ask(name))] += 1
+                    except AssertionError as error:
+                        raise AssertionError(f"seed {SEED}, {injection.what}: {error}") from error
+            injected[calls] += injection.count
+            attached += 1
+            for name in chance.sample(questions.names, 3):
+                assert questions.ask(name) == 0, f"seed {SEED}, after {injection.what}: {name}"
+    print(f"\nseed {SEED}: {injected.total()} faults in {attached} kinds: {dict(injected)}, answers {dict(answers)},"
+          f" slowest {questions.slowest:.2f} s")  # fmt: skip
+    assert injected.total() >= FAULTS
+    assert answers["right"]
+    assert "bug" not in mounted.log
+
+
+def _named(number: int) -> str:
+    return "right" if number == 0 else os.strerror(number)
