@@ -14,6 +14,9 @@ from kafkafs.log.files import DataFile
 from kafkafs.log.patience import patience_needed
 
 _WINDOW = 1 << 20
+_LOOKED_AT = 20
+"""Bytes from a position on that tell whether a batch may begin there: five words, the last one with the magic."""
+
 _CRC_AT_ONCE = 64 << 20
 """A candidate larger than this is not believed: checking it would take the memory of its size."""
 
@@ -43,7 +46,7 @@ def _candidates(file: DataFile, position: int, end: int) -> Iterator[Batch]:
     """Headers that can be true and whose batch would end in time, in file order."""
     while (position := _next_data(file, position)) < end - FRAME_SIZE:
         window = file.read(position, min(_WINDOW + LARGEST_HEADER, end - position))
-        for at in _likely(window[: _WINDOW + FRAME_SIZE]):
+        for at in _likely(window[: _WINDOW + _LOOKED_AT - 1]):
             header = parse_batch(window, at, position + at)
             if header is None and len(window) - at < LARGEST_HEADER:
                 header = parse_batch(file.read(position + at, LARGEST_HEADER), 0, position + at)

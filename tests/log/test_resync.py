@@ -1,0 +1,49 @@
+"""Where a log takes up again behind invalid bytes, at whatever position the next batch begins."""
+
+import random
+
+import pytest
+
+from kafkafs.log import resync
+from kafkafs.log.resync import next_valid, whole_batch
+from tests.log.making import log_of, made, write_partition
+
+BATCH = made(7, [1, 2, 3])
+WINDOW = resync._WINDOW
+
+
+def opened(tmp_path, data: bytes):
+    """A DataFile of these bytes."""
+    directory = write_partition(tmp_path, {0: []})
+    (directory / f"{0:020}.log").write_bytes(data)
+    return log_of(tmp_path).segments[0].log()
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 60, 61, 4096, 70_001, *range(WINDOW - 22, WINDOW + 6), 2 * WINDOW - 1])
+def test_a_batch_is_found_at_any_position(tmp_path, at):
+    """Regression: two positions at the end of each megabyte were not looked at, and their batch was lost."""
+    noise = random.Random(at).randbytes(at - 1).translate(bytes(each | 0x80 for each in range(256)))
+    data = b"\xff" + noise + BATCH.data + b"\xff" * 50
+    file = opened(tmp_path, data)
+    found = next_valid(file, 0, len(data), lambda batch: whole_batch(file, batch, len(data)))
+    assert found is not None
+    assert (found.position, found.base_offset) == (at, 7)
+
+
+def test_a_batch_that_does_not_fit_before_the_end_is_none(tmp_path):
+    for cut in (1, 20, len(BATCH.data) - 1):
+        data = b"\xff" * 10 + BATCH.data[:-cut]
+        file = opened(tmp_path, data)
+        assert next_valid(file, 0, len(data), lambda batch: whole_batch(file, batch, len(data))) is None  # noqa: B023
+
+
+def test_holes_are_skipped(tmp_path):
+    """A preallocated segment is a gigabyte of nothing: looking through it must cost nothing."""
+    directory = write_partition(tmp_path, {0: [BATCH]})
+    path = directory / f"{0:020}.log"
+    with open(path, "r+b") as file:
+        file.truncate(1 << 40)
+    log = log_of(tmp_path)
+    assert log.end_offset == 10
+    assert log.tail is not None
+    assert log.tail.position == len(BATCH.data)
