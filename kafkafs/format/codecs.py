@@ -34,6 +34,10 @@ _FIRST_GUESS = 64 << 10
 _SLICE = 256 << 10
 """Compressed bytes given to gzip at a time: it copies what it has not used yet."""
 
+_LARGE_WINDOW = 8 << 20
+"""Bytes of output above which zstd's own memory is not kept for the next batch."""
+
+_one_at_a_time = threading.Lock()
 _GZIP_MAGIC = b"\x1f\x8b"
 _FAILURES: Any = (isal_zlib.error, zstandard.ZstdError)  # the stub of isal takes its error class for an instance
 
@@ -48,7 +52,7 @@ class _Buffer:
     keeps = True
 
     def __init__(self, target: memoryview) -> None:
-        self._target, self.size = target, 0
+        self._target, self.size, self.limit = target, 0, len(target)
 
     def space(self) -> memoryview:
         """What is left."""
@@ -65,7 +69,7 @@ class _Counter:
     keeps = False
 
     def __init__(self, limit: int) -> None:
-        self._limit, self._window, self.size = limit, memoryview(bytearray()), 0
+        self.limit, self._window, self.size = limit, memoryview(bytearray()), 0
 
     def space(self) -> memoryview:
         if not self._window:
@@ -74,8 +78,8 @@ class _Counter:
 
     def took(self, count: int) -> None:
         self.size += count
-        if self.size > self._limit:
-            raise TooLarge(f"it unpacks to more than the {self._limit} bytes that -o max_batch= grants")
+        if self.size > self.limit:
+            raise TooLarge(f"it unpacks to more than the {self.limit} bytes that -o max_batch= grants")
 
 
 _Sink = _Buffer | _Counter
@@ -95,8 +99,12 @@ def decompress(codec: int, magic: int, data: Bytes, limit: int) -> memoryview:
 
 
 def measure(codec: int, magic: int, data: Bytes, limit: int) -> int:
-    """How many bytes `data` unpacks to, found with a few megabytes of memory; TooLarge where more than `limit`."""
-    return _run(codec, magic, data, _Counter(limit))
+    """How many bytes `data` unpacks to, found with a few megabytes of memory; TooLarge where more than `limit`.
+
+    One at a time: a frame of zstd may ask for a window of 128 MiB, and sixteen bombs may come at once.
+    """
+    with _one_at_a_time:
+        return _run(codec, magic, data, _Counter(limit))
 
 
 def unpack(codec: int, magic: int, data: Bytes, target: memoryview) -> int | None:
@@ -162,7 +170,7 @@ def _snappy(data: memoryview, _magic: int, sink: _Sink) -> None:
 
 def _lz4(data: memoryview, magic: int, sink: _Sink) -> None:
     start, space = native.address(data), sink.space()
-    made = native.kernel("lz4_frame")(start, start + len(data), magic, native.address(space), len(space), sink.keeps)
+    made = native.kernel("lz4_frame")(start, start + len(data), magic, native.address(space), sink.limit, sink.keeps)
     _count(made, "lz4", sink)
 
 
@@ -183,11 +191,23 @@ class _Decompressors(threading.local):
     def __init__(self) -> None:
         self.zstd = zstandard.ZstdDecompressor()
 
+    def forget(self) -> None:
+        """Give back the window of a large frame."""
+        self.zstd = zstandard.ZstdDecompressor()
+
 
 _decompressors = _Decompressors()
 
 
 def _zstd(data: memoryview, _magic: int, sink: _Sink) -> None:
+    try:
+        _zstd_frames(data, sink)
+    finally:
+        if sink.size > _LARGE_WINDOW:
+            _decompressors.forget()
+
+
+def _zstd_frames(data: memoryview, sink: _Sink) -> None:
     reader = _decompressors.zstd.stream_reader(data, read_across_frames=True)
     while True:
         space = sink.space()

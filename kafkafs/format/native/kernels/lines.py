@@ -67,6 +67,19 @@ def _put_headers(to: int, room_end: int, at: int, end: int, index: int, count: i
 
 
 @inlined
+def _same_times(row: int, other: int) -> bool:
+    """Whether two records, often neighbours within a millisecond, have the same timestamp and type of it."""
+    timestamp, kind = load_i64(row + RECORD_TIMESTAMP), load_i8(row + RECORD_TIMESTAMP_TYPE)
+    return timestamp == load_i64(other + RECORD_TIMESTAMP) and kind == load_i8(other + RECORD_TIMESTAMP_TYPE)
+
+
+@called
+def _put_times(to: int, row: int) -> int:
+    to = put_number(put(to, ',"timestamp":'), load_i64(row + RECORD_TIMESTAMP))
+    return _put_type(to, load_i8(row + RECORD_TIMESTAMP_TYPE))
+
+
+@inlined
 def _put_type(to: int, timestamp_type: int) -> int:
     if timestamp_type == CREATE_TIME:
         return put(to, ',"timestampType":"CreateTime","key')
@@ -76,11 +89,8 @@ def _put_type(to: int, timestamp_type: int) -> int:
 
 
 @inlined
-def _put_line(to: int, row: int, data: int, limit: int) -> int:
-    """All of a line behind `"offset":`."""
-    to = put(put_number(to, load_i64(row + RECORD_OFFSET)), ',"timestamp":')
-    to = put_number(to, load_i64(row + RECORD_TIMESTAMP))
-    to = _put_type(to, load_i8(row + RECORD_TIMESTAMP_TYPE))
+def _put_rest(to: int, row: int, data: int, limit: int) -> int:
+    """All of a line behind its timestamp type."""
     to = put_field(to, data + load_i64(row + RECORD_KEY_AT), load_i32(row + RECORD_KEY_SIZE), limit)
     to = put(to, ',"value')
     to = put_field(to, data + load_i64(row + RECORD_VALUE_AT), load_i32(row + RECORD_VALUE_SIZE), limit)
@@ -103,13 +113,22 @@ def json_lines(
     might not fit into `capacity` bytes. result: the row that it ended before.
     """
     to, limit, number = out, data + size, first
+    times, times_size = 0, 0  # where the line before has what follows its offset, up to `"key`
     while number < stop:
         row = rows + number * RECORD_ROW
         if _bound(row, prefix_size) > out + capacity - to:
             break
         for step in range(0, prefix_size, 16):
             copy_16(to + step, prefix + step)
-        to = _put_line(to + prefix_size, row, data, limit)
+        to = put_number(to + prefix_size, load_i64(row + RECORD_OFFSET))
+        if times and _same_times(row, row - RECORD_ROW):
+            for step in range(0, times_size, 16):
+                copy_16(to + step, times + step)
+            times = to
+        else:
+            times = to
+            times_size = _put_times(to, row) - to
+        to = _put_rest(to + times_size, row, data, limit)
         number += 1
     store_64(result, number)
     return to - out

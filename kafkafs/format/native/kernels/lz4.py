@@ -92,7 +92,8 @@ def _block_max(code: int) -> int:
 def lz4_frame_of(at: int, end: int, magic: int, out: int, room: int, keep: int) -> int:
     """Unpacks the frame in [at, end) of a batch of format `magic`: how many bytes; CODEC_BROKEN, CODEC_NO_ROOM.
 
-    Without `keep` each block is written over the one before it, so that only the sum counts; `room` is then one block.
+    Without `keep` each block is written over the one before it in 4 MiB, and only the sum counts: up to `room`, above
+    which any sum says enough.
     """
     if end - at < 7 or load_u32(at) != _MAGIC:
         return CODEC_BROKEN
@@ -119,7 +120,7 @@ def lz4_frame_of(at: int, end: int, magic: int, out: int, room: int, keep: int) 
         if sums and load_u32(at + size) != xxh32(at, size):
             return CODEC_BROKEN
         to = out + made if keep else out
-        most = min(block_max, out + room - to)
+        most = min(block_max, room - made) if keep else block_max
         if stored:
             unpacked = size if size <= most else CODEC_NO_ROOM
             if unpacked >= 0:
@@ -129,6 +130,8 @@ def lz4_frame_of(at: int, end: int, magic: int, out: int, room: int, keep: int) 
         if unpacked < 0:
             return CODEC_BROKEN if most == block_max else unpacked
         made += unpacked
+        if made > room:
+            return made
         at += size + sums
     return CODEC_BROKEN
 
