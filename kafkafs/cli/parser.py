@@ -10,12 +10,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import kafkafs
-from kafkafs.cli import audit, demo, dump, mount, reindex, umount
+from kafkafs.cli import audit, demo, dump, export, mount, reindex, umount
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-ADDERS: tuple[Callable[["Commands"], None], ...] = (mount.add, umount.add, dump.add, audit.add, reindex.add, demo.add)
+ADDERS: tuple[Callable[["Commands"], None], ...] = (
+    *(mount.add, umount.add, dump.add),
+    *(audit.add, reindex.add, export.add),
+    demo.add,
+)
 
 
 def build() -> argparse.ArgumentParser:

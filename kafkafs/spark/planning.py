@@ -157,6 +157,14 @@ def splits(ranges: list[OffsetRange], min_partitions: int | None, max_records: i
     return [piece for each in found for piece in _evenly(each, -(-(each.end - each.start) // max_records))]
 
 
+def stretches(each: OffsetRange, size: int) -> list[tuple[OffsetRange, int]]:
+    """A range in pieces of about `size` bytes of log, each with its bytes."""
+    measured = _Measured(each)
+    parts = max(1, round(measured.size / size))
+    pieces = measured.cut(parts)
+    return [(piece, measured.size // len(pieces)) for piece in pieces]
+
+
 class _Measured:
     """A range and where it can be cut: behind which offsets, and how many bytes stand before."""
 

@@ -68,6 +68,7 @@ def _started(master: str, name: str, home: Path) -> "SparkSession":
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",
         "spark.task.maxFailures": "2",
+        "spark.python.authenticate.socketTimeout": "60s",
         "spark.sql.shuffle.partitions": "8",
     }
     if master.startswith("local"):

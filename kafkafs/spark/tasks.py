@@ -52,10 +52,10 @@ def read(task: InputPartition) -> Iterator[pa.RecordBatch]:
     if not isinstance(task, Task):
         return iter(())
     name = task.stretch.place.name
-    return record_batches(_pieces(task), name.topic, name.partition, task.headers)
+    return record_batches(pieces(task), name.topic, name.partition, task.headers)
 
 
-def _pieces(task: Task) -> Iterator[Records]:
+def pieces(task: Task) -> Iterator[Records]:
     """The records; goes on in the new files where the broker replaced those that it read from."""
     stretch = task.stretch
     place, position, attempts = stretch.place, stretch.start, 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
-from kafkafs.format.names import parse_segment_file
+from kafkafs.format.names import parse_partition_name, parse_segment_file
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
@@ -107,8 +107,11 @@ def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int]
                 findings.append(where.finding(
                     "checkpoint-offset", f"the {meaning} {offset} of {place[0]}-{place[1]} {told}", offset=offset
                 ))  # fmt: skip
-    for problem in directory.problems:
-        findings.append(Where(str(directory.path), "").finding("not-regular", problem))
+    with directory.root.scan() as entries:
+        links = sorted(each.name for each in entries if each.is_symlink() and parse_partition_name(each.name))
+    for link in links:
+        where = Where(str(directory.path), link)
+        findings.append(where.finding("not-regular", "the partition is a symbolic link, which is not followed"))
     return findings
 
 

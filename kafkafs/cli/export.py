@@ -1,0 +1,117 @@
+"""`kafkafs export`: topics to Parquet, on Spark."""
+
+import argparse
+import re
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkafs.cli.spark_arguments import add_common, data_directories
+from kafkafs.errors import UsageError
+from kafkafs.view.times import parse_time_ms
+
+if TYPE_CHECKING:
+    from kafkafs.cli.parser import Commands
+    from kafkafs.spark.export.plan import Request
+    from kafkafs.spark.offsets import Limit
+
+DESCRIPTION = """Writes records as Parquet: OUT/topic=T/partition=P/<first offset>-<behind the last>.parquet, with the
+columns of Spark's Kafka source. A run that was ended is taken up by the same command, without duplicates or loss.
+Without an end, the export ends with what is there when it is first run."""
+COMPRESSIONS = ("snappy", "zstd", "lz4", "gzip", "none")
+
+
+def add(commands: "Commands") -> None:
+    parser = commands.add_parser("export", help="write topics as Parquet (Spark)", description=DESCRIPTION)
+    add_common(parser)
+    parser.add_argument(
+        "--to", required=True, type=Path, metavar="OUT", help="a new directory, or that of an ended run"
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--topics", metavar="T[,T...]", help="the topics (default: all but Kafka's own)")
+    which.add_argument("--topic-pattern", metavar="REGEX", help="the topics whose whole name matches")
+    for side, word in (("from", "at or after"), ("to", "before")):
+        limit = parser.add_mutually_exclusive_group()
+        limit.add_argument(
+            f"--{side}-offsets", metavar="JSON", help=f'records {word} these offsets, as in {{"t":{{"0":100,"1":200}}}}'
+        )
+        limit.add_argument(
+            f"--{side}-time", metavar="TIME",
+            help=f"{'from the first record at or after' if side == 'from' else 'up to the first record at or after'} a"
+            " time: milliseconds, @seconds, ISO-8601, now, -1h",
+        )  # fmt: skip
+    parser.add_argument("--isolation", choices=("read_uncommitted", "read_committed"), default="read_uncommitted",
+                        help="leave out aborted and open transactions or not (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--value", choices=("bytes", "json"), default="bytes",
+                        help="values as they are, or as objects with a schema found in a first pass")  # fmt: skip
+    parser.add_argument("--compression", choices=COMPRESSIONS, default="snappy", help="default: %(default)s")
+    parser.add_argument("--file-mb", type=int, default=128, metavar="N",
+                        help="log that goes into one file, in megabytes (default: %(default)s)")  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    request = _request(arguments)
+    out = arguments.to.absolute()
+    for path in request.paths:
+        if out.resolve().is_relative_to(path.resolve()):
+            raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")
+    from kafkafs.spark.export.plan import load
+    from kafkafs.spark.session import session
+
+    load(out, request)  # what cannot be taken up is refused before Spark starts
+    with session(arguments.master, "export") as spark:
+        from kafkafs.spark.export.job import export
+
+        done = export(spark, out, request)
+    again = "" if done.written == done.files else f" ({done.files - done.written:,} of them from an earlier run)"
+    print(f"{done.records:,} records in {done.files:,} files{again}, {done.size / 1e6:,.1f} MB of Parquet in {out}",
+          file=sys.stderr)  # fmt: skip
+    return 0
+
+
+def _request(arguments: argparse.Namespace) -> "Request":
+    paths = tuple(data_directories(arguments.data_dirs))
+    if arguments.file_mb <= 0:
+        raise UsageError("--file-mb must be positive")
+    from kafkafs.spark.export.plan import Request
+    from kafkafs.spark.offsets import EARLIEST, LATEST
+    from kafkafs.spark.options import Choice
+
+    if arguments.topics is not None:
+        topics = tuple(word.strip() for word in arguments.topics.split(",") if word.strip())
+        if not topics:
+            raise UsageError("--topics names no topic")
+        choice = Choice(topics=topics)
+    else:
+        choice = Choice(pattern=_pattern(arguments.topic_pattern))
+    return Request(
+        paths, choice, _limit(arguments, "from", EARLIEST), _limit(arguments, "to", LATEST), arguments.isolation,
+        arguments.value, arguments.compression, arguments.file_mb << 20,
+        (arguments.from_offsets or arguments.from_time or "", arguments.to_offsets or arguments.to_time or ""),
+    )  # fmt: skip
+
+
+def _pattern(text: str | None) -> str:
+    if text is None:
+        return ".*"
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise UsageError(f"--topic-pattern {text!r} is malformed: {error}") from error
+    return text
+
+
+def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> "Limit":
+    from kafkafs.spark.offsets import AllAt, Specific, Timestamps, parse_offsets
+
+    offsets, moment = getattr(arguments, f"{side}_offsets"), getattr(arguments, f"{side}_time")
+    if offsets is not None:
+        return Specific(parse_offsets(offsets))
+    if moment is None:
+        return AllAt(otherwise)
+    milliseconds = parse_time_ms(moment, time.time_ns() // 1_000_000)
+    if milliseconds is None:
+        raise UsageError(f"--{side}-time {moment!r} is no time; write milliseconds, @seconds, ISO-8601, now, or =-1h")
+    return Timestamps(milliseconds, "latest")

@@ -1,0 +1,106 @@
+"""An export from plan to counts."""
+
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkafs.errors import UsageError
+from kafkafs.log.options import Isolation
+from kafkafs.spark import jobs
+from kafkafs.spark.arrow import record_batches
+from kafkafs.spark.export import parquet, plan, values
+from kafkafs.spark.export.plan import FileUnit, Request
+from kafkafs.spark.tasks import Task, pieces
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What is there at the end: files, those of this run among them, and records."""
+
+    files: int
+    written: int
+    records: int
+    size: int  # bytes of Parquet
+
+
+@dataclass(frozen=True, slots=True)
+class _Inference:
+    """A pass over the values of one stretch."""
+
+    unit: FileUnit
+    isolation: Isolation
+
+    @property
+    def weight(self) -> int:
+        return self.unit.weight
+
+    def __call__(self) -> values.Kind:
+        name = self.unit.stretch.place.name
+        task = Task(self.unit.stretch, self.isolation, False, True)
+        found: values.Kind = None
+        for batch in record_batches(pieces(task), name.topic, name.partition, False):
+            found = values.merged(found, values.kind_of_values(batch.column("value").to_pylist()))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """The writing of one file."""
+
+    unit: FileUnit
+    out: Path
+    isolation: Isolation
+    compression: str
+    kind: values.Kind | None
+    shaped: bool
+
+    @property
+    def weight(self) -> int:
+        return self.unit.weight
+
+    def __call__(self) -> int:
+        schema = parquet.plain_schema()
+        if not self.shaped:
+            return parquet.write(self.unit, self.out, self.isolation, self.compression, parquet.plain, schema)
+        shaped = values.shaped_schema(schema, self.kind)
+        return parquet.write(
+            self.unit, self.out, self.isolation, self.compression,
+            lambda batch: values.shape(parquet.plain(batch), shaped, self.kind), shaped,
+        )  # fmt: skip
+
+
+def _call(unit: "_Inference | _Writing") -> object:
+    return unit()
+
+
+def export(spark: "SparkSession", out: Path, request: Request) -> Exported:
+    """Writes what is missing of the request below `out`."""
+    settled = plan.load(out, request)
+    if settled is None:
+        settled = plan.make(request)
+        if request.value == "json":
+            passes = [_Inference(unit, request.isolation) for unit in settled.units]
+            settled.value_type = reduce(values.merged, jobs.run(spark, "schema", passes, _call), None)
+        plan.save(out, request, settled)
+    todo = plan.left(out, settled)
+    jobs.run(
+        spark, "export",
+        [
+            _Writing(
+                unit, out, request.isolation, request.compression, settled.value_type, request.value == "json"
+            )
+            for unit in todo
+        ],
+        _call,
+    )  # fmt: skip
+    files = [out / unit.file for unit in settled.units]
+    missing = [file for file in files if not file.exists()]
+    if missing:
+        raise UsageError(f"{str(missing[0])!r} was not written here: --to must be a directory that all executors share")
+    return Exported(
+        len(files), len(todo), sum(map(parquet.rows_in, files)), sum(file.stat().st_size for file in files)
+    )

@@ -1,0 +1,101 @@
+"""One Parquet file of one stretch of a partition: columns straight from decoded records."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafkafs.errors import DiskError
+from kafkafs.log.options import Isolation
+from kafkafs.spark.arrow import record_batches, schema
+from kafkafs.spark.export.plan import FileUnit
+from kafkafs.spark.tasks import Task, pieces
+
+ROW_GROUP = 1 << 20
+"""Rows in a row group."""
+
+Shape = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+def write(
+    unit: FileUnit, out: Path, isolation: Isolation, compression: str, shape: Shape, kind: pa.Schema
+) -> int:
+    """Writes the file, unless it is there, and answers with its rows. Under its name it is always whole."""
+    place = out / unit.file
+    if place.exists():
+        return rows_in(place)
+    unfinished = place.with_name(f".{place.name}.{os.uname().nodename}.{os.getpid()}.tmp")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        rows = 0
+        with pq.ParquetWriter(unfinished, kind, **_settings(compression, kind)) as writer:
+            for group in _groups(_batches(unit, isolation)):
+                table = pa.Table.from_batches([shape(batch) for batch in group], kind)
+                writer.write_table(table, row_group_size=ROW_GROUP)
+                rows += len(table)
+        _settle(unfinished, place)
+        return rows
+    except OSError as error:
+        raise DiskError(f"{str(place)!r} cannot be written: {error.strerror or error}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _settle(unfinished: Path, place: Path) -> None:
+    """Through to the disk before it gets its name."""
+    descriptor = os.open(unfinished, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    unfinished.replace(place)
+
+
+def _batches(unit: FileUnit, isolation: Isolation) -> Iterator[pa.RecordBatch]:
+    name = unit.stretch.place.name
+    task = Task(unit.stretch, isolation, True, True)
+    return record_batches(pieces(task), name.topic, name.partition, True)
+
+
+def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Batches for a row group each, so that memory stays bounded."""
+    group: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        group.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= ROW_GROUP or size >= 128 << 20:
+            yield group
+            group, rows, size = [], 0, 0
+    if group:
+        yield group
+
+
+def _settings(compression: str, kind: pa.Schema) -> dict[str, object]:
+    """Offsets and times as differences, what repeats through a dictionary, bytes as they are."""
+    repeated = [name for name in ("topic", "partition", "timestampType") if name in kind.names]
+    return {
+        "compression": compression,
+        "use_dictionary": repeated,
+        "column_encoding": {"offset": "DELTA_BINARY_PACKED", "timestamp": "DELTA_BINARY_PACKED"},
+        "write_statistics": ["partition", "offset", "timestamp", "timestampType"],
+    }
+
+
+def plain_schema() -> pa.Schema:
+    """The columns without an applied schema. Topic and partition stand in the files' paths, as Spark reads them."""
+    return pa.schema([field for field in schema(True) if field.name not in ("topic", "partition")])
+
+
+def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch without what stands in the path."""
+    return batch.select(plain_schema().names)
+
+
+def rows_in(place: Path) -> int:
+    """How many rows a file has, by its footer."""
+    rows: int = pq.ParquetFile(place).metadata.num_rows
+    return rows

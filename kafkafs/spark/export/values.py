@@ -1,0 +1,149 @@
+"""JSON values: one type for all of them, found by a first pass, and applied in a second.
+
+Types meet as in Spark's own inference: whole numbers and others give others, objects are merged field by field, and
+what does not fit together becomes text, in which an object or a list stands as its JSON. A value that is no JSON object
+stays in `valueBytes`, so that nothing is lost.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+
+Kind = Any
+"""null, "boolean", "long", "double", "string", ["list", kind] or ["object", {name: kind}]: JSON itself."""
+
+_LONGEST = 2**63
+Convert = Callable[[Any], Any]
+
+
+def kind_of(value: Any) -> Kind:
+    """The type of one parsed value."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "boolean"
+        case int():
+            return "long" if -_LONGEST <= value < _LONGEST else "double"
+        case float():
+            return "double"
+        case str():
+            return "string"
+        case list():
+            return ["list", reduce(merged, map(kind_of, value), None)]
+        case _:
+            return ["object", {name: kind_of(each) for name, each in value.items()}]
+
+
+def merged(one: Kind, other: Kind) -> Kind:
+    """The type that holds values of both."""
+    if one == other or other is None:
+        return one
+    if one is None:
+        return other
+    if isinstance(one, list) and isinstance(other, list) and one[0] == other[0]:
+        if one[0] == "list":
+            return ["list", merged(one[1], other[1])]
+        fields = dict(one[1])
+        for name, kind in other[1].items():
+            fields[name] = merged(fields.get(name), kind)
+        return ["object", fields]
+    if {str(one), str(other)} == {"long", "double"}:
+        return "double"
+    return "string"
+
+
+def parsed(value: bytes | None) -> dict[str, Any] | None:
+    """The object that a value holds; None where it holds none."""
+    if value is None:
+        return None
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def kind_of_values(values: Iterable[bytes | None]) -> Kind:
+    """The type of all of them that are objects."""
+    found: Kind = None
+    for value in values:
+        document = parsed(value)
+        if document is not None:
+            found = merged(found, kind_of(document))
+    return found
+
+
+def arrow_type(kind: Kind) -> pa.DataType:
+    """As Parquet and Spark will know it. A field that was always null becomes text, an object without fields too."""
+    match kind:
+        case "boolean":
+            return pa.bool_()
+        case "long":
+            return pa.int64()
+        case "double":
+            return pa.float64()
+        case ["list", inner]:
+            return pa.list_(arrow_type(inner))
+        case ["object", fields] if fields:
+            return pa.struct([pa.field(name, arrow_type(each)) for name, each in sorted(fields.items())])
+        case _:
+            return pa.string()
+
+
+def converter(kind: Kind) -> Convert:
+    """Brings a parsed value into the form of `arrow_type(kind)`."""
+    match kind:
+        case "boolean" | "long":
+            return lambda value: value
+        case "double":
+            return lambda value: None if value is None else float(value)
+        case ["list", inner]:
+            convert = converter(inner)
+            return lambda value: None if value is None else [convert(each) for each in value]
+        case ["object", fields] if fields:
+            return _object(fields)
+        case _:
+            return _text
+
+
+def _object(fields: dict[str, Kind]) -> Convert:
+    converters = {name: converter(kind) for name, kind in fields.items()}
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        return {name: convert_one(value.get(name)) for name, convert_one in converters.items()}
+
+    return convert
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def shaped_schema(plain: pa.Schema, kind: Kind) -> pa.Schema:
+    """The columns with `value` as an object, and the bytes of what is none."""
+    at = plain.get_field_index("value")
+    shaped = plain.set(at, pa.field("value", arrow_type(kind if kind is not None else "string")))
+    return shaped.insert(at + 1, pa.field("valueBytes", pa.binary()))
+
+
+def shape(batch: pa.RecordBatch, schema: pa.Schema, kind: Kind) -> pa.RecordBatch:
+    """The batch with its values as objects."""
+    convert = converter(kind)
+    objects, others = [], []
+    for value in batch.column("value").to_pylist():
+        document = parsed(value)
+        fitting = document is not None and kind is not None
+        objects.append(convert(document) if fitting else None)
+        others.append(None if fitting else value)
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    columns["value"] = pa.array(objects, schema.field("value").type)
+    columns["valueBytes"] = pa.array(others, pa.binary())
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

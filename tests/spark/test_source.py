@@ -1,0 +1,249 @@
+"""`format("kafkafs")` in batch: rows against a consumer's truth, options and refusals as of Spark's Kafka source."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, LessThan
+
+from kafkafs.spark.arrow import schema as arrow_schema
+from kafkafs.spark.options import batch_options
+from kafkafs.spark.source import BatchReader, KafkafsDataSource
+from kafkafs.spark.tasks import Task, read
+from tests.kafka import jars
+from tests.kafka.dataset import Dataset
+from tests.kafka.writer import START_MS
+from tests.spark.reading import frame, row, rows, rows_of
+
+LATEST = Dataset("4.3.1", "stopped")
+SCHEMA = [
+    ("key", "binary"), ("value", "binary"), ("topic", "string"), ("partition", "int"), ("offset", "bigint"),
+    ("timestamp", "timestamp"), ("timestampType", "int"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("release", jars.RELEASES)
+def test_rows_are_what_a_consumer_gets(release, isolation):
+    """Each topic of each release, by the tasks that Spark would run."""
+    data = Dataset(release, "stopped")
+    for place in data.partitions(internal=True):
+        assign, level = json.dumps({place.topic: [place.partition]}), {"kafka.isolation.level": isolation}
+        tasks = planned(data.path, assign=assign, includeHeaders="true", **level)
+        table = pa.Table.from_batches([batch for task in tasks for batch in read(task)], arrow_schema(True))
+        wanted = [row(*place, record) for record in data.records(*place, isolation)]
+        assert rows_of(table) == wanted
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_rows_arrive_through_spark(spark: SparkSession, isolation):
+    topics = ["transactions", "headers", "nulls", "partitions", "compacted-transactions"]
+    places = [place for place in LATEST.partitions() if place.topic in topics]
+    assign = json.dumps(_by_topic(places))
+    read = frame(spark, LATEST.path, assign=assign, includeHeaders="true", kafka__isolation__level=isolation)
+    wanted = [row(*place, record) for place in places for record in LATEST.records(*place, isolation)]
+    assert rows(read) == sorted(wanted, key=lambda each: each[:3])
+
+
+def _by_topic(places) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for place in places:
+        topics.setdefault(place.topic, []).append(place.partition)
+    return topics
+
+
+def test_schema_is_that_of_the_kafka_source(spark: SparkSession):
+    read = frame(spark, LATEST.path, subscribe="binary", includeHeaders="true")
+    assert read.dtypes == [*SCHEMA, ("headers", "array<struct<key:string,value:binary>>")]
+    assert frame(spark, LATEST.path, subscribe="binary").dtypes == SCHEMA
+
+
+def test_records_without_headers_have_none(spark: SparkSession):
+    read = frame(spark, LATEST.path, subscribe="headers,binary", includeHeaders="true")
+    with_headers = sum(1 for record in LATEST.records("headers") if record.headers)
+    assert read.where("headers is not null").count() == with_headers
+
+
+def planned(path: Path | str, filters=(), **options: object) -> list[Task]:
+    """The tasks of a batch read, planned in this process."""
+    named = {name.replace("__", "."): str(value) for name, value in options.items()}
+    reader = BatchReader(batch_options({"path": str(path), **named}))
+    reader.pushFilters(list(filters))
+    tasks = reader.partitions()
+    assert all(isinstance(task, Task) for task in tasks)
+    return tasks  # type: ignore[return-value]
+
+
+def ranges(tasks: list[Task]) -> list[tuple[str, int, int]]:
+    return [(str(task.stretch.place.name), task.stretch.start, task.stretch.end) for task in tasks]
+
+
+def read_all(tasks: list[Task]) -> int:
+    return sum(batch.num_rows for task in tasks for batch in read(task))
+
+
+def test_offsets_may_be_given_each(spark: SparkSession):
+    options = {
+        "subscribe": "partitions",
+        "startingOffsets": '{"partitions":{"0":3,"1":-2,"2":0,"3":1,"4":-2}}',
+        "endingOffsets": '{"partitions":{"0":7,"1":-1,"2":5,"3":-1,"4":-1}}',
+    }
+    found = {(each[1], each[2]) for each in rows(frame(spark, LATEST.path, **options))}
+    ends = {number: LATEST.offsets("partitions", number).latest for number in range(5)}
+    wanted = {0: range(3, 7), 1: range(ends[1]), 2: range(5), 3: range(1, ends[3]), 4: range(ends[4])}
+    assert found == {(number, offset) for number, offsets in wanted.items() for offset in offsets}
+
+
+@pytest.mark.parametrize("topic", ["segments-disorder", "disorder", "transactions"])
+def test_times_lead_to_the_first_record_late_enough(topic):
+    records = LATEST.records(topic)
+    times = sorted({record.timestamp_ms for record in records})
+    for time in times[:: max(1, len(times) // 12)]:
+        tasks = planned(LATEST.path, subscribe=topic, startingTimestamp=time)
+        assert tasks[0].stretch.start == next(each.offset for each in records if each.timestamp_ms >= time)
+        by_partition = json.dumps({topic: {"0": time}})
+        ended = planned(LATEST.path, subscribe=topic, endingOffsetsByTimestamp=by_partition)
+        assert [task.stretch.end for task in ended] == [tasks[0].stretch.start] or tasks[0].stretch.start == 0
+    late = times[-1] + 1
+    with pytest.raises(Exception, match="startingOffsetsByTimestampStrategy"):
+        planned(LATEST.path, subscribe=topic, startingTimestamp=late)
+    strategy = {"startingOffsetsByTimestampStrategy": "latest"}
+    assert planned(LATEST.path, subscribe=topic, startingTimestamp=late, **strategy) == []
+
+
+REFUSED = {
+    "one of the options subscribe": {},
+    "only one of the options": {"subscribe": "binary", "subscribePattern": "b.*"},
+    "no topics to subscribe": {"subscribe": " , "},
+    "is empty": {"subscribePattern": " "},
+    "expected e.g.": {"assign": '{"binary":0}'},
+    "no topic 'nope'": {"subscribe": "nope"},
+    "no partition binary-7": {"assign": '{"binary":[7]}'},
+    "startingOffsets cannot be latest": {"subscribe": "binary", "startingOffsets": "latest"},
+    "cannot be latest \\(-1\\)": {"subscribe": "binary", "startingOffsets": '{"binary":{"0":-1}}'},
+    "endingOffsets cannot be earliest": {"subscribe": "binary", "endingOffsets": "earliest"},
+    "must name all topic partitions": {"subscribe": "partitions", "startingOffsets": '{"partitions":{"0":1}}'},
+    "greater than its ending": {
+        "subscribe": "binary", "startingOffsets": '{"binary":{"0":5}}', "endingOffsets": '{"binary":{"0":3}}',
+    },
+    "minPartitions must be positive": {"subscribe": "binary", "minPartitions": 0},
+    "maxRecordsPerPartition must be positive": {"subscribe": "binary", "maxRecordsPerPartition": -1},
+    "kafka.auto.offset.reset": {"subscribe": "binary", "kafka.auto.offset.reset": "latest"},
+    "kafka.key.deserializer": {"subscribe": "binary", "kafka.key.deserializer": "x"},
+    "neither read_uncommitted": {"subscribe": "binary", "kafka.isolation.level": "serializable"},
+    "startingTimestamp is one number": {"subscribe": "binary", "startingTimestamp": "yesterday"},
+    "higher than maxOffsetsPerTrigger": {
+        "subscribe": "binary", "minOffsetsPerTrigger": 9, "maxOffsetsPerTrigger": 3,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_the_kafka_source_refuses_is_refused(reason):
+    with pytest.raises(Exception, match=reason):
+        planned(LATEST.path, **REFUSED[reason])
+
+
+def test_a_refusal_reaches_the_user_of_spark(spark: SparkSession):
+    with pytest.raises(AnalysisException, match="there is no topic 'nope'"):
+        frame(spark, LATEST.path, subscribe="nope").count()
+
+
+def test_a_pattern_leaves_internal_topics_out():
+    topics = {name for name, _, _ in ranges(planned(LATEST.path, subscribePattern=".*"))}
+    assert topics
+    assert not any(name.startswith("__") for name in topics)
+
+
+def test_lost_records_fail_a_read_unless_it_may_go_on(spark: SparkSession):
+    earliest = LATEST.offsets("deleted").earliest
+    options = {"subscribe": "deleted", "startingOffsets": '{"deleted":{"0":1}}'}
+    with pytest.raises(Exception, match="are gone"):
+        planned(LATEST.path, **options)
+    found = rows(frame(spark, LATEST.path, failOnDataLoss="false", **options))
+    assert found[0][2] == earliest == LATEST.records("deleted")[0].offset
+
+
+@pytest.mark.parametrize("topic", ["long-index", "segments", "one-record", "compacted"])
+@pytest.mark.parametrize("wish", [{"minPartitions": 7}, {"maxRecordsPerPartition": 11}, {"minPartitions": 1000}])
+def test_splits_tile_the_log(topic, wish):
+    tasks = planned(LATEST.path, subscribe=topic, **wish)
+    tiles = ranges(tasks)
+    assert all(before[2] == after[1] for before, after in zip(tiles, tiles[1:], strict=False))
+    assert (tiles[0][1], tiles[-1][2]) == (LATEST.offsets(topic).earliest, LATEST.offsets(topic).latest)
+    assert len(tiles) >= min(wish.get("minPartitions", 1), tiles[-1][2] - tiles[0][1]) * 0.7
+    assert all(end - start <= wish.get("maxRecordsPerPartition", end) for _, start, end in tiles)
+    assert read_all(tasks) == len(LATEST.records(topic))
+
+
+def bytes_read(action) -> int:
+    """Bytes that this process asked the kernel for meanwhile."""
+
+    def counted() -> int:
+        return int(Path("/proc/self/io").read_text().split()[1])
+
+    before = counted()
+    action()
+    return counted() - before
+
+
+def test_filters_leave_segments_unread():
+    """Of 25 segments one is read, whichever column the filter is on."""
+    path, topic = LATEST.path, "segments"
+    size = sum(file.stat().st_size for file in LATEST.directory(topic).glob("*.log"))
+    records = LATEST.records(topic)
+    middle = records[len(records) // 2]
+    late = datetime.fromtimestamp(records[-5].timestamp_ms / 1000, UTC)
+    offsets = [GreaterThanOrEqual(("offset",), middle.offset), LessThan(("offset",), middle.offset + 5)]
+    assert bytes_read(lambda: read_all(planned(path, offsets, subscribe=topic))) < size
+    assert read_all(planned(path, offsets, subscribe=topic)) == 5
+    since = planned(path, [GreaterThanOrEqual(("timestamp",), late)], subscribe=topic)
+    assert ranges(since) == [("segments-0", records[-5].offset, records[-1].offset + 1)]
+    other = planned(path, [EqualTo(("topic",), "binary")], subscribePattern=".*")
+    assert {name for name, _, _ in ranges(other)} == {"binary-0"}
+    assert planned(path, [EqualTo(("partition",), 77)], subscribePattern=".*") == []
+
+
+def test_a_time_filter_skips_a_segment_without_a_late_record(spark: SparkSession):
+    """Times in disorder: a filter must find every match, wherever it stands."""
+    records = LATEST.records("segments-disorder")
+    for time in sorted({record.timestamp_ms for record in records})[:: len(records) // 5]:
+        moment = datetime.fromtimestamp(time / 1000, UTC)
+        found = rows(frame(spark, LATEST.path, subscribe="segments-disorder").where(f"timestamp >= '{moment}'"))
+        assert [each[2] for each in found] == [each.offset for each in records if each.timestamp_ms >= time]
+
+
+def test_filters_reach_the_source_and_rows_stay_right(spark: SparkSession):
+    everything = frame(spark, LATEST.path, subscribe="segments,partitions")
+    kept = everything.where("topic = 'partitions' and partition in (1, 3) and offset >= 2 and offset < 9")
+    assert {(each[0], each[1], each[2]) for each in rows(kept)} == {
+        ("partitions", number, record.offset)
+        for number in (1, 3)
+        for record in LATEST.records("partitions", number)
+        if 2 <= record.offset < 9
+    }
+    assert START_MS
+
+
+def test_several_directories_are_one(spark: SparkSession, tmp_path):
+    first = LATEST.copy_to(tmp_path / "disk-1", "partitions-0", "partitions-1")
+    LATEST.copy_to(tmp_path / "disk-2", "partitions-2", "partitions-3", "partitions-4")
+    whole = [len(LATEST.records("partitions", number)) for number in range(5)]
+    assert frame(spark, f"{tmp_path}/disk-*", subscribe="partitions").count() == sum(whole)
+    assert frame(spark, f"{tmp_path}/disk-1,{tmp_path}/disk-2", subscribe="partitions").count() == sum(whole)
+    assert spark.read.format("kafkafs").option("subscribe", "partitions").load(str(first)).count() == sum(whole[:2])
+    LATEST.copy_to(tmp_path / "disk-3", "partitions-0")
+    with pytest.raises(Exception, match="stands both in"):
+        planned(f"{tmp_path}/disk-*", subscribe="partitions")
+
+
+def test_arrow_columns_are_those_that_spark_expects():
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    for headers in ("true", "false"):
+        source = KafkafsDataSource({"includeHeaders": headers})
+        assert to_arrow_schema(source.schema(), timezone="UTC").equals(arrow_schema(headers == "true"))
