@@ -28,6 +28,7 @@ from kafkafs.view.node import Attributes, Content, Directory, File, Laned, Link,
 
 XATTR_PREFIX = b"user.kafkafs."
 FRAGMENT = 4096  # bytes, the unit of `statfs`
+USAGE_LANE = "usage"  # `df` asks all disks: its own lane, or many of it would stop the root while one hangs
 
 T = TypeVar("T")
 
@@ -101,7 +102,7 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def statfs(self, ctx: RequestContext) -> StatvfsData:
-        usage = await self._ask("", self.tree.usage)
+        usage = await self._ask(USAGE_LANE, self.tree.usage)
         answer = StatvfsData()
         answer.f_bsize = answer.f_frsize = FRAGMENT
         answer.f_blocks = -(-usage.size // FRAGMENT)
