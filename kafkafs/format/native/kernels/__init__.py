@@ -17,6 +17,7 @@ from kafkafs.format.native.kernels.lz4 import lz4_frame
 from kafkafs.format.native.kernels.messages import check_wrapped, decode_plain, decode_wrapped
 from kafkafs.format.native.kernels.records import check_v2, decode_part, decode_v2
 from kafkafs.format.native.kernels.runs import next_run
+from kafkafs.format.native.kernels.sketch import sketch_keys
 from kafkafs.format.native.kernels.snappy import snappy_stream
 from kafkafs.format.native.kernels.unpacking import unpack_batches
 
@@ -26,7 +27,7 @@ KERNELS: list[Callable[..., int]] = [
     *(next_run, decode_v2, check_v2, decode_part),
     *(decode_plain, check_wrapped, decode_wrapped),
     *(dump_batches, dump_records),
-    *(arrow_columns, arrow_headers),
+    *(arrow_columns, arrow_headers, sketch_keys),
     batch_lines,
     *(json_lines, lines_bound, json_headers, is_text, text_piece, base64_piece),
 ]
