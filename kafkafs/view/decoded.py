@@ -1,17 +1,24 @@
 """Decoded views: records as lines of JSON, a record's key or value alone."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from kafkafs.errors import NoData
+from kafkafs.format.batch import Batch
 from kafkafs.log.reading import Record
+from kafkafs.log.segment import Segment
 from kafkafs.view.following import Following
 from kafkafs.view.jsonl import JsonLines
 from kafkafs.view.node import Attributes
 from kafkafs.view.raw import batch_xattrs
+from kafkafs.view.recall import Recall
 from kafkafs.view.scene import KEEP_S, Scene
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.targets import PointTarget, RangeTarget, Sight
+
+_OVERHEAD = 2048
+"""Bytes that an answer takes besides itself, more or less."""
 
 
 class BytesContent:
@@ -34,41 +41,56 @@ class BytesContent:
         self._data = b""
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The record that a point leads to, without the batch's bytes, and the view's answer; None for null."""
+
+    segment: Segment
+    batch: Batch
+    offset: int
+    timestamp: int
+    answer: bytes | None
+
+
+_recall: Recall[_Found] = Recall()
+
+
 class _OneRecord:
     """What the views of one record share: the record, and its attributes with the answer's true size."""
 
     def __init__(self, scene: Scene, target: PointTarget) -> None:
         self._scene = scene
         self._target = target
-        self._known: tuple[Sight, Record, bytes | None] | None = None
 
-    def _found(self, sight: Sight) -> tuple[Record, bytes | None]:
+    def _found(self, sight: Sight) -> _Found:
         """The record and the answer; found once for each state of the log."""
-        known = self._known
-        if known is None or known[0] is not sight:
+        found = _recall.get(self, sight)
+        if found is None:
             record = self._target.record(sight)
-            known = self._known = (sight, record, self._answer(record))
-        return known[1], known[2]
+            answer = self._answer(record)
+            found = _Found(record.segment, record.batch, record.offset, record.timestamp, answer)
+            _recall.put(self, sight, found, len(answer or b"") + _OVERHEAD)
+        return found
 
     def _answer(self, record: Record) -> bytes | None:
         raise NotImplementedError
 
     def attributes(self) -> Attributes:
         def attributes(sight: Sight) -> Attributes:
-            record, answer = self._found(sight)
-            return self._scene.file([record.segment.log()], len(answer or b""), record.timestamp, KEEP_S)
+            found = self._found(sight)
+            return self._scene.file([found.segment.log()], len(found.answer or b""), found.timestamp, KEEP_S)
 
         return self._scene.ask(attributes)
 
     def open(self) -> BytesContent:
-        record, answer = self._scene.ask(self._found)
-        if answer is None:
-            raise NoData(f"{self._scene.shown_as}: the record at offset {record.offset} has null there")
-        return BytesContent(answer)
+        found = self._scene.ask(self._found)
+        if found.answer is None:
+            raise NoData(f"{self._scene.shown_as}: the record at offset {found.offset} has null there")
+        return BytesContent(found.answer)
 
     def xattrs(self) -> Mapping[str, bytes]:
-        record, _ = self._scene.ask(self._found)
-        return batch_xattrs(record.segment, record.batch, record.offset)
+        found = self._scene.ask(self._found)
+        return batch_xattrs(found.segment, found.batch, found.offset)
 
 
 class JsonPoint(_OneRecord):

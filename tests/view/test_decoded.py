@@ -1,0 +1,110 @@
+"""Decoded points and ranges, and that looking at many of them takes no memory."""
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from kafkafs.errors import CorruptData, NoData, NotFound
+from kafkafs.fuse.errnos import ERRNO
+from kafkafs.view.node import File
+from kafkafs.view.recall import BUDGET, Recall
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
+from tests.log.making import Made, made, spread, write_partition
+from tests.view.trees import assert_random_access, cat, node, opened, tree
+
+
+def resident() -> int:
+    """Bytes of memory that this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def test_many_points_take_no_memory(tmp_path):
+    """Regression: each name that the kernel remembered held the bytes around its record, up to a megabyte each."""
+    write_partition(tmp_path, spread([made(number, [number], size=300_000) for number in range(200)], 50))
+    root = tree(tmp_path)
+    node(root, "t-0/by-offset/0.value").attributes()
+    before, nodes = resident(), []
+    for number in range(200):
+        for suffix in (".value", ".jsonl"):
+            point = cast(File, node(root, f"t-0/by-offset/{number}{suffix}"))
+            assert point.attributes().size > 300_000
+            nodes.append(point)
+    assert resident() - before < BUDGET + (24 << 20)
+    assert len(nodes) == 400
+
+
+def test_an_open_finds_what_the_lookup_has_made(tmp_path, monkeypatch):
+    """`cat` looks up and opens: the batch is unpacked once."""
+    write_partition(tmp_path, {0: [made(0, [1, 2, 3])]})
+    point = cast(File, node(tree(tmp_path), "t-0/by-offset/1.value"))
+    size = point.attributes().size
+    monkeypatch.setattr("kafkafs.log.reading.decode", lambda *_: pytest.fail("decoded again"))
+    assert point.open().size == size
+
+
+def test_an_answer_is_not_recalled_for_another_state_of_the_log(tmp_path):
+    """`latest` moves; the answer must move with it."""
+    recall: Recall[str] = Recall()
+    before, after = object(), object()
+    recall.put("node", before, "old", 1)
+    assert recall.get("node", after) is None
+    recall.put("node", after, "new", 1)
+    assert (recall.get("node", before), recall.get("node", after)) == (None, "new")
+    recall.put("large", after, "x", BUDGET)
+    assert recall.get("node", after) is None
+    recall.put("larger", after, "x", BUDGET + 1)
+    assert recall.get("larger", after) is None
+    assert recall.get("large", after) == "x"
+
+
+def test_null_empty_and_missing_are_told_apart(tmp_path):
+    """A null is no empty value; who cannot tell loses tombstones."""
+    records = [Record(0, 1, 0, None, b""), Record(1, 1, 0, b"", None)]
+    write_partition(tmp_path, {0: [Made(v2_batch(records), tuple(records))]})
+    root = tree(tmp_path)
+    assert cat(root, "t-0/by-offset/0.value") == cat(root, "t-0/by-offset/1.key") == b""
+    for name in ("0.key", "1.value"):
+        assert node(root, f"t-0/by-offset/{name}").attributes().size == 0
+        with pytest.raises(NoData) as caught:
+            opened(root, f"t-0/by-offset/{name}")
+        assert ERRNO[type(caught.value)] == errno.ENODATA
+    with pytest.raises(NotFound):
+        node(root, "t-0/by-offset/2.key").attributes()
+
+
+def test_a_long_range_gives_the_same_bytes_however_it_is_read(tmp_path):
+    """`grep`, `tail -c` and `dd` ask in their own ways; several megabytes go through marks and forgotten pieces."""
+    batches = [made(number * 50, [number] * 50, size=number % 700) for number in range(400)]
+    write_partition(tmp_path, spread(batches, 150))
+    root = tree(tmp_path)
+    whole = cat(root, "t-0/by-offset/0...jsonl")
+    assert len(whole) > 6 << 20
+    assert [json.loads(line)["offset"] for line in whole.splitlines()] == list(range(20_000))
+    assert_random_access(opened(root, "t-0/by-offset/0...jsonl"), whole, reads=60)
+    at = whole.index(b'{"topic":"t","partition":0,"offset":7777,')
+    assert cat(root, "t-0/by-offset/7777...jsonl") == whole[at:]
+
+
+def test_what_stands_before_damage_is_read_before_the_error(tmp_path):
+    """And again by who goes back, and the error again by who goes on."""
+    batches = [made(number, [number], size=5000) for number in range(60)]
+    path = write_partition(tmp_path, {0: batches}) / f"{0:020}.log"
+    data = bytearray(path.read_bytes())
+    data[sum(len(batch.data) for batch in batches[:50]) + 100] ^= 1
+    path.write_bytes(data)
+    root = tree(tmp_path)
+    whole = cat(root, "t-0/by-offset/0..50.jsonl")
+    content = opened(root, "t-0/by-offset/0...jsonl")
+    for _ in range(2):
+        got = b""
+        while len(got) < len(whole):
+            got += bytes(content.read(len(got), 70_001))
+        assert got == whole
+        with pytest.raises(CorruptData):
+            content.read(len(got), 70_001)
+        assert bytes(content.read(3, 9)) == whole[3:12]

@@ -1,0 +1,47 @@
+"""A mount's tree without the mount: nodes by path, and whole contents by reads of any size."""
+
+import random
+from pathlib import Path
+from typing import Any, cast
+
+from kafkafs.log.options import Options
+from kafkafs.view.node import Content, Directory, File, Node
+from kafkafs.view.tree import Root
+
+
+def tree(*data_dirs: Path, **options: Any) -> Root:
+    """The tree over some data directories."""
+    return Root(data_dirs, Options(**options))
+
+
+def node(root: Root, path: str) -> Node:
+    """What stands at a path from the mount point."""
+    found: Node = root
+    for name in path.split("/"):
+        found = cast(Directory, found).child(name)
+    return found
+
+
+def opened(root: Root, path: str) -> Content:
+    return cast(File, node(root, path)).open()
+
+
+def read(content: Content, size: int = 1 << 17) -> bytes:
+    """All of it, as the kernel would ask for it."""
+    parts, at = [], 0
+    while part := bytes(content.read(at, size)):
+        parts.append(part)
+        at += len(part)
+    return b"".join(parts)
+
+
+def cat(root: Root, path: str) -> bytes:
+    return read(opened(root, path))
+
+
+def assert_random_access(content: Content, whole: bytes, seed: int = 0, reads: int = 200) -> None:
+    """Reads at any offset, in any order, give the same bytes."""
+    chance = random.Random(seed)
+    for _ in range(reads):
+        at, size = chance.randrange(len(whole) + 20), chance.choice([1, 7, 4096, 1 << 17, 1 << 20])
+        assert bytes(content.read(at, size)) == whole[at : at + size], (at, size)
