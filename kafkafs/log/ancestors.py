@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from kafkafs.errors import DiskError
 from kafkafs.log.patience import patience_needed
 
 _Attributes = tuple[os.stat_result, bytes | None]
@@ -28,7 +29,11 @@ class Ancestors:
         """The attributes of each as they are now, and its access control list, None where it has none."""
         patience_needed()
         for path, descriptor in zip(self._paths, self._descriptors, strict=True):
-            yield os.fstat(descriptor), _acl(path, descriptor)
+            try:
+                about = os.fstat(descriptor)
+            except OSError as error:
+                raise DiskError(f"{str(path)!r} cannot be looked at: {error.strerror}") from error
+            yield about, _acl(path, descriptor)
 
 
 def _open(path: Path) -> int:

@@ -230,10 +230,11 @@ class Directory:
         patience_needed()
         self._close_abandoned()
         descriptor = self._descriptor(name, _OPEN_FLAGS)
-        about = os.fstat(descriptor)
-        opened = DataFile(descriptor, name, about.st_ino, self._far)
+        opened = DataFile(descriptor, name, 0, self._far)
+        about = opened.stat()
         if not stat.S_ISREG(about.st_mode):
             raise NotFound(f"{name!r} is no regular file")
+        opened.inode = about.st_ino
         return opened
 
     def read_whole(self, name: str, limit: int = 16 << 20) -> bytes:
@@ -315,8 +316,10 @@ def _descriptor_limit() -> int:
 def _acl(descriptor: int) -> bytes | None:
     try:
         return os.getxattr(descriptor, "system.posix_acl_access")
-    except OSError:
-        return None
+    except OSError as error:
+        if error.errno in (errno.ENODATA, errno.EOPNOTSUPP):
+            return None
+        raise DiskError(f"an access control list cannot be read: {error.strerror}") from error
 
 
 def _openat2(root: int, name: str, flags: int) -> int:

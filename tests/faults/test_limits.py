@@ -1,0 +1,176 @@
+"""Descriptors, processes that are stopped or killed, a disk that hangs: one caller may suffer, the mount may not."""
+
+import errno
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kafkafs.fuse.mountpoint import mounted_at
+from kafkafs.sample import unpack
+from tests.faults.questions import FIRST, Questions, read
+from tests.live.moves import Moves
+from tests.mounting import KAFKAFS, mounting, run, wait_until
+
+
+@pytest.fixture
+def many_segments(tmp_path) -> Moves:
+    """A log of 120 segments."""
+    broker = Moves(tmp_path / "data")
+    for _ in range(120):
+        broker.append([2, 3])
+        broker.roll()
+    return broker
+
+
+def limit_descriptors(mounted, limit: int) -> None:
+    run("prlimit", "--pid", str(mounted.status()["pid"]), f"--nofile={limit}:{limit}")
+
+
+def test_forty_descriptors_are_enough_for_any_answer(mount, many_segments):
+    mounted = mount(many_segments.data)
+    limit_descriptors(mounted, 40)
+    everything = b"".join(made.data for made in _all_batches(many_segments))
+    for _ in range(2):
+        assert read(mounted / "t-0/by-offset/0..") == everything
+        assert len(read(mounted / "t-0/by-offset/0...jsonl").splitlines()) == 600
+        run("ls", "-lR", mounted.path)
+        run("bash", "-c", f"cat {mounted.path}/t-0/by-offset/*.. {mounted.path}/t-0/by-time/* | cksum")
+
+
+def test_short_of_descriptors_one_caller_gets_an_error_and_the_next_is_served(mount, many_segments):
+    mounted = mount(many_segments.data)
+    limit_descriptors(mounted, 40)
+    opened, errors = [], set()
+    for base in sorted(many_segments.segments)[:100]:
+        try:
+            opened.append(os.open(mounted / f"t-0/segments/{base:020d}.log", os.O_RDONLY))
+        except OSError as error:
+            errors.add(error.errno)
+    assert errors == {errno.EMFILE}
+    assert len(opened) > 10
+    for descriptor in opened:
+        assert os.pread(descriptor, 61, 0)
+        os.close(descriptor)
+    wait_until(lambda: mounted.status()["openFiles"] <= 1)
+    assert len(read(mounted / "t-0/by-offset/0...jsonl").splitlines()) == 600
+
+
+def test_a_thousand_open_files_stay_readable_whatever_is_deleted(mount, many_segments):
+    mounted = mount(many_segments.data)
+    before = mounted.status()["openDescriptors"]
+    opened = [os.open(mounted / f"t-0/by-offset/{n % 600}{'' if n % 2 else '..'}", os.O_RDONLY) for n in range(1000)]
+    wanted = [os.pread(descriptor, 1 << 20, 0) for descriptor in opened[:20]]
+    while len(many_segments.segments) > 60:
+        many_segments.retain(told=False)
+    many_segments.unlink_deleted()
+    for descriptor, data in zip(opened, wanted, strict=False):
+        assert os.pread(descriptor, 1 << 20, 0) == data
+    for descriptor in opened:
+        os.close(descriptor)
+    wait_until(lambda: mounted.status()["openDescriptors"] <= before + 2, 10)
+
+
+def test_deleted_files_give_their_space_back_within_seconds(mount, many_segments):
+    mounted = mount(many_segments.data)
+    assert read(mounted / "t-0/by-offset/0..")
+    pid = mounted.status()["pid"]
+    many_segments.recreate(at_once=True)
+    wait_until(lambda: not [link for link in _descriptors(pid) if link.endswith("(deleted)")], 5)
+
+
+def test_a_stopped_daemon_goes_on_where_it_was(mount, tmp_path):
+    mounted = mount(unpack(tmp_path))
+    questions = Questions(mounted.path)
+    pid = mounted.status()["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    reader = subprocess.Popen(["cat", mounted / f"test-0/by-offset/{FIRST}...jsonl"], stdout=subprocess.PIPE)
+    time.sleep(0.3)
+    assert reader.poll() is None
+    os.kill(pid, signal.SIGCONT)
+    assert reader.communicate(timeout=10)[0].count(b"\n") == 341
+    assert [questions.ask(name) for name in questions.names] == [0] * len(questions.names)
+
+
+@pytest.mark.parametrize("times", [int(os.environ.get("KAFKAFS_KILLS", "5"))])
+def test_a_killed_daemon_leaves_no_stale_mount(tmp_path, times):
+    """Under load; its parent takes the mount away, and the next one stands within moments."""
+    data, place = unpack(tmp_path), tmp_path / "mnt"
+    place.mkdir()
+    for number in range(times):
+        with mounting([KAFKAFS, "mount", data, place], place, tmp_path / f"log-{number}") as mounted:
+            load = [subprocess.Popen(["bash", "-c", f"while cat {place}/test-0/by-offset/0...jsonl; do :; done"],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in "123"]  # fmt: skip
+            pid = mounted.status()["pid"]
+            time.sleep(0.05 * number)
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: mounted_at(place) is None, 5)
+            for process in load:
+                process.wait(5)
+            assert mounted.process.wait(5) != 0
+
+
+def test_a_hung_disk_stops_only_its_own_directory(mount, tmp_path):
+    """bindfs stands for the disk; stopped, it answers nothing, not even a close."""
+    healthy, source, disk = unpack(tmp_path), tmp_path / "hung", tmp_path / "disk"
+    broker = Moves(source)
+    broker.append([3, 3])
+    disk.mkdir()
+    bindfs = subprocess.Popen(["bindfs", "-f", "-o", "ro", source, disk], stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: mounted_at(disk) is not None)
+        mounted = mount(healthy, disk)
+        questions = Questions(mounted.path)
+        held = [os.open(mounted / f"t-0/by-offset/{n}..", os.O_RDONLY) for n in range(3)]
+        assert os.pread(held[0], 100, 0)
+        bindfs.send_signal(signal.SIGSTOP)
+        started = time.monotonic()
+        errors: list[int] = []
+        threads = [threading.Thread(target=_error_of, args=(mounted.path / "t-0/by-offset" / name, errors), daemon=True)
+                   for name in ("5", "0...jsonl", "1.value", "2..")]  # fmt: skip
+        for thread in threads:
+            thread.start()
+        os.close(held[0])
+        for name in questions.names:
+            assert questions.ask(name) == 0
+        for thread in threads:
+            thread.join(30)
+        assert errors == [errno.EIO] * 4
+        assert time.monotonic() - started < 30
+        assert all(questions.ask(name) == 0 for name in questions.names[::9])
+        bindfs.send_signal(signal.SIGCONT)
+        wait_until(lambda: mounted.status()["stuckWorkers"] == 0, 10)
+        assert read(mounted / "t-0/by-offset/0..") == b"".join(made.data for made in _all_batches(broker))
+        for descriptor in held[1:]:
+            os.close(descriptor)
+        assert mounted.end() == 0
+    finally:
+        bindfs.send_signal(signal.SIGCONT)
+        run("fusermount3", "-uz", disk, check=False)
+        bindfs.terminate()
+        bindfs.wait(5)
+
+
+def _error_of(path: Path, errors: list[int]) -> None:
+    try:
+        read(path)
+    except OSError as error:
+        errors.append(error.errno or 0)
+
+
+def _all_batches(broker: Moves):
+    return [made for base in sorted(broker.segments) for made in broker.segments[base]]
+
+
+def _descriptors(pid: int) -> list[str]:
+    links = []
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            links.append(os.readlink(f"/proc/{pid}/fd/{number}"))
+        except OSError:
+            continue
+    return links
