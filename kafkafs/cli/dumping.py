@@ -32,7 +32,8 @@ def dump_all(arguments: argparse.Namespace) -> int:
     findings = Findings(tell=report)
     wanted = _wanted(arguments)
     for directory, paths in groupby(_paths(arguments.files, logs_only=wanted is not None), os.path.dirname):
-        sources = [Source(path, os.path.abspath(path), _opener(directory, progress)) for path in paths]
+        open_file = _opener(directory, progress)
+        sources = [Source(path, os.path.join(os.getcwd(), path), open_file) for path in paths]
         windows = _windows(sources, wanted, options) if wanted else repeat(WHOLE)
         for source, window in zip(sources, windows, strict=False):
             try:

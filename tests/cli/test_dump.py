@@ -139,6 +139,12 @@ def test_a_time_window_spans_the_segments_of_a_partition(stopped: Dataset) -> No
     assert shown == [record.offset for record in stopped.records("segments") if first <= record.timestamp_ms < second]
 
 
+def test_a_time_may_be_told_from_now_back(stopped: Dataset) -> None:
+    """Argument parsers take `-1h` for a flag."""
+    done = dump("--files", "segments-0", "--from-time", "-100d", "--to-time", "now", cwd=stopped.path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_a_file_that_is_no_log_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
     """A server's log among the segments ends Kafka's tool with an exception."""
     (tmp_path / "server.log").write_text("[2021-09-23] INFO started (kafka.server.KafkaServer)\n" * 5)

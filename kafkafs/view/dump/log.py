@@ -32,7 +32,9 @@ class _Shown(Protocol):
 def dump_log(source: Source, options: Options, findings: Findings, window: Window) -> Pieces:
     """The batches of the window, and at the end of the file how many bytes are no batch."""
     shown: _Shown = (JsonLog if options.json else TextLog)(source, options, findings, window)
-    position, end = window.position, min(source.data.size, options.max_bytes)
+    position, end = window.position, source.data.size
+    if options.max_bytes != ALL_BYTES:
+        end = min(end, options.max_bytes)
     while position < end and not shown.is_past:
         run = read_run(source, position, end)
         if len(run.rows):

@@ -30,7 +30,8 @@ def record_lines(
 ) -> Iterator[bytes]:
     """The lines of records, each batch's own in front, for those from `next_batch` on.
 
-    `odd` makes all lines of a control batch that is no transaction's. Keys and values are shown as strings.
+    `odd` makes all lines of a control batch that is not all markers; `records` must not hold a part of one. Keys and
+    values are shown as strings.
     """
     shown = DUMP_METADATA * (not options.skip_record_metadata) + DUMP_CONTENTS * options.print_data_log
     out, result = np.empty(ROOM, np.uint8), np.empty(3, np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import CODECS, HEADER_V2, Batch, crc_holds
 from kafkafs.format.batches import VALID, Batches, batch_at
-from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.format.records import PIECE, Records, Refusal, decode
 from kafkafs.view.dump.control import control_text
 from kafkafs.view.dump.damaged import records
 from kafkafs.view.dump.decoders import as_string
@@ -25,6 +25,9 @@ from kafkafs.view.dump.rendering import batch_lines, record_lines
 from kafkafs.view.dump.runs import Run, within
 from kafkafs.view.dump.source import Source
 from kafkafs.view.dump.window import WHOLE, Window
+
+CONTROL = 0x20
+"""The bit of a batch's attributes that makes its records control records."""
 
 
 class TextLog:
@@ -74,8 +77,9 @@ class TextLog:
         unknown = rows["attributes"] & 7 >= len(CODECS)
         if not self._options.is_deep:
             return unknown
-        singly: np.ndarray[tuple[int], np.dtype[np.bool_]] = unknown | (rows["valid"] != VALID) | self._needs_python
-        return singly
+        many_controls = (rows["attributes"] & CONTROL != 0) & (rows["count"] > PIECE)
+        singly: np.ndarray[tuple[int], np.dtype[np.bool_]] = unknown | (rows["valid"] != VALID) | many_controls
+        return singly | self._needs_python
 
     def _decoded(self, run: Run) -> Iterator[bytes]:
         def singly(number: int) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from tests.kafka.dataset import Dataset
 from tests.view.dump.dumped import by_the_tool, dumped, options_of
 
 LARGEST = 60_000  # bytes; damage in a small file is more likely to matter
-COPIES = 40
+COPIES = {".log": 40}
 
 
 def damaged(data: bytes, dice: random.Random) -> bytes:
@@ -50,7 +50,7 @@ def copies(dataset: Dataset, place: Path, suffix: str, seed: int) -> list[str]:
     dice = random.Random(seed)
     files = sorted(file for file in dataset.path.glob(f"*/*{suffix}") if 0 < file.stat().st_size < LARGEST)
     names = []
-    for number in range(COPIES):
+    for number in range(COPIES.get(suffix, 20)):
         file = dice.choice(files)
         folder = place / str(number)
         folder.mkdir()
@@ -77,11 +77,11 @@ def compare(place: Path, names: Sequence[str], *flags: str) -> int:
 def test_a_damaged_log_is_shown_as_the_tool_shows_it(stopped: Dataset, tmp_path: Path, flags: list[str]) -> None:
     """The dump is what one looks at when a log is damaged."""
     names = copies(stopped, tmp_path, ".log", seed=len(flags))
-    assert compare(tmp_path, names, *flags) > COPIES // 2
+    assert compare(tmp_path, names, *flags) > 20
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
 def test_a_damaged_index_is_shown_as_the_tool_shows_it(stopped: Dataset, tmp_path: Path, suffix: str) -> None:
     """An index is looked at when lookups go wrong."""
     names = copies(stopped, tmp_path, suffix, seed=3)
-    assert compare(tmp_path, names) > COPIES // 3
+    assert compare(tmp_path, names) > 6

@@ -158,6 +158,17 @@ def _is_marker(data: int, row: int) -> bool:
 
 
 @inlined
+def _has_markers_only(data: int, rows: int, first: int, stop: int) -> bool:
+    """Whether all records of the control batch that begins at row `first` end a transaction."""
+    number = load_i32(rows + first * RECORD_ROW + RECORD_BATCH)
+    while first < stop and load_i32(rows + first * RECORD_ROW + RECORD_BATCH) == number:
+        if not _is_marker(data, rows + first * RECORD_ROW):
+            return False
+        first += 1
+    return True
+
+
+@inlined
 def _put_marker(to: int, data: int, row: int) -> int:
     key, value = data + load_i64(row + RECORD_KEY_AT), data + load_i64(row + RECORD_VALUE_AT)
     to = put(to, " endTxnMarker: COMMIT") if load_i16be(key + 2) else put(to, " endTxnMarker: ABORT")
@@ -254,7 +265,7 @@ def dump_records(
 
     Batches from `next_batch` on have no line yet. `shown` has the bits DUMP_METADATA and DUMP_CONTENTS.
     result: the record it stopped before, the next batch, and why: it wanted that many bytes, or DUMP_ODD, a control
-    record that ends no transaction.
+    batch whose records do not all end transactions. All records of a control batch are in one call.
     """
     to, end, why = out, out + room, 0
     while first < stop and why == 0:
@@ -262,7 +273,7 @@ def dump_records(
         number = load_i32(row + RECORD_BATCH)
         batch = batches + number * BATCH_ROW
         control = _is_control(batch)
-        if control and not _is_marker(data, row):
+        if control and next_batch <= number and not _has_markers_only(data, rows, first, stop):
             why = DUMP_ODD
             break
         while next_batch <= number and end - to >= _BATCH_LINE:
