@@ -1,0 +1,149 @@
+"""The data that is measured: JSON records of about 80 bytes, written once by a real broker and kept.
+
+One topic for each codec in the batches that librdkafka makes by itself, one in small batches as Java's producer makes
+them, and one in many segments. Which of them are whole is noted in a file, so that a run that was ended goes on.
+"""
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from tests.kafka import broker, cache
+from tests.kafka.broker import Broker
+from tests.kafka.writer import START_MS, Topic, create
+
+RELEASE = "4.3.1"
+CODECS = ("none", "lz4", "zstd", "gzip")
+SMALL = "bench-small"  # batches of 16 KiB
+TINY = "bench-tiny"  # a few records, a batch each
+SEGMENTED = {10: "bench-10-segments", 1000: "bench-1000-segments"}
+_EVENTS = ("click", "view", "buy", "login", "logout", "search")
+_REPORT_S = 1.0
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A data set of `count` records a topic, in `home`, where its broker can be started again."""
+
+    home: Path
+    count: int
+
+    @property
+    def path(self) -> Path:
+        """The data directory."""
+        return self.home / "data"
+
+    def log(self, topic: str) -> Path:
+        """The first segment's log of a topic's only partition."""
+        return min(self.path.joinpath(f"{topic}-0").glob("*.log"))
+
+    def records(self, topic: str) -> int:
+        """How many records the topic has."""
+        noted: dict[str, int] = json.loads((self.home / "whole.json").read_text())
+        return noted[topic]
+
+    @contextlib.contextmanager
+    def broker(self) -> Iterator[Broker]:
+        """The broker on this data, for peers that ask one."""
+        with broker.running(RELEASE, self.home) as running:
+            yield running
+
+
+def topic_of(codec: str) -> str:
+    """The large topic in a codec."""
+    return f"bench-{codec}"
+
+
+def prepare(count: int) -> Bench:
+    """The data set, written first where it is not there: about three minutes for nine million records a codec."""
+    bench = Bench(cache.root() / "bench" / f"{RELEASE}-{count}", count)
+    with cache.locked(bench.home):
+        bench.home.mkdir(parents=True, exist_ok=True)
+        noted = bench.home / "whole.json"
+        whole: dict[str, int] = json.loads(noted.read_text()) if noted.exists() else {}
+        missing = {name: plan for name, plan in _plans(count).items() if name not in whole}
+        if missing:
+            with bench.broker() as running:
+                for name, plan in missing.items():
+                    _write(running, name, plan)
+                    whole[name] = plan.count
+                    noted.write_text(json.dumps(whole))
+    return bench
+
+
+@dataclass(frozen=True)
+class _Plan:
+    count: int
+    producer: Mapping[str, Any]
+    settings: Mapping[str, object]
+
+
+def _plans(count: int) -> dict[str, _Plan]:
+    plans = {
+        topic_of(codec): _Plan(count, {"compression.codec": codec, "linger.ms": 50}, {"segment.bytes": (1 << 31) - 1})
+        for codec in CODECS
+    }
+    few = min(count, 1_000_000)
+    small = {"batch.size": 16 << 10, "linger.ms": 50}
+    plans[SMALL] = _Plan(few, small, {})
+    plans[TINY] = _Plan(10, {"batch.num.messages": 1}, {})
+    for segments, name in SEGMENTED.items():
+        plans[name] = _Plan(few, small, {"segment.ms": max(few // segments, 1)})  # by the records' time
+    return plans
+
+
+def _write(running: Broker, name: str, plan: _Plan) -> None:
+    if name in running.admin.list_topics(timeout=10).topics:
+        name_future = running.admin.delete_topics([name])[name]
+        name_future.result(30)
+        broker.wait_until(lambda: not (running.data / f"{name}-0").exists(), f"an unfinished {name} to go")
+    create(running, {name: Topic(settings={"file.delete.delay.ms": 1000, **plan.settings})})
+    failed: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            failed.append(error)
+
+    producer = Producer(
+        {
+            "bootstrap.servers": running.address,
+            "enable.idempotence": True,
+            "on_delivery": delivered,
+            "queue.buffering.max.messages": 1_000_000,
+            "queue.buffering.max.kbytes": 1 << 20,
+            **plan.producer,
+        }
+    )
+    shown = time.monotonic()
+    for number in range(plan.count):
+        while True:
+            try:
+                producer.produce(name, _value(number), timestamp=START_MS + number)
+                break
+            except BufferError:
+                producer.poll(0.05)
+        if number % 1000 == 0:
+            producer.poll(0)
+            if time.monotonic() > shown + _REPORT_S:
+                shown = time.monotonic()
+                print(f"\r{name}: {number:,} of {plan.count:,} records written", end="", file=sys.stderr, flush=True)
+    producer.flush(120)
+    if failed:
+        raise RuntimeError(f"the broker refused records of {name}: {failed[0]}")
+    print(f"\r{name}: {plan.count:,} records written" + " " * 30, file=sys.stderr)
+
+
+def _value(number: int) -> bytes:
+    """A record of about 80 bytes."""
+    return (
+        b'{"id":%d,"user":"user-%d","event":"%s","amount":%d.%02d,"ok":%s}'
+        % (number, number * 7919 % 100_003, _EVENTS[number % 6].encode(), number * 31 % 1000, number % 100,
+           b"true" if number % 3 else b"false")
+    )  # fmt: skip

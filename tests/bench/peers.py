@@ -1,0 +1,38 @@
+"""The others: what reads the same records by other means, each run to its end with its output thrown away."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+from tests.kafka import jars
+from tests.kafka.broker import Broker
+
+TIMEOUT_S = 900
+
+
+def run(command: Sequence[str | Path]) -> None:
+    """A command to its end."""
+    subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   check=True, timeout=TIMEOUT_S)  # fmt: skip
+
+
+def kcat(broker: Broker, topic: str) -> None:
+    """All records of partition 0 as `kcat` writes them in JSON."""
+    run(["kcat", "-C", "-J", "-q", "-e", "-b", broker.address, "-t", topic, "-p", "0", "-o", "beginning"])
+
+
+def confluent(broker: Broker, topic: str, count: int) -> None:
+    """All records as Python objects of confluent-kafka."""
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "bench", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    left = count
+    while left > 0:
+        left -= len(consumer.consume(min(left, 100_000), 5))
+    consumer.close()
+
+
+def dump_log(*arguments: str | Path) -> None:
+    """`kafka-dump-log.sh` of Kafka 4.3.1."""
+    run(jars.command(jars.DUMP_RELEASE, "org.apache.kafka.tools.DumpLogSegments", *arguments))

@@ -1,0 +1,19 @@
+"""What is measured, a module each: `run(bench, rounds)` yields results."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from tests.bench.data import Bench
+from tests.bench.measure import Result
+from tests.bench.sections import decoded, dump, latency, listing, points, scale, stream
+
+Section = Callable[[Bench, int], Iterator[Result]]
+
+SECTIONS: Mapping[str, Section] = {
+    "points": points.run,
+    "stream": stream.run,
+    "decoded": decoded.run,
+    "dump": dump.run,
+    "listing": listing.run,
+    "scale": scale.run,
+    "latency": latency.run,
+}

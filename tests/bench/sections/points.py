@@ -1,0 +1,92 @@
+"""Points: `stat`, and `open`, 4 KiB `read`, `close`, of names nobody has asked for before, against the floor."""
+
+import itertools
+import os
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from tests.bench import mounts
+from tests.bench.data import SEGMENTED, SMALL, Bench, topic_of
+from tests.bench.measure import Result, in_turns
+from tests.kafka.writer import START_MS
+
+NAMES = 300  # a round
+READ_SIZE = 4096
+_GOALS = {"offset": 1.5, "time": 2.0, "offset .jsonl": 3.0, "time .jsonl": 3.0}
+Visit = Callable[[str], object]
+
+
+def run(bench: Bench, rounds: int) -> Iterator[Result]:
+    for topic, shape in ((SMALL, "16 KiB batches"), (topic_of("none"), "850 KB batches")):
+        yield from _against_floor(bench, topic, shape, rounds)
+    yield from _by_segments(bench, rounds)
+
+
+def _against_floor(bench: Bench, topic: str, shape: str, rounds: int) -> Iterator[Result]:
+    warm(bench.log(topic).parent)
+    with mounts.kafkafs(bench.path) as ours, mounts.floor(bench.log(topic)) as floor:
+        offsets = _numbers(bench.records(topic))
+        place = f"{ours.path}/{topic}-0"
+        names: dict[str, Callable[[int], str]] = {
+            "floor": lambda number: f"{floor.path}/{number}",
+            "offset": lambda number: f"{place}/by-offset/{number}",
+            "time": lambda number: f"{place}/by-time/{START_MS + number}",
+            "offset .jsonl": lambda number: f"{place}/by-offset/{number}.jsonl",
+            "time .jsonl": lambda number: f"{place}/by-time/{START_MS + number}.jsonl",
+        }
+        for verb, visit in (("stat", os.stat), ("open, read, close", _read)):
+            found = in_turns({name: _visits(visit, name_of, offsets) for name, name_of in names.items()}, rounds)
+            for name, goal in _GOALS.items():
+                yield Result("points", f"{verb} of {name}, {shape}", "us", found[name], "floor", found["floor"], goal,
+                             at_most=True)  # fmt: skip
+
+
+def _by_segments(bench: Bench, rounds: int) -> Iterator[Result]:
+    """A point costs the same however many segments there are."""
+    few, many = (SEGMENTED[number] for number in sorted(SEGMENTED))
+    for topic in (few, many):
+        warm(bench.path / f"{topic}-0")
+    with mounts.kafkafs(bench.path) as ours:
+        found = in_turns({
+            topic: _visits(_read, lambda number, topic=topic: f"{ours.path}/{topic}-0/by-offset/{number}",  # type: ignore[misc]
+                           _numbers(bench.records(topic)))
+            for topic in (many, few)
+        }, rounds)  # fmt: skip
+    yield Result("points", "open, read, close of offset, 1,000 segments", "us", found[many], "10 segments", found[few],
+                 1.25, at_most=True)  # fmt: skip
+
+
+def _numbers(count: int) -> Iterator[int]:
+    chance = random.Random(1)
+    return (chance.randrange(count) for _ in itertools.count())
+
+
+def _visits(visit: Visit, name_of: Callable[[int], str], numbers: Iterator[int]) -> Callable[[], float]:
+    """The median of a round of visits, in microseconds."""
+
+    def measure() -> float:
+        return statistics.median(_times(visit, [name_of(next(numbers)) for _ in range(NAMES)])) * 1e6
+
+    return measure
+
+
+def _times(visit: Visit, names: Sequence[str]) -> Iterator[float]:
+    for name in names:
+        started = time.perf_counter()
+        visit(name)
+        yield time.perf_counter() - started
+
+
+def _read(name: str) -> None:
+    descriptor = os.open(name, os.O_RDONLY)
+    os.pread(descriptor, READ_SIZE, 0)
+    os.close(descriptor)
+
+
+def warm(directory: Path) -> None:
+    """Bring the files of a partition into memory."""
+    for file in directory.iterdir():
+        file.read_bytes()
