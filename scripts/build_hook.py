@@ -1,4 +1,7 @@
-"""hatchling's hook: compiles the kernels before a wheel is packed, and in the checkout for an editable install."""
+"""hatchling's hook: compiles the kernels and makes the man pages and completions that a wheel brings along.
+
+An editable install gets the kernels in the checkout, and no pages.
+"""
 
 import subprocess
 import sys
@@ -9,24 +12,40 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LIBRARY = "kafkafs/format/native/_kernels.so"
+PAGES = "build/pages"
+SHARED = {  # where each lands below the prefix of the installation
+    "man1/kafkafs.1": "share/man/man1/kafkafs.1",
+    "man8/mount.kafkafs.8": "share/man/man8/mount.kafkafs.8",
+    "bash/kafkafs": "share/bash-completion/completions/kafkafs",
+    "zsh/_kafkafs": "share/zsh/site-functions/_kafkafs",
+}
 
 # kafkafs asks for its own version when imported, and is not installed yet: only its directories count here.
-BUILD = """
+RUN = """
 import runpy, sys, types
+root, version, name, *sys.argv[1:] = sys.argv[1:]
 package = sys.modules["kafkafs"] = types.ModuleType("kafkafs")
-package.__path__ = [sys.argv[1] + "/kafkafs"]
-runpy.run_module("kafkafs.format.native.build", run_name="__main__")
+package.__path__, package.__version__ = [root + "/kafkafs"], version
+sys.argv[0] = name
+run = runpy.run_path if name.endswith(".py") else runpy.run_module
+run(name, run_name="__main__")
 """
 
 
-class KernelsHook(BuildHookInterface[Any]):
-    """The library belongs to a processor and a C library, but to no version of Python."""
+class BuildHook(BuildHookInterface[Any]):
+    """The kernels belong to a processor and a C library, but to no version of Python."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel":
             return
-        subprocess.run([sys.executable, "-c", BUILD, self.root], check=True)
-        if version != "editable":
-            build_data["force_include"][str(Path(self.root, LIBRARY))] = LIBRARY
+        self._run("kafkafs.format.native.build")
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"], build_data["tag"] = False, f"py3-none-{platform}"
+        if version != "editable":
+            build_data["force_include"][str(Path(self.root, LIBRARY))] = LIBRARY
+            pages = Path(self.root, PAGES)
+            self._run(str(Path(self.root, "scripts/make_pages.py")), str(pages))
+            build_data["shared_data"] |= {str(pages / made): place for made, place in SHARED.items()}
+
+    def _run(self, *program: str) -> None:
+        subprocess.run([sys.executable, "-c", RUN, self.root, self.metadata.version, *program], check=True)

@@ -24,7 +24,7 @@ def add(commands: "Commands") -> None:
     )
     parser.add_argument("data_dirs", metavar="DATA_DIR", nargs="+", type=Path, help="a broker's log.dirs entry")
     parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path, help="an empty directory")
-    parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help="see below")
+    parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help="options")
     parser.add_argument("--background", action="store_true", help="return when the mount answers, and serve on")
     parser.add_argument("--log-file", metavar="FILE", type=Path, help="log here (else standard error, or syslog)")
     parser.set_defaults(run=run)

@@ -90,17 +90,28 @@ _BY_NAME = {word.name: word for word in WORDS}
 # What mount(8) and fstab(5) may pass on: true of this mount anyway, or meant for somebody else.
 _GRANTED = {
     "ro", "defaults", "nodev", "nosuid", "noexec", "noatime", "nodiratime", "norelatime", "nosymfollow", "async",
+    "relatime", "lazytime", "nolazytime", "silent", "loud", "nomand", "noiversion",
     "default_permissions", "auto", "noauto", "user", "nouser", "users", "owner", "group", "nofail", "_netdev",
 }  # fmt: skip
 _REFUSED = {
     "rw": "the mount is read-only, nothing in a Kafka data directory is ever written",
     "remount": "unmount, then mount with the new options",
     "sync": "nothing is ever written",
+    "dirsync": "nothing is ever written",
+    "mand": "nothing is ever locked",
     "suid": "files are data here, never programs",
     "dev": "files are data here, never devices",
     "exec": "files are data here, never programs",
     "atime": "reading leaves no trace",
+    "diratime": "reading leaves no trace",
+    "strictatime": "reading leaves no trace",
 }
+
+
+def is_known(word: str) -> bool:
+    """Whether the option is accepted or refused for a reason of its own, rather than unknown."""
+    name = word.partition("=")[0]
+    return name in _BY_NAME or name in _REFUSED or name in _GRANTED or name.startswith(("x-", "X-", "comment"))
 
 
 def parse(texts: Iterable[str]) -> MountOptions:
@@ -115,6 +126,6 @@ def parse(texts: Iterable[str]) -> MountOptions:
             raise UsageError(f"the option is written {known.form}, not {word!r}")
         elif name in _REFUSED:
             raise UsageError(f"the option {name!r} is refused: {_REFUSED[name]}")
-        elif name not in _GRANTED and not name.startswith(("x-", "X-", "comment")):
+        elif not is_known(word):
             raise UsageError(f"unknown option {word!r}; known are {', '.join(word.form for word in WORDS)}")
     return options

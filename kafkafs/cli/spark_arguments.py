@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkafs.errors import UsageError
-from kafkafs.log.data_directory import open_data_directory
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +18,8 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 def data_directories(words: Sequence[str]) -> list[Path]:
     """The directories that are named, absolute, each once; UsageError for what is no data directory."""
+    from kafkafs.log.data_directory import open_data_directory
+
     found: list[Path] = []
     for word in words:
         matches = sorted(glob.glob(word)) if glob.has_magic(word) and not Path(word).exists() else [word]

@@ -26,7 +26,7 @@ END_S = 5.0  # for the daemon to end
 
 def add(commands: "Commands") -> None:
     parser = commands.add_parser("umount", help="end a mount", description="End a mount, a stale one too.")
-    parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path)
+    parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path, help="where it is mounted")
     parser.set_defaults(run=run)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from kafkafs.fuse.mountpoint import take_away_if_dead
+from kafkafs.fuse.readiness import notifier
 
 PR_SET_PDEATHSIG = 1
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 def supervise(mountpoint: Path, daemon: Daemon) -> int:
     """Runs the daemon in a child and stays until it ends: the exit code."""
     _post_guard(mountpoint)
-    return _stay(mountpoint, _fork(daemon, lambda: None))
+    return _stay(mountpoint, _fork(daemon, notifier()))
 
 
 def supervise_in_background(mountpoint: Path, daemon: Daemon) -> int:

@@ -1,4 +1,4 @@
-"""Nobody reads through the mount what he could not read on disk, and who could, can: users x modes x ACLs x ancestors."""
+"""Nobody reads through the mount what he could not on disk, and who could, can: users x modes x ACLs x ancestors."""
 
 import itertools
 import os

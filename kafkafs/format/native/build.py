@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kafkafs.format.native import LIBRARY, source_stamp
+from kafkafs.format.native import LIBRARY, is_built, source_stamp
 
 if __name__ == "__main__":  # numba optimises for one processor: the library's, not this machine's
     import platform
@@ -107,4 +107,4 @@ def build(library: Path = LIBRARY) -> Path:
 
 
 if __name__ == "__main__":
-    print(build(), file=sys.stderr)
+    print("up to date" if is_built() else build(), file=sys.stderr)

@@ -1,0 +1,126 @@
+"""What `pip install kafkafs` brings: built by the standard tools, installed far from the repository, and working."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkafs.format.native import LIBRARY
+from kafkafs.sample import unpack
+from tests.mounting import mounting, run
+
+ROOT = Path(__file__).parents[2]
+BUILD = (sys.executable, "-m", "build", "--no-isolation")
+
+
+@pytest.fixture(scope="module")
+def scratch() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix="kafkafs-install-", dir="/tmp"))
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def sdist(scratch: Path) -> Path:
+    run(*BUILD, "--sdist", "--outdir", scratch, ROOT, timeout=60)
+    return next(scratch.glob("*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def wheel(scratch: Path, sdist: Path) -> Path:
+    """Built from the sdist alone; the kernels, which scripts/setup has compiled already, are put in place."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(scratch, filter="data")
+    source = scratch / sdist.name.removesuffix(".tar.gz")
+    shutil.copy(LIBRARY, source / LIBRARY.relative_to(ROOT))
+    run(*BUILD, "--wheel", "--outdir", scratch, source, timeout=110)
+    return next(scratch.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(scratch: Path, wheel: Path) -> Path:
+    """The prefix of a fresh virtual environment with the wheel and what it asks for."""
+    prefix = scratch / "venv"
+    venv.create(prefix, with_pip=True)
+    run(prefix / "bin/pip", "install", "--quiet", "--disable-pip-version-check", wheel, timeout=110, cwd=scratch)
+    return prefix
+
+
+def environment() -> dict[str, str]:
+    """Without this test's own virtual environment."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    return kept | {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+
+
+def test_the_wheel_holds_the_kernels_the_pages_and_the_units(wheel):
+    """Without the compiled kernels each mount would need numba and a compiler."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    data = wheel.name.split("-py3")[0] + ".data/data"
+    assert "kafkafs/format/native/_kernels.so" in names
+    assert "kafkafs/sample/kafka-logs.tar.gz" in names
+    shared = ("share/man/man1/kafkafs.1", "share/man/man8/mount.kafkafs.8", "lib/systemd/system/kafkafs.service")
+    completions = ("share/bash-completion/completions/kafkafs", "share/zsh/site-functions/_kafkafs")
+    assert {f"{data}/{name}" for name in (*shared, *completions)} <= names
+    assert not any("tests" in name for name in names)
+    assert "linux" in wheel.name.split("-")[-1]  # the kernels belong to a platform
+
+
+def test_the_sdist_holds_what_scripts_and_tests_need(sdist):
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"scripts/setup", "scripts/test", "tests/conftest.py", "README.md", "LICENSE", "pyproject.toml"} <= names
+    assert not any(name.endswith((".so", ".pyc")) for name in names)
+
+
+def test_a_fresh_environment_says_its_version_and_mounts(scratch, installed):
+    version = run(installed / "bin/kafkafs", "--version", env=environment(), cwd="/").stdout.decode()
+    assert version == "kafkafs 0.1.0\n"
+    place = scratch / "mount"
+    place.mkdir()
+    command = [installed / "bin/kafkafs", "mount", unpack(scratch), place]
+    with mounting(command, place, scratch / "log", env=environment(), cwd="/") as mounted:
+        line = json.loads(run("cat", mounted / "test-0/by-offset/23400.jsonl").stdout)
+        assert line["value"] == "message 23400........"
+        assert "a system call filter" in mounted.log  # confined: so the kernels were there
+        assert "WARNING" not in mounted.log
+
+
+def test_without_the_extra_a_spark_command_says_what_to_install(scratch, installed):
+    """A traceback about a missing module helps nobody."""
+    command = [installed / "bin/kafkafs", "audit", unpack(scratch / "for-audit")]
+    done = run(*command, check=False, env=environment(), cwd="/")
+    assert done.returncode in (1, 2)
+    assert b"kafkafs[spark]" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_man_page_says_what_help_says(installed):
+    page = installed / "share/man/man1/kafkafs.1"
+    shown = subprocess.run(["man", "-l", page], capture_output=True, text=True, env=environment() | {"MANWIDTH": "120"})
+    assert "kafkafs - mount a Kafka data directory" in shown.stdout
+    options = run(installed / "bin/kafkafs", "mount", "--help", env=environment()).stdout.decode()
+    for word in ("isolation=LEVEL", "max_batch=SIZE", "--background", "--log-file"):
+        assert word in options
+        assert word in shown.stdout
+    warnings = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, env=environment())
+    assert warnings.stderr == ""
+
+
+def test_completions_offer_commands_and_options(installed):
+    script = installed / "share/bash-completion/completions/kafkafs"
+    shown = run(
+        "bash",
+        "-c",
+        f'source {script}; COMP_WORDS=(kafkafs ""); COMP_CWORD=1; _shtab_kafkafs; echo "${{COMPREPLY[*]}}"',
+    ).stdout.decode()
+    assert {"mount", "umount", "dump", "audit", "demo"} <= set(shown.split())
+    run("zsh", "-n", installed / "share/zsh/site-functions/_kafkafs")
