@@ -95,12 +95,7 @@ class Log:
     def segments_from(self, offset: int) -> Iterator[Segment]:
         """The segments that may hold `offset` or something behind it. One that may not be read is a gap."""
         first = max(0, bisect_right(self._bases, offset) - 1)
-        for segment in self.segments[first:]:
-            try:
-                segment.log()
-            except Denied:
-                continue
-            yield segment
+        return filter(Segment.is_readable, self.segments[first:])
 
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start."""

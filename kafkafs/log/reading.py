@@ -118,7 +118,7 @@ class Reader:
         """The offset of the last visible record; None where none is visible. A corrupt batch counts as nothing."""
         for segment in reversed(self.log.visible_segments()):
             end = self.end_offset
-            while end > max(segment.base_offset, self.log.start_offset):
+            while end > max(segment.base_offset, self.log.start_offset) and segment.is_readable():
                 start = segment.start(end - 1)
                 low = max(start.first_offset, self.log.start_offset)
                 last = self._last_between(low, end)

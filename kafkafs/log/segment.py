@@ -97,6 +97,14 @@ class Segment:
         if not intact:
             raise Vanished(f"{file.name!r} was truncated while it was read; open it again")
 
+    def is_readable(self) -> bool:
+        """False where the daemon may not read the log, which then is a gap in the offsets."""
+        try:
+            self.log()
+        except Denied:
+            return False
+        return True
+
     def _file(self, kind: str) -> DataFile:
         name = self.files[kind]
         return self._root_of(name).open(f"{self._partition}/{name.name}", name.inode)

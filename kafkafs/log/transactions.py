@@ -88,7 +88,7 @@ class OpenTransactions:
         for number in range(start[0], len(log.segments)):
             segment = log.segments[number]
             place = start[1] if number == start[0] else Start(0, segment.base_offset)
-            for item in segment.walk(place, log.walk_end(segment)):
+            for item in segment.walk(place, log.walk_end(segment)) if segment.is_readable() else ():
                 if isinstance(item, Stretch):
                     _follow(item.rows, found)
         return {producer: max(offset, log.start_offset) for producer, offset in found.items()}
@@ -183,7 +183,7 @@ class Outcomes:
             segment = log.segments[number]
             place = ahead.start if number == ahead.segment else Start(0, segment.base_offset)
             ahead.segment = number
-            for item in segment.walk(place, log.walk_end(segment)):
+            for item in segment.walk(place, log.walk_end(segment)) if segment.is_readable() else ():
                 if isinstance(item, Stretch):
                     yield item
 

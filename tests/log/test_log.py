@@ -1,0 +1,152 @@
+"""A log across segments: lookups that fall through, what is bounded, what threads share, what may not be read."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from kafkafs.errors import NotFound
+from kafkafs.log import files
+from kafkafs.log.log import Log
+from kafkafs.view.node import Link
+from tests.log.making import log_of, made, partition_of, spread, write_partition, write_start
+from tests.log.reading import reader, rows
+from tests.view.trees import cat, node, tree
+
+NOBODY = 65534
+
+
+def test_an_offset_behind_a_compacted_tail_falls_through_to_the_next_segment(tmp_path):
+    """As a fetch does: the segment with the floor base may end before the offset."""
+    write_partition(tmp_path, {0: [made(0, [1]), made(5, [2])], 100: [made(120, [3])], 200: []})
+    log = log_of(tmp_path)
+    assert (log.start_offset, log.end_offset) == (0, 200)
+    for offset, want in ((0, 0), (1, 5), (5, 5), (6, 120), (99, 120), (100, 120), (120, 120)):
+        segment, batch = log.locate(offset)
+        assert (batch.base_offset, segment.base_offset) == (want, 0 if want < 100 else 100)
+        assert reader(log).first(offset).offset == want
+    for offset in (-1, 121, 199, 200):
+        with pytest.raises(NotFound):
+            log.locate(offset)
+        with pytest.raises(NotFound):
+            reader(log).first(offset)
+    assert reader(log).latest() == 120
+    assert [row.offset for row in rows(reader(log).records(2, 150))] == [5, 120]
+
+
+def test_a_log_start_beyond_the_data_leaves_nothing_visible(tmp_path):
+    write_partition(tmp_path, {0: [made(0, [1, 2, 3])]})
+    write_start(tmp_path, 50)
+    log = log_of(tmp_path)
+    assert (log.start_offset, log.end_offset) == (50, 50)
+    assert (reader(log).earliest(), reader(log).latest(), reader(log).first_at(0)) == (None, None, None)
+    assert rows(reader(log).records(0)) == []
+    assert log.extents(0, None) == []
+
+
+def test_a_time_goes_on_to_later_segments(tmp_path):
+    """Kafka stops in the first segment whose largest timestamp is late enough, even where the log start hides it."""
+    write_partition(tmp_path, {0: [made(0, [900, 100])], 2: [made(2, [950])]})
+    write_start(tmp_path, 1)
+    view = reader(log_of(tmp_path))
+    found = {time: record and record.offset for time in (50, 101, 800, 901, 951) for record in [view.first_at(time)]}
+    assert found == {50: 1, 101: 2, 800: 2, 901: 2, 951: None}
+
+
+def test_threads_that_learn_timestamps_together_learn_them_once(tmp_path):
+    """Regression: one noted twice made a time skip a segment."""
+    batches = [made(number, [1000 + number]) for number in range(40)]
+    write_partition(tmp_path, spread(batches, 1), indexed=False)
+    for _ in range(5):
+        log, start = log_of(tmp_path), threading.Barrier(6)
+        wrong: list[int] = []
+
+        def ask(log: Log = log, start: threading.Barrier = start, wrong: list[int] = wrong) -> None:
+            start.wait()
+            for number in range(0, 40, 3):
+                found = reader(log).first_at(1000 + number)
+                if found is None or found.offset != number:
+                    wrong.append(number)
+
+        threads = [threading.Thread(target=ask) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+        assert log._largest == sorted(set(log._largest))
+
+
+def test_descriptors_stay_few_whatever_the_number_of_segments(tmp_path):
+    """The broker's own limit is shared by nobody, but ours must hold for ten thousand segments."""
+    write_partition(tmp_path, spread([made(number, [number]) for number in range(600)], 1))
+    log, before = log_of(tmp_path), len(os.listdir("/proc/self/fd"))
+    for offset in range(0, 600, 2):
+        log.locate(offset)
+    assert reader(log).first_at(599) is not None
+    extents = log.extents(0, None)
+    assert len(extents) == 600
+    assert len(rows(reader(log).records(0))) == 600
+    assert len(os.listdir("/proc/self/fd")) - before <= files.OPEN_FILES + 20
+
+
+def test_an_index_is_opened_at_its_first_lookup_only(tmp_path):
+    """Mounting a hundred thousand segments must open none of their indexes."""
+    write_partition(tmp_path, spread([made(number * 3, [number] * 3) for number in range(30)], 10))
+    log = log_of(tmp_path)
+
+    def opened() -> set[str]:
+        links = (Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd"))
+        paths = [os.readlink(link) for link in links if os.path.islink(link)]
+        return {Path(path).name for path in paths if path.startswith(str(tmp_path)) and path.endswith("index")}
+
+    first = opened()
+    assert not {name for name in first if not name.startswith(f"{60:020}")}
+    log.locate(4)
+    assert opened() - first == {f"{0:020}.index"}
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_a_log_that_may_not_be_read_is_a_gap(tmp_path, isolation):
+    """One file with a wrong owner must not hide the partition, whose info names it."""
+    batches = [made(number * 3, [number] * 3) for number in range(12)]
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    closed = write_partition(tmp_path, spread(batches, 4)) / f"{12:020}.log"
+    closed.chmod(0o600)
+    with as_nobody():
+        root = tree(tmp_path, isolation=isolation)
+        assert cat(root, "t-0/by-offset/0...jsonl").count(b"\n") == 24
+        assert cat(root, "t-0/by-offset/14") == batches[8].data
+        assert cat(root, "t-0/by-time/5.key") == b"k24"
+        assert closed.name in cat(root, "t-0/info.json").decode()
+        ends = [cast(Link, node(root, f"t-0/{name}")).target() for name in ("earliest", "latest")]
+        assert ends == ["by-offset/0", "by-offset/35"]
+    write_start(tmp_path, 20)
+    (closed.parent / f"{24:020}.log").write_bytes(b"")
+    with as_nobody(), pytest.raises(NotFound):
+        node(tree(tmp_path, isolation=isolation), "t-0/latest")
+
+
+def test_a_partition_that_loses_its_directory_is_missing(tmp_path):
+    directory = write_partition(tmp_path, {0: [made(0, [1])]})
+    partition = partition_of(tmp_path)
+    for file in directory.iterdir():
+        file.unlink()
+    directory.rmdir()
+    with pytest.raises(NotFound):
+        partition.log()
