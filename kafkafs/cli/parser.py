@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import kafkafs
-from kafkafs.cli import audit, demo, dump, export, mount, reindex, umount
+from kafkafs.cli import audit, demo, dump, export, mount, profile, reindex, umount
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 ADDERS: tuple[Callable[["Commands"], None], ...] = (
     *(mount.add, umount.add, dump.add),
-    *(audit.add, reindex.add, export.add),
+    *(audit.add, reindex.add, export.add, profile.add),
     demo.add,
 )
 

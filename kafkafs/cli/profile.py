@@ -1,0 +1,46 @@
+"""`kafkafs profile`: what is in data directories, as one page of pictures, on Spark."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkafs.cli.spark_arguments import add_common, data_directories
+from kafkafs.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkafs.cli.parser import Commands
+
+DESCRIPTION = """Reads every record and writes one HTML page that needs no network: volume over time, partitions by
+size, sizes of records and batches, codecs and their ratios, lag and disorder of timestamps, keys, tombstones and
+transactions."""
+
+
+def add(commands: "Commands") -> None:
+    parser = commands.add_parser("profile", help="draw what is in there as a web page (Spark)", description=DESCRIPTION)
+    add_common(parser)
+    parser.add_argument("--html", required=True, type=Path, metavar="FILE", help="the page to write")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    paths = data_directories(arguments.data_dirs)
+    place = arguments.html.absolute()
+    if not place.parent.is_dir():
+        raise UsageError(f"{str(place)!r} cannot be written: there is no directory {str(place.parent)!r}")
+    if any(place.resolve().is_relative_to(path.resolve()) for path in paths):
+        raise UsageError(f"{str(place)!r} lies inside a data directory, where nothing is written")
+    from kafkafs.spark.session import session
+
+    with session(arguments.master, "profile") as spark:
+        from kafkafs.spark.profile.job import profile
+        from kafkafs.spark.profile.page import page
+
+        numbers = profile(spark, paths)
+    try:
+        place.write_text(page(numbers, [str(path) for path in paths]))
+    except OSError as error:
+        raise UsageError(f"{str(place)!r} cannot be written: {error.strerror}") from error
+    records = sum(each.records for each in numbers.values())
+    print(f"{records:,} records of {len(numbers):,} partitions in {place}", file=sys.stderr)
+    return 0

@@ -1,0 +1,94 @@
+"""Pictures as HTML and SVG, without scripts: bars with their words beside them, and columns over time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+
+_HEIGHT, _WIDTH = 160, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar: its name, its length, and what stands at its end."""
+
+    name: str
+    value: float
+    told: str
+
+
+def bars(rows: Sequence[Bar], kind: str = "") -> str:
+    """Horizontal bars, the longest as wide as the page."""
+    longest = max((row.value for row in rows), default=0) or 1
+    lines = [
+        f'<li><span class="name">{escape(row.name)}</span>'
+        f'<span class="track"><span class="bar {kind}" style="width:{100 * row.value / longest:.2f}%"></span></span>'
+        f'<span class="told">{escape(row.told)}</span></li>'
+        for row in rows
+    ]
+    return f'<ul class="bars">{"".join(lines)}</ul>' if lines else '<p class="none">Nothing to show.</p>'
+
+
+def over_time(volume: dict[int, tuple[int, int]], step_s: int) -> str:
+    """Records in each step of time, as columns; what stands outside of most of it is told and left out."""
+    if not volume:
+        return '<p class="none">No record has a timestamp.</p>'
+    first, last = min(volume), max(volume)
+    count = last - first + 1
+    bundle = max(1, -(-count // 200))
+    columns: dict[int, list[int]] = {}
+    for step, (records, size) in volume.items():
+        column = columns.setdefault((step - first) // bundle, [0, 0])
+        column[0] += records
+        column[1] += size
+    wide = _WIDTH / (max(columns) + 1)
+    highest = max(records for records, _ in columns.values())
+    shapes = []
+    for at, (records, size) in sorted(columns.items()):
+        height = max(1.5, _HEIGHT * records / highest)
+        begin = moment((first + at * bundle) * step_s)
+        title = f"{begin}: {records:,} records, {amount(size)}"
+        shapes.append(
+            f'<rect x="{at * wide:.2f}" y="{_HEIGHT - height:.2f}" width="{max(wide * 0.86, 0.8):.2f}"'
+            f' height="{height:.2f}"><title>{escape(title)}</title></rect>'
+        )
+    every = duration(step_s * bundle)
+    return (
+        f'<p class="axis"><span>up to {highest:,} records in {every}</span></p>'
+        f'<svg class="columns" viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="img"'
+        f' aria-label="records over time">{"".join(shapes)}</svg>'
+        f'<p class="axis"><span>{moment(first * step_s)}</span><span>{moment((last + 1) * step_s)}</span></p>'
+    )
+
+
+def moment(seconds: int) -> str:
+    """A time in UTC, or its seconds where no calendar has it."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return f"@{seconds}"
+
+
+def duration(seconds: int) -> str:
+    """A length of time in its largest whole unit."""
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= length and seconds % length == 0:
+            count = seconds // length
+            return f"{count:,} {unit}" if count != 1 else f"1 {unit[:-1]}"
+    return f"{seconds:,} s"
+
+
+def amount(size: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if size < 1000 or unit == "TB":
+            return f"{size:,.0f} {unit}" if unit == "B" or size >= 100 else f"{size:,.1f} {unit}"
+        size /= 1000
+    raise AssertionError("the last unit takes all")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table that scrolls sideways where it is too wide; all but the first column are numbers."""
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'

@@ -1,0 +1,60 @@
+"""A profile from segments to the page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkafs.errors import NotFound, Vanished
+from kafkafs.spark import jobs, logs
+from kafkafs.spark.offsets import TopicPartition
+from kafkafs.spark.profile.measure import Numbers, measure
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentUnit:
+    """A segment to be measured."""
+
+    data_directory: Path
+    directory: str
+    name: TopicPartition
+    base_offset: int
+    weight: int
+
+
+def profile(spark: "SparkSession", data_directories: Sequence[Path]) -> dict[TopicPartition, Numbers]:
+    """The numbers of every live partition."""
+    units = [unit for path in data_directories for unit in _units(path)]
+    found: dict[TopicPartition, Numbers] = {}
+    for unit, numbers in zip(units, jobs.run(spark, "profile", units, measure_segment), strict=True):
+        found.setdefault(unit.name, Numbers()).add(numbers)
+    return found
+
+
+def _units(path: Path) -> list[SegmentUnit]:
+    directory = logs.data_directory(path)
+    units = []
+    for name, parsed in sorted(directory.names().items()):
+        if parsed.mark:
+            continue
+        try:
+            segments = directory.partition(name).listing().segments
+        except (NotFound, Vanished):
+            continue
+        place = TopicPartition(parsed.topic, parsed.partition)
+        units += [SegmentUnit(path, name, place, base, files["log"].size) for base, files in segments.items()]
+    return units
+
+
+def measure_segment(unit: SegmentUnit) -> Numbers:
+    """One segment's numbers; none where the broker deletes it meanwhile."""
+    for _ in range(3):
+        partition = logs.data_directory(unit.data_directory).partition(unit.directory)
+        try:
+            return measure(next(each for each in partition.log().segments if each.base_offset == unit.base_offset))
+        except (NotFound, Vanished, StopIteration):
+            partition.look_again()
+    return Numbers()

@@ -1,0 +1,202 @@
+"""The numbers of one segment: small, whatever the segment's size, and made to be added up."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kafkafs.format import native
+from kafkafs.format.batch import CODECS
+from kafkafs.format.batches import Batches
+from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.log.segment import Segment
+from kafkafs.log.stretches import Bounds, Stretch, stretches
+from kafkafs.log.transactions import is_abort, is_control
+
+SKETCH_BITS = 12
+MOST_BUCKETS = 1000
+TIME_STEPS_S = (1, 10, 60, 600, 3600, 21600, 86400, 604800, 2592000, 31536000)
+LAGS_MS = (0, 1_000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
+"""Borders between kinds of lag: in order, up to a second behind the latest so far, up to ten, ..."""
+
+_LIMIT = 256 << 20
+_Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+@dataclass(slots=True)
+class Codec:
+    """What one codec holds: bytes of batches on disk, and of keys, values and headers in them."""
+
+    batches: int = 0
+    records: int = 0
+    stored: int = 0
+    content: int = 0
+
+    def add(self, other: "Codec") -> None:
+        self.batches += other.batches
+        self.records += other.records
+        self.stored += other.stored
+        self.content += other.content
+
+
+@dataclass(slots=True)
+class Numbers:
+    """Counts of records and batches. Histograms count by the power of two that a size stays below."""
+
+    size: int = 0
+    segments: int = 0
+    batches: int = 0
+    records: int = 0
+    damaged: int = 0
+    codecs: dict[str, Codec] = field(default_factory=dict)
+    record_sizes: Counter[int] = field(default_factory=Counter)
+    batch_sizes: Counter[int] = field(default_factory=Counter)
+    step_s: int = TIME_STEPS_S[0]
+    volume: dict[int, tuple[int, int]] = field(default_factory=dict)  # time step -> records, bytes
+    lags: list[int] = field(default_factory=lambda: [0] * (len(LAGS_MS) + 1))
+    untimed: int = 0
+    null_keys: int = 0
+    tombstones: int = 0
+    transactional: int = 0
+    markers: int = 0
+    aborts: int = 0
+    first_ms: int | None = None
+    last_ms: int | None = None
+    sketch: bytes = bytes(1 << SKETCH_BITS)
+
+    def add(self, other: "Numbers") -> None:
+        """Adds the numbers of another segment."""
+        for name in ("size", "segments", "batches", "records", "damaged", "untimed", "null_keys", "tombstones",
+                     "transactional", "markers", "aborts"):  # fmt: skip
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name, codec in other.codecs.items():
+            self.codecs.setdefault(name, Codec()).add(codec)
+        self.record_sizes += other.record_sizes
+        self.batch_sizes += other.batch_sizes
+        self._add_volume(other.volume, other.step_s)
+        self.lags = [one + two for one, two in zip(self.lags, other.lags, strict=True)]
+        self.first_ms = min((each for each in (self.first_ms, other.first_ms) if each is not None), default=None)
+        self.last_ms = max((each for each in (self.last_ms, other.last_ms) if each is not None), default=None)
+        merged = np.maximum(np.frombuffer(self.sketch, np.uint8), np.frombuffer(other.sketch, np.uint8))
+        self.sketch = merged.tobytes()
+
+    def _add_volume(self, volume: dict[int, tuple[int, int]], step_s: int) -> None:
+        """Adds up in the coarser of the two steps, and in a coarser one still where there are too many."""
+        step = max(self.step_s, step_s)
+        found: dict[int, tuple[int, int]] = {}
+        for old, part in ((self.step_s, self.volume), (step_s, volume)):
+            for number, (records, size) in part.items():
+                at = number * old // step
+                before = found.get(at, (0, 0))
+                found[at] = (before[0] + records, before[1] + size)
+        self.step_s, self.volume = step, found
+        if found and len(found) > MOST_BUCKETS and step < TIME_STEPS_S[-1]:
+            self._add_volume({}, TIME_STEPS_S[TIME_STEPS_S.index(step) + 1])
+
+    @property
+    def keys(self) -> int:
+        """How many different keys there are, to about two in a hundred."""
+        registers = np.frombuffer(self.sketch, np.uint8)
+        count = len(registers)
+        estimate = 0.7213 / (1 + 1.079 / count) * count * count / float(np.sum(2.0 ** -registers.astype(np.float64)))
+        empty = int(np.count_nonzero(registers == 0))
+        if estimate <= 2.5 * count and empty:
+            estimate = count * float(np.log(count / empty))
+        return round(estimate)
+
+
+def measure(segment: Segment) -> Numbers:
+    """The numbers of a whole segment. What is damaged is counted and passed over."""
+    log = segment.log()
+    found = Numbers(size=log.size, segments=1)
+    meter = _Meter(found)
+    for item in stretches(log, 0, Bounds(log.size, segment.base_offset, segment.next_base)):
+        if isinstance(item, Stretch):
+            meter.take(item)
+        else:
+            found.damaged += 1
+    found.sketch = meter.registers.tobytes()
+    return found
+
+
+class _Meter:
+    def __init__(self, found: Numbers) -> None:
+        self.registers = np.zeros(1 << SKETCH_BITS, np.uint8)
+        self._found = found
+        self._latest = -1
+
+    def take(self, item: Stretch) -> None:
+        """All batches of a stretch and their records."""
+        found, control = self._found, is_control(item.rows)
+        found.batches += len(item.rows)
+        _count_powers(found.batch_sizes, item.rows["size"])
+        found.markers += int(control.sum())
+        found.aborts += sum(is_abort(item, row) for row in np.flatnonzero(control).tolist())
+        rows = item.rows[~control]
+        self._codecs(rows)
+        for piece in decode(item.data, item.position, rows, _LIMIT):
+            if isinstance(piece, Refusal):
+                found.damaged += 1
+            elif len(piece):
+                self._records(piece, rows)
+
+    def _codecs(self, rows: Batches) -> None:
+        numbers = rows["attributes"] & 7
+        for number in np.unique(numbers).tolist():
+            mine = rows[numbers == number]
+            codec = self._codec(number)
+            codec.batches += len(mine)
+            codec.stored += int(mine["size"].sum())
+
+    def _codec(self, number: int) -> Codec:
+        return self._found.codecs.setdefault(CODECS[number] if number < len(CODECS) else str(number), Codec())
+
+    def _records(self, piece: Records, batches: Batches) -> None:
+        found, rows = self._found, piece.rows
+        keys, values = rows["key_size"].astype(np.int64), rows["value_size"].astype(np.int64)
+        sizes = np.maximum(keys, 0) + np.maximum(values, 0) + rows["headers_size"]
+        attributes = batches["attributes"][rows["batch"]]
+        found.records += len(rows)
+        found.null_keys += int((keys < 0).sum())
+        found.tombstones += int(((values < 0) & (keys >= 0)).sum())
+        found.transactional += int(((attributes & 0x10 != 0) & (rows["magic"] >= 2)).sum())
+        _count_powers(found.record_sizes, sizes)
+        for number in np.unique(attributes & 7).tolist():
+            mine = attributes & 7 == number
+            codec = self._codec(number)
+            codec.records += int(mine.sum())
+            codec.content += int(sizes[mine].sum())
+        table = np.ascontiguousarray(rows)
+        native.kernel("sketch_keys")(
+            native.address(table), len(table), native.address(piece.data), native.address(self.registers), SKETCH_BITS
+        )
+        self._times(rows["timestamp"], sizes)
+
+    def _times(self, times: _Numbers, sizes: _Numbers) -> None:
+        found = self._found
+        timed = times >= 0
+        found.untimed += int((~timed).sum())
+        times, sizes = times[timed], sizes[timed]
+        if not len(times):
+            return
+        highest = np.maximum(np.maximum.accumulate(times), self._latest)
+        self._latest = int(highest[-1])
+        lag = np.bincount(np.searchsorted(LAGS_MS, highest - times), minlength=len(LAGS_MS) + 1)
+        found.lags = [one + int(two) for one, two in zip(found.lags, lag, strict=True)]
+        low, high = int(times.min()), int(times.max())
+        found.first_ms = low if found.first_ms is None else min(found.first_ms, low)
+        found.last_ms = high if found.last_ms is None else max(found.last_ms, high)
+        step = found.step_s
+        while (steps := np.unique(times // (step * 1000))).size > MOST_BUCKETS and step < TIME_STEPS_S[-1]:
+            step = TIME_STEPS_S[TIME_STEPS_S.index(step) + 1]
+        place = np.searchsorted(steps, times // (step * 1000))
+        counts, bytes_ = np.bincount(place), np.bincount(place, sizes)
+        volume = {int(at): (int(n), int(size)) for at, n, size in zip(steps, counts, bytes_, strict=True)}
+        found._add_volume(volume, step)
+
+
+def _count_powers(counter: Counter[int], sizes: _Numbers) -> None:
+    """Counts each size under the number of bits that it needs."""
+    bits = np.frexp(np.maximum(sizes, 0).astype(np.float64))[1]
+    for power, count in zip(*np.unique(bits, return_counts=True), strict=True):
+        counter[int(power)] += int(count)
