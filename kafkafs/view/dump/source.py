@@ -1,11 +1,15 @@
 """One file to dump: its bytes, the files beside it, and its name as Java would print it."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 from kafkafs.errors import NotFound
+
+_OFFSET = re.compile(r"[+-]?0*[0-9]{1,19}")
+"""What Java takes for a long."""
 
 
 class Bytes(Protocol):
@@ -50,10 +54,9 @@ class Source:
     @property
     def base_offset(self) -> int | None:
         """The offset in the name, or None where it holds none."""
-        digits = self.stem.removeprefix("+")
-        if not digits.removeprefix("-").isdecimal() or not digits.isascii() or len(digits) > 4000:
+        if not _OFFSET.fullmatch(self.stem):
             return None
-        offset = int(digits)
+        offset = int(self.stem)
         return offset if -(2**63) <= offset < 2**63 else None
 
 

@@ -1,0 +1,44 @@
+"""The lines as Python makes them, which must be those that the kernels make."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafkafs.view.dump.decoders import as_string
+from kafkafs.view.dump.options import Options
+from tests.kafka.dataset import Dataset
+from tests.view.dump.dumped import dumped
+
+KERNELS = Options(print_data_log=True)
+
+
+def in_python(data: bytes) -> bytes:
+    """The same text; but any decoder of one's own goes without kernels."""
+    return as_string(data)
+
+
+PYTHON = replace(KERNELS, decode_key=in_python, decode_value=in_python)
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_both_ways_to_a_line_agree(stopped: Dataset, skip: bool) -> None:
+    """A damaged batch goes the slow way, its neighbours the fast one; nobody should see where that begins."""
+    compared = 0
+    for file in sorted(stopped.path.glob("*/*.log")):
+        name = f"{file.parent.name}/{file.name}"
+        if 0 < file.stat().st_size < 40_000:
+            fast = dumped(stopped.path, name, replace(KERNELS, skip_record_metadata=skip))
+            slow = dumped(stopped.path, name, replace(PYTHON, skip_record_metadata=skip))
+            assert (fast.text, fast.report, fast.problems) == (slow.text, slow.report, slow.problems), name
+            compared += 1
+    assert compared > 50
+
+
+def test_a_value_that_is_no_number_is_told_in_its_place(stopped: Dataset, tmp_path: Path) -> None:
+    """Kafka's tool ends there; the next record may be one."""
+    from kafkafs.view.dump.decoders import as_long
+
+    text = dumped(stopped.path, "nulls-0/00000000000000000000.log", replace(KERNELS, decode_value=as_long)).text
+    assert " payload: <0 bytes are too few for a long>\n" in text
+    assert text.count("\n") == stopped.dumps("print")["nulls-0/00000000000000000000.log"].count("\n")
