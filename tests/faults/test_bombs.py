@@ -1,4 +1,4 @@
-"""Small files that claim or hold enormous content: decoded views refuse them soon, raw views serve them, nobody starves.
+"""Small files that claim or hold enormous content: decoded views refuse them soon, raw views serve them all.
 
 A bomb is a valid batch; so is one whose counts and lengths lie, for its CRC is true.
 """

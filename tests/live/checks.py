@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import re
 import struct
 import subprocess
 import threading
@@ -119,13 +120,21 @@ class Checks:
 
     def phoenix(self, chance: random.Random) -> None:
         """A topic that is deleted and made again: never two generations in one answer, nor one long gone."""
-        now = self.churn.generation
-        since = time.monotonic() - self.churn.truth.recreated_at
+        before = self._phoenix_on_disk()
         lines = self._lines(self.everything, "phoenix", "0...jsonl")
         generations = {json.loads(line["value"])["generation"] for line in lines}
         self._expect(len(generations) <= 1, f"phoenix mixes {generations}")
-        if generations and since > LATE_S:
-            self._expect(max(generations) >= now, f"phoenix of generation {generations} {since:.1f} s into {now}")
+        inode, generation, age = before
+        if generations and inode == self._phoenix_on_disk()[0] and age > LATE_S:
+            self._expect(generations <= {generation}, f"phoenix of {generations} {age:.1f} s into {generation}")
+
+    def _phoenix_on_disk(self) -> tuple[int, int | None, float]:
+        """Its directory's inode, the generation of its first record, and for how many seconds it has been there."""
+        directory = self.churn.broker.data / "phoenix-0"
+        data = (directory / f"{0:020d}.log").read_bytes()
+        found = re.search(rb'"generation": (\d+)', data)
+        about = directory.stat()
+        return about.st_ino, int(found[1]) if found else None, time.time() - about.st_mtime
 
     def transactions(self, chance: random.Random) -> None:
         """read_committed shows nothing that was aborted, and what was committed a second ago."""

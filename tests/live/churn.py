@@ -47,7 +47,6 @@ class Truth:
     acknowledged_at: dict[tuple[str, int], float] = field(default_factory=dict)
     aborted: set[str] = field(default_factory=set)
     committed: set[str] = field(default_factory=set)
-    recreated_at: float = 0.0
 
     def acknowledged(self, topic: str, generation: int, value: str, message: Message) -> None:
         offset = message.offset()
@@ -168,4 +167,3 @@ class Churn:
             self.broker.admin.delete_topics(["phoenix"])["phoenix"].result(30)
             self.generation += 1
             self._create("phoenix")
-            self.truth.recreated_at = time.monotonic()

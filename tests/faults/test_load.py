@@ -1,0 +1,110 @@
+"""Many readers, followers and lookups at once: nobody gets an error, nobody starves, nothing is left behind.
+
+`scripts/soak load SECONDS` goes on for longer, with 64 readers.
+"""
+
+import os
+import random
+import subprocess
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import tests.mounting
+from tests.kafka.dataset import Dataset
+from tests.live.moves import Moves
+from tests.mounting import shell, wait_until
+
+SECONDS = float(os.environ.get("KAFKAFS_LOAD_SECONDS", "6"))
+READERS = int(os.environ.get("KAFKAFS_LOAD_READERS", "12"))
+SEED = int(os.environ.get("KAFKAFS_SEED", "0")) or random.randrange(1, 1 << 30)
+FOLLOWERS = 16
+TOPICS = ("broker-gzip-0", "broker-zstd-0", "segments-0", "large-0", "long-index-0")
+
+pytestmark = pytest.mark.timeout(SECONDS * 2 + 120)
+
+
+@pytest.fixture
+def processes():
+    """Starts programs that end with the test."""
+    with ExitStack() as stack:
+
+        def start(*command: str | Path) -> "subprocess.Popen[bytes]":
+            null = subprocess.DEVNULL
+            process = subprocess.Popen(command, stdout=null, stderr=subprocess.PIPE, start_new_session=True)
+            stack.callback(process.wait, 10)
+            stack.callback(lambda: os.killpg(process.pid, 9) if process.poll() is None else None)
+            return process
+
+        yield start
+
+
+def test_heavy_readers_starve_nobody(mount, tmp_path, processes, monkeypatch):
+    monkeypatch.setattr(tests.mounting, "GUARD_S", SECONDS * 2 + 100)
+    data = Dataset("4.3.1", "stopped").copy_to(tmp_path / "data")
+    broker = Moves(data)
+    broker.append([1])
+    mounted = mount(data)
+    before = mounted.status()
+    chance = random.Random(SEED)
+    followers = [processes("cat", mounted / "t-0/by-offset/0...follow.jsonl") for _ in range(FOLLOWERS)]
+    wait_until(lambda: mounted.status()["waitingReads"] == FOLLOWERS)
+    readers = [
+        processes("bash", "-c", f"set -e; while :; do cat {mounted.path}/{topic}/by-offset/0..{suffix}; done")
+        for topic, suffix in ((chance.choice(TOPICS), chance.choice((".jsonl", "", ".batches.jsonl")))
+                              for _ in range(READERS))
+    ]  # fmt: skip
+    took, highest, ends = [], 0, time.monotonic() + SECONDS
+    while time.monotonic() < ends:
+        broker.append([1])
+        for topic in TOPICS:
+            name = mounted / topic / f"by-offset/{chance.randrange(50)}{chance.choice(('', '.jsonl'))}"
+            started = time.monotonic()
+            os.stat(name)
+            took.append(time.monotonic() - started)
+        highest = max(highest, mounted.status()["residentBytes"])
+    assert [process.communicate()[1] for process in readers if process.poll() is not None] == []
+    assert [process.poll() for process in followers] == [None] * FOLLOWERS
+    for process in (*readers, *followers):
+        os.killpg(process.pid, 15)
+        process.wait(5)
+    took.sort()
+    late = took[int(len(took) * 0.99)]
+    print(f"\nseed {SEED}: {len(took)} lookups beside {READERS} readers: p99 {late * 1000:.0f} ms,"
+          f" worst {took[-1] * 1000:.0f} ms, highest rss {highest >> 20} MiB")  # fmt: skip
+    assert late < 1.0
+    assert took[-1] < 5.0
+    assert highest < 256 << 20
+    wait_until(lambda: mounted.status()["openFiles"] <= 1)
+    wait_until(lambda: mounted.status()["openDescriptors"] <= before["openDescriptors"] + 2, 10)
+    assert mounted.status()["workerThreads"] == before["workerThreads"]
+
+
+def test_256_followers_leave_room_for_others(mount, tmp_path, processes):
+    broker = Moves(tmp_path / "data")
+    broker.append([1])
+    mounted = mount(broker.data)
+    processes("bash", "-c", f"for i in $(seq 256); do cat {mounted.path}/t-0/by-offset/0...follow.jsonl & done; wait")
+    wait_until(lambda: mounted.status()["waitingReads"] == 256, 30)
+    took = []
+    for _ in range(20):
+        started = time.monotonic()
+        os.listdir(mounted / "t-0/by-offset")
+        took.append(time.monotonic() - started)
+    print(f"\nls beside 256 followers: median {sorted(took)[10] * 1000:.1f} ms")
+    assert sorted(took)[10] < 0.1
+
+
+def test_names_that_were_looked_up_leave_nothing_behind(mount, tmp_path):
+    broker = Moves(tmp_path / "data")
+    broker.append([4] * 10)
+    mounted = mount(broker.data)
+    resident = mounted.status()["residentBytes"]
+    shell(f"cd {mounted.path}/t-0/by-offset && for n in $(seq 0 20000); do echo {{$n..,$n..$((n+1)),$n.jsonl}}; done"
+          " | tr ' ' '\\n' | xargs stat > /dev/null 2>&1; true", timeout=60)  # fmt: skip
+    assert mounted.status()["operations"]["lookup"]["count"] > 20_000
+    shell("sync; echo 2 > /proc/sys/vm/drop_caches")
+    wait_until(lambda: mounted.status()["inodes"] <= 1000, 20)
+    assert mounted.status()["residentBytes"] < resident + (64 << 20)
