@@ -22,9 +22,13 @@ def on_a_terminal() -> Iterator[int]:
     """Standard error is a terminal, standard output is not; what is written there can be read here."""
     ours, theirs = pty.openpty()
     os.set_blocking(ours, False)
-    with os.fdopen(theirs, "w") as stderr, open(os.devnull, "w") as stdout:
-        with redirect_stderr(stderr), redirect_stdout(stdout):
-            yield ours
+    with (
+        os.fdopen(theirs, "w") as stderr,
+        open(os.devnull, "w") as stdout,
+        redirect_stderr(stderr),
+        redirect_stdout(stdout),
+    ):
+        yield ours
     os.close(ours)
 
 
