@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.mounting import wait_until
 
 READS = "pread64,preadv2"
-SYSTEM_CALLS = (READS, "openat2", "openat", "newfstatat,fstat", "getdents64", "lseek", "mmap,brk", "fstatfs,getxattr")
+SYSTEM_CALLS = (READS, "openat2", "newfstatat,fstat", "getdents64", "fgetxattr,getxattr", "mmap,brk", "lseek,openat")
 OUTCOMES = (
     "error=EIO", "error=ENOENT", "error=EACCES", "error=EMFILE", "error=ENOMEM", "error=EINTR", "error=ESTALE",
     "delay_enter=50000",

@@ -22,7 +22,8 @@ ASKED = 40
 @pytest.mark.timeout(120 + FAULTS / 10)
 def test_any_system_call_may_fail(mount, tmp_path, monkeypatch):
     monkeypatch.setattr(tests.mounting, "GUARD_S", 100 + FAULTS / 10)
-    mounted = mount(unpack(tmp_path))
+    data = unpack(tmp_path)
+    mounted = mount(data)
     pid = mounted.status()["pid"]
     questions = Questions(mounted.path)
     chance = random.Random(SEED)
@@ -35,6 +36,8 @@ def test_any_system_call_may_fail(mount, tmp_path, monkeypatch):
         for calls, outcome in kinds:
             if injected.total() >= FAULTS:
                 break
+            (data / "test-0/passing").touch()  # so that the directory is listed anew
+            (data / "test-0/passing").unlink()
             with injecting(pid, calls, outcome, chance.randint(1, 4), chance.randint(2, 4)) as injection:
                 for name in chance.sample(questions.names, ASKED):
                     try:

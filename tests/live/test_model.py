@@ -61,6 +61,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
         self.followers: list[Follower] = []
         self.compacting: Iterator[str] = iter(())
         self.corrupt = False
+        self.steps = 0
 
     def teardown(self) -> None:
         if hasattr(self, "home"):
@@ -225,7 +226,8 @@ class BrokerBesideReader(RuleBasedStateMachine):
             log = self.tree._directories[0].partition(self.broker.name).log()
             assert (log.start_offset, log.end_offset) == (naive.start, naive.end)
             counted["looks"] += 1
-            self.read_what_is_open(counted["looks"] * 0.618 % 1, 1 + counted["looks"] * 37 % 4000)
+            self.steps += 1
+            self.read_what_is_open(self.steps * 0.618 % 1, 1 + self.steps * 37 % 4000)
 
     @property
     def compacting_now(self) -> bool:
