@@ -1,0 +1,50 @@
+"""`.explain` on the worked example: the steps, with their numbers."""
+
+import pytest
+
+from kafkafs.errors import NotFound
+from kafkafs.sample import unpack
+from tests.log.making import made, write_partition
+from tests.view.trees import cat, node, tree
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tree(unpack(tmp_path_factory.mktemp("sample")))
+
+
+def test_an_offset_is_explained_step_by_step(root):
+    """Slots, entries, positions and bytes scanned: a lecture on Kafka's lookup, on real data."""
+    text = cat(root, "test-0/by-offset/23350.explain").decode()
+    for step in ("segment 00000000000000023147.log", "slot 1 of 4: offset 23307 -> position 8279",
+                 "scanned 2377 bytes from position 8279 to the batch 23349..23351 at position 10508",
+                 "record: offset 23350"):  # fmt: skip
+        assert step in text
+
+
+def test_a_time_is_explained_step_by_step(root):
+    text = cat(root, "test-0/by-time/1632390207806.explain").decode()
+    steps = ["its largest timestamp is 1632390208071", "1632390207745 -> offset 23388", "offset 23307 -> position 8279",
+             "the batch 23400..23402 at position 13023", "record: offset 23400"]  # fmt: skip
+    assert [text.index(step) for step in steps] == sorted(text.index(step) for step in steps)
+
+
+def test_a_lookup_that_leads_nowhere_has_no_explanation_either(root):
+    with pytest.raises(NotFound):
+        node(root, "test-0/by-offset/99.explain").attributes()
+
+
+def test_what_the_log_contradicts_is_told(tmp_path):
+    """A damaged index costs time, and here is where one sees it."""
+    directory = write_partition(tmp_path, {0: [made(number, [number]) for number in range(4)]})
+    (directory / f"{0:020}.index").write_bytes(bytes([0, 0, 0, 2, 0, 0, 0, 99]))
+    text = cat(tree(tmp_path), "t-0/by-offset/2.explain").decode()
+    assert "offset 2 -> position 99, which the log contradicts" in text
+    assert "from position 0" in text
+
+
+def test_going_on_where_kafka_stops_is_told(tmp_path):
+    """`ListOffsets` would say there is none: whoever compares must see why."""
+    write_partition(tmp_path, {0: [made(0, [900, 100])], 2: [made(2, [950])]})
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 1\n")
+    assert "which Kafka would not do" in cat(tree(tmp_path), "t-0/by-time/800.explain").decode()

@@ -1,0 +1,97 @@
+"""`info.json`: its fields, the states of indexes, and problems where there are some."""
+
+import json
+
+import pytest
+
+from tests.log.making import made, spread, write_partition, write_start
+from tests.view.trees import cat, tree
+
+FIELDS = [
+    "topic", "partition", "topicId", "logStartOffset", "logEndOffset", "highWatermark", "lastStableOffset",
+    "earliestOffset", "latestOffset", "minTimestamp", "maxTimestamp", "sizeBytes", "leaderEpochs", "segments",
+    "problems",
+]  # fmt: skip
+BATCHES = [made(number * 3, [1000 + number] * 3) for number in range(12)]
+
+
+def info(data, partition="t-0"):
+    return json.loads(cat(tree(data), f"{partition}/info.json"))
+
+
+def test_fields(tmp_path):
+    """Scripts read them; a missing one breaks a script."""
+    write_partition(tmp_path, spread(BATCHES, 4))
+    write_start(tmp_path, 14)
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\nt 0 30\n")
+    (tmp_path / "t-0/partition.metadata").write_text("version: 0\ntopic_id: RHluw4CYQNy8SKtNig78rw")
+    (tmp_path / "t-0/leader-epoch-checkpoint").write_text("0\n2\n0 0\n3 20\n")
+    told = info(tmp_path)
+    assert set(FIELDS) <= set(told)
+    assert [told[name] for name in FIELDS[:9]] == ["t", 0, "RHluw4CYQNy8SKtNig78rw", 14, 36, 30, 36, 14, 35]
+    assert told["maxTimestamp"] == 1011
+    assert told["leaderEpochs"] == [{"epoch": 0, "startOffset": 0}, {"epoch": 3, "startOffset": 20}]
+    assert told["sizeBytes"] == sum(len(batch.data) for batch in BATCHES)
+    size = sum(len(batch.data) for batch in BATCHES[:4])
+    assert told["segments"][0] == {
+        "baseOffset": 0, "file": f"{0:020}.log", "sizeBytes": size, "largestTimestamp": 1003,
+        "offsetIndex": "ok", "timeIndex": "ok", "transactionIndex": "missing",
+    }  # fmt: skip
+    assert told["problems"] == []
+
+
+@pytest.mark.parametrize("kind", ["index", "timeindex"])
+@pytest.mark.parametrize(
+    ("data", "state"),
+    [(None, "missing"), (bytes(4096), "padded"), (b"\xff" * 48, "damaged"), (bytes(7), "damaged"),
+     (b"\x01" * 24, "damaged")],
+)  # fmt: skip
+def test_an_index_that_is_not_whole_is_a_problem_in_a_closed_segment(tmp_path, kind, data, state):
+    """It costs time only; but an operator wants to know, and then to run `kafkafs reindex`."""
+    file = write_partition(tmp_path, spread(BATCHES, 4)) / f"{12:020}.{kind}"
+    file.unlink() if data is None else file.write_bytes(data)
+    told = info(tmp_path)
+    name = {"index": "offsetIndex", "timeindex": "timeIndex"}[kind]
+    if kind == "timeindex" and state == "padded":
+        assert told["segments"][1][name] in ("padded", "damaged")
+    else:
+        assert told["segments"][1][name] == state
+    assert any(file.name in problem for problem in told["problems"])
+    assert len(told["problems"]) == 1
+
+
+@pytest.mark.parametrize("data", [None, b"", bytes(24 * 400_000)])
+def test_a_growing_segments_indexes_may_be_missing_empty_or_padded(tmp_path, data):
+    """So a running broker leaves them: no problem."""
+    directory = write_partition(tmp_path, spread(BATCHES, 4))
+    for kind in ("index", "timeindex"):
+        file = directory / f"{24:020}.{kind}"
+        file.unlink() if data is None else file.write_bytes(data)
+    told = info(tmp_path)
+    assert told["problems"] == []
+    assert told["segments"][2]["offsetIndex"] == ("missing" if data is None else "padded" if data else "ok")
+
+
+def test_a_transaction_index_that_cannot_be_true_is_damaged(tmp_path):
+    file = write_partition(tmp_path, spread(BATCHES, 4)) / f"{12:020}.txnindex"
+    file.write_bytes(b"\xff" * 34)
+    told = info(tmp_path)
+    assert told["segments"][1]["transactionIndex"] == "damaged"
+    assert file.name in str(told["problems"])
+
+
+def test_what_changes_beside_the_logs_is_seen(tmp_path):
+    """Regression: info was remembered as long as the log stayed the same."""
+    directory = write_partition(tmp_path, {0: BATCHES[:1]})
+    root = tree(tmp_path)
+    assert json.loads(cat(root, "t-0/info.json"))["leaderEpochs"] == []
+    (directory / "new").write_text("0\n1\n7 0\n")
+    (directory / "new").rename(directory / "leader-epoch-checkpoint")
+    assert json.loads(cat(root, "t-0/info.json"))["leaderEpochs"] == [{"epoch": 7, "startOffset": 0}]
+
+
+def test_the_largest_timestamp_is_null_where_headers_do_not_tell(tmp_path):
+    """A batch that the log start cuts may have it in front of the cut."""
+    write_partition(tmp_path, {0: [made(0, [900, 100])]})
+    write_start(tmp_path, 1)
+    assert info(tmp_path)["maxTimestamp"] is None

@@ -1,0 +1,169 @@
+"""Streams against the text they are made of: any reads, any threads, errors and impatience in between."""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkafs.errors import CorruptData, DiskError, WouldBlock
+from kafkafs.log.patience import impatient, patience_needed
+from kafkafs.view import streams
+from kafkafs.view.streams import Pieces, Stream
+
+
+def maker(pieces: list[list[bytes]]) -> Callable[[int], Pieces]:
+    """Text in groups: group n is what offset n gives, in pieces of which only the last can be gone on from."""
+
+    def make(offset: int) -> Pieces:
+        for number in range(offset, len(pieces)):
+            *first, last = pieces[number]
+            yield from ((None, piece) for piece in first)
+            yield number + 1, last
+
+    return make
+
+
+groups = st.lists(st.lists(st.binary(max_size=300), min_size=1, max_size=3), max_size=40)
+reads = st.lists(st.tuples(st.integers(0, 9000), st.integers(1, 4000)), max_size=30)
+
+
+@settings(deadline=None)
+@given(pieces=groups, asked=reads, kept=st.integers(1, 500), mark=st.integers(1, 500))
+def test_any_read_is_a_slice_of_the_text(pieces, asked, kept, mark):
+    """Whoever goes back, or far ahead, gets the same bytes as who reads straight on."""
+    whole = b"".join(piece for group in pieces for piece in group)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streams, "_KEPT", kept)
+        patch.setattr(streams, "_MARK_EVERY", mark)
+        stream = Stream(maker(pieces), 0)
+        for at, size in asked:
+            got = bytes(stream.read(at, size))
+            assert got == whole[at : at + size]
+
+
+def test_what_is_kept_is_bounded():
+    """A terabyte read in one go, and then once more from its middle."""
+
+    def make(offset: int) -> Pieces:
+        return ((number + 1, bytes(100_000)) for number in range(offset, 400))
+
+    stream = Stream(make, 0)
+    for at in [*range(0, 40_000_000, 130_000), 39_999_999, 5, 20_000_000]:
+        stream.read(at, 130_000)
+        assert sum(len(piece) for _, piece in stream._kept) < streams._KEPT + 400_000
+
+
+def test_many_readers_get_the_same_bytes():
+    pieces = [[random.Random(number).randbytes(1000)] for number in range(300)]
+    whole, stream, wrong = b"".join(piece for [piece] in pieces), Stream(maker(pieces), 0), []
+
+    def read(seed: int) -> None:
+        chance = random.Random(seed)
+        for _ in range(100):
+            at, size = chance.randrange(len(whole)), chance.randrange(1, 5000)
+            if bytes(stream.read(at, size)) != whole[at : at + size]:
+                wrong.append(at)
+
+    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_an_impatient_read_leaves_nothing_half_done():
+    """It is made again in a worker: nothing may be lost or doubled by the first attempt."""
+    pieces = [[bytes([number]) * 50] for number in range(100)]
+    whole, stream, refused = b"".join(piece for [piece] in pieces), Stream(maker(pieces), 0), 0
+    for at in [*range(0, 5000, 70), 10, 4900, 300]:
+        try:
+            with impatient():
+                got = bytes(stream.read(at, 70))
+        except WouldBlock:
+            refused += 1
+            got = bytes(stream.read(at, 70))
+        assert got == whole[at : at + 70]
+        with impatient():
+            assert bytes(stream.read(at, 70)) == got
+    assert refused > 50
+
+
+def test_a_reader_in_the_midst_does_not_make_the_impatient_wait():
+    """One reader's gigabyte is not everybody's."""
+    stream = Stream(maker([[b"x"]]), 0)
+    with stream._lock, impatient(), pytest.raises(WouldBlock):
+        stream.read(0, 1)
+
+
+def test_what_stands_before_an_error_comes_first():
+    def make(offset: int) -> Pieces:
+        for number in range(offset, 5):
+            yield number + 1, b"%d" % number * 10
+        raise CorruptData("there")
+
+    stream = Stream(make, 0)
+    assert bytes(stream.read(0, 1000)) == b"".join(b"%d" % number * 10 for number in range(5))
+    for _ in range(2):
+        with pytest.raises(CorruptData):
+            stream.read(50, 10)
+        assert bytes(stream.read(45, 1000)) == b"44444"
+    assert bytes(stream.read(0, 10)) == b"0" * 10
+
+
+@pytest.mark.parametrize("error", [DiskError("gone for a moment"), MemoryError(), RuntimeError("a bug")])
+def test_an_error_of_the_moment_is_no_end_of_the_text(error):
+    """Regression: a generator that raised is over, and its next answer passed for the end of the range."""
+    failing = [error]
+
+    def make(offset: int) -> Pieces:
+        for number in range(offset, 10):
+            if number == 5 and failing:
+                raise failing.pop()
+            yield number + 1, b"%d" % number * 10
+
+    stream = Stream(make, 0)
+    with pytest.raises(type(error)):
+        stream.read(0, 1000)
+    whole = b"".join(b"%d" % number * 10 for number in range(10))
+    assert bytes(stream.read(0, 1000)) == whole
+    assert bytes(stream.read(60, 1000)) == whole[60:]
+
+
+def test_a_follower_goes_on_where_it_ended():
+    """Between two looks any number of records may have come; none is given twice."""
+    pieces: list[list[bytes]] = []
+    stream = Stream(maker(pieces), 0, grown=lambda offset: offset < len(pieces))
+    assert stream.follows
+    text = b""
+    for number in range(30):
+        assert bytes(stream.read(len(text), 100)) == b""
+        pieces += [[b"%03d" % number]] * (number % 4)
+        while got := bytes(stream.read(len(text), 5)):
+            text += got
+        assert text == b"".join(piece for [piece] in pieces)
+
+
+def test_a_closed_stream_holds_nothing():
+    held = object()
+    stream = Stream(maker([[b"x" * 1000]]), 0, held=held)
+    stream.read(0, 10)
+    stream.close()
+    assert not stream._kept
+    assert stream._held is None
+
+
+def test_patience_is_asked_for_before_work_begins():
+    """The thread that serves everybody must not decode a batch, not even one."""
+
+    def make(_: int) -> Iterator[tuple[int | None, bytes]]:
+        patience_needed()
+        yield 1, b"made"
+
+    stream = Stream(make, 0)
+    with impatient(), pytest.raises(WouldBlock):
+        stream.read(0, 10)
+    assert bytes(stream.read(0, 10)) == b"made"
