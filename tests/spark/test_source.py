@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -173,7 +174,7 @@ def test_lost_records_fail_a_read_unless_it_may_go_on(spark: SparkSession):
 def test_splits_tile_the_log(topic, wish):
     tasks = planned(LATEST.path, subscribe=topic, **wish)
     tiles = ranges(tasks)
-    assert all(before[2] == after[1] for before, after in zip(tiles, tiles[1:], strict=False))
+    assert all(before[2] == after[1] for before, after in pairwise(tiles))
     assert (tiles[0][1], tiles[-1][2]) == (LATEST.offsets(topic).earliest, LATEST.offsets(topic).latest)
     assert len(tiles) >= min(wish.get("minPartitions", 1), tiles[-1][2] - tiles[0][1]) * 0.7
     assert all(end - start <= wish.get("maxRecordsPerPartition", end) for _, start, end in tiles)

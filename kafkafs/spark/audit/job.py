@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.errors import DiskError, KafkafsError, NotFound, Vanished
+from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.segment import Segment
 from kafkafs.spark import jobs, logs
 from kafkafs.spark.audit.findings import Finding, Where
@@ -62,45 +63,58 @@ class Report:
 
 def audit(spark: "SparkSession", data_directories: Sequence[Path]) -> Report:
     """Looks at everything in the data directories."""
+    found = [unit for path in data_directories for unit in units(path)]
+    return joined(data_directories, jobs.run(spark, "audit", found, check_segment))
+
+
+def joined(data_directories: Sequence[Path], reports: Sequence[SegmentReport]) -> Report:
+    """What the segments gave, and what is to be seen only of them together."""
     directories = [logs.data_directory(path) for path in data_directories]
-    units = [unit for path in data_directories for unit in _units(path)]
-    reports = jobs.run(spark, "audit", units, check_segment)
     findings = check_twins(directories)
     by_partition: dict[tuple[Path, str], list[SegmentReport]] = {}
     for report in reports:
         by_partition.setdefault((report.unit.data_directory, report.unit.directory), []).append(report)
     partitions = 0
     for directory in directories:
-        ends = {}
-        for name, parsed in sorted(directory.names().items()):
-            found = by_partition.get((directory.path, name), [])
-            findings += [finding for report in found for finding in report.findings]
+        ends: dict[tuple[str, int], int] = {}
+        for name in sorted(directory.names()):
+            findings += _partition(directory, name, by_partition.get((directory.path, name), []), ends)
             partitions += 1
-            try:
-                partition = directory.partition(name)
-                findings += check_small_files(partition, str(directory.path))
-                findings += check_epochs(partition, str(directory.path), [e for report in found for e in report.epochs])
-                if not parsed.mark:
-                    ends[parsed.topic, parsed.partition] = partition.log().end_offset
-            except (NotFound, Vanished):
-                continue  # the broker has deleted it meanwhile
         findings += check_data_directory(directory, ends)
-    size = sum(unit.weight for unit in units)
-    return Report(findings, partitions, len(units), sum(report.batches for report in reports), size)
+    size = sum(report.unit.weight for report in reports)
+    return Report(findings, partitions, len(reports), sum(report.batches for report in reports), size)
 
 
-def _units(path: Path) -> list[SegmentUnit]:
+def _partition(
+    directory: DataDirectory, name: str, reports: list[SegmentReport], ends: dict[tuple[str, int], int]
+) -> list[Finding]:
+    """A partition's findings; where its log ends goes into `ends`. None where the broker has deleted it meanwhile."""
+    findings = [finding for report in reports for finding in report.findings]
+    try:
+        partition = directory.partition(name)
+        findings += check_small_files(partition, str(directory.path))
+        findings += check_epochs(partition, str(directory.path), [each for report in reports for each in report.epochs])
+        tail = partition.log().tail
+        if not partition.name.mark and tail is not None:
+            ends[partition.name.topic, partition.name.partition] = tail.end_offset
+    except (NotFound, Vanished):
+        pass
+    return findings
+
+
+def units(path: Path) -> list[SegmentUnit]:
+    """A unit for each segment in a data directory."""
     directory = logs.data_directory(path)
     clean = os.path.exists(path / CLEAN_SHUTDOWN)
-    units = []
+    found = []
     for name, parsed in sorted(directory.names().items()):
         try:
             listing = directory.partition(name).listing()
         except (NotFound, Vanished):
             continue
         for base, files in listing.segments.items():
-            units.append(SegmentUnit(path, name, base, files["log"].size, clean and not parsed.mark))
-    return units
+            found.append(SegmentUnit(path, name, base, files["log"].size, clean and not parsed.mark))
+    return found
 
 
 def check_segment(unit: SegmentUnit) -> SegmentReport:

@@ -69,21 +69,21 @@ def check_epochs(partition: Partition, data_directory: str, told: Epochs) -> lis
     if findings or not starts:
         return findings
     for epoch, first, _ in told:
-        if epoch < 0 or epoch < min(starts):
-            continue
         start = starts.get(epoch)
-        if start is None:
-            message = f"batches from offset {first} on are of leader epoch {epoch}, which it does not name"
-        elif first < start != epochs[0].start_offset:  # what lies below the log start is cut off the first
-            message = f"it lets leader epoch {epoch} begin at offset {start}, and a batch at {first} is of it"
-        else:
-            following = [other for other in epochs if other.epoch > epoch and other.start_offset <= first]
-            if not following:
-                continue
+        following = [other for other in epochs if other.epoch > epoch and other.start_offset <= first]
+        if epoch < 0:
+            continue
+        if following:
             message = (
                 f"it lets leader epoch {following[0].epoch} begin at offset {following[0].start_offset},"
                 f" and a batch at {first} is still of epoch {epoch}"
             )
+        elif start is None and epoch > epochs[0].epoch:
+            message = f"batches from offset {first} on are of leader epoch {epoch}, which it does not name"
+        elif start is not None and first < start != epochs[0].start_offset:  # the first is cut off at the log start
+            message = f"it lets leader epoch {epoch} begin at offset {start}, and a batch at {first} is of it"
+        else:
+            continue
         findings.append(where.finding("leader-epoch-checkpoint", message, offset=first))
     return findings
 

@@ -1,0 +1,188 @@
+"""The audit: no finding on what brokers leave behind, and a finding for each planted fault."""
+
+import json
+import struct
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kafkafs.format.batch import parse_batch
+from kafkafs.format.crc import crc32c
+from kafkafs.spark import jobs
+from kafkafs.spark.audit import job
+from kafkafs.spark.audit.findings import Finding
+from tests.kafka.dataset import Dataset
+from tests.mounting import KAFKAFS
+
+LATEST = Dataset("4.3.1", "stopped")
+FIRST = "00000000000000000000"
+
+
+def look(*paths: Path) -> list[Finding]:
+    """The findings, without Spark: one unit after the other."""
+    reports = {unit: job.check_segment(unit) for path in paths for unit in job.units(path)}
+    return job.joined(paths, list(reports.values())).findings
+
+
+def test_nothing_is_wrong_with_what_brokers_write(dataset: Dataset):
+    assert look(dataset.path) == []
+
+
+def test_nothing_is_wrong_with_the_sample(tmp_path):
+    from kafkafs.sample import unpack
+
+    assert look(unpack(tmp_path)) == []
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A change to one file of a copy, and the kind of finding that it must give."""
+
+    partition: str
+    file: str
+    kind: str
+    plant: Callable[[Path], None]
+
+
+def flip(position: int) -> Callable[[Path], None]:
+    def plant(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        data[position] ^= 0x40
+        file.write_bytes(data)
+
+    return plant
+
+
+def cut(count: int) -> Callable[[Path], None]:
+    return lambda file: file.write_bytes(file.read_bytes()[:-count])
+
+
+def put(position: int, form: str, *values: int) -> Callable[[Path], None]:
+    def plant(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        struct.pack_into(form, data, position, *values)
+        file.write_bytes(data)
+
+    return plant
+
+
+def text(content: str) -> Callable[[Path], None]:
+    return lambda file: file.write_text(content)
+
+
+def count_raised(file: Path) -> None:
+    """The first batch states more records than it has room for, with a CRC that holds."""
+    data = bytearray(file.read_bytes())
+    batch = parse_batch(data, 0, 0)
+    assert batch is not None
+    struct.pack_into(">i", data, 57, 10_000)
+    struct.pack_into(">I", data, 17, crc32c(bytes(data[21 : batch.size])))
+    file.write_bytes(data)
+
+
+FAULTS = {
+    "crc": Fault("long-index-0", f"{FIRST}.log", "crc", flip(1000)),
+    "crc in the last batch": Fault("binary-0", f"{FIRST}.log", "crc", flip(-3)),
+    "crc in a closed segment": Fault("segments-0", "00000000000000000100.log", "crc", flip(150)),
+    "cut in a closed segment": Fault("segments-0", "00000000000000000100.log", "cut-batch", cut(7)),
+    "cut at the end": Fault("binary-0", f"{FIRST}.log", "invalid-tail", cut(5)),
+    "size": Fault("long-index-0", f"{FIRST}.log", "crc", put(8, ">i", 200)),
+    "base offset": Fault("segments-0", "00000000000000000100.log", "offset-order", put(0, ">q", 500)),
+    "garbage": Fault("long-index-0", f"{FIRST}.log", "not-a-batch", put(8, ">i", 3)),
+    "leader epoch": Fault("segments-0", "00000000000000000100.log", "leader-epoch-checkpoint", put(12, ">i", 7)),
+    "records stated": Fault("long-index-0", f"{FIRST}.log", "record-count", count_raised),
+    "empty log": Fault("segments-0", "00000000000000000100.log", "empty-log", text("")),
+    "no log": Fault("segments-0", "00000000000000000100.log", "missing-log", Path.unlink),
+    "index offset": Fault("long-index-0", f"{FIRST}.index", "offset-index-entry", put(80, ">i", 12)),
+    "index position": Fault("long-index-0", f"{FIRST}.index", "offset-index-entry", flip(87)),
+    "first index entry": Fault("long-index-0", f"{FIRST}.index", "offset-index-entry", flip(3)),
+    "last index entry": Fault("long-index-0", f"{FIRST}.index", "offset-index-entry", flip(-1)),
+    "index length": Fault("segments-0", "00000000000000000100.index", "index-length", cut(3)),
+    "index padded": Fault("segments-0", "00000000000000000100.index", "index-padding",
+                          lambda file: file.write_bytes(file.read_bytes() + bytes(800))),
+    "no index": Fault("segments-0", "00000000000000000100.index", "missing-index", Path.unlink),
+    "no time index": Fault("segments-0", "00000000000000000100.timeindex", "missing-index", Path.unlink),
+    "index emptied": Fault("transactions-0", f"{FIRST}.index", "offset-index-sparse", text("")),
+    "time": Fault("long-index-0", f"{FIRST}.timeindex", "time-index-entry", flip(12 * 40 + 7)),
+    "time index offset": Fault("long-index-0", f"{FIRST}.timeindex", "time-index-entry", flip(12 * 40 + 11)),
+    "time index emptied": Fault("segments-0", "00000000000000000100.timeindex", "time-index-end", text("")),
+    "time index shortened": Fault("long-index-0", f"{FIRST}.timeindex", "time-index-end", cut(12)),
+    "aborted producer": Fault("transactions-0", f"{FIRST}.txnindex", "transaction-index-entry", flip(9)),
+    "aborted offset": Fault("transactions-0", f"{FIRST}.txnindex", "transaction-index-entry", flip(25)),
+    "aborted first": Fault("transactions-0", f"{FIRST}.txnindex", "transaction-index-entry", put(10, ">q", 10**6)),
+    "aborts lost": Fault("transactions-0", f"{FIRST}.txnindex", "transaction-index-missing", Path.unlink),
+    "aborts cut": Fault("transactions-0", f"{FIRST}.txnindex", "transaction-index-missing", cut(34)),
+    "snapshot": Fault("transactions-0", "*.snapshot", "snapshot", flip(-1)),
+    "epochs": Fault("segments-0", "leader-epoch-checkpoint", "leader-epoch-checkpoint", text("0\n1\n5 0\n")),
+    "epochs torn": Fault("segments-0", "leader-epoch-checkpoint", "leader-epoch-checkpoint", text("0\n3\n5 0\n")),
+    "topic id": Fault("segments-0", "partition.metadata", "partition-metadata", text("version: 0\ntopic_id: ?")),
+    "checkpoint": Fault("", "replication-offset-checkpoint", "checkpoint", text("0\nx\n")),
+    "high watermark": Fault("", "replication-offset-checkpoint", "checkpoint-offset", text("0\n1\nsegments 0 9999\n")),
+    "log start": Fault("", "log-start-offset-checkpoint", "checkpoint-offset", text("0\n1\nsegments 0 9999\n")),
+    "recovery point": Fault("", "recovery-point-offset-checkpoint", "checkpoint-offset", text("0\n1\nsegments 0 -4\n")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found(name, tmp_path):
+    fault = FAULTS[name]
+    data = LATEST.copy_to(tmp_path / "data", fault.partition or "segments-0")
+    file = sorted((data / fault.partition).glob(fault.file))[-1]
+    fault.plant(file)
+    findings = look(data)
+    assert fault.kind in {finding.kind for finding in findings}
+    assert all(finding.file.startswith(fault.partition) or finding.kind == "checkpoint-offset" for finding in findings)
+    assert any(finding.file.endswith(file.name) or fault.kind == "leader-epoch-checkpoint" for finding in findings)
+
+
+def test_a_torn_tail_of_a_log_in_use_is_no_finding(tmp_path):
+    """The broker was killed, or writes at this moment: no marker of a clean stop."""
+    data = LATEST.copy_to(tmp_path / "data", "binary-0")
+    (data / ".kafka_cleanshutdown").unlink()
+    (data / "replication-offset-checkpoint").unlink()
+    (data / "recovery-point-offset-checkpoint").unlink()
+    log = data / "binary-0" / f"{FIRST}.log"
+    index, times = log.with_suffix(".index"), log.with_suffix(".timeindex")
+    index.write_bytes(index.read_bytes() + bytes(8000))
+    times.write_bytes(times.read_bytes() + bytes(12000))
+    whole = log.read_bytes()
+    for torn in (whole + whole[:40], whole + bytes(4096), whole + whole[:70] + bytes(400)):
+        log.write_bytes(torn)
+        assert look(data) == []
+
+
+def test_old_entries_behind_a_truncation_are_no_finding(tmp_path):
+    """A follower's index keeps, behind its live entries, those of the records that were cut off."""
+    live = Dataset("4.3.1", "live")
+    data = live.copy_to(tmp_path / "data", "long-index-0")
+    log = data / "long-index-0" / f"{FIRST}.log"
+    header = parse_batch(log.read_bytes()[: 1 << 16], 0, 0)
+    assert header is not None
+    for name in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        (data / name).unlink(missing_ok=True)
+    log.write_bytes(log.read_bytes()[: header.size * 600])
+    assert look(data) == []
+
+
+def audit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [str(KAFKAFS), "audit", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=110, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.timeout(240)
+def test_the_command_reports_and_ends_with_the_right_code(tmp_path):
+    data = LATEST.copy_to(tmp_path / "data", "segments-0", "transactions-0")
+    flip(150)(data / "segments-0" / "00000000000000000100.log")
+    found = audit(data)
+    (line,) = found.stdout.splitlines()
+    told = json.loads(line)
+    assert found.returncode == 1
+    assert (told["file"], told["kind"], told["offset"]) == ("segments-0/00000000000000000100.log", "crc", 101)
+    assert "1 findings (1 crc)" in found.stderr
+    nowhere = audit(tmp_path / "nowhere")
+    assert (nowhere.returncode, nowhere.stdout) == (2, "")
+    assert nowhere.stderr.count("\n") == 1
+    assert jobs.TASK_BYTES
