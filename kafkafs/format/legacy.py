@@ -5,7 +5,7 @@ A v1 wrapper holds relative offsets and may impose its own timestamp; a v0 one h
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -24,12 +24,12 @@ _int32 = struct.Struct(">i")
 def wrapped(work: Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
     """Pieces for the compressed messages [first, stop) of the table."""
     for number in range(first, stop):
+        pieces: Iterable[Records | Refusal]
         try:
-            source = _unpacked(work, number)
+            pieces = _messages(work, number, _unpacked(work, number))
         except KafkafsError as error:
-            yield work.refusal(number, error)
-        else:
-            yield from _messages(work, number, source)
+            pieces = [work.refusal(number, error)]
+        yield from pieces
 
 
 def _unpacked(work: Work, number: int) -> Array:

@@ -50,23 +50,23 @@ def _packed_v2(work: Work, first: int, stop: int, announced: int) -> Iterator[Re
     number = first
     while number < stop:
         arena, since = ARENAS.take(), number
-        number, error = _fill(work, number, stop, arena)
-        if number == since and error is None:
+        number, refusal = _fill(work, number, stop, arena)
+        if number == since and refusal is None:
             try:
                 arena = _unpacked_alone(work, number)
                 number += 1
-            except KafkafsError as too_large_or_broken:
-                error = too_large_or_broken
+            except KafkafsError as error:
+                refusal = work.refusal(number, error)
         yield from _run(work, "decode_v2", arena, since, number, announced)
-        if error is not None:
-            yield work.refusal(number, error)
+        if refusal is not None:
+            yield refusal
             number += 1
 
 
-def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, KafkafsError | None]:
-    """Unpacks batches from `first` on, side by side: the one before which it stopped, and what is wrong with that.
+def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, Refusal | None]:
+    """Unpacks batches from `first` on, side by side: the one before which it stopped, and its refusal if it is bad.
 
-    Nothing wrong means that it does not fit.
+    Without a refusal it does not fit.
     """
     number, taken = first, 0
     arena_at = native.address(arena)
@@ -84,7 +84,7 @@ def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, Kafkafs
         try:
             size = codecs.unpack(codec, 2, work.payload(number), arena.data[taken : taken + work.limit])
         except KafkafsError as error:
-            return number, error
+            return number, work.refusal(number, error)
         if size is None:
             break
         work.spans[number] = taken, size

@@ -79,7 +79,10 @@ class Work:
         return self.refusal(number, CorruptData(_WRONG[code]))
 
     def refusal(self, number: int, error: KafkafsError) -> Refusal:
-        """Says which batch it is before what is wrong with it."""
+        """Says which batch it is before what is wrong with it.
+
+        A new error: the traceback of the old one would keep the decoder and its 128 MiB for as long as it lives.
+        """
         row = self.batches[number]
         offsets = f"offset {row['last_offset']}"
         if row["base_offset"] != row["last_offset"]:
