@@ -23,13 +23,20 @@ def is_wrapped(rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 def first_offset(file: DataFile, batch: Batch) -> int:
     """The first offset that the batch holds; the one its header states where that is so, or where nothing better is
     known."""
+    return contents(file, batch)[0]
+
+
+def contents(file: DataFile, batch: Batch) -> tuple[int, int]:
+    """The first offset that the batch holds, and how many records; from its header where that tells."""
     if batch.magic >= 2 or not batch.codec:
-        return batch.base_offset
-    data = file.read(batch.position, batch.size)
+        return batch.base_offset, batch.count
+    data, first, count = file.read(batch.position, batch.size), batch.base_offset, 0
     for piece in decode(data, batch.position, walk(data, batch.position).rows[:1], _LIMIT):
-        if not isinstance(piece, Refusal) and len(piece):
-            return int(piece.rows["offset"][0])
-    return batch.base_offset
+        if isinstance(piece, Refusal):
+            return batch.base_offset, batch.count
+        first = first if count else int(piece.rows["offset"][0])
+        count += len(piece)
+    return first, count
 
 
 def overlapping(rows: Batches, start: int, end: int) -> Batches:

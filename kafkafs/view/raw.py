@@ -16,6 +16,7 @@ from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import HELD, Extent, Log
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.segment import Segment
+from kafkafs.log.wrapped import contents
 from kafkafs.view.node import Attributes
 from kafkafs.view.scene import KEEP_S, Scene
 from kafkafs.view.targets import Place, PointTarget, RangeTarget, Sight
@@ -181,13 +182,14 @@ class RawRange:
 
 def batch_xattrs(segment: Segment, batch: Batch, offset: int | None) -> Mapping[str, bytes]:
     """The extended attributes of a point: its batch, and the offset that the point leads to."""
+    base_offset, records = contents(segment.log(), batch)
     return extended({
         "segment": segment.log_name,
         "position": batch.position,
         "size": batch.size,
-        "base_offset": batch.base_offset,
+        "base_offset": base_offset,
         "last_offset": batch.last_offset,
-        "records": batch.count,
+        "records": records,
         "codec": CODECS[batch.codec] if batch.codec < len(CODECS) else batch.codec,
         "max_timestamp": batch.max_timestamp,
         "producer_id": batch.producer_id,

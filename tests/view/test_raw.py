@@ -1,0 +1,64 @@
+"""Raw points and ranges: any read over any number of files, and what the attributes say."""
+
+import random
+from typing import cast
+
+import pytest
+
+from kafkafs.view.node import File
+from tests.kafka.dataset import Dataset
+from tests.log.making import made, spread, write_partition, write_start
+from tests.view.trees import assert_random_access, cat, node, opened, tree
+
+BATCHES = [made(number * 3, [1000 + number] * 3, size=number * 97 % 500) for number in range(120)]
+
+
+def test_reads_cross_files_wherever_they_begin(tmp_path):
+    """`cp` and `dd` ask for 128 KiB at a time and know nothing of segments."""
+    write_partition(tmp_path, spread(BATCHES, 7))
+    root, whole = tree(tmp_path), b"".join(batch.data for batch in BATCHES)
+    content = opened(root, "t-0/by-offset/0..360")
+    assert content.size == len(whole)
+    assert_random_access(content, whole)
+    assert_random_access(opened(root, "t-0/by-offset/0.."), whole)
+
+
+def test_any_range_is_the_batches_that_overlap_it(tmp_path):
+    """Against a list, for ranges of all kinds, with a log start inside a batch."""
+    write_partition(tmp_path, spread(BATCHES, 7))
+    write_start(tmp_path, 25)
+    root, chance = tree(tmp_path), random.Random(4)
+    for _ in range(150):
+        start, end = sorted(chance.choices(range(370), k=2))
+        lowest = max(start, 25)
+        want = b"".join(batch.data for batch in BATCHES if batch.last >= lowest and batch.base < end and lowest < end)
+        path = f"t-0/by-offset/{start}..{end}"
+        assert cat(root, path) == want, path
+        assert node(root, path).attributes().size == len(want)
+
+
+@pytest.mark.parametrize("topic", ["v0-gzip", "v1-snappy", "codec-zstd"])
+def test_attributes_tell_what_a_batch_holds(topic):
+    """Old compressed messages state their last offset only; the attributes tell the first one and the count too."""
+    data = Dataset("2.8.0", "stopped")
+    root, offsets = tree(data.path), [record.offset for record in data.records(topic)]
+    for offset in offsets[::25]:
+        told = cast(File, node(root, f"{topic}-0/by-offset/{offset}")).xattrs()
+        base, last = (int(told[f"user.kafkafs.{name}"]) for name in ("base_offset", "last_offset"))
+        assert base <= offset <= last
+        assert int(told["user.kafkafs.records"]) == len([each for each in offsets if base <= each <= last])
+        assert told["user.kafkafs.offset"] == str(offset).encode()
+        assert told["user.kafkafs.codec"].decode() == topic.split("-")[1]
+
+
+def test_a_point_keeps_its_bytes_while_it_is_open(tmp_path):
+    """An open file answers from the file it was opened on, whatever becomes of the name."""
+    directory = write_partition(tmp_path, spread(BATCHES, 60))
+    root = tree(tmp_path)
+    point, range_ = opened(root, "t-0/by-offset/5"), opened(root, "t-0/by-offset/0..100")
+    for file in directory.glob(f"{0:020}*"):
+        file.unlink()
+    assert bytes(point.read(0, 1 << 20)) == BATCHES[1].data
+    assert bytes(range_.read(0, 1 << 20)) == b"".join(batch.data for batch in BATCHES[:34])
+    point.close()
+    assert bytes(point.read(0, 10)) == b""
