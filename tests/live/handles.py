@@ -33,7 +33,7 @@ class Snapshot:
         if self.fails:
             assert wanted.startswith(got)
         else:
-            assert got == wanted
+            assert got == wanted, f"at {offset} of {len(self.text)}: {type(self.content).__name__}"
         return True
 
 

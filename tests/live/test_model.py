@@ -133,6 +133,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
         if self.broker.corrupt(batch, byte):
             self.corrupt = True
             self._anything_goes()
+            self.snapshots = []  # they show what is on disk, or fail
 
     def _finish_compaction(self) -> None:
         for _ in self.compacting:

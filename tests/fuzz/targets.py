@@ -1,0 +1,145 @@
+"""What may be fed any bytes at all: each target may return or raise one of kafkafs' own errors, nothing else."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kafkafs.errors import KafkafsError
+from kafkafs.format import codecs
+from kafkafs.format.batch import crc_holds, parse_batch
+from kafkafs.format.batches import walk
+from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
+from kafkafs.format.control import ControlType, control_type, coordinator_epoch
+from kafkafs.format.kraft_control import parse_kraft_control
+from kafkafs.format.names import parse_partition_name, parse_segment_file, parse_transitional_file
+from kafkafs.format.offset_index import OffsetIndex
+from kafkafs.format.producer_snapshot import parse_producer_snapshot
+from kafkafs.format.records import Refusal, decode
+from kafkafs.format.time_index import TimeIndex
+from kafkafs.format.transaction_index import parse_transaction_index
+from kafkafs.log.options import Options
+from kafkafs.view.grammar import parse_offset_name, parse_time_name
+from kafkafs.view.jsonl import JsonLines
+from kafkafs.view.tree import Root
+from tests.format import golden
+from tests.format.batch_maker import v2_around
+
+LIMIT = 1 << 20
+KRAFT = [kind for kind in ControlType if kind >= ControlType.LEADER_CHANGE]
+
+
+def batches(data: bytes) -> None:
+    """Batches with whatever checksum they have, and all of their records as JSON."""
+    header = parse_batch(data, 0, 0)
+    if header is not None:
+        crc_holds(header, data[: header.size])
+    _render(data, verify=False)
+
+
+def records(data: bytes) -> None:
+    """Records behind a header with a true checksum, which says what the first bytes want."""
+    if len(data) >= 4:
+        count = int.from_bytes(data[1:4], "big", signed=True)
+        _render(v2_around(data[4:], count, 0, abs(count), attributes=data[0] & 0x7F), verify=True)
+
+
+def packed(data: bytes) -> None:
+    """Each codec, unpacked into a bounded buffer."""
+    if len(data) >= 2:
+        codecs.decompress(1 + data[0] % 4, data[1] % 3, data[2:], LIMIT)
+
+
+def indexes(data: bytes) -> None:
+    """Index files: every question they are asked."""
+    for kind in (OffsetIndex, TimeIndex):
+        index = kind(lambda position, size: data[position : position + size], len(data), 100)
+        index.is_sane()
+        for number in (0, 100, 200, int.from_bytes(data[:8], "big", signed=True)):
+            index.lookup(number)
+    parse_transaction_index(data, 0)
+
+
+def small_files(data: bytes) -> None:
+    """Checkpoints, snapshots, metadata, control records."""
+    for parse in (parse_offset_checkpoint, parse_leader_epochs, parse_partition_metadata, parse_producer_snapshot):
+        _or_refused(parse, data)
+    control_type(data)
+    coordinator_epoch(data)
+    for kind in KRAFT:
+        _or_refused(partial(parse_kraft_control, kind), data)
+
+
+def names(data: bytes) -> None:
+    """Names of files, and of queries."""
+    name = os.fsdecode(data)
+    parse_partition_name(name)
+    parse_segment_file(name)
+    parse_transitional_file(name)
+    parse_offset_name(name)
+    parse_time_name(name, 1_700_000_000_000)
+
+
+class _Directory:
+    """One partition whose files are rewritten for each input."""
+
+    def __init__(self) -> None:
+        self.data = Path(tempfile.mkdtemp(prefix="kafkafs-fuzz-", dir="/dev/shm"))
+        (self.data / "meta.properties").write_text("version=1\n")
+        self.partition = self.data / "t-0"
+        self.partition.mkdir()
+
+
+_directories: list[_Directory] = []
+
+
+def partition(data: bytes) -> None:
+    """All views of a partition whose log, indexes and checkpoint are the input."""
+    if not _directories:
+        _directories.append(_Directory())
+    place = _directories[0]
+    cut = len(data) * 2 // 3
+    for kind, part in (("log", data[:cut]), ("index", data[cut:]), ("timeindex", data[cut:]), ("txnindex", data[cut:])):
+        (place.partition / f"{0:020d}.{kind}").write_bytes(part)
+    (place.partition / "leader-epoch-checkpoint").write_bytes(data[cut:])
+    for options in (Options(), Options(isolation="read_committed", corrupt_skip=True, max_batch=LIMIT)):
+        root = Root([place.data], options)
+        views = [("by-offset", name) for name in ("0..", "0...jsonl", "0...batches.jsonl", "5", "5.value", "5.explain")]
+        views += [("by-time", name) for name in ("0...jsonl", "7.jsonl", "7")]
+        views += [("segments", f"{0:020d}.{kind}.txt") for kind in ("log", "index", "timeindex", "txnindex")]
+        for directory, name in views:
+            _or_refused(partial(_read, root, directory), name)
+        top: Any = root.child("t-0")
+        json.loads(bytes(top.child("info.json").open().read(0, LIMIT)))
+
+
+def _read(root: Root, directory: str, name: str) -> None:
+    top: Any = root.child("t-0")
+    node = top.child(directory).child(name)
+    node.attributes()
+    content, offset = node.open(), 0
+    while offset < LIMIT and (got := content.read(offset, 1 << 17)):
+        offset += len(got)
+
+
+def _or_refused(parse: Callable[[Any], object], data: Any) -> None:
+    with suppress(KafkafsError):
+        parse(data)
+
+
+def _render(data: bytes, verify: bool) -> None:
+    lines = JsonLines("t", 0)
+    for piece in decode(data, 0, walk(data, 0, verify=verify).rows, LIMIT):
+        if not isinstance(piece, Refusal):
+            for text in lines.pieces(piece):
+                json.loads(b"[" + bytes(text).rstrip(b"\n").replace(b"\n", b",") + b"]")
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    target.__name__: target for target in (batches, records, packed, indexes, small_files, names, partition)
+}
+SEEDS = [whole for whole, _ in golden.BATCHES.values()]
