@@ -211,3 +211,21 @@ def test_reads_at_any_offset_give_the_same_bytes(mounted, dataset):
                 assert os.pread(file.fileno(), size, at) == whole[at : at + size], (name, at, size)
         got = run("dd", f"if={path}", "bs=777", "skip=3", "count=11", "status=none").stdout
         assert got == whole[3 * 777 : 14 * 777]
+
+
+def test_committed_views_are_the_committed_consumers(dataset, mount):
+    """Aborted records, markers and what stands behind the last stable offset are left out of decoded views only."""
+    mounted = mount(dataset.path, options="isolation=read_committed")
+    found = sums(mounted, dataset, "cat by-offset/0...jsonl")
+    tiled = sums(mounted, dataset, "for f in by-time/*; do cat $f.jsonl; done")
+    for each in dataset.partitions():
+        want = sha256(lines(dataset, *each, isolation="read_committed"))
+        assert (found[each.directory], tiled[each.directory]) == (want, want), each
+    for topic in ("transactions", "transactions-open", "compacted-transactions"):
+        partition, told = mounted / f"{topic}-0", dataset.offsets(topic)
+        records = dataset.records(topic, 0, "read_committed")
+        assert os.readlink(partition / "latest") == f"by-offset/{records[-1].offset}"
+        whole = b"".join(batch.data for batch in model.visible(dataset.path / f"{topic}-0", told.earliest))
+        assert run("cat", partition / "by-offset/0..").stdout == whole
+        assert run("cat", partition / "by-offset/-1").stdout == model.batches(dataset.path / f"{topic}-0")[-1].data
+        assert run("cat", partition / "by-offset/end...jsonl").stdout == b""
