@@ -1,0 +1,48 @@
+"""Records as columns: the accessors for single records tell what the columns say."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkafs.format.batches import walk
+from kafkafs.format.records import Records, decode
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
+
+_maybe = st.one_of(st.none(), st.binary(max_size=200))
+_headers = st.lists(st.tuples(st.binary(max_size=200), _maybe), max_size=4).map(tuple)
+
+
+def columns(records: list[Record]) -> Records:
+    """The only piece of one batch."""
+    data = v2_batch(records)
+    (piece,) = decode(data, 0, walk(data, 0).rows, 1 << 20)
+    assert isinstance(piece, Records)
+    return piece
+
+
+@given(_maybe, _maybe, _headers)
+def test_key_value_and_headers_are_the_bytes_that_were_written(key, value, headers):
+    """Null is not empty, names repeat, and lengths take one byte or two."""
+    piece = columns([Record(3, 4, 0, key, value, headers)])
+    found_key, found_value = piece.key(0), piece.value(0)
+    assert (None if found_key is None else bytes(found_key)) == key
+    assert (None if found_value is None else bytes(found_value)) == value
+    assert tuple(piece.headers(0)) == headers
+    assert piece.rows["header_count"].tolist() == [len(headers)]
+
+
+@given(st.sets(st.integers(0, 60), min_size=1), st.integers(0, 70), st.integers(0, 70))
+def test_between_is_a_range_of_offsets(offsets, start, stop):
+    """Compaction leaves gaps; the bounds may lie in them."""
+    piece = columns([Record(offset, 0, 0, None, None) for offset in sorted(offsets)])
+    assert set(piece.between(start, stop).rows["offset"].tolist()) == {o for o in offsets if start <= o < stop}
+
+
+def test_nothing_is_copied():
+    """A piece of an uncompressed batch stands in the buffer that was read."""
+    data = v2_batch([Record(0, 0, 0, b"key", b"value")])
+    (piece,) = decode(data, 0, walk(data, 0).rows, 1 << 20)
+    assert isinstance(piece, Records)
+    at = int(piece.rows["value_at"][0])
+    assert data[at : at + 5] == b"value"
+    assert piece.data.base is not None
