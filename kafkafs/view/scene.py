@@ -18,8 +18,8 @@ from kafkafs.view.node import Attributes
 from kafkafs.view.permissions import Access, access, common
 from kafkafs.view.targets import Sight
 
-KEEP_S = 1.0
-"""For how long the kernel may keep what does not change with every append."""
+KEEP_S = 0.8
+"""For how long the kernel may keep what does not change with every append. What was deleted is gone within a second."""
 
 BLOCK = 512
 _NS_PER_MS = 1_000_000
