@@ -64,6 +64,15 @@ class Moves:
         if indexed:
             self._write_indexes(self.last)
 
+    def append_at(self, position: int, count: int) -> int:
+        """A batch written into a preallocated file: its size."""
+        batch = self._batch(count, 0, False)
+        with open(self.path(self.last, "log"), "r+b") as log:
+            log.seek(position)
+            log.write(batch.data)
+        self._take(batch)
+        return len(batch.data)
+
     def tear(self, count: int, part: float) -> None:
         """The first part of a batch, as a reader sees it in the midst of a write."""
         self.finish()
