@@ -16,7 +16,7 @@ import pyfuse3
 from kafkafs.view.node import Attributes, Kind
 
 FILE_TYPE: dict[Kind, int] = {"directory": stat.S_IFDIR, "file": stat.S_IFREG, "symlink": stat.S_IFLNK}
-BLOCK_SIZE = 128 << 10  # bytes; stdio reads as much at once, and without a page cache each read is a request
+BLOCK_SIZE = 1 << 20  # bytes; cat and stdio read as much at once, and without a page cache each read is a request
 NO_NODE = 0
 
 

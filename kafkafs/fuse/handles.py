@@ -6,18 +6,19 @@ from typing import Generic, TypeVar
 
 from kafkafs.errors import Vanished
 from kafkafs.fuse.inodes import Inode
-from kafkafs.view.node import Content, Entry
+from kafkafs.view.node import Content, Entry, Leading
 
 
 class OpenFile:
     """Content being read. It is closed after the release and after the last read that still runs in a thread."""
 
-    __slots__ = ("_closed", "_lock", "_reading", "_released", "content", "follows", "inode", "opener")
+    __slots__ = ("_closed", "_lock", "_reading", "_released", "content", "follows", "inode", "leads", "opener")
 
     def __init__(self, inode: Inode, content: Content, opener: int) -> None:
         self.inode = inode
         self.content = content
         self.follows = content.follows
+        self.leads = content if isinstance(content, Leading) else None
         self.opener = opener  # process or thread id, in the daemon's namespace; 0 where it is not visible
         self._lock = threading.Lock()
         self._reading = 0
@@ -26,16 +27,30 @@ class OpenFile:
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """Reads in a worker thread, which may outlive its caller and then closes the content."""
-        with self._lock:
-            if self._released:
-                raise Vanished("the file was closed")
-            self._reading += 1
+        if not self._begin():
+            raise Vanished("the file was closed")
         try:
             return self.content.read(offset, size)
         finally:
-            with self._lock:
-                self._reading -= 1
-            self._close_if_last()
+            self._finish()
+
+    def go_ahead(self) -> None:
+        """Makes in a worker thread what the next read will ask for."""
+        if self.leads is not None and self._begin():
+            try:
+                self.leads.go_ahead()
+            finally:
+                self._finish()
+
+    def _begin(self) -> bool:
+        with self._lock:
+            self._reading += not self._released
+            return not self._released
+
+    def _finish(self) -> None:
+        with self._lock:
+            self._reading -= 1
+        self._close_if_last()
 
     def release(self) -> None:
         """Nobody has it open any more."""

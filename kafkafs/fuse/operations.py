@@ -165,10 +165,12 @@ class Operations(pyfuse3.Operations):
     async def _read(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
         try:
             with impatient():
-                return file.content.read(offset, size)
+                data = file.content.read(offset, size)
         except WouldBlock:
-            pass
-        return await self.read_in_worker(file, offset, size)
+            data = await self.read_in_worker(file, offset, size)
+        if file.leads is not None and file.leads.lags:
+            self.workers.start(file.inode.lane, file.go_ahead)
+        return data
 
     @answering
     async def _follow(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:

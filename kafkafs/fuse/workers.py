@@ -136,6 +136,16 @@ class Workers:
         result: T = await trio.lowlevel.wait_task_rescheduled(lambda _: self._leave(job))
         return result
 
+    def start(self, lane_key: str, call: Callable[[], object]) -> None:
+        """`call()` in a thread if one is free for reads; nobody waits for it, and where others do it is left out."""
+        lane = self._lanes.get(lane_key)
+        if lane is not None and not lane.reads and not lane.stuck:
+            job = _Job(lane, call, Kind.READ, None)
+            job.task = None
+            lane.reads.append(job)
+            self._unfinished.add(job)
+            self._fill(lane)
+
     def close(self) -> None:
         """Lets the threads end as they become free; what hangs in a system call ends with the process."""
         for _ in range(self.threads):

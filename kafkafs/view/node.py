@@ -7,7 +7,7 @@ worker thread. Names are `str` with surrogate escapes (`os.fsdecode`). Errors ar
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 Kind = Literal["directory", "file", "symlink"]
 
@@ -59,6 +59,18 @@ class Content(Protocol):
 
     def close(self) -> None:
         """Lets go of what the content holds, without waiting. Called once, after the last read has ended."""
+
+
+@runtime_checkable
+class Leading(Protocol):
+    """A content that can make what the next read will ask for while the reader takes what he got."""
+
+    @property
+    def lags(self) -> bool:
+        """Whether there is something to make. Answered at once."""
+
+    def go_ahead(self) -> None:
+        """Make some of it, in a worker thread."""
 
 
 class Directory(Protocol):

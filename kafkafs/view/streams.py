@@ -3,6 +3,9 @@
 A stream has no size; a reader goes on until nothing comes. Most read straight on, so the pieces made last are kept. Who
 reads elsewhere is served from the nearest mark: places in the text, a mark every megabyte or so, from which it can be
 made again. All readers get the same bytes, since a stream is fixed on the log that it was opened on.
+
+One thread at a time makes text; what is made is handed out meanwhile. Who reads straight on finds the next piece made
+already: `fuse` lets a worker `go_ahead` while the reader takes what he got.
 """
 
 import threading
@@ -14,6 +17,9 @@ from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldB
 from kafkafs.log.patience import patience_needed
 
 _MARK_EVERY = 1 << 20
+_AHEAD = 4 << 20
+"""Bytes that are made before they are asked for."""
+
 _KEPT = 512 << 10
 """Bytes behind the newest piece that are kept for readers that are a little late."""
 
@@ -42,7 +48,9 @@ class Stream:
         self._held = held
         self._grown = grown
         self.follows = grown is not None
-        self._lock = threading.Lock()
+        self._making = threading.Lock()
+        self._state = threading.Lock()  # held for moments only: around `_kept` and what is known of it
+        self._read_to = 0
         self._marks: list[tuple[int, int]] = [(0, start)]
         self._kept: deque[tuple[int, bytes | memoryview]] = deque()
         self._pieces: Pieces | None = None
@@ -51,27 +59,51 @@ class Stream:
         self._end: int | None = None
         self._error: tuple[int, KafkafsError] | None = None
 
-    def read(self, offset: int, size: int) -> bytes:
+    def read(self, offset: int, size: int) -> bytes | memoryview:
         """The text at byte `offset`; fewer bytes only at its end, or where what follows is an error."""
-        if not self._lock.acquire(blocking=False):
+        text = self._made(offset, size)
+        if text is None:
             patience_needed()
-            self._lock.acquire()
-        try:
-            return self._read(offset, size)
-        finally:
-            self._lock.release()
+            with self._making:
+                text = self._make_and_cut(offset, size)
+        self._read_to = offset + len(text)
+        return text
 
-    def _read(self, offset: int, size: int) -> bytes:
-        if self._error is not None and offset >= self._error[0]:
-            raise self._error[1]
-        if self._end is not None and offset >= self._end and self._is_at_end():
-            return b""
+    @property
+    def lags(self) -> bool:
+        """Whether `go_ahead` would help whoever read last, if he goes on."""
+        left = self._position - self._read_to
+        return self._end is None and self._error is None and 0 <= left < _AHEAD and not self._making.locked()
+
+    def go_ahead(self) -> None:
+        """Make one more piece before it is asked for. For a worker thread."""
+        if self._making.acquire(blocking=False):
+            try:
+                if self._position - self._read_to < _AHEAD and self._pieces is not None:
+                    self._advance()
+                    self._forget(self._read_to)
+            finally:
+                self._making.release()
+
+    def _made(self, offset: int, size: int) -> bytes | memoryview | None:
+        """The answer, as far as it is made already and nothing has to be asked or made for it; else None."""
+        with self._state:
+            if self._error is not None and offset >= self._error[0]:
+                raise self._error[1]
+            if self._kept and self._kept[0][0] <= offset and offset + size <= self._position:
+                return self._cut(offset, size)
+            is_over = self._end is not None and offset >= self._end
+        return b"" if is_over and self._is_at_end() else None
+
+    def _make_and_cut(self, offset: int, size: int) -> bytes | memoryview:
+        if (text := self._made(offset, size)) is not None:
+            return text
         if (not self._kept or offset < self._kept[0][0]) and offset != self._position:
-            patience_needed()
             self._go_back(offset)
         while self._position < offset + size and self._advance():
             self._forget(offset)
-        return self._cut(offset, size)
+        with self._state:
+            return self._cut(offset, size)
 
     def _advance(self) -> bool:
         """Make one more piece; False at the end and before an error."""
@@ -96,8 +128,9 @@ class Stream:
             self._end, self._pieces = self._position, None
             return False
         behind, text = piece
-        self._kept.append((self._position, text))
-        self._position += len(text)
+        with self._state:
+            self._kept.append((self._position, text))
+            self._position += len(text)
         if behind is not None:
             self._offset = behind
             if self._position - self._marks[-1][0] >= _MARK_EVERY:
@@ -110,8 +143,9 @@ class Stream:
         return self._grown is None or not self._grown(self._offset)
 
     def _forget(self, reading_at: int) -> None:
-        while len(self._kept) > 1 and self._kept[1][0] <= reading_at - _KEPT:
-            self._kept.popleft()
+        with self._state:
+            while len(self._kept) > 1 and self._kept[1][0] <= reading_at - _KEPT:
+                self._kept.popleft()
 
     def _go_back(self, offset: int) -> None:
         """Start again at the last mark at or before `offset`, or go on from where the text was made last."""
@@ -120,12 +154,14 @@ class Stream:
             self._begin_at_mark(mark)
 
     def _begin_at_mark(self, number: int) -> None:
-        self._kept.clear()
-        self._position, self._offset = self._marks[number]
-        self._pieces = self._end = self._error = None
+        with self._state:
+            self._kept.clear()
+            self._position, self._offset = self._marks[number]
+            self._pieces = self._end = self._error = None
 
-    def _cut(self, offset: int, size: int) -> bytes:
-        parts, wanted = [], size
+    def _cut(self, offset: int, size: int) -> bytes | memoryview:
+        parts: list[bytes | memoryview] = []
+        wanted = size
         for position, text in self._kept:
             if wanted and position <= offset < position + len(text):
                 part = text[offset - position : offset - position + wanted]
@@ -133,8 +169,9 @@ class Stream:
                 offset, wanted = offset + len(part), wanted - len(part)
         if not parts and self._error is not None:
             raise self._error[1]
-        return b"".join(parts)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def close(self) -> None:
-        self._kept.clear()
+        with self._state:
+            self._kept.clear()
         self._pieces = self._held = None
