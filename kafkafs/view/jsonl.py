@@ -34,7 +34,8 @@ class JsonLines:
         """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
         kernel, out = native.kernel("json_lines"), np.empty(1, np.int64)
         number, total = 0, len(records)
-        rows, data, prefix = (native.address(buffer) for buffer in (records.rows, records.data, self._padded))
+        table = np.ascontiguousarray(records.rows)  # it may be every other row of another
+        rows, data, prefix = (native.address(buffer) for buffer in (table, records.data, self._padded))
         while number < total:
             room = self._room(rows, number, total)
             made = kernel(
