@@ -7,6 +7,7 @@ from contextlib import suppress
 from kafkafs.errors import NotFound
 from kafkafs.log.files import DataFile
 from kafkafs.log.patience import patience_needed
+from kafkafs.log.segment import Segment
 from kafkafs.view.dump.files import dump_from, is_dumpable
 from kafkafs.view.dump.findings import Unheard
 from kafkafs.view.dump.options import Options as DumpOptions
@@ -118,16 +119,52 @@ class DumpedFile:
         yield root.open_now(_path(self._scene, self._name))
 
     def open(self) -> Stream:
-        root = self._scene.partition.root
-        root.open_now(_path(self._scene, self._name))
         path = _path(self._scene, self._name)
         options = DumpOptions(print_data_log=True, limit=self._scene.options.max_batch)
+        files = _OpenedOnce(self._scene)
+        files.open(self._name)
 
         def text(position: int) -> Pieces:
-            source = Source(path, path, lambda name: root.open_now(_path(self._scene, name)))
-            return dump_from(source, options, Unheard(), position)
+            return dump_from(Source(path, path, files.open), options, Unheard(), position)
 
         return Stream(text, 0)
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}
+
+
+class _OpenedOnce:
+    """The files that one dump reads. Each stays the one that was opened first, and its log the same generation."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._logs = {segment.log_name: segment for segment in scene.sight().log.segments}
+        self._opened: dict[str, DataFile | _CheckedLog] = {}
+
+    def open(self, name: str) -> "DataFile | _CheckedLog":
+        """NotFound where there is no such file."""
+        known = self._opened.get(name)
+        if known is None:
+            file = self._scene.partition.root.open_now(_path(self._scene, name))
+            segment = self._logs.get(name)
+            same = segment is not None and segment.files["log"].inode == file.inode
+            known = self._opened[name] = _CheckedLog(file, segment) if segment is not None and same else file
+        return known
+
+
+class _CheckedLog:
+    """A segment's log: what is read from it is of the generation that was looked at, else it is Vanished."""
+
+    def __init__(self, file: DataFile, segment: Segment) -> None:
+        self._file = file
+        self._segment = segment
+
+    @property
+    def size(self) -> int:
+        return self._file.size
+
+    def read(self, position: int, size: int) -> bytes:
+        """The bytes at `position`; fewer only at the end."""
+        data = self._file.read(position, size)
+        self._segment.check(self._file)
+        return data
