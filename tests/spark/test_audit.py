@@ -44,10 +44,10 @@ class Fault:
     partition: str
     file: str
     kind: str
-    plant: Callable[[Path], None]
+    plant: Callable[[Path], object]
 
 
-def flip(position: int) -> Callable[[Path], None]:
+def flip(position: int) -> Callable[[Path], object]:
     def plant(file: Path) -> None:
         data = bytearray(file.read_bytes())
         data[position] ^= 0x40
@@ -56,11 +56,11 @@ def flip(position: int) -> Callable[[Path], None]:
     return plant
 
 
-def cut(count: int) -> Callable[[Path], None]:
+def cut(count: int) -> Callable[[Path], object]:
     return lambda file: file.write_bytes(file.read_bytes()[:-count])
 
 
-def put(position: int, form: str, *values: int) -> Callable[[Path], None]:
+def put(position: int, form: str, *values: int) -> Callable[[Path], object]:
     def plant(file: Path) -> None:
         data = bytearray(file.read_bytes())
         struct.pack_into(form, data, position, *values)
@@ -69,14 +69,14 @@ def put(position: int, form: str, *values: int) -> Callable[[Path], None]:
     return plant
 
 
-def text(content: str) -> Callable[[Path], None]:
+def text(content: str) -> Callable[[Path], object]:
     return lambda file: file.write_text(content)
 
 
 def count_raised(file: Path) -> None:
     """The first batch states more records than it has room for, with a CRC that holds."""
     data = bytearray(file.read_bytes())
-    batch = parse_batch(data, 0, 0)
+    batch = parse_batch(bytes(data), 0, 0)
     assert batch is not None
     struct.pack_into(">i", data, 57, 10_000)
     struct.pack_into(">I", data, 17, crc32c(bytes(data[21 : batch.size])))

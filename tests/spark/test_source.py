@@ -33,8 +33,8 @@ def test_rows_are_what_a_consumer_gets(release, isolation):
     """Each topic of each release, by the tasks that Spark would run."""
     data = Dataset(release, "stopped")
     for place in data.partitions(internal=True):
-        assign, level = json.dumps({place.topic: [place.partition]}), {"kafka.isolation.level": isolation}
-        tasks = planned(data.path, assign=assign, includeHeaders="true", **level)
+        assign = json.dumps({place.topic: [place.partition]})
+        tasks = planned(data.path, assign=assign, includeHeaders="true", kafka__isolation__level=isolation)
         table = pa.Table.from_batches([batch for task in tasks for batch in read(task)], arrow_schema(True))
         wanted = [row(*place, record) for record in data.records(*place, isolation)]
         assert rows_of(table) == wanted

@@ -22,15 +22,20 @@ def bars(rows: Sequence[Bar], kind: str = "") -> str:
     longest = max((row.value for row in rows), default=0) or 1
     lines = [
         f'<li><span class="name">{escape(row.name)}</span>'
-        f'<span class="track"><span class="bar {kind}" style="width:{100 * row.value / longest:.2f}%"></span></span>'
+        f'<span class="track">{_length(row.value / longest, kind)}</span>'
         f'<span class="told">{escape(row.told)}</span></li>'
         for row in rows
     ]
     return f'<ul class="bars">{"".join(lines)}</ul>' if lines else '<p class="none">Nothing to show.</p>'
 
 
+def _length(share: float, kind: str) -> str:
+    """The bar itself; nothing for nothing."""
+    return f'<span class="bar {kind}" style="width:{100 * share:.2f}%"></span>' if share else ""
+
+
 def over_time(volume: dict[int, tuple[int, int]], step_s: int) -> str:
-    """Records in each step of time, as columns; what stands outside of most of it is told and left out."""
+    """Records in each step of time, as columns."""
     if not volume:
         return '<p class="none">No record has a timestamp.</p>'
     first, last = min(volume), max(volume)
@@ -70,12 +75,12 @@ def moment(seconds: int) -> str:
 
 
 def duration(seconds: int) -> str:
-    """A length of time in its largest whole unit."""
-    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= length and seconds % length == 0:
-            count = seconds // length
-            return f"{count:,} {unit}" if count != 1 else f"1 {unit[:-1]}"
-    return f"{seconds:,} s"
+    """A length of time, about, in its largest unit."""
+    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
+        if seconds >= length:
+            told = f"{seconds / length:,.1f}".removesuffix(".0")
+            return f"{told} {unit}" + ("" if told == "1" else "s")
+    return "no time"
 
 
 def amount(size: float) -> str:

@@ -27,16 +27,17 @@ class SegmentUnit:
 
 def profile(spark: "SparkSession", data_directories: Sequence[Path]) -> dict[TopicPartition, Numbers]:
     """The numbers of every live partition."""
-    units = [unit for path in data_directories for unit in _units(path)]
+    work = [unit for path in data_directories for unit in units(path)]
     found: dict[TopicPartition, Numbers] = {}
-    for unit, numbers in zip(units, jobs.run(spark, "profile", units, measure_segment), strict=True):
+    for unit, numbers in zip(work, jobs.run(spark, "profile", work, measure_segment), strict=True):
         found.setdefault(unit.name, Numbers()).add(numbers)
     return found
 
 
-def _units(path: Path) -> list[SegmentUnit]:
+def units(path: Path) -> list[SegmentUnit]:
+    """A unit for each segment of the live partitions."""
     directory = logs.data_directory(path)
-    units = []
+    found = []
     for name, parsed in sorted(directory.names().items()):
         if parsed.mark:
             continue
@@ -45,8 +46,8 @@ def _units(path: Path) -> list[SegmentUnit]:
         except (NotFound, Vanished):
             continue
         place = TopicPartition(parsed.topic, parsed.partition)
-        units += [SegmentUnit(path, name, place, base, files["log"].size) for base, files in segments.items()]
-    return units
+        found += [SegmentUnit(path, name, place, base, files["log"].size) for base, files in segments.items()]
+    return found
 
 
 def measure_segment(unit: SegmentUnit) -> Numbers:

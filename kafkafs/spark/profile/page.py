@@ -31,7 +31,7 @@ section{background:var(--card);border:1px solid var(--line);border-radius:.6rem;
 .facts span{color:var(--soft);font-size:.85rem}
 .pair{display:grid;grid-template-columns:1fr;gap:0 1rem}@media (min-width:48rem){.pair{grid-template-columns:1fr 1fr}}
 .bars{list-style:none;margin:0;padding:0}
-.bars li{display:grid;grid-template-columns:minmax(5rem,11rem) 1fr minmax(5.5rem,auto)}
+.bars li{display:grid;grid-template-columns:minmax(5rem,11rem) 1fr 9rem}
 .bars li{gap:.6rem;align-items:center;padding:.12rem 0}
 .name{overflow-wrap:anywhere;font-size:.9rem;line-height:1.25}
 .told{font-size:.85rem;color:var(--soft);text-align:right;font-variant-numeric:tabular-nums}

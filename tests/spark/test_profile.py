@@ -1,0 +1,96 @@
+"""The profile: its numbers against the truth, and the page in a real browser."""
+
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+from pathlib import Path
+
+import pytest
+
+from kafkafs.spark.offsets import TopicPartition
+from kafkafs.spark.profile import job
+from kafkafs.spark.profile.measure import Numbers
+from kafkafs.spark.profile.page import page
+from tests.kafka.dataset import Dataset
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def profile(path: Path) -> dict[TopicPartition, Numbers]:
+    """The numbers, without Spark."""
+    found: dict[TopicPartition, Numbers] = {}
+    for unit in job.units(path):
+        found.setdefault(unit.name, Numbers()).add(job.measure_segment(unit))
+    return found
+
+
+def test_numbers_are_the_truth(stopped: Dataset):
+    found = profile(stopped.path)
+    for place in stopped.partitions():
+        if place.topic.startswith("deleted"):  # the segments hold more than a consumer gets
+            continue
+        numbers, records = found[TopicPartition(*place)], stopped.records(*place)
+        keys = {record.key for record in records if record.key is not None}
+        assert numbers.records == len(records)
+        assert numbers.tombstones == sum(1 for each in records if each.value is None and each.key is not None)
+        assert abs(numbers.keys - len(keys)) <= 1 + len(keys) * 0.05
+        assert numbers.null_keys == sum(1 for each in records if each.key is None)
+        assert sum(count for count, _ in numbers.volume.values()) + numbers.untimed == len(records)
+        assert numbers.size == sum(file.stat().st_size for file in stopped.directory(*place).glob("*.log"))
+        assert numbers.damaged == 0
+
+
+def test_many_times_are_told_in_coarser_steps():
+    numbers = Numbers()
+    for hour in range(0, 30_000, 300):
+        other = Numbers(step_s=3600, volume={hour + each: (1, 10) for each in range(300)})
+        numbers.add(other)
+    assert len(numbers.volume) <= 10_000
+    assert numbers.step_s > 3600
+    assert sum(count for count, _ in numbers.volume.values()) == 30_000
+
+
+def test_the_page_is_alone_and_escapes_what_it_shows():
+    numbers = Numbers(records=3, size=10, segments=1, volume={1: (3, 10)})
+    html = page({TopicPartition("<b>&", 0): numbers}, ['/data/"><script>x</script>'])
+    assert "<script" not in html
+    assert "<b>&-0" not in html
+    assert "&lt;b&gt;&amp;-0" in html
+    assert not re.search(r"(?:src|href)=|url\(|@import|https?:", html)
+
+
+def test_the_page_of_nothing_says_so():
+    assert "No record has a timestamp" in page({}, ["/data"])
+
+
+def colours(image: Path) -> tuple[int, set[bytes]]:
+    """Width and the colours of a PNG's rows, so far as a look at whether something is drawn needs."""
+    data = image.read_bytes()
+    width = struct.unpack_from(">I", data, 16)[0]
+    at, packed = 8, b""
+    while at < len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        packed += data[at + 8 : at + 8 + size] if kind == b"IDAT" else b""
+        at += size + 12
+    return width, {zlib.decompress(packed)[each : each + 64] for each in range(0, 400_000, 997)}
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(("scheme", "size"), [("light", "1100,2400"), ("dark", "390,3000")])
+def test_the_page_in_a_browser(scheme, size, tmp_path):
+    """Rendered without an error, in both schemes, on a phone too: nothing is wider than the window."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)))
+    data = Dataset("4.3.1", "stopped")
+    (tmp_path / "page.html").write_text(page(profile(data.path), [str(data.path)]))
+    command = [
+        str(browser), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={size}",
+        f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}",
+        f"--user-data-dir={tmp_path / 'browser'}", f"--screenshot={tmp_path / 'page.png'}",
+        (tmp_path / "page.html").as_uri(),
+    ]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    width, seen = colours(tmp_path / "page.png")
+    assert width == int(size.split(",")[0])
+    assert len(seen) > 20
