@@ -57,14 +57,14 @@ def run(arguments: argparse.Namespace) -> int:
     for path in request.paths:
         if out.resolve().is_relative_to(path.resolve()):
             raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")
-    from kafkafs.spark.export.plan import load
+    from kafkafs.spark.export.plan import settle
     from kafkafs.spark.session import session
 
-    load(out, request)  # what cannot be taken up is refused before Spark starts
+    settled = settle(out, request)
     with session(arguments.master, "export") as spark:
         from kafkafs.spark.export.job import export
 
-        done = export(spark, out, request)
+        done = export(spark, out, request, settled)
     again = "" if done.written == done.files else f" ({done.files - done.written:,} of them from an earlier run)"
     print(f"{done.records:,} records in {done.files:,} files{again}, {done.size / 1e6:,.1f} MB of Parquet in {out}",
           file=sys.stderr)  # fmt: skip

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EMBEDDED = "local[*]"
+_MASTER = re.compile(r"local(\[[^\]]+\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://.+|yarn")
 _RAISED = re.compile(r"^(?:[\w.]+: )*kafkafs\.errors\.(\w+): (.+)$", re.MULTILINE)
 _LAST_ERROR = re.compile(r"^(?:Caused by: )?([\w.]*(?:Error|Exception)): (.+)$", re.MULTILINE)
 
@@ -34,6 +35,8 @@ def session(master: str | None, name: str) -> Iterator["SparkSession"]:
         raise UsageError(f"{name} needs Spark: run pip install 'kafkafs[spark]'") from None
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
+    if master is not None and not _MASTER.fullmatch(master):
+        raise UsageError(f"{master!r} is no Spark master; write for example local[4], spark://host:7077 or yarn")
     spark = _started(master or EMBEDDED, name, Path(pyspark.__file__).parent)
     try:
         yield spark
@@ -86,8 +89,6 @@ def _started(master: str, name: str, home: Path) -> "SparkSession":
 def _cannot_start(master: str, said: str) -> KafkafsError:
     if "JAVA_HOME is not set" in said or "java: not found" in said or "java: command not found" in said:
         return UsageError("Spark needs Java 17 or newer; on Debian: apt-get install default-jre-headless")
-    if "Could not parse Master URL" in said:
-        return UsageError(f"{master!r} is no Spark master; write for example local[*] or spark://host:7077")
     last = _LAST_ERROR.findall(said)
     reason = last[-1][1] if last else said.strip().rpartition("\n")[2]
     return UsageError(f"Spark does not start on {master!r}: {reason[:300]}")

@@ -1,6 +1,5 @@
 """The same jobs where executors are processes of their own, and what a command says when Spark cannot start."""
 
-import json
 import os
 import subprocess
 import sys
@@ -13,16 +12,21 @@ from tests.mounting import KAFKAFS
 
 LATEST = Dataset("4.3.1", "stopped")
 CLUSTER = "local-cluster[2,1,2048]"
-READ = """
+JOBS = """
 import sys
-from pyspark.sql import SparkSession
+from pathlib import Path
 from kafkafs.spark import register
+from kafkafs.spark.audit.job import audit
+from kafkafs.spark.profile.job import profile
 from kafkafs.spark.session import session
-with session(sys.argv[2], "test") as spark:
+path, master = sys.argv[1:]
+with session(master, "test") as spark:
     register(spark)
-    read = spark.read.format("kafkafs").option("path", sys.argv[1]).option("subscribe", "segments,transactions")
+    read = spark.read.format("kafkafs").option("path", path).option("subscribe", "segments,transactions")
     read = read.option("kafka.isolation.level", "read_committed").option("minPartitions", 6)
     print(sorted(tuple(row) for row in read.load().groupBy("topic").count().collect()))
+    print(audit(spark, [Path(path)]).findings)
+    print(sum(each.records for each in profile(spark, [Path(path)]).values()) > 10000)
 """
 
 
@@ -33,21 +37,12 @@ def kafkafs(*arguments: str | Path, **variables: str) -> subprocess.CompletedPro
     )
 
 
-@pytest.mark.timeout(200)
-def test_a_read_on_a_cluster():
-    command = [sys.executable, "-c", READ, str(LATEST.path), CLUSTER]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=160, stdin=subprocess.DEVNULL)
+@pytest.mark.timeout(240)
+def test_jobs_on_a_cluster():
+    command = [sys.executable, "-c", JOBS, str(LATEST.path), CLUSTER]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=220, stdin=subprocess.DEVNULL)
     counts = [(topic, len(LATEST.records(topic, 0, "read_committed"))) for topic in ("segments", "transactions")]
-    assert done.stdout == f"{counts}\n"
-
-
-@pytest.mark.timeout(200)
-def test_an_export_on_a_cluster(tmp_path):
-    done = kafkafs("export", LATEST.path, "--to", tmp_path / "out", "--topics", "segments,headers", "--master", CLUSTER)
-    count = len(LATEST.records("segments")) + len(LATEST.records("headers"))
-    assert done.stderr.startswith(f"{count:,} records in 2 files")
-    assert done.returncode == 0
-    assert json.loads((tmp_path / "out" / "_kafkafs_export.json").read_text())["version"] == 1
+    assert done.stdout == f"{counts}\n[]\nTrue\n", done.stderr
 
 
 @pytest.mark.parametrize(

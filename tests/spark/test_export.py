@@ -35,7 +35,7 @@ Run = Callable[[Path, Request], Exported]
 @pytest.fixture
 def run(spark: SparkSession) -> Run:
     """One run of an export, as the command makes it."""
-    return lambda out, wanted: export(spark, out, wanted)
+    return lambda out, wanted: export(spark, out, wanted, plan.settle(out, wanted))
 
 
 def files(out: Path) -> dict[Path, float]:

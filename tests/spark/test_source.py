@@ -116,7 +116,7 @@ def test_times_lead_to_the_first_record_late_enough(topic):
     assert planned(LATEST.path, subscribe=topic, startingTimestamp=late, **strategy) == []
 
 
-REFUSED = {
+REFUSED: dict[str, dict[str, object]] = {
     "one of the options subscribe": {},
     "only one of the options": {"subscribe": "binary", "subscribePattern": "b.*"},
     "no topics to subscribe": {"subscribe": " , "},

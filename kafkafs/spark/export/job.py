@@ -10,7 +10,7 @@ from kafkafs.log.options import Isolation
 from kafkafs.spark import jobs
 from kafkafs.spark.arrow import record_batches
 from kafkafs.spark.export import parquet, plan, values
-from kafkafs.spark.export.plan import FileUnit, Request
+from kafkafs.spark.export.plan import FileUnit, Plan, Request
 from kafkafs.spark.tasks import Task, pieces
 
 if TYPE_CHECKING:
@@ -77,11 +77,9 @@ def _call(unit: "_Inference | _Writing") -> object:
     return unit()
 
 
-def export(spark: "SparkSession", out: Path, request: Request) -> Exported:
-    """Writes what is missing of the request below `out`."""
-    settled = plan.load(out, request)
-    if settled is None:
-        settled = plan.make(request)
+def export(spark: "SparkSession", out: Path, request: Request, settled: Plan) -> Exported:
+    """Writes what is missing of a request and its plan below `out`."""
+    if not settled.is_saved:
         if request.value == "json":
             passes = [_Inference(unit, request.isolation) for unit in settled.units]
             settled.value_type = reduce(values.merged, jobs.run(spark, "schema", passes, _call), None)

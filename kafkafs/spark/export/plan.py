@@ -61,6 +61,12 @@ class Plan:
 
     units: list[FileUnit]
     value_type: object | None = None
+    is_saved: bool = False
+
+
+def settle(out: Path, request: Request) -> Plan:
+    """The plan of an earlier run below `out`, or a new one. UsageError for what cannot be."""
+    return load(out, request) or make(request)
 
 
 def make(request: Request) -> Plan:
@@ -108,7 +114,7 @@ def load(out: Path, request: Request) -> Plan | None:
     if told.get("version") != _VERSION or told.get("request") != request.words():
         raise UsageError(f"{str(out)!r} holds an export of something else; name another directory, or the same request")
     units = [_unit(each) for each in told["files"]]
-    return Plan(units, told["valueType"])
+    return Plan(units, told["valueType"], is_saved=True)
 
 
 def save(out: Path, request: Request, plan: Plan) -> None:
