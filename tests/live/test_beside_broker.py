@@ -6,6 +6,7 @@ broker's own timing cannot be replayed).
 
 import os
 import random
+import signal
 import time
 from collections.abc import Iterator
 
@@ -42,6 +43,7 @@ def test_readers_see_what_producers_wrote(churn, mount, monkeypatch, record_prop
     before = everything.status()
     followers = [Follower(everything / "paced-0/by-offset/0...follow.jsonl"),
                  Follower(committed / "paced-0/by-offset/0...follow.jsonl")]  # fmt: skip
+    compacted = Follower(everything / "compacted-0/by-offset/0...follow.jsonl")
     checks = Checks(churn, everything.path, committed.path, SEED)
     started = time.monotonic()
     checks.start(READERS)
@@ -51,6 +53,10 @@ def test_readers_see_what_producers_wrote(churn, mount, monkeypatch, record_prop
     checks.compare()
     assert checks.wrong == [], f"seed {SEED}, {everything.log[-3000:]}"
     delays = _delays(churn, followers, started)
+    newest = max(churn.truth.offsets["compacted", 0])
+    wait_until(lambda: compacted.order[-1:] == [newest] or compacted.process.poll() is not None, 10)
+    assert compacted.end() == -signal.SIGTERM
+    assert compacted.order == sorted(set(compacted.order))
     time.sleep(4)
     after = everything.status()
     counted = dict(sorted(checks.counted.items()))

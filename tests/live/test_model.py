@@ -99,10 +99,13 @@ class BrokerBesideReader(RuleBasedStateMachine):
     def unlink(self) -> None:
         self.broker.unlink_deleted()
 
-    @rule(batches=st.integers(1, 8))
-    def truncate(self, batches: int) -> None:
+    @rule(batches=st.integers(1, 8), regrown=st.lists(st.integers(1, 4), max_size=4))
+    def truncate(self, batches: int, regrown: list[int]) -> None:
         self._finish_compaction()
+        if len(self.snapshots) < 6:
+            self._keep_open(0, "", self._look())
         self.broker.truncate(batches)
+        self.broker.append(regrown)
         self._anything_goes()
 
     @rule(at_once=st.booleans())
@@ -192,7 +195,9 @@ class BrokerBesideReader(RuleBasedStateMachine):
     @rule(start=st.integers(0, 12), suffix=st.sampled_from(("", ".jsonl")), closed=st.booleans())
     @precondition(lambda self: len(self.snapshots) < 6)
     def keep_open(self, start: int, suffix: str, closed: bool) -> None:
-        start, naive = max(start, 0), self._look()
+        self._keep_open(start, suffix, self._look(), closed)
+
+    def _keep_open(self, start: int, suffix: str, naive: Naive, closed: bool = True) -> None:
         end = naive.end if closed or not suffix else None
         text, fails = naive.lines(start, end) if suffix else (naive.raw(start, end), False)
         content = self._open("by-offset", f"{start}..{'' if end is None else max(start, end)}{suffix}")
