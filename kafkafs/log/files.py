@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from weakref import WeakValueDictionary
 
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
+from kafkafs.format.buffers import Buffers
 from kafkafs.log.page_cache import read_flags, read_patiently
 from kafkafs.log.patience import is_impatient, patience_needed
 
@@ -82,22 +83,19 @@ class DataFile:
         """The bytes at `position`, fewer only at the end. An impatient thread gets WouldBlock for a page on disk."""
         if size <= 0:
             return b""
-        try:
-            if not is_impatient():
-                return self._read_patiently(position, size)
-            buffer = bytearray(size)
-            got = os.preadv(self.descriptor, [buffer], position, os.RWF_NOWAIT)
-        except OSError as error:
-            raise _reading_failed(error, self.name) from error
-        if got < size and self._more_follows(position + got):
-            raise WouldBlock("a page is not in memory")
-        return bytes(memoryview(buffer)[:got])
+        buffer = memoryview(bytearray(size))
+        return bytes(buffer[: self.read_into(buffer, position)])
+
+    def read_long(self, position: int, size: int) -> memoryview:
+        """Like `read`, into a large buffer that is used again once nobody holds a view of it."""
+        buffer = _buffers.take()[:size].data if size <= _buffers.size else memoryview(bytearray(size))
+        return buffer[: self.read_into(buffer, position)]
 
     def read_into(self, buffer: memoryview, position: int) -> int:
-        """Like `read`, into a short buffer of the caller: how many bytes came."""
+        """Like `read`, into the caller's buffer: how many bytes came."""
         try:
             if not is_impatient():
-                return os.preadv(self.descriptor, [buffer], position)
+                return self._read_patiently(buffer, position)
             got = os.preadv(self.descriptor, [buffer], position, os.RWF_NOWAIT)
         except OSError as error:
             raise _reading_failed(error, self.name) from error
@@ -108,7 +106,7 @@ class DataFile:
     def stream(self, position: int, size: int) -> bytes | memoryview:
         """Like `read`, for handing on: an impatient thread gets a view of its own buffer, good until its next call."""
         if not is_impatient() or size > STREAM_SIZE:
-            return self.read(position, size)
+            return self.read_long(position, size)
         view = _own.view[:size]
         try:
             got = os.preadv(self.descriptor, [view], position, os.RWF_NOWAIT | read_flags(self.descriptor))
@@ -118,15 +116,15 @@ class DataFile:
             raise WouldBlock("a page is not in memory")
         return view[:got]
 
-    def _read_patiently(self, position: int, size: int) -> bytes:
+    def _read_patiently(self, buffer: memoryview, position: int) -> int:
         """What the disk gives; less than there is only for a moment, while the file grows."""
-        data = read_patiently(self.descriptor, position, size)
-        while len(data) < size and self._more_follows(position + len(data)):
-            more = read_patiently(self.descriptor, position + len(data), size - len(data))
+        got = read_patiently(self.descriptor, buffer, position)
+        while got < len(buffer) and self._more_follows(position + got):
+            more = read_patiently(self.descriptor, buffer[got:], position + got)
             if not more:
-                raise DiskError(f"reading {self.name!r} gave nothing at {position + len(data)}, where the file goes on")
-            data += more
-        return data
+                raise DiskError(f"reading {self.name!r} gave nothing at {position + got}, where the file goes on")
+            got += more
+        return got
 
     def _more_follows(self, position: int) -> bool:
         return position < self.size
@@ -138,6 +136,7 @@ class _OwnBuffer(threading.local):
 
 
 _own = _OwnBuffer()
+_buffers = Buffers(STREAM_SIZE, keep=8)
 
 
 def _reading_failed(error: OSError, name: str) -> KafkafsError:

@@ -31,35 +31,30 @@ def read_flags(descriptor: int) -> int:
     return 0 if _keep or _device(descriptor) in _refusing else RWF_DONTCACHE
 
 
-def read_patiently(descriptor: int, position: int, size: int) -> bytes:
-    """The bytes at `position`, fewer only at the end of the file; may wait for the disk."""
+def read_patiently(descriptor: int, buffer: memoryview, position: int) -> int:
+    """Fill the buffer from `position`: how many bytes came, fewer at the end of the file; may wait for the disk."""
+    size = len(buffer)
     if size < _LONG_READ or _keep:
-        return _read_fully(descriptor, position, size)
+        return _fill(descriptor, buffer, position)
     if read_flags(descriptor):
         try:
-            return _read_fully(descriptor, position, size, RWF_DONTCACHE)
+            return _fill(descriptor, buffer, position, RWF_DONTCACHE)
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
                 raise
             _refusing.add(_device(descriptor))
     absent = [step for step in _steps(position, size) if not _resident(descriptor, *step)]
-    data = _read_fully(descriptor, position, size)
+    got = _fill(descriptor, buffer, position)
     for start, length in absent:
         os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
-    return data
+    return got
 
 
-def _read_fully(descriptor: int, position: int, size: int, flags: int = 0) -> bytes:
-    if not flags:
-        data = os.pread(descriptor, size, position)
-        while data and len(data) < size and (more := os.pread(descriptor, size - len(data), position + len(data))):
-            data += more
-        return data
-    buffer = bytearray(size)
-    view, got = memoryview(buffer), 0
-    while got < size and (more_read := os.preadv(descriptor, [view[got:]], position + got, flags)):
-        got += more_read
-    return bytes(view[:got])
+def _fill(descriptor: int, buffer: memoryview, position: int, flags: int = 0) -> int:
+    got = 0
+    while got < len(buffer) and (more := os.preadv(descriptor, [buffer[got:]], position + got, flags)):
+        got += more
+    return got
 
 
 def _steps(position: int, size: int) -> list[tuple[int, int]]:

@@ -46,7 +46,7 @@ class Bounds:
 class Stretch:
     """Valid batches back to back: their bytes, the position of the first byte, and a row for each (format.batches)."""
 
-    data: bytes
+    data: bytes | memoryview
     position: int
     rows: Batches
 
@@ -79,7 +79,7 @@ def stretches(file: DataFile, position: int, bounds: Bounds) -> Iterator[Stretch
     size = FIRST_READ
     while position < bounds.end:
         wanted = min(size, bounds.end - position)
-        data = file.read(position, wanted)
+        data = file.read(position, wanted) if wanted <= FIRST_READ else file.read_long(position, wanted)
         if len(data) < wanted:
             raise Vanished(f"{file.name!r} became shorter while it was read")
         walked = walk(data, position)
