@@ -140,7 +140,10 @@ class Pages:
         size = (stop - first) * self._entry_size
         page, within = divmod(first * self._entry_size, PAGE)
         data = self._page(page)[within : within + size]
-        return data if len(data) == size else self._read(first * self._entry_size, size).ljust(size, b"\0")
+        while len(data) < size and len(self._page(page)) == PAGE:  # the last slot reaches into the next page
+            page += 1
+            data += self._page(page)[: size - len(data)]
+        return data.ljust(size, b"\0")
 
     def _page(self, page: int) -> bytes:
         data = self._pages.get(page)

@@ -89,7 +89,7 @@ class Stream:
         """The answer, as far as it is made already and nothing has to be asked or made for it; else None."""
         with self._state:
             if self._error is not None and offset >= self._error[0]:
-                raise self._error[1]
+                raise self._error[1].with_traceback(None)
             if self._kept and self._kept[0][0] <= offset and offset + size <= self._position:
                 return self._cut(offset, size)
             is_over = self._end is not None and offset >= self._end
@@ -119,7 +119,7 @@ class Stream:
         except WouldBlock:
             raise
         except (CorruptData, TooLarge, Vanished) as error:
-            self._error = (self._position, error)
+            self._error = (self._position, error.with_traceback(None))  # its frames would keep buffers alive
             return False
         except BaseException:
             self._begin_at_mark(-1)
@@ -168,7 +168,7 @@ class Stream:
                 parts.append(part)
                 offset, wanted = offset + len(part), wanted - len(part)
         if not parts and self._error is not None:
-            raise self._error[1]
+            raise self._error[1].with_traceback(None)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def close(self) -> None:
