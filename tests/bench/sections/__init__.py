@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tests.bench.data import Bench
 from tests.bench.measure import Result
-from tests.bench.sections import decoded, dump, latency, listing, points, scale, stream
+from tests.bench.sections import decoded, dump, latency, listing, points, scale, spark, stream
 
 Section = Callable[[Bench, int], Iterator[Result]]
 
@@ -16,4 +16,5 @@ SECTIONS: Mapping[str, Section] = {
     "listing": listing.run,
     "scale": scale.run,
     "latency": latency.run,
+    "spark": spark.run,
 }

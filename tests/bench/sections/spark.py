@@ -1,0 +1,144 @@
+"""Spark: the same queries over `format("kafkafs")` and over Spark's own Kafka connector beside a running broker.
+
+Both get two cores and their defaults, on the same records. `kafkafs export` stands beside `df.write.parquet`, and the
+audit of one uncompressed segment is measured on one core.
+"""
+
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kafkafs.spark import register
+from kafkafs.spark.audit.job import check_segment, units
+from kafkafs.spark.export.job import export
+from kafkafs.spark.export.plan import Request, settle
+from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
+from kafkafs.spark.options import Choice
+from tests.bench.data import Bench, topic_of
+from tests.bench.measure import Result, Spread, in_turns, seconds
+from tests.bench.sections.points import warm
+from tests.kafka import cache
+from tests.kafka.broker import Broker
+
+MASTER = "local[2]"
+MOST_ROUNDS = 3
+CONNECTOR = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    "org.apache.kafka:kafka-clients:3.9.1",
+    "org.apache.commons:commons-pool2:2.12.1",
+)
+_SCAN_GOALS = {"none": 3.0, "lz4": 2.5}
+_EXPORT_GOAL, _AUDIT_GOAL = 4.0, 1.0
+
+
+def run(bench: Bench, rounds: int) -> Iterator[Result]:
+    rounds = min(rounds, MOST_ROUNDS)
+    yield _audit(bench, rounds)
+    with bench.broker() as broker:
+        spark = _session()
+        try:
+            for codec, goal in _SCAN_GOALS.items():
+                yield _scan(spark, bench, broker, codec, goal, rounds)
+            yield _export(spark, bench, broker, rounds)
+        finally:
+            spark.stop()
+
+
+def _session() -> SparkSession:
+    jars = ",".join(map(str, _connector().glob("*.jar")))
+    builder = SparkSession.builder.master(MASTER).appName("bench").config("spark.jars", jars)
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+    for name, value in quiet.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    register(spark)
+    return spark
+
+
+def _connector() -> Path:
+    """The directory of the connector's jars, fetched once."""
+    return cache.once(cache.root() / "jars" / "spark-connector", _fetch)
+
+
+def _fetch(place: Path) -> None:
+    for artifact in CONNECTOR:
+        for goal in (["dependency:get", "-Dtransitive=false"], ["dependency:copy", f"-DoutputDirectory={place}"]):
+            subprocess.run(["mvn", "-q", "-B", goal[0], f"-Dartifact={artifact}", *goal[1:]],
+                           check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=300)  # fmt: skip
+
+
+def _ours(spark: SparkSession, bench: Bench, topic: str) -> DataFrame:
+    return spark.read.format("kafkafs").option("path", str(bench.path)).option("subscribe", topic).load()
+
+
+def _theirs(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.address)
+    return reader.option("subscribe", topic).load()
+
+
+def _scan(spark: SparkSession, bench: Bench, broker: Broker, codec: str, goal: float, rounds: int) -> Result:
+    topic = topic_of(codec)
+    count = bench.records(topic)
+    warm(bench.path / f"{topic}-0")
+    expected = _ours(spark, bench, topic).selectExpr("sum(length(value))").first()
+
+    def rate(read: Callable[[], DataFrame]) -> Callable[[], float]:
+        def once() -> float:
+            started = time.perf_counter()
+            found = read().selectExpr("sum(length(value))").first()
+            assert found == expected
+            return count / (time.perf_counter() - started) / 1e6
+
+        return once
+
+    reads = {"ours": rate(lambda: _ours(spark, bench, topic)), "theirs": rate(lambda: _theirs(spark, broker, topic))}
+    found = in_turns(reads, rounds)
+    return Result("spark", f"scan, {codec}", "M records/s", found["ours"], "connector", found["theirs"], goal)
+
+
+def _export(spark: SparkSession, bench: Bench, broker: Broker, rounds: int) -> Result:
+    topic = topic_of("none")
+    count = bench.records(topic)
+    request = Request((bench.path,), Choice(topics=(topic,)), AllAt(EARLIEST), AllAt(LATEST))
+
+    def ours(out: Path) -> None:
+        done = export(spark, out, request, settle(out, request))
+        assert done.records == count
+
+    def theirs(out: Path) -> None:
+        _theirs(spark, broker, topic).write.parquet(str(out))
+
+    def rate(write: Callable[[Path], None]) -> Callable[[], float]:
+        def once() -> float:
+            place = Path(tempfile.mkdtemp(prefix="kafkafs-bench-"))
+            try:
+                return count / seconds(lambda: write(place / "out")) / 1e6
+            finally:
+                shutil.rmtree(place)
+
+        return once
+
+    found = in_turns({"ours": rate(ours), "theirs": rate(theirs)}, rounds)
+    ratio = found["ours"], "connector", found["theirs"], _EXPORT_GOAL
+    return Result("spark", "export to Parquet", "M records/s", *ratio)
+
+
+def _audit(bench: Bench, rounds: int) -> Result:
+    """One segment, by the processor time of the one thread that does it."""
+    topic = topic_of("none")
+    warm(bench.path / f"{topic}-0")
+    unit = next(each for each in units(bench.path) if each.directory == f"{topic}-0")
+
+    def once() -> float:
+        started = time.process_time()
+        assert check_segment(unit).findings == []
+        return unit.weight / (time.process_time() - started) / 1e9
+
+    rates = Spread(tuple(once() for _ in range(rounds + 1))[1:])
+    return Result("spark", "audit, one core", "GB/s", rates, goal=_AUDIT_GOAL)
