@@ -1,6 +1,5 @@
 """`mount -t kafkafs` and a line in /etc/fstab, by the real mount(8), findmnt and df."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,21 +8,15 @@ import pytest
 
 from kafkafs.fuse.mountpoint import mounted_at, unmount
 from kafkafs.sample import unpack
-from tests.mounting import KAFKAFS, run, wait_until
-
-HELPER = Path("/sbin/mount.kafkafs")
+from tests.mounting import run, wait_until
+from tests.packaging.helper import HELPER, helper_in_sbin
 
 
 @pytest.fixture(autouse=True, scope="module")
 def helper() -> Iterator[None]:
     """mount(8) looks for helpers in /sbin only."""
-    before = os.readlink(HELPER) if HELPER.is_symlink() else None
-    HELPER.unlink(missing_ok=True)
-    HELPER.symlink_to(KAFKAFS.with_name("mount.kafkafs"))
-    yield
-    HELPER.unlink()
-    if before:
-        HELPER.symlink_to(before)
+    with helper_in_sbin():
+        yield
 
 
 @pytest.fixture

@@ -1,0 +1,24 @@
+"""`mount.kafkafs` where mount(8) looks for it."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.mounting import KAFKAFS
+
+HELPER = Path("/sbin/mount.kafkafs")
+
+
+@contextmanager
+def helper_in_sbin() -> Iterator[Path]:
+    """Linked into /sbin, and what was there before put back."""
+    before = os.readlink(HELPER) if HELPER.is_symlink() else None
+    HELPER.unlink(missing_ok=True)
+    HELPER.symlink_to(KAFKAFS.with_name("mount.kafkafs"))
+    try:
+        yield HELPER
+    finally:
+        HELPER.unlink()
+        if before:
+            HELPER.symlink_to(before)

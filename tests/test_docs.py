@@ -1,0 +1,144 @@
+"""The pages below docs/: every command in them is run here, page by page, and prints what the page says.
+
+A page's `console` blocks are one session on the sample; `/var/kafka-logs` and `/mnt/kafka` stand for directories
+of the test's own. A line `...` in an output stands for any lines. `python` blocks are run as programs.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkafs.cli import parser
+from kafkafs.fuse.mountpoint import mounted_at, unmount
+from kafkafs.sample import unpack
+from tests.mounting import KAFKAFS, run
+from tests.packaging.helper import helper_in_sbin
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+DEADLINE_S = 60
+ELSEWHERE = {  # commands that change the machine or take long to start, and where they are run
+    "apt-get install": "scripts/setup",
+    "pipx install": "tests/packaging/test_install.py",
+    "ln -s": "tests/packaging/helper.py",
+    "kafkafs audit": "tests/spark/test_audit.py",
+    "kafkafs reindex": "tests/spark/test_reindex.py",
+    "kafkafs export": "tests/spark/test_export.py",
+    "kafkafs profile": "tests/spark/test_profile.py",
+}
+
+
+class Session:
+    """The directories that a page's commands see under the page's names."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.data = unpack(scratch / "sample")
+        self.place = scratch / "mount"
+        self.scratch = scratch / "scratch"
+        self.place.mkdir()
+        self.scratch.mkdir()
+        self.directory = scratch
+        self.names = {
+            "/var/kafka-logs": str(self.data),
+            "/mnt/kafka": str(self.place),
+            "/tmp/kafkafs-docs": str(self.scratch),
+        }
+
+    def real(self, text: str) -> str:
+        for shown, real in self.names.items():
+            text = text.replace(shown, real)
+        return text
+
+    def shown(self, text: str) -> str:
+        for shown, real in self.names.items():
+            text = text.replace(real, shown)
+        return text
+
+    def run(self, command: str) -> str:
+        """What a terminal would show."""
+        if command.startswith("cd "):
+            self.directory = Path(self.real(command[3:]))
+            return ""
+        environment = os.environ | {"PATH": f"{KAFKAFS.parent}:{os.environ['PATH']}", "COLUMNS": "100"}
+        done = subprocess.run(
+            ["bash", "-c", self.real(command)],
+            cwd=self.directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=DEADLINE_S,
+        )
+        return self.shown(done.stdout.decode())
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    session = Session(tmp_path)
+    yield session
+    while mounted_at(session.place):
+        unmount(session.place, lazily=True)
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return re.findall(rf"^ *```{kind}\n(.*?)^ *```", page.read_text(), re.S | re.M)
+
+
+def steps(page: Path) -> list[tuple[str, str]]:
+    """(command, what it prints) in the order of the page."""
+    parts = [part for block in blocks(page, "console") for part in re.split(r"^\$ ", block, flags=re.M)[1:]]
+    return [(command, output) for command, _, output in (part.partition("\n") for part in parts)]
+
+
+def fits(printed: str, output: str) -> bool:
+    pattern = "".join(
+        "(?:.*\n)*" if line == "..." else re.escape(line) + "\n" for line in output.rstrip("\n").split("\n") if output
+    )
+    return re.fullmatch(pattern, printed) is not None
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_shows_what_its_commands_print(page, session):
+    """Whoever types them in compares."""
+    with helper_in_sbin():
+        for command, output in steps(page):
+            printed = session.run(command)
+            columns = command.startswith("ls ") and "  " in output  # on a terminal
+            assert printed.split() == output.split() if columns else fits(printed, output), (command, printed)
+
+
+@pytest.mark.timeout(300)
+def test_the_python_of_the_spark_page_runs(session):
+    (program,) = blocks(DOCS / "spark.md", "python")
+    environment = {"PYTHONPATH": str(ROOT)}
+    done = run(sys.executable, "-c", session.real(program), timeout=250, env=os.environ | environment)
+    assert done.stdout.split() == [b"341", b"88"]
+
+
+def test_other_commands_are_known_and_run_by_other_tests():
+    lines = [line for page in DOCS.glob("*.md") for block in blocks(page, "sh") for line in block.splitlines()]
+    for line in lines:
+        (known,) = (command for command in ELSEWHERE if line.startswith(command))
+        assert (ROOT / ELSEWHERE[known]).exists()
+        if known.startswith("kafkafs"):
+            parser.build().parse_args(line.split()[1:])
+
+
+def test_lines_for_fstab_are_taken(session):
+    """Each by `mount --fake`, which has the helper check everything."""
+    with helper_in_sbin():
+        for number, line in enumerate(blocks(DOCS / "operation.md", "fstab")[0].split("\n")[:-1]):
+            fstab = session.scratch / f"fstab-{number}"
+            fstab.write_text(session.real(line) + "\n")
+            run("mount", "-f", "-T", fstab, session.place)
+
+
+@pytest.mark.parametrize("page", [*DOCS.glob("*.md"), ROOT / "README.md"], ids=lambda page: page.stem)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
