@@ -51,6 +51,8 @@ def _glanced(
 ) -> Found | None:
     """The usual case: see `glance`. None where only the careful path can tell."""
     hint = segment.time_index.lookup(timestamp - 1)
+    if hint.timestamp >= timestamp:
+        return None
     landmark = (hint.offset, hint.timestamp) if hint.slot >= 0 and hint.offset > min_offset else None
     glimpse = segment.glance(max(hint.offset, min_offset), end, Wanted(timestamp=timestamp, landmark=landmark))
     if glimpse is None:
@@ -62,6 +64,9 @@ def _glanced(
 def _hint(segment: Segment, timestamp: int, tell: Tell) -> TimestampOffset:
     index, name = segment.time_index, segment.name_of("timeindex")
     entry = index.lookup(timestamp - 1)
+    if entry.timestamp >= timestamp:
+        tell(f"time index {name}: out of order: from the segment's first offset")
+        return TimestampOffset(-1, -1, segment.base_offset)
     if entry.slot >= 0:
         tell(f"time index {name}: slot {entry.slot} of {index.entries}: {entry.timestamp} -> offset {entry.offset}")
     elif index.entries:

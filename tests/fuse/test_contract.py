@@ -219,7 +219,7 @@ def test_committed_views_are_the_committed_consumers(dataset, mount):
     found = sums(mounted, dataset, "cat by-offset/0...jsonl")
     tiled = sums(mounted, dataset, "for f in by-time/*; do cat $f.jsonl; done")
     for each in dataset.partitions():
-        want = sha256(lines(dataset, *each, isolation="read_committed"))
+        want = sha256(lines(dataset, each.topic, each.partition, "read_committed"))
         assert (found[each.directory], tiled[each.directory]) == (want, want), each
     for topic in ("transactions", "transactions-open", "compacted-transactions"):
         partition, told = mounted / f"{topic}-0", dataset.offsets(topic)
