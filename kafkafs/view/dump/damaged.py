@@ -6,6 +6,7 @@ before it prints any. Sources: DefaultRecordBatch, DefaultRecord, AbstractLegacy
 """
 
 import struct
+from collections import deque
 from collections.abc import Iterator
 
 from kafkafs.errors import CorruptData
@@ -17,6 +18,10 @@ from kafkafs.view.dump.entries import NO_SEQUENCE, SMALLEST_SIZE, sequence_after
 from kafkafs.view.dump.lines import Record
 from kafkafs.view.dump.varints import varint, varlong
 
+MOST_HEADERS = 1_000_000
+"""Headers of one record that are looked at here; more would be a way to fill the memory."""
+
+Bytes = bytes | memoryview
 _NONE, _ZSTD = 0, 4
 _MASK_CODEC, _LOG_APPEND_TIME = 0x07, 0x08
 _ENTRY = struct.Struct(">qi")  # offset, size of the message behind it
@@ -45,10 +50,14 @@ def _records_v2(batch: Batch, data: bytes, limit: int) -> Iterator[Record]:
     if batch.codec == _NONE:
         yield from _body_records(batch, body)
     else:
-        yield from list(_body_records(batch, _unpacked(batch, body, limit)))
+        unpacked = _unpacked(batch, body, limit)
+        deque(
+            _body_records(batch, unpacked), maxlen=0
+        )  # all can be read, or none is shown; kept they could be gigabytes
+        yield from _body_records(batch, unpacked)
 
 
-def _body_records(batch: Batch, body: bytes) -> Iterator[Record]:
+def _body_records(batch: Batch, body: Bytes) -> Iterator[Record]:
     at = 0
     for number in range(batch.count):
         record, at = _record(batch, body, at)
@@ -57,7 +66,7 @@ def _body_records(batch: Batch, body: bytes) -> Iterator[Record]:
         yield record
 
 
-def _record(batch: Batch, body: bytes, at: int) -> tuple[Record, int]:
+def _record(batch: Batch, body: Bytes, at: int) -> tuple[Record, int]:
     size, start = varint(body, at)
     if size > len(body) - start:
         raise CorruptData(f"a record of {size} bytes has {len(body) - start} left")
@@ -66,7 +75,7 @@ def _record(batch: Batch, body: bytes, at: int) -> tuple[Record, int]:
     key, at = _nullable(body, at)
     value, at = _nullable(body, at)
     count, at = varint(body, at)
-    if not 0 <= count <= len(body) - at:
+    if not 0 <= count <= min(len(body) - at, MOST_HEADERS):
         raise CorruptData(f"a record announces {count} headers")
     header_keys = []
     for _ in range(count):
@@ -84,13 +93,13 @@ def _record(batch: Batch, body: bytes, at: int) -> tuple[Record, int]:
     return Record(offset, timestamp, key, value, _size(key), _size(value), sequence, header_keys), at
 
 
-def _nullable(body: bytes, at: int) -> tuple[bytes | None, int]:
+def _nullable(body: Bytes, at: int) -> tuple[bytes | None, int]:
     size, at = varint(body, at)
     if size < 0:
         return None, at
     if size > len(body) - at:
         raise CorruptData(f"a field of {size} bytes has {len(body) - at} left")
-    return body[at : at + size], at + size
+    return bytes(body[at : at + size]), at + size
 
 
 def _size(field: bytes | None) -> int:
@@ -108,12 +117,13 @@ def _messages(batch: Batch, data: bytes, limit: int) -> Iterator[Record]:
     _, value = _fields(wrapper)
     if value is None:
         raise CorruptData("a compressed message has no value")
-    inner = list(_inner(_unpacked(batch, value, limit)))
-    if not inner:
+    unpacked = _unpacked(batch, value, limit)
+    last = deque((offset for offset, _ in _inner(unpacked)), maxlen=1)
+    if not last:
         raise CorruptData("a compressed message is empty")
-    base = _inner_base(batch, inner[-1][0])
+    base = _inner_base(batch, last[0])
     append_time = batch.max_timestamp if batch.attributes & _LOG_APPEND_TIME and batch.magic else None
-    for offset, message in inner:
+    for offset, message in _inner(unpacked):
         if message[5] & _MASK_CODEC:
             _check_codec(message[5] & _MASK_CODEC)
             raise CorruptData("an inner message is compressed itself")
@@ -129,7 +139,7 @@ def _inner_base(batch: Batch, last_inner_offset: int) -> int:
     return wrap(batch.last_offset - last_inner_offset, 64)
 
 
-def _inner(unpacked: bytes) -> Iterator[tuple[int, bytes]]:
+def _inner(unpacked: Bytes) -> Iterator[tuple[int, Bytes]]:
     """Offset and bytes of each whole inner message."""
     at = 0
     while len(unpacked) - at >= _ENTRY.size:
@@ -143,7 +153,7 @@ def _inner(unpacked: bytes) -> Iterator[tuple[int, bytes]]:
         at += size
 
 
-def _message(message: bytes, offset: int, append_time: int | None) -> Record:
+def _message(message: Bytes, offset: int, append_time: int | None) -> Record:
     magic = message[4]
     key_size, value_size = _sizes(message)
     try:
@@ -158,30 +168,30 @@ def _message(message: bytes, offset: int, append_time: int | None) -> Record:
     return Record(offset, timestamp, key, value, key_size, value_size, crc=crc, is_valid=is_valid)
 
 
-def _key_at(message: bytes) -> int:
+def _key_at(message: Bytes) -> int:
     """Where the size of the key stands: behind a timestamp, except in v0."""
     return 14 if message[4] else 6
 
 
-def _sizes(message: bytes) -> tuple[int, int]:
+def _sizes(message: Bytes) -> tuple[int, int]:
     at = _key_at(message)
     (key_size,) = struct.unpack_from(">i", message, at)
     (value_size,) = struct.unpack_from(">i", message, at + 4 + max(0, key_size))
     return key_size, value_size
 
 
-def _fields(message: bytes) -> tuple[bytes | None, bytes | None]:
+def _fields(message: Bytes) -> tuple[bytes | None, bytes | None]:
     key_size, value_size = _sizes(message)
     at = _key_at(message) + 4
-    key = message[at : at + key_size] if key_size >= 0 else None
+    key = bytes(message[at : at + key_size]) if key_size >= 0 else None
     at += max(0, key_size) + 4
     if value_size > len(message) - at:
         raise CorruptData(f"a value of {value_size} bytes has {len(message) - at} left")
-    return key, message[at : at + value_size] if value_size >= 0 else None
+    return key, bytes(message[at : at + value_size]) if value_size >= 0 else None
 
 
-def _unpacked(batch: Batch, packed: bytes, limit: int) -> bytes:
-    return bytes(decompress(batch.codec, min(batch.magic, 2), packed, limit))
+def _unpacked(batch: Batch, packed: bytes, limit: int) -> Bytes:
+    return decompress(batch.codec, min(batch.magic, 2), packed, limit)
 
 
 def _check_codec(codec: int) -> None:

@@ -12,14 +12,14 @@ import numpy as np
 
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import CODECS, HEADER_V2, Batch, crc_holds
-from kafkafs.format.batches import VALID, Batches, batch_at
+from kafkafs.format.batches import UNCHECKED, VALID, Batches, batch_at
 from kafkafs.format.records import PIECE, Records, Refusal, decode
 from kafkafs.view.dump.control import control_text
 from kafkafs.view.dump.damaged import records
 from kafkafs.view.dump.decoders import as_string
 from kafkafs.view.dump.entries import Unreadable
 from kafkafs.view.dump.findings import Findings
-from kafkafs.view.dump.lines import batch_line, record_line, unreadable_line
+from kafkafs.view.dump.lines import Record, batch_line, record_line, unreadable_line
 from kafkafs.view.dump.options import Options
 from kafkafs.view.dump.rendering import batch_lines, record_lines
 from kafkafs.view.dump.runs import Run, within
@@ -78,18 +78,21 @@ class TextLog:
         if not self._options.is_deep:
             return unknown
         many_controls = (rows["attributes"] & CONTROL != 0) & (rows["count"] > PIECE)
-        singly: np.ndarray[tuple[int], np.dtype[np.bool_]] = unknown | (rows["valid"] != VALID) | many_controls
+        bad_message = (rows["magic"] < 2) & (rows["valid"] != VALID)
+        singly: np.ndarray[tuple[int], np.dtype[np.bool_]] = unknown | bad_message | many_controls
         return singly | self._needs_python
 
     def _decoded(self, run: Run) -> Iterator[bytes]:
         def singly(number: int) -> Iterator[bytes]:
             batch, followed = batch_at(run.rows, number), self._last_offset
             self._last_offset = None
-            yield from self._entry(batch, run.bytes_of(batch), True)
+            yield from self._entry(batch, run.bytes_of(batch), run.rows["valid"][number] == VALID)
             self._last_offset = followed
 
+        unchecked = run.rows.copy()
+        unchecked["valid"] = UNCHECKED  # the tool reads records whether the CRC holds or not
         next_batch = 0
-        for piece in decode(run.data, run.position, run.rows, self._options.limit):
+        for piece in decode(run.data, run.position, unchecked, self._options.limit):
             if isinstance(piece, Records):
                 shown = self._window.of(piece)
                 if len(shown):
@@ -102,7 +105,7 @@ class TextLog:
         yield from batch_lines(run.rows, next_batch, len(run.rows))
 
     def _refused(self, run: Run, next_batch: int, refusal: Refusal) -> Iterator[bytes]:
-        """A batch whose CRC holds and whose records are not as they should be."""
+        """A batch whose records are not as they should be."""
         yield from batch_lines(run.rows, next_batch, refusal.batch + 1)
         batch = batch_at(run.rows, refusal.batch)
         yield from self._records(batch, run.bytes_of(batch))
@@ -120,10 +123,17 @@ class TextLog:
                 if not self._window.has(record.offset):
                     continue
                 self._follow(record.offset)
-                control = control_text(record.key, record.value) if batch.is_control else None
+                control = self._control(batch, record) if batch.is_control else None
                 yield record_line(batch, record, self._options, control)
         except (CorruptData, TooLarge) as error:
             self._problem(batch, str(error))
+
+    def _control(self, batch: Batch, record: Record) -> bytes:
+        try:
+            return control_text(record.key, record.value)
+        except CorruptData as error:
+            self._problem(batch, str(error))
+            return b""
 
     def _follow(self, offset: int) -> None:
         if self._last_offset is not None and offset != self._last_offset + 1:

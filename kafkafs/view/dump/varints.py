@@ -8,21 +8,21 @@ from kafkafs.errors import CorruptData
 _CONTINUES = 0x80
 
 
-def varint(data: bytes, at: int) -> tuple[int, int]:
+def varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """A signed 32-bit integer and the position behind it. Raises CorruptData where it is too long or cut."""
     raw, at = unsigned(data, at, 5)
     raw &= 0xFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), at
 
 
-def varlong(data: bytes, at: int) -> tuple[int, int]:
+def varlong(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """A signed 64-bit integer and the position behind it. Raises CorruptData where it is too long or cut."""
     raw, at = unsigned(data, at, 10)
     raw &= 0xFFFFFFFFFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), at
 
 
-def unsigned(data: bytes, at: int, longest: int = 5) -> tuple[int, int]:
+def unsigned(data: bytes | memoryview, at: int, longest: int = 5) -> tuple[int, int]:
     """An unsigned integer of up to `longest` bytes, before any zig-zag, and the position behind it."""
     value = 0
     for i in range(longest):
