@@ -65,7 +65,9 @@ class _OneRecord:
     def _found(self, sight: Sight) -> _Found:
         """The record and the answer; found once for each state of the log."""
         found = _recall.get(self, sight)
-        if found is None:
+        if found is not None:
+            found.segment.check(found.segment.log())
+        else:
             record = self._target.record(sight)
             answer = self._answer(record)
             found = _Found(record.segment, record.batch, record.offset, record.timestamp, answer)

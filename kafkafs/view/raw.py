@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import accumulate
+from weakref import ReferenceType, ref
 
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.log.lineage import Lineage
@@ -110,17 +111,17 @@ class RawPoint:
     def __init__(self, scene: Scene, target: PointTarget) -> None:
         self._scene = scene
         self._target = target
-        self._known: tuple[Sight, Place] | None = None
+        self._known: tuple[ReferenceType[Sight], Place] | None = None
 
     def _found(self, sight: Sight) -> Place:
         """The batch, or the damage in its place; found once for each state of the log."""
         known = self._known
-        if known is not None and known[0] is sight:
+        if known is not None and known[0]() is sight:
             segment, _ = known[1]
             segment.check(segment.log())
             return known[1]
         place = self._target.batch(sight)
-        self._known = sight, place
+        self._known = ref(sight), place  # not the sight: a name that is remembered must not keep an old log
         return place
 
     def attributes(self) -> Attributes:

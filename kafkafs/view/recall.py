@@ -7,6 +7,7 @@ once more. The nodes themselves hold nothing: a kernel with memory to spare keep
 import threading
 from collections import OrderedDict
 from typing import Generic, TypeVar
+from weakref import ReferenceType, ref
 
 BUDGET = 16 << 20
 """Bytes of answers that are kept; one that is larger is made again."""
@@ -19,14 +20,14 @@ class Recall(Generic[Answer]):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._answers: OrderedDict[object, tuple[object, Answer, int]] = OrderedDict()
+        self._answers: OrderedDict[object, tuple[ReferenceType[object], Answer, int]] = OrderedDict()
         self._size = 0
 
     def get(self, node: object, state: object) -> Answer | None:
         """What `node` answered while the log was in this `state`; None where that is forgotten."""
         with self._lock:
             known = self._answers.get(node)
-            return known[1] if known is not None and known[0] is state else None
+            return known[1] if known is not None and known[0]() is state else None
 
     def put(self, node: object, state: object, answer: Answer, size: int) -> None:
         """Remember an answer of `size` bytes, and forget the oldest ones for it."""
@@ -34,7 +35,7 @@ class Recall(Generic[Answer]):
             return
         with self._lock:
             before = self._answers.pop(node, None)
-            self._answers[node] = (state, answer, size)
+            self._answers[node] = (ref(state), answer, size)
             self._size += size - (before[2] if before is not None else 0)
             while self._size > BUDGET:
                 _, (_, _, forgotten) = self._answers.popitem(last=False)

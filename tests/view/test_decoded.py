@@ -1,10 +1,12 @@
 """Decoded points and ranges, and that looking at many of them takes no memory."""
 
 import errno
+import gc
 import json
 import os
 from pathlib import Path
 from typing import cast
+from weakref import ref
 
 import pytest
 
@@ -12,10 +14,16 @@ from kafkafs.errors import CorruptData, NoData, NotFound
 from kafkafs.fuse.errnos import ERRNO
 from kafkafs.view.node import File
 from kafkafs.view.recall import BUDGET, Recall
+from kafkafs.view.tree import PartitionDirectory
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import Made, made, spread, write_partition
+from tests.mounting import wait_until
 from tests.view.trees import assert_random_access, cat, node, opened, tree
+
+
+class State:
+    """Of a log."""
 
 
 def resident() -> int:
@@ -50,7 +58,7 @@ def test_an_open_finds_what_the_lookup_has_made(tmp_path, monkeypatch):
 def test_an_answer_is_not_recalled_for_another_state_of_the_log(tmp_path):
     """`latest` moves; the answer must move with it."""
     recall: Recall[str] = Recall()
-    before, after = object(), object()
+    before, after = State(), State()
     recall.put("node", before, "old", 1)
     assert recall.get("node", after) is None
     recall.put("node", after, "new", 1)
@@ -108,3 +116,19 @@ def test_what_stands_before_damage_is_read_before_the_error(tmp_path):
         with pytest.raises(CorruptData):
             content.read(len(got), 70_001)
         assert bytes(content.read(3, 9)) == whole[3:12]
+
+
+@pytest.mark.parametrize("suffix", ["", ".jsonl", ".batches.jsonl", ".explain"])
+def test_a_name_that_is_remembered_keeps_no_old_log(tmp_path, suffix):
+    """A busy log is a new one ten times a second; each holds a list of all its segments."""
+    path = write_partition(tmp_path, {0: [made(0, [1])]}) / f"{0:020}.log"
+    root = tree(tmp_path)
+    point = cast(File, node(root, f"t-0/by-offset/0{suffix}"))
+    scene = cast(PartitionDirectory, node(root, "t-0")).scene
+    old = ref(scene.sight().log)
+    assert point.attributes().mode == 0o444
+    with open(path, "ab") as file:
+        file.write(made(1, [2]).data)
+    wait_until(lambda: scene.sight().log.end_offset == 2)
+    gc.collect()
+    assert old() is None
