@@ -1,6 +1,7 @@
 """The same jobs where executors are processes of their own, and what a command says when Spark cannot start."""
 
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,32 @@ def test_jobs_on_a_cluster():
     done = subprocess.run(command, capture_output=True, text=True, timeout=220, stdin=subprocess.DEVNULL)
     counts = [(topic, len(LATEST.records(topic, 0, "read_committed"))) for topic in ("segments", "transactions")]
     assert done.stdout == f"{counts}\n[]\nTrue\n", done.stderr
+
+
+@pytest.mark.timeout(200)
+def test_a_person_at_a_terminal_sees_how_far_it_is(tmp_path):
+    """Standard error is a terminal: a line that is drawn anew, and the summary in its place at the end."""
+    data = LATEST.copy_to(tmp_path / "data", "long-index-0", "segments-0")
+    master, terminal = pty.openpty()
+    command = [str(KAFKAFS), "audit", str(data)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=terminal, stdin=subprocess.DEVNULL) as running:
+        os.close(terminal)
+        seen = b""
+        while piece := _read(master):
+            seen += piece
+    os.close(master)
+    assert running.returncode == 0
+    assert b"\r\x1b[Kaudit: " in seen
+    assert b" parts, " in seen
+    assert seen.rstrip().endswith(b"MB")
+    assert seen.count(b"clean: 2 partitions") == 1
+
+
+def _read(master: int) -> bytes:
+    try:
+        return os.read(master, 4096)
+    except OSError:  # the other end is closed
+        return b""
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ def test_a_run_that_was_ended_goes_on(run: Run, tmp_path):
     after = files(tmp_path / "out")
     assert all(after[file] == before[file] for file in before if file not in lost)
     assert read(tmp_path / "out") == truth("long-index", "partitions")
+    assert not list((tmp_path / "out").rglob("*.tmp"))
     assert run(tmp_path / "out", wanted).written == 0
 
 

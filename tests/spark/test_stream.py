@@ -11,6 +11,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from kafkafs.spark.options import stream_options
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import Task
+from tests.kafka.broker import wait_until
 from tests.kafka.dataset import Dataset
 from tests.kafka.writer import Record, Topic, Writer, create, delete_records, roll
 
@@ -111,7 +112,8 @@ def test_a_stream_follows_a_living_broker(spark: SparkSession, running_broker, t
     more = len(list((node.data / f"{topic}-1").glob("*.log")))
     writer.batch(topic, [Record(b"x")] * 5, 1)
     node.admin.create_partitions([_three(topic)])[topic].result(30)
-    writer.batch(topic, [Record(b"new")] * 4, 2)
+    wait_until(lambda: (node.data / f"{topic}-2").exists(), "the new partition")
+    Writer(node).batch(topic, [Record(b"new")] * 4, 2)  # one that has not heard of two partitions
     found = run(read(spark, node.data, **options), out)
     assert more >= 2
     assert found == sorted(set(found))

@@ -96,6 +96,9 @@ def export(spark: "SparkSession", out: Path, request: Request, settled: Plan) ->
         _call,
     )  # fmt: skip
     files = [out / unit.file for unit in settled.units]
+    for directory in {file.parent for file in files}:  # what a run left that was killed
+        for unfinished in directory.glob(".*.parquet.*.tmp"):
+            unfinished.unlink(missing_ok=True)
     missing = [file for file in files if not file.exists()]
     if missing:
         raise UsageError(f"{str(missing[0])!r} was not written here: --to must be a directory that all executors share")
