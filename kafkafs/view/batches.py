@@ -17,12 +17,17 @@ from kafkafs.view.scene import KEEP_S, Scene
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.targets import PointTarget, RangeTarget, Sight
 
+_WINDOW = 1 << 20
+_LONGEST = 64 << 20
+"""Bytes of damage that are looked at together: a batch that claims more is not believed."""
+
 
 def batches_between(log: Log, start: int, end: int) -> Pieces:
     """The lines of all batches that overlap the offsets [start, end), damaged ones among them."""
     for segment, item in _items(log, start, end):
         if isinstance(item, Damage):
-            yield item.last_offset + 1, damage_lines(segment, item)
+            yield from ((None, line) for line in damage_lines(segment, item))
+            yield item.last_offset + 1, b""
             continue
         rows = _reaching(segment, item.rows, start, end)
         if len(rows):
@@ -51,16 +56,25 @@ def _items(log: Log, start: int, end: int) -> Iterator[tuple[Segment, Stretch | 
                 return
 
 
-def damage_lines(segment: Segment, damage: Damage) -> bytes:
-    """The lines of bytes that are no valid batch: headers as far as they can be read, then one line for the rest."""
-    data = segment.read(damage.position, damage.size)
-    rows: Batches = walk(data, damage.position).rows.copy()
-    rows["valid"] = 0
-    lines = b"".join(batch_lines(segment.log_name, rows))
-    read = int(rows["position"][-1] + rows["size"][-1]) - damage.position if len(rows) else 0
-    if read < damage.size:
-        lines += unreadable_line(segment.log_name, damage.position + read, damage.size - read)
-    return lines
+def damage_lines(segment: Segment, damage: Damage) -> Iterator[bytes]:
+    """The lines of bytes that are no valid batch: headers as far as they can be read, then one line for the rest.
+
+    They are read a little at a time: a closed segment of noise is a gigabyte.
+    """
+    position, size = damage.position, _WINDOW
+    while position < damage.end:
+        data = segment.read(position, min(size, damage.end - position))
+        walked = walk(data, position, verify=False)
+        if len(walked.rows):
+            rows: Batches = walked.rows.copy()
+            rows["valid"] = 0
+            yield from (bytes(piece) for piece in batch_lines(segment.log_name, rows))
+            position, size = position + walked.at, _WINDOW
+        elif size < len(data) + walked.missing <= min(_LONGEST, damage.end - position):
+            size = len(data) + walked.missing
+        else:
+            yield unreadable_line(segment.log_name, position, damage.end - position)
+            return
 
 
 class BatchesPoint:
@@ -73,7 +87,7 @@ class BatchesPoint:
     def _line(self, sight: Sight) -> tuple[Segment, Batch | Damage, bytes]:
         segment, found = self._target.batch(sight)
         if isinstance(found, Damage):
-            return segment, found, damage_lines(segment, found)
+            return segment, found, b"".join(damage_lines(segment, found))
         data = segment.read(found.position, found.size)
         return segment, found, b"".join(batch_lines(segment.log_name, walk(data, found.position).rows[:1]))
 
