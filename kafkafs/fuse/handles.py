@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from kafkafs.errors import Vanished
 from kafkafs.fuse.inodes import Inode
+from kafkafs.fuse.signals import opener as find_opener
 from kafkafs.view.node import Content, Entry, Leading
 
 
@@ -15,11 +16,12 @@ class OpenFile:
     __slots__ = ("_closed", "_lock", "_reading", "_released", "content", "follows", "inode", "leads", "opener")
 
     def __init__(self, inode: Inode, content: Content, opener: int) -> None:
+        """`opener` is a process or thread id in the daemon's namespace, 0 where it is in none of those it can see."""
         self.inode = inode
         self.content = content
         self.follows = content.follows
         self.leads = content if isinstance(content, Leading) else None
-        self.opener = opener  # process or thread id, in the daemon's namespace; 0 where it is not visible
+        self.opener = find_opener(opener) if self.follows else None  # only a read that waits asks for it
         self._lock = threading.Lock()
         self._reading = 0
         self._released = False

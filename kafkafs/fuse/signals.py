@@ -11,6 +11,7 @@ cannot take it sleeps uninterruptibly, as nobody else does for long: `kin` finds
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 
 def interrupted(pid: int) -> bool | None:
@@ -37,34 +38,46 @@ def _signal_waits(status: bytes) -> bool:
     return (own | shared) & ~blocked != 0
 
 
-def session_of(pid: int) -> int:
-    """The session that a process or thread belongs to; 0 where there is no such process."""
-    return _parent_and_session(pid)[1]
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """The process or thread that opened a file, and its session, by which its children are known when it has ended."""
+
+    pid: int
+    session: int
 
 
-def kin(openers: Iterable[tuple[int, int]]) -> dict[tuple[int, int], set[int]]:
-    """For each opener and its session: the processes that may have inherited an open file from it.
+def opener(pid: int) -> Opener | None:
+    """Asked while the file is being opened; None where the process cannot be seen (another namespace, `hidepid`)."""
+    found = _parent_and_session(pid) if pid else None
+    return None if found is None else Opener(pid, found[1])
+
+
+def kin(openers: Iterable[Opener]) -> dict[Opener, set[int]]:
+    """For each opener, the processes that may have inherited an open file from it.
 
     Its descendants; where it is gone, those of its session. One walk over `/proc/*/stat`.
     """
-    family = {int(name): _parent_and_session(int(name)) for name in os.listdir("/proc") if name.isdigit()}
-    return {opener: _heirs(*opener, family) for opener in openers}
+    family = {}
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        if (found := _parent_and_session(pid)) is not None:
+            family[pid] = found
+    return {one: _heirs(one, family) for one in openers}
 
 
-def _heirs(opener: int, session: int, family: dict[int, tuple[int, int]]) -> set[int]:
-    if opener not in family:
-        return {pid for pid, (_, own) in family.items() if own == session != 0}
-    found, before = {opener}, 0
+def _heirs(opener: Opener, family: dict[int, tuple[int, int]]) -> set[int]:
+    if opener.pid not in family:
+        return {pid for pid, (_, session) in family.items() if session == opener.session != 0}
+    found, before = {opener.pid}, 0
     while len(found) > before:
         before = len(found)
         found |= {pid for pid, (parent, _) in family.items() if parent in found}
-    return found - {opener}
+    return found - {opener.pid}
 
 
-def _parent_and_session(pid: int) -> tuple[int, int]:
+def _parent_and_session(pid: int) -> tuple[int, int] | None:
     line = _read(f"/proc/{pid}/stat")
     if line is None:
-        return 0, 0
+        return None
     fields = line[line.rfind(b")") + 2 :].split(b" ")  # behind the name: state, parent, group, session
     return int(fields[1]), int(fields[3])
 

@@ -19,7 +19,7 @@ import trio
 
 from kafkafs.errors import Exhausted, WouldBlock
 from kafkafs.fuse.handles import OpenFile
-from kafkafs.fuse.signals import interrupted, kin, session_of, stuck
+from kafkafs.fuse.signals import interrupted, kin, stuck
 from kafkafs.log.patience import impatient
 
 PULSE_S = 0.075
@@ -33,7 +33,7 @@ AskInWorker = Callable[[OpenFile, int, int], Awaitable[bytes | memoryview]]
 class _Wait:
     """One read that waits. `due` is when it must end because of the kernel's own limit."""
 
-    __slots__ = ("asked", "due", "file", "kin", "offset", "opener", "pulses", "size", "task")
+    __slots__ = ("asked", "due", "file", "kin", "offset", "pulses", "size", "task")
 
     def __init__(self, file: OpenFile, offset: int, size: int, due: float) -> None:
         self.file = file
@@ -42,7 +42,6 @@ class _Wait:
         self.due = due
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
         self.asked = False  # a worker thread is looking for more
-        self.opener = file.opener, session_of(file.opener) if file.opener else 0
         self.kin: set[int] = set()
         self.pulses = 0
 
@@ -127,14 +126,14 @@ class WaitingReads:
                 self._wake(wait, outcome.Value(data))
 
     def _look_for_signals(self) -> None:
-        new = [wait for wait in self._waits if PULSES_TO_KIN <= wait.pulses < PULSES_TO_KIN * 2 and wait.opener[0]]
+        new = [wait for wait in self._waits if PULSES_TO_KIN <= wait.pulses < PULSES_TO_KIN * 2 and wait.file.opener]
         if new:
-            found = kin({wait.opener for wait in new})
+            found = kin({wait.file.opener for wait in new if wait.file.opener})
             for wait in new:
-                wait.kin |= found[wait.opener]
+                wait.kin |= found[wait.file.opener] if wait.file.opener else set()
         now = trio.current_time()
         for wait in list(self._waits):
-            own = interrupted(wait.opener[0]) if wait.opener[0] else False
+            own = interrupted(wait.file.opener.pid) if wait.file.opener else False
             others = [stuck(pid) for pid in wait.kin]
             nobody = wait.pulses >= PULSES_TO_KIN * 2 and own is None and all(state is None for state in others)
             if own or any(others) or nobody or now > wait.due:

@@ -80,6 +80,17 @@ def test_a_reader_that_did_not_open_the_file_can_be_ended_too(shelf, log):
     assert process.wait(2) == 7
 
 
+def test_a_reader_whose_opener_has_ended_can_be_ended_too(shelf, log):
+    """A confined daemon cannot see who has the file open; the opener's session is where it looks."""
+    process = reader(shelf, "bash", "-c", f"exec 3<{shelf / 'log.follow'}; cat <&3 >/dev/null & echo $!; exit")
+    orphan = int(line(process))
+    assert process.wait(5) == 0
+    time.sleep(1.0)  # several looks at its signals: it must not be sent away before it is told to go
+    assert os.path.exists(f"/proc/{orphan}")
+    os.kill(orphan, signal.SIGTERM)
+    wait_until(lambda: not os.path.exists(f"/proc/{orphan}"), 2.0)
+
+
 def test_300_waiting_reads_leave_the_mount_quick(shelf, log):
     """pyfuse3 serves 99 requests at once and then none: 99 idle followers froze the mount."""
     script = (

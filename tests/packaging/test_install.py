@@ -19,6 +19,7 @@ from kafkafs.sample import unpack
 from tests.mounting import mounting, run
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.timeout(400)  # an installation from the network
 BUILD = (sys.executable, "-m", "build", "--no-isolation")
 
 
@@ -31,7 +32,7 @@ def scratch() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def sdist(scratch: Path) -> Path:
-    run(*BUILD, "--sdist", "--outdir", scratch, ROOT, timeout=60)
+    run(*BUILD, "--sdist", "--outdir", scratch, ROOT, timeout=300)
     return next(scratch.glob("*.tar.gz"))
 
 
@@ -42,7 +43,7 @@ def wheel(scratch: Path, sdist: Path) -> Path:
         archive.extractall(scratch, filter="data")
     source = scratch / sdist.name.removesuffix(".tar.gz")
     shutil.copy(LIBRARY, source / LIBRARY.relative_to(ROOT))
-    run(*BUILD, "--wheel", "--outdir", scratch, source, timeout=110)
+    run(*BUILD, "--wheel", "--outdir", scratch, source, timeout=300)
     return next(scratch.glob("*.whl"))
 
 
@@ -51,7 +52,7 @@ def installed(scratch: Path, wheel: Path) -> Path:
     """The prefix of a fresh virtual environment with the wheel and what it asks for."""
     prefix = scratch / "venv"
     venv.create(prefix, with_pip=True)
-    run(prefix / "bin/pip", "install", "--quiet", "--disable-pip-version-check", wheel, timeout=110, cwd=scratch)
+    run(prefix / "bin/pip", "install", "--quiet", "--disable-pip-version-check", wheel, timeout=300, cwd=scratch)
     return prefix
 
 
