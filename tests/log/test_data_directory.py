@@ -1,0 +1,62 @@
+"""A data directory's names and checkpoints, as they change."""
+
+import pytest
+
+from kafkafs.errors import NotFound, UsageError
+from kafkafs.log.data_directory import open_data_directory
+from tests.log.making import made, write_partition, write_start
+from tests.mounting import wait_until
+
+UUID = "0123456789abcdef0123456789abcdef"
+
+
+def test_checkpoints_are_read_anew_when_they_are_replaced(tmp_path):
+    """The log start moves while we are mounted; what it leaves behind must go."""
+    write_partition(tmp_path, {0: [made(0, [1] * 9)]})
+    partition = open_data_directory(tmp_path).partition("t-0")
+    assert (partition.log().start_offset, partition.log().high_watermark) == (0, None)
+    write_start(tmp_path, 4)
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\nt 0 8\n")
+    wait_until(lambda: (partition.log().start_offset, partition.log().high_watermark) == (4, 8))
+    (tmp_path / "log-start-offset-checkpoint").write_text("broken")
+    wait_until(lambda: partition.log().start_offset == 0)
+
+
+@pytest.mark.parametrize(("mark", "start"), [("", 4), ("-future", 4), ("-delete", 0), ("-stray", 0)])
+def test_whose_checkpoint_it_is(tmp_path, mark, start):
+    name = f"t-0.{UUID}{mark}" if mark else "t-0"
+    write_partition(tmp_path, {0: [made(0, [1] * 9)]}, name)
+    write_start(tmp_path, 4)
+    assert open_data_directory(tmp_path).partition(name).log().start_offset == start
+
+
+def test_a_checkpoint_of_another_partition_changes_nothing(tmp_path):
+    write_partition(tmp_path, {0: [made(0, [1] * 9)]})
+    write_start(tmp_path, 4, "t", 1)
+    assert open_data_directory(tmp_path).partition("t-0").log().start_offset == 0
+
+
+def test_only_partitions_are_found(tmp_path):
+    write_partition(tmp_path, {0: []})
+    (tmp_path / "other").mkdir()
+    (tmp_path / "x-1").write_text("a file")
+    (tmp_path / "y-1").symlink_to("t-0")
+    directory = open_data_directory(tmp_path)
+    assert set(directory.names()) == {"t-0"}
+    for name in ("other", "x-1", "y-1", "z-1"):
+        with pytest.raises(NotFound):
+            directory.partition(name)
+
+
+@pytest.mark.parametrize("mark", ["meta.properties", "log-start-offset-checkpoint", "replication-offset-checkpoint"])
+def test_a_directory_without_partitions_is_known_by_its_files(tmp_path, mark):
+    """A new broker's directory is empty but for them, and may be mounted before the first topic."""
+    with pytest.raises(UsageError, match="no Kafka data directory"):
+        open_data_directory(tmp_path)
+    (tmp_path / mark).touch()
+    assert open_data_directory(tmp_path).names() == {}
+
+
+def test_a_partition_named_instead_of_its_parent_is_guessed(tmp_path):
+    with pytest.raises(UsageError, match="name the directory above it"):
+        open_data_directory(write_partition(tmp_path, {0: []}))

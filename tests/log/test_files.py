@@ -1,0 +1,116 @@
+"""Broker files: which are opened at all, how many at a time, and what a reader gets when there are none left."""
+
+import os
+import resource
+from contextlib import contextmanager
+
+import pytest
+
+from kafkafs.errors import Exhausted, NotFound, Vanished, WouldBlock
+from kafkafs.log import files
+from kafkafs.log.files import DataFile, Directory
+from kafkafs.log.patience import impatient
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "d").mkdir()
+    for number in range(300):
+        (tmp_path / "d" / str(number)).write_bytes(b"%d" % number * 100)
+    return Directory(str(tmp_path))
+
+
+def inode(tmp_path, name: str) -> int:
+    return os.stat(tmp_path / name).st_ino
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@contextmanager
+def few_descriptors(more: int):
+    """Lets this process open only a few more files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(int(fd) for fd in os.listdir("/proc/self/fd")) + more, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_the_cache_keeps_few_files_and_closes_the_rest(root, tmp_path):
+    before = descriptors()
+    for number in range(300):
+        root.open(f"d/{number}", inode(tmp_path, f"d/{number}"))
+    assert descriptors() - before <= files.OPEN_FILES
+    root.forget_cached()
+    assert descriptors() == before
+
+
+def test_a_failed_open_leaves_no_descriptor(root, tmp_path):
+    """Errors happen all day beside a broker; a leak of one each ends the mount."""
+    os.mkfifo(tmp_path / "d/fifo")
+    (tmp_path / "d/link").symlink_to("0")
+    (tmp_path / "link").symlink_to("d")
+    before = descriptors()
+    for name in ("d/none", "d/fifo", "d/link", "link/0", "d", "../d/0", "/etc/passwd", "x" * 5000, "d/\udcff"):
+        with pytest.raises(NotFound):
+            root.open_now(name)
+    for _ in range(3):
+        with pytest.raises(Vanished):
+            root.open("d/1", 1)
+        with pytest.raises(NotFound), root.scan("d/none") as entries:
+            list(entries)
+    assert descriptors() == before
+
+
+def test_when_descriptors_run_out_the_cache_gives_its_own(root, tmp_path):
+    """Somebody's thousand open files must not end everybody's lookups."""
+    with few_descriptors(40):
+        for number in range(300):
+            name = f"d/{number}"
+            assert root.open(name, inode(tmp_path, name)).read(0, 3) == (b"%d" % number * 100)[:3]
+        held: list[DataFile] = []
+        with pytest.raises(Exhausted):
+            held.extend(root.open_now("d/5") for _ in range(100_000))
+        held.clear()
+        assert root.open_now("d/5").size == 100
+
+
+def test_the_impatient_open_nothing(root, tmp_path):
+    """Opening can hang on a disk; the thread that serves everybody leaves it to a worker."""
+    number = inode(tmp_path, "d/7")
+    with impatient():
+        for ask in (lambda: root.open("d/7", number), lambda: root.open_now("d/7"), lambda: root.stat("d"),
+                    lambda: root.read_whole("d/7"), lambda: root.acl("d")):  # fmt: skip
+            with pytest.raises(WouldBlock):
+                ask()
+    opened = root.open("d/7", number)
+    with impatient():
+        assert root.open("d/7", number) is opened
+        assert opened.read(0, 2) == b"77"
+
+
+def test_a_file_that_was_replaced_is_not_taken_for_the_old_one(root, tmp_path):
+    number = inode(tmp_path, "d/7")
+    old = root.open("d/7", number)
+    (tmp_path / "d/new").write_bytes(b"other")
+    (tmp_path / "d/new").rename(tmp_path / "d/7")
+    root.forget_cached()
+    assert old.read(0, 4) == b"7777"
+    assert root.open("d/7", inode(tmp_path, "d/7")).read(0, 10) == b"other"
+
+
+def test_a_read_is_short_only_at_the_end(root, tmp_path):
+    opened = root.open_now("d/123")
+    assert opened.read(290, 100) == (b"123" * 100)[290:]
+    assert (opened.read(300, 5), opened.read(10**12, 5), opened.read(5, 0), opened.read(5, -1)) == (b"", b"", b"", b"")
+    assert bytes(opened.stream(0, 1 << 20)) == b"123" * 100
+
+
+def test_reading_moves_no_access_time(root, tmp_path):
+    path = tmp_path / "d/9"
+    os.utime(path, (1, path.stat().st_mtime))
+    assert root.open_now("d/9").read(0, 100)
+    assert path.stat().st_atime == 1

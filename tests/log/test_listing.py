@@ -1,0 +1,78 @@
+"""What counts as a segment while files are swapped, and which names are told of."""
+
+import os
+
+import pytest
+
+from kafkafs.log.listing import list_partition
+from tests.log.making import NAME, Made, log_of, made, partition_of, write_partition
+from tests.log.reading import reader, rows
+
+OLD = [made(number * 10, [number] * 10) for number in range(9)]
+CLEANED = [made(number * 10 + 9, [number]) for number in range(9)]
+"""The same offsets compacted: of each batch the last record is left."""
+
+
+def offsets(data) -> list[int]:
+    return [row.offset for row in rows(reader(log_of(data)).records(0))]
+
+
+def wanted(batches: list[Made]) -> list[int]:
+    return [record.offset for batch in batches for record in batch.records]
+
+
+def swap(directory, base: int, batches: list[Made], state: str = "swap") -> None:
+    (directory / f"{base:020}.log.{state}").write_bytes(b"".join(batch.data for batch in batches))
+
+
+def test_a_complete_swap_file_stands_in_where_the_plain_one_is_gone(tmp_path):
+    """Between two renames of the broker only `.swap` has the offsets: a reader must not see a hole."""
+    directory = write_partition(tmp_path, {0: OLD[:3], 30: OLD[3:6], 60: OLD[6:]})
+    swap(directory, 0, CLEANED[:6])
+    assert offsets(tmp_path) == wanted(OLD)
+    (directory / f"{0:020}.log").rename(directory / f"{0:020}.log.deleted")
+    assert offsets(tmp_path) == wanted(CLEANED[:3] + OLD[3:])
+    (directory / f"{30:020}.log").rename(directory / f"{30:020}.log.deleted")
+    assert offsets(tmp_path) == wanted(CLEANED[:6] + OLD[6:])
+    (directory / f"{0:020}.log.swap").rename(directory / f"{0:020}.log")
+    assert offsets(tmp_path) == wanted(CLEANED[:6] + OLD[6:])
+
+
+def test_an_unfinished_file_counts_for_nothing(tmp_path):
+    """What the cleaner is writing may end anywhere, and a swap file beside it is not complete either."""
+    directory = write_partition(tmp_path, {0: OLD[:3], 30: OLD[3:]})
+    swap(directory, 0, CLEANED[:2], "cleaned")
+    assert offsets(tmp_path) == wanted(OLD)
+    (directory / f"{0:020}.log").unlink()
+    swap(directory, 0, CLEANED[:3])
+    assert offsets(tmp_path) == wanted(OLD[3:])
+
+
+def test_files_on_their_way_out_count_for_nothing(tmp_path):
+    directory = write_partition(tmp_path, {0: OLD[:3], 30: OLD[3:]})
+    for kind in ("log", "index", "timeindex"):
+        (directory / f"{0:020}.{kind}").rename(directory / f"{0:020}.{kind}.deleted")
+    assert offsets(tmp_path) == wanted(OLD[3:])
+    assert log_of(tmp_path).start_offset == 30
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/passwd"), lambda path: path.mkdir()])
+@pytest.mark.parametrize("name", [f"{30:020}.log", f"{0:020}.index", f"{0:020}.timeindex"])
+def test_what_is_no_regular_file_is_told_of_and_not_opened(tmp_path, name, make):
+    """A FIFO would hang whoever opens it; a link leads out of the directory."""
+    path = write_partition(tmp_path, {0: OLD[:3], 30: OLD[3:6], 60: OLD[6:]}) / name
+    path.unlink()
+    make(path)
+    listing = list_partition(partition_of(tmp_path).root, NAME)
+    assert any(name in problem for problem in listing.problems)
+    assert name not in listing.files
+    assert offsets(tmp_path) == wanted(OLD[:3] + OLD[6:] if name.endswith(".log") else OLD)
+
+
+def test_an_old_look_is_not_taken_for_a_new_one(tmp_path):
+    """A directory that has just changed may change again within the same tick of the clock."""
+    directory = write_partition(tmp_path, {0: OLD[:3]})
+    root = partition_of(tmp_path).root
+    assert not list_partition(root, NAME).settled
+    os.utime(directory, (1, 1))
+    assert list_partition(root, NAME).settled
