@@ -1,0 +1,86 @@
+"""Points and ranges against one state of a log: what is absolute, what moves, what isolation touches."""
+
+import pytest
+
+from kafkafs.errors import CorruptData, NotFound
+from kafkafs.log.options import Options
+from kafkafs.log.transactions import OpenTransactions
+from kafkafs.view.grammar import OffsetPoint, OffsetRange, TimePoint, TimeRange, parse_offset_name
+from kafkafs.view.targets import Sight, point_target, range_target
+from tests.log.making import log_of, made, write_partition
+from tests.log.test_transactions import data, marker
+
+
+def sight(path, **options):
+    return Sight(log_of(path), Options(**options), OpenTransactions())
+
+
+def point(name: str):
+    query = parse_offset_name(name)
+    assert query is not None
+    assert isinstance(query.target, OffsetPoint)
+    return point_target(query.target)
+
+
+def between(name: str):
+    query = parse_offset_name(name)
+    assert query is not None
+    assert isinstance(query.target, OffsetRange)
+    return range_target(query.target)
+
+
+@pytest.fixture
+def transactional(tmp_path):
+    """0 committed, 2 aborted, 4 open; markers at 1 and 3."""
+    write_partition(tmp_path, {0: [data(0, 1), marker(1, 1, True), data(2, 1), marker(3, 1, False), data(4, 1)]})
+    return tmp_path
+
+
+def test_ends_count_from_the_log_end_on_disk_whatever_is_committed(transactional):
+    """`-n` and `end` are places in the log; `latest` is a record that one may see."""
+    for isolation, latest in (("read_uncommitted", 4), ("read_committed", 0)):
+        view = sight(transactional, isolation=isolation)
+        places = {name: point(name).batch(view)[1].base_offset for name in ("-1", "-5", "3", "latest", "earliest")}
+        assert places == {"-1": 4, "-5": 0, "3": 3, "latest": latest, "earliest": 0}
+        assert between("end..").offsets(view, decoded=True) == (5, None)
+        assert between("latest..-1").offsets(view, decoded=False) == (latest, 4)
+
+
+def test_a_point_on_what_is_hidden_leads_to_the_next_visible_record(transactional):
+    """As it does for a consumer that seeks there."""
+    uncommitted, committed = sight(transactional), sight(transactional, isolation="read_committed")
+    assert [point(f"{offset}").leads_to(uncommitted) for offset in range(5)] == [0, 2, 2, 4, 4]
+    assert [point(f"{offset}").leads_to(committed) for offset in range(5)] == [0, None, None, None, None]
+    with pytest.raises(NotFound):
+        point("1").record(committed)
+    assert point("1").batch(committed)[1].base_offset == 1
+
+
+def test_times_lead_to_visible_records_in_decoded_views_only(transactional):
+    committed = sight(transactional, isolation="read_committed")
+    assert point_target(TimePoint(5)).batch(committed)[1].base_offset == 0
+    assert range_target(TimeRange(0, 6)).offsets(committed, decoded=True) == (0, 5)
+    assert range_target(TimeRange(5, 6)).offsets(committed, decoded=False) == (0, 5)
+    with pytest.raises(NotFound):
+        point_target(TimePoint(6)).record(committed)
+
+
+def test_nothing_visible_leads_nowhere(tmp_path):
+    write_partition(tmp_path, {0: [marker(0, 1, True)]})
+    view = sight(tmp_path)
+    for name in ("earliest", "latest"):
+        with pytest.raises(NotFound):
+            point(name).batch(view)
+    assert between("earliest..latest").offsets(view, decoded=True) == (1, 1)
+
+
+def test_a_corrupt_batch_leads_nowhere_and_says_so(tmp_path):
+    path = write_partition(tmp_path, {0: [made(0, [1, 2]), made(2, [3])]}) / f"{0:020}.log"
+    damaged = bytearray(path.read_bytes())
+    damaged[70] ^= 1
+    path.write_bytes(damaged)
+    view = sight(tmp_path)
+    assert point("1").leads_to(view) is None
+    with pytest.raises(CorruptData):
+        point("1").record(view)
+    assert point_target(TimePoint(1)).leads_to(view) == 2
