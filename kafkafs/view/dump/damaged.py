@@ -18,8 +18,9 @@ from kafkafs.view.dump.entries import NO_SEQUENCE, SMALLEST_SIZE, sequence_after
 from kafkafs.view.dump.lines import Record
 from kafkafs.view.dump.varints import varint, varlong
 
-MOST_HEADERS = 1_000_000
-"""Headers of one record that are looked at here; more would be a way to fill the memory."""
+MOST_RECORDS, MOST_HEADERS = 1_000_000, 1_000_000
+"""Records of a compressed batch and headers of a record that are looked at here: more could keep somebody waiting for
+minutes, or fill the memory, and no broker writes them."""
 
 Bytes = bytes | memoryview
 _NONE, _ZSTD = 0, 4
@@ -49,6 +50,8 @@ def _records_v2(batch: Batch, data: bytes, limit: int) -> Iterator[Record]:
     body = data[HEADER_V2.size :]
     if batch.codec == _NONE:
         yield from _body_records(batch, body)
+    elif batch.count > MOST_RECORDS:
+        raise CorruptData(f"it is damaged and announces {batch.count} records, too many to look at one by one")
     else:
         unpacked = _unpacked(batch, body, limit)
         deque(

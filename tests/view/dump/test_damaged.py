@@ -4,6 +4,7 @@ Where the tool gets through, nothing may differ. Where it ends with an exception
 and then what can still be shown.
 """
 
+import gzip
 import random
 import shutil
 from collections.abc import Sequence
@@ -11,6 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.errors import CorruptData
+from kafkafs.format.batch import Batch
+from kafkafs.view.dump.damaged import MOST_RECORDS, records
+from kafkafs.view.dump.entries import HEADER_READ, entry_at
+from tests.format.batch_maker import record_bytes, v2_around
+from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
 from tests.view.dump.dumped import by_the_tool, dumped, options_of
 
@@ -85,3 +92,13 @@ def test_a_damaged_index_is_shown_as_the_tool_shows_it(stopped: Dataset, tmp_pat
     """An index is looked at when lookups go wrong."""
     names = copies(stopped, tmp_path, suffix, seed=3)
     assert compare(tmp_path, names) > 6
+
+
+def test_a_damaged_batch_takes_neither_minutes_nor_gigabytes() -> None:
+    """A few kilobytes can unpack to millions of records out of order, which no kernel takes."""
+    content = record_bytes(Record(0, 0, 0, None, None), 0, 0) * (MOST_RECORDS + 1)
+    bomb = v2_around(gzip.compress(content, 1), MOST_RECORDS + 1, 0, MOST_RECORDS, attributes=1)
+    batch = entry_at(bomb[:HEADER_READ], 0, len(bomb))
+    assert isinstance(batch, Batch)
+    with pytest.raises(CorruptData, match="too many to look at one by one"):
+        next(records(batch, bomb, 1 << 30))
