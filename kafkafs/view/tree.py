@@ -49,7 +49,8 @@ class Root:
         known = [front.known() for front in self._fronts]
         mode = common([front.access for front in known])
         newest = max(front.mtime_ns for front in known)
-        return Attributes("directory", mode.mode, mode.uid, mode.gid, 0, 0, newest, 2, KEEP_S / 2)
+        keep_s = KEEP_S / 2 if len(known) == 1 else KEEP_S / 10  # of several, what is known may be old
+        return Attributes("directory", mode.mode, mode.uid, mode.gid, 0, 0, newest, 2, keep_s)
 
     def entries(self) -> Sequence[Entry]:
         return [Entry(name, "directory", None) for name in sorted(self._names())]

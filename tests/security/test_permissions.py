@@ -146,3 +146,24 @@ def test_who_cannot_reach_the_data_directory_does_not_reach_it_through_the_mount
             assert [refusal for refusal in refusals if refusal.startswith("the owner:")] == []
     finally:
         run("setfacl", "-b", mirror.above)
+
+
+def test_of_two_data_directories_the_root_lets_in_whom_both_let_in():
+    """The names of both stand in one listing."""
+    scratch = Path(tempfile.mkdtemp(dir="/tmp"))
+    scratch.chmod(0o755)
+    try:
+        first, place = unpack(scratch), scratch / "mount"
+        second = first.with_name("second")
+        shutil.copytree(first, second)
+        place.mkdir()
+        run("chown", "-R", f"{KAFKA}:{GROUP}", first, second)
+        with mounting([KAFKAFS, "mount", first, second, place], place, scratch / "log"):
+            both = [Place(place, (first, second))]
+            for mode in (0o755, 0o750, 0o700, 0o755):
+                second.chmod(mode)
+                time.sleep(SETTLED_S + 0.1)
+                leaks, refusals, _ = compare(USERS, both)
+                assert (leaks, refusals) == ([], [])
+    finally:
+        shutil.rmtree(scratch)
