@@ -167,6 +167,16 @@ def test_old_entries_behind_a_truncation_are_no_finding(tmp_path):
     assert look(data) == []
 
 
+def test_entries_out_of_order_in_a_growing_index_are_a_finding(tmp_path):
+    """What a truncation leaves continues what stands before it; this does not."""
+    live = Dataset("4.3.1", "live")
+    data = live.copy_to(tmp_path / "data", "long-index-0")
+    index = data / "long-index-0" / f"{FIRST}.index"
+    entries = len(index.read_bytes().rstrip(b"\0")) // 8
+    put(entries * 8, ">ii", 3, 70)(index)
+    assert {finding.slot for finding in look(data)} >= {entries}
+
+
 def audit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [str(KAFKAFS), "audit", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=110, stdin=subprocess.DEVNULL)

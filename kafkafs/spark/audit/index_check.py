@@ -30,7 +30,7 @@ def check_offset_index(segment: Segment, where: Where, table: LogTable, clean: b
     positions = entries["position"].astype(np.int64)
     true, reasons = _offset_entries_true(offsets, positions, table)
     live, findings = _live(segment, index, where, true, clean)
-    for slot in np.flatnonzero(~true[:live]).tolist():
+    for slot in _wrong(true, live, offsets, positions):
         findings.append(where.finding(
             "offset-index-entry",
             f"entry {slot}, offset {offsets[slot]} at position {positions[slot]}: {reasons(slot)}",
@@ -85,7 +85,7 @@ def check_time_index(segment: Segment, where: Where, table: LogTable, clean: boo
     rising = (np.diff(times, prepend=-1) > 0) & (np.diff(offsets, prepend=segment.base_offset) >= 0)
     true = matches & rising
     live, findings = _live(segment, index, where, true, clean)
-    for slot in np.flatnonzero(~true[:live]).tolist():
+    for slot in _wrong(true, live, times, offsets):
         reason = "it does not come behind the entry before it"
         if rising[slot]:
             reason = "the log has no such offset"
@@ -103,6 +103,16 @@ def check_time_index(segment: Segment, where: Where, table: LogTable, clean: boo
             "time-index-end", f"it {last}, and the largest timestamp of its closed segment is {largest}"
         ))  # fmt: skip
     return findings
+
+
+def _wrong(true: Mask, live: int, first: Column, second: Column) -> list[int]:
+    """The slots to be named: of live entries those that the log does not confirm, behind them those out of order.
+
+    What a truncation leaves continues the entries before it. Of the very last entry only a half may be written.
+    """
+    back = (np.diff(first, prepend=first[:1]) < 0) | (np.diff(second, prepend=second[:1]) < 0)
+    back[-1:] &= second[-1:] > second[:1]  # its second half is still zero
+    return np.flatnonzero(np.append(~true[:live], back[live:])).tolist()
 
 
 def _entries(index: AbstractIndex, padded: bool) -> np.ndarray[tuple[int], np.dtype[np.void]]:
