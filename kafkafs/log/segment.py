@@ -47,6 +47,7 @@ class Segment:
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
         self._largest: tuple[int, int] | None = None
+        self._hinted: int | None = None
         self._end: int | None = None
         self._seal: Batch | None = None
         self._sealed: tuple[int, int] | None = None
@@ -323,7 +324,9 @@ class Segment:
 
     def hinted_largest(self) -> int:
         """What the time index alone says is the largest timestamp; -1 where it says nothing. Reads no log."""
-        return self.time_index.last().timestamp
+        if self._hinted is None or self.next_base is None:
+            self._hinted = self.time_index.last().timestamp
+        return self._hinted
 
     def hinted_between(self, start: int, end: int) -> int:
         """What the time index alone says is the largest timestamp in [start, end); -1 where it says nothing."""
