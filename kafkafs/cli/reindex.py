@@ -11,7 +11,6 @@ from kafkafs.errors import UsageError
 if TYPE_CHECKING:
     from kafkafs.cli.parser import Commands
 
-INTERVAL = 4096
 DESCRIPTION = """Builds the offset, time and transaction index of every segment anew, byte for byte what the broker
 writes when it rebuilds its own, and puts them under another directory, which `kafkafs mount -o index_dir=` then
 prefers. The data directory is not touched."""
@@ -22,15 +21,16 @@ def add(commands: "Commands") -> None:
     add_common(parser)
     parser.add_argument("--index-dir", required=True, type=Path, metavar="DIR", help="where the indexes are put")
     parser.add_argument(
-        "--interval-bytes", type=int, default=INTERVAL, metavar="N",
-        help="the topics' index.interval.bytes: log between two entries (default: %(default)s)",
+        "--interval-bytes", type=int, metavar="N",
+        help="index.interval.bytes, log between two entries (default: each topic's own where KRaft's metadata log is in"
+        " the data directory, else Kafka's 4096)",
     )  # fmt: skip
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     paths = data_directories(arguments.data_dirs)
-    if arguments.interval_bytes < 0:
+    if arguments.interval_bytes is not None and arguments.interval_bytes < 0:
         raise UsageError("--interval-bytes must not be negative")
     from kafkafs.spark.reindex.job import check_target, reindex
     from kafkafs.spark.session import session

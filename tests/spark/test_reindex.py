@@ -4,23 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.log.data_directory import open_data_directory
-from kafkafs.spark.reindex.job import SegmentUnit, make
-from kafkafs.spark.reindex.rebuild import DEFAULT_INTERVAL
+from kafkafs.spark.reindex.job import make, units
 from tests.kafka import broker
 from tests.kafka.dataset import Dataset
+from tests.kafka.jars import KRAFT_RELEASES
 from tests.kafka.writer import START_MS, Record, Topic, Writer, create, transactional
 
 KINDS = ("index", "timeindex", "txnindex")
 
 
-def reindex(data: Path, target: Path, interval: int = DEFAULT_INTERVAL) -> None:
+def reindex(data: Path, target: Path) -> None:
     """All indexes of `data`, made without Spark around."""
-    directory = open_data_directory(data)
     target.mkdir()
-    for name in directory.names():
-        for base in directory.partition(name).listing().segments:
-            make(SegmentUnit(data, name, base, 0, target, interval))
+    for unit in units(data, target):
+        make(unit)
 
 
 def write(node: broker.Broker) -> None:
@@ -66,6 +63,22 @@ def test_rebuilt_indexes_are_those_that_the_broker_rebuilds(release, tmp_path):
 
 def _is_wanted(file: Path) -> bool:
     return file.suffix[1:] in KINDS and file.parent.name in ("plain-0", "packed-0", "transacted-0")
+
+
+@pytest.mark.parametrize("release", KRAFT_RELEASES)
+def test_each_topic_has_its_own_interval(release, tmp_path):
+    """As KRaft's metadata log tells. What an uninterrupted broker wrote is then what it would rebuild."""
+    data = Dataset(release, "stopped")
+    reindex(data.path, tmp_path / "indexes")
+    ours = [file for kind in KINDS for file in (tmp_path / "indexes").rglob(f"*.{kind}")]
+    names = [file.relative_to(tmp_path / "indexes") for file in ours]
+    interrupted = ("restarted-0", "__cluster_metadata-0", "doomed-0")
+    differing = {
+        name for name, file in zip(names, ours, strict=True)
+        if not name.parts[0].startswith(interrupted) and (data.path / name).read_bytes() != file.read_bytes()
+    }  # fmt: skip
+    assert differing == set()
+    assert len(ours) > 180
 
 
 def test_transaction_indexes_are_the_brokers_own(stopped: Dataset, tmp_path):

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from kafkafs.errors import DiskError, NotFound, UsageError, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.spark import jobs, logs
-from kafkafs.spark.reindex.rebuild import rebuild
+from kafkafs.spark.reindex.intervals import topic_intervals
+from kafkafs.spark.reindex.rebuild import DEFAULT_INTERVAL, rebuild
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,10 +40,12 @@ class Made:
     invalid: int
 
 
-def reindex(spark: "SparkSession", data_directories: Sequence[Path], target: Path, interval: int) -> list[Made]:
-    """Makes the indexes of all segments."""
-    units = [unit for path in data_directories for unit in _units(path, target, interval)]
-    return jobs.run(spark, "reindex", units, make)
+def reindex(
+    spark: "SparkSession", data_directories: Sequence[Path], target: Path, interval: int | None = None
+) -> list[Made]:
+    """Makes the indexes of all segments; without an `interval` with each topic's own, where the data tell it."""
+    work = [unit for path in data_directories for unit in units(path, target, interval)]
+    return jobs.run(spark, "reindex", work, make)
 
 
 def check_target(target: Path, data_directories: Sequence[Path]) -> None:
@@ -62,17 +65,20 @@ def check_target(target: Path, data_directories: Sequence[Path]) -> None:
                 raise UsageError(f"{name} stands both in {str(seen[name])!r} and in {str(path)!r}; index one at a time")
 
 
-def _units(path: Path, target: Path, interval: int) -> list[SegmentUnit]:
+def units(path: Path, target: Path, interval: int | None = None) -> list[SegmentUnit]:
+    """A unit for each segment in a data directory."""
     directory = logs.data_directory(path)
-    units = []
-    for name in sorted(directory.names()):
+    own = topic_intervals(directory) if interval is None else {}
+    found = []
+    for name, parsed in sorted(directory.names().items()):
+        between = own.get(parsed.topic, DEFAULT_INTERVAL) if interval is None else interval
         try:
             segments = directory.partition(name).listing().segments
         except (NotFound, Vanished):
             continue
         for base, files in segments.items():
-            units.append(SegmentUnit(path, name, base, files["log"].size, target, interval))
-    return units
+            found.append(SegmentUnit(path, name, base, files["log"].size, target, between))
+    return found
 
 
 def make(unit: SegmentUnit) -> Made:
