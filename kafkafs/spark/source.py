@@ -41,15 +41,19 @@ class KafkafsDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """What stands in `format(...)`."""
         return "kafkafs"
 
     def schema(self) -> StructType:
+        """The columns of Spark's Kafka source."""
         return StructType([*_COLUMNS, _HEADERS] if wants_headers(self.options) else _COLUMNS)
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+        """For `spark.read`."""
         return BatchReader(batch_options(self.options))
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: ARG002
+        """For `spark.readStream`."""
         return StreamReader(stream_options(self.options))
 
 
@@ -66,6 +70,7 @@ class BatchReader(DataSourceReader):
         return filters
 
     def partitions(self) -> list[InputPartition]:
+        """The tasks of the read. UsageError, or NotFound for records that are gone, says why there are none."""
         options = self._options
         places = chosen(options.paths, options.choice)
         starts = planning.resolve(options.starting, places, options.isolation, starting=True)
@@ -75,4 +80,5 @@ class BatchReader(DataSourceReader):
         return tasks(planning.splits(ranges, options.min_partitions, options.max_records_per_partition), options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """One task, in an executor."""
         return read(partition)

@@ -39,11 +39,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._triggered = 0.0
 
     def initialOffset(self) -> dict[str, Any]:
+        """Where a new stream starts: as the options say, by default at the end."""
         options, places = self._options, self._places()
         starts = planning.resolve(options.starting, places, options.isolation, starting=True)
         return to_dict(starts)
 
     def getDefaultReadLimit(self) -> ReadLimit:
+        """What `maxOffsetsPerTrigger` or `minOffsetsPerTrigger` asks for."""
         if self._options.max_offsets_per_trigger is not None:
             return ReadMaxRows(self._options.max_offsets_per_trigger)
         if self._options.min_offsets_per_trigger is not None:
@@ -51,9 +53,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
+        """From now on the stream ends where the logs end now."""
         self._target = self._now()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Where the micro-batch that begins at `start` ends; `start` itself where it is too early for one."""
         begun = from_dict(start)
         self._latest = self._now() if self._target is None else self._target
         if not self._latest:
@@ -66,9 +70,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_dict(self._latest if most is None else self._limited(begun, most))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
+        """The ends of the logs as last seen, for the query's progress."""
         return to_dict(self._latest) if self._latest else None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """The tasks of a micro-batch. NotFound for records that are gone, unless `failOnDataLoss` is false."""
         starts, ends = from_dict(start), from_dict(end)
         lost = data_loss(self._options.fail_on_data_loss)
         places = self._places()
@@ -90,6 +96,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return tasks(planning.splits(ranges, options.min_partitions, options.max_records_per_partition), options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """One task, in an executor."""
         return read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:

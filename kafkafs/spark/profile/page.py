@@ -15,7 +15,8 @@ _LAGS = (
 )
 
 _STYLE = """
-:root{--ground:#fbfaf8;--card:#fff;--ink:#1d2430;--soft:#5d6675;--line:#e2e0da;--bar:#2f6f8f;--other:#b5652b;--track:#efede8}
+:root{--ground:#fbfaf8;--card:#fff;--ink:#1d2430;--soft:#5d6675;--line:#e2e0da}
+:root{--bar:#2f6f8f;--other:#b5652b;--track:#efede8}
 @media (prefers-color-scheme:dark){:root{--ground:#14171c;--card:#1c2027;--ink:#e8e6e1;--soft:#9aa3b2;--line:#2d333d;
 --bar:#5aa9cc;--other:#e0955c;--track:#262b34}}
 *{box-sizing:border-box}
