@@ -48,7 +48,7 @@ def _mark_paths(command: argparse.ArgumentParser) -> None:
             for below in action.choices.values():
                 _mark_paths(below)
         elif action.metavar in DIRECTORIES | FILES:
-            action.complete = shtab.DIRECTORY if action.metavar in DIRECTORIES else shtab.FILE  # type: ignore[attr-defined]
+            action.complete = shtab.DIRECTORY if action.metavar in DIRECTORIES else shtab.FILE
 
 
 def _roff(text: str) -> str:
