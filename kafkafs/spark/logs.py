@@ -1,6 +1,6 @@
 """The partitions that a Spark job reads: data directories held open once a process, and readers of their logs."""
 
-import functools
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -45,15 +45,27 @@ _lock = threading.Lock()
 _transactions: dict[Place, OpenTransactions] = {}
 
 
-@functools.cache
-def _open(path: Path) -> DataDirectory:
-    return open_data_directory(path)
+_open: dict[Path, tuple[tuple[int, int], DataDirectory]] = {}
 
 
 def data_directory(path: Path) -> DataDirectory:
-    """The data directory, the same object each time in this process; UsageError where it is none."""
+    """The data directory that is at `path` now, the same object each time in this process; UsageError where it is none.
+
+    A process of Spark's lives on from job to job, and finds another directory under a name that it knows.
+    """
     with _lock:
-        return _open(path)
+        known = _open.get(path)
+        if known is None or known[0] != _identity(path):
+            known = _open[path] = _identity(path), open_data_directory(path)
+        return known[1]
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        about = os.stat(path)
+    except OSError:
+        return 0, 0
+    return about.st_dev, about.st_ino
 
 
 def partition(place: Place) -> Partition:

@@ -248,3 +248,12 @@ def test_arrow_columns_are_those_that_spark_expects():
     for headers in ("true", "false"):
         source = KafkafsDataSource({"includeHeaders": headers})
         assert to_arrow_schema(source.schema(), timezone="UTC").equals(arrow_schema(headers == "true"))
+
+
+def test_another_directory_under_a_known_name_is_read(tmp_path):
+    """A worker process of Spark's lives on from job to job."""
+    LATEST.copy_to(tmp_path / "data", "segments-0")
+    assert read_all(planned(tmp_path / "data", subscribe="segments")) == len(LATEST.records("segments"))
+    (tmp_path / "data").rename(tmp_path / "before")
+    LATEST.copy_to(tmp_path / "data", "segments-0", "headers-0")
+    assert read_all(planned(tmp_path / "data", subscribe="headers")) == len(LATEST.records("headers"))
