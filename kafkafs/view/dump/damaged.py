@@ -1,4 +1,4 @@
-"""Records one by one, as far as Kafka's tool gets in a batch that is damaged, and those of formats v0 and v1.
+"""Records one by one, as far as Kafka's tool gets in a batch that is damaged.
 
 The tool does not ask whether a CRC holds before it reads records. It prints those of an uncompressed batch as it
 comes upon them and ends with an exception at the first that cannot be read; of a compressed batch, it unpacks all

@@ -7,11 +7,33 @@ import numpy as np
 from kafkafs.format import native
 from kafkafs.format.batches import Batches
 from kafkafs.format.columns import Records
-from kafkafs.format.native.layout import DUMP_CONTENTS, DUMP_METADATA, DUMP_ODD
+from kafkafs.format.native.layout import (
+    DUMP_BYTES,
+    DUMP_CONTENTS,
+    DUMP_INTEGER,
+    DUMP_KEY,
+    DUMP_LONG,
+    DUMP_METADATA,
+    DUMP_ODD,
+    DUMP_STRING,
+    DUMP_VALUE,
+)
+from kafkafs.view.dump.decoders import Decoder, as_hexadecimal, as_integer, as_long, as_string
 from kafkafs.view.dump.options import Options
 
+_DECODERS: dict[Decoder, int] = {
+    as_string: DUMP_STRING,
+    as_long: DUMP_LONG,
+    as_integer: DUMP_INTEGER,
+    as_hexadecimal: DUMP_BYTES,
+}
 ROOM = 1 << 20
 """Bytes of text in one piece, unless a single line is longer."""
+
+
+def has_kernels(options: Options) -> bool:
+    """Whether kernels can show the keys and values as it is wanted."""
+    return options.decode_key in _DECODERS and options.decode_value in _DECODERS
 
 
 def batch_lines(batches: Batches, first: int, stop: int) -> Iterator[bytes]:
@@ -30,10 +52,10 @@ def record_lines(
 ) -> Iterator[bytes]:
     """The lines of records, each batch's own in front, for those from `next_batch` on.
 
-    `odd` makes all lines of a control batch that is not all markers; `records` must not hold a part of one. Keys and
-    values are shown as strings.
+    `odd` makes all lines of a control batch that is not all markers; `records` must not hold a part of one.
     """
     shown = DUMP_METADATA * (not options.skip_record_metadata) + DUMP_CONTENTS * options.print_data_log
+    shown += (_DECODERS[options.decode_key] << DUMP_KEY) + (_DECODERS[options.decode_value] << DUMP_VALUE)
     out, result = np.empty(ROOM, np.uint8), np.empty(3, np.int64)
     first, stop = 0, len(records)
     while first < stop:

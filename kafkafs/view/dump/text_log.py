@@ -1,7 +1,7 @@
 """A log as text: a line for a batch and, with deep iteration, one for each record.
 
 Batches that hold what they promise are rendered many at a time. The others go one by one: those that are damaged, those
-of KRaft itself, and all where keys or values are no strings. Source: DumpLogSegments, `dumpLog`.
+of KRaft itself, and all where keys or values are doubles. Source: DumpLogSegments, `dumpLog`.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,11 @@ from kafkafs.format.batches import UNCHECKED, VALID, Batches, batch_at
 from kafkafs.format.records import PIECE, Records, Refusal, decode
 from kafkafs.view.dump.control import control_text
 from kafkafs.view.dump.damaged import records
-from kafkafs.view.dump.decoders import as_string
 from kafkafs.view.dump.entries import Unreadable
 from kafkafs.view.dump.findings import Findings
 from kafkafs.view.dump.lines import Record, batch_line, record_line, unreadable_line
 from kafkafs.view.dump.options import Options
-from kafkafs.view.dump.rendering import batch_lines, record_lines
+from kafkafs.view.dump.rendering import batch_lines, has_kernels, record_lines
 from kafkafs.view.dump.runs import Run, within
 from kafkafs.view.dump.source import Source
 from kafkafs.view.dump.window import WHOLE, Window
@@ -40,7 +39,7 @@ class TextLog:
         self._window = window
         self.is_past = False
         self._last_offset: int | None = -1 if window == WHOLE else None  # of a record: to find gaps
-        self._needs_python = not (options.decode_key is as_string and options.decode_value is as_string)
+        self._needs_python = not has_kernels(options)
 
     def run(self, run: Run) -> Iterator[bytes]:
         """The lines of many entries: by kernels where they can, else one by one."""

@@ -2,6 +2,7 @@
 
 from kafkafs.format.native.kernels.java_text import put_java_text
 from kafkafs.format.native.kernels.machine import (
+    constant,
     inlined,
     load_i8,
     load_i16,
@@ -9,6 +10,8 @@ from kafkafs.format.native.kernels.machine import (
     load_i32,
     load_i32be,
     load_i64,
+    load_i64be,
+    load_u8,
     load_u32,
     load_u32be,
     put,
@@ -34,9 +37,15 @@ from kafkafs.format.native.layout import (
     BATCH_ROW,
     BATCH_SIZE,
     BATCH_VALID,
+    DUMP_BYTES,
     DUMP_CONTENTS,
+    DUMP_INTEGER,
+    DUMP_KEY,
+    DUMP_LONG,
     DUMP_METADATA,
     DUMP_ODD,
+    DUMP_STRING,
+    DUMP_VALUE,
     RECORD_BATCH,
     RECORD_HEADER_COUNT,
     RECORD_HEADERS_AT,
@@ -52,8 +61,10 @@ from kafkafs.format.native.layout import (
     VALID,
 )
 
+_digits = constant("hexadecimal_digits", b"0123456789abcdef")
+
 _BATCH_LINE = 768  # bytes that no batch's line exceeds, with what the last copy may write behind it
-_RECORD_LINE = 256  # the same for a record's, without key, value and names of headers
+_RECORD_LINE = 512  # the same for a record's, without key, value and names of headers
 _KEY_IN_V0, _KEY_IN_V1 = 10, 18  # bytes from a message's CRC, its first field, to its key
 _SLACK = 16  # bytes behind the text that are written too
 _LARGEST_SEQUENCE = 2**31 - 1
@@ -211,17 +222,43 @@ def _put_metadata(to: int, batch: int, data: int, row: int) -> int:
 
 
 @inlined
-def _put_contents(to: int, data: int, row: int, has_metadata: int) -> int:
+def _put_hexadecimal(to: int, at: int, size: int) -> int:
+    digits = _digits()
+    for index in range(size):
+        byte = load_u8(at + index)
+        store_8(to + 2 * index, load_u8(digits + (byte >> 4)))
+        store_8(to + 2 * index + 1, load_u8(digits + (byte & 15)))
+    return to + 2 * size
+
+
+@inlined
+def _put_decoded(to: int, at: int, size: int, decoder: int) -> int:
+    if decoder == DUMP_LONG and size >= 8:
+        return put_number(to, load_i64be(at))
+    if decoder == DUMP_INTEGER and size >= 4:
+        return put_number(to, load_i32be(at))
+    if decoder == DUMP_BYTES:
+        return _put_hexadecimal(to, at, size)
+    if decoder == DUMP_STRING:
+        return put_java_text(to, at, size)
+    to = put(put_number(put(to, "<"), size), " bytes are too few for ")
+    return put(to, "a long>") if decoder == DUMP_LONG else put(to, "an integer>")
+
+
+@inlined
+def _put_contents(to: int, data: int, row: int, shown: int) -> int:
     key_size, value_size = load_i32(row + RECORD_KEY_SIZE), load_i32(row + RECORD_VALUE_SIZE)
-    if not has_metadata and (key_size >= 0 or value_size >= 0):
+    if not shown & DUMP_METADATA and (key_size >= 0 or value_size >= 0):
         store_8(to, 0x7C)
         to += 1
     if key_size >= 0:
         store_8(to, 0x20)
-        to = put_java_text(put(to + 1, "key: "), data + load_i64(row + RECORD_KEY_AT), key_size)
+        key = data + load_i64(row + RECORD_KEY_AT)
+        to = _put_decoded(put(to + 1, "key: "), key, key_size, shown >> DUMP_KEY & 3)
     if value_size >= 0:
         store_8(to, 0x20)
-        to = put_java_text(put(to + 1, "payload: "), data + load_i64(row + RECORD_VALUE_AT), value_size)
+        value = data + load_i64(row + RECORD_VALUE_AT)
+        to = _put_decoded(put(to + 1, "payload: "), value, value_size, shown >> DUMP_VALUE & 3)
     return to
 
 
@@ -263,7 +300,8 @@ def dump_records(
 ) -> int:
     """Kernel: the lines of records [first, stop), each batch's own line before its records; how many bytes.
 
-    Batches from `next_batch` on have no line yet. `shown` has the bits DUMP_METADATA and DUMP_CONTENTS.
+    Batches from `next_batch` on have no line yet. `shown` has the bits DUMP_METADATA and DUMP_CONTENTS,
+    and two for each decoder from DUMP_KEY and DUMP_VALUE on.
     result: the record it stopped before, the next batch, and why: it wanted that many bytes, or DUMP_ODD, a control
     batch whose records do not all end transactions. All records of a control batch are in one call.
     """
@@ -286,7 +324,7 @@ def dump_records(
             if shown & DUMP_METADATA:
                 to = _put_metadata(to, batch, data, row)
             if shown & DUMP_CONTENTS and not control:
-                to = _put_contents(to, data, row, shown & DUMP_METADATA)
+                to = _put_contents(to, data, row, shown)
             store_8(to, 0x0A)
             to += 1
             first += 1
