@@ -10,11 +10,20 @@ import pytest
 
 from tests.format.golden import Record as Golden
 from tests.fuse import model
-from tests.kafka.dataset import Record
+from tests.kafka.dataset import Dataset, Record
 from tests.mounting import run, shell
 from tests.view.json_model import line
 
 KINDS = {None: -1, "CreateTime": 0, "LogAppendTime": 1}
+
+
+DATASETS = [("2.8.0", "live"), ("2.8.0", "stopped"), ("3.9.1", "live"), ("4.3.1", "stopped")]
+
+
+@pytest.fixture(scope="module", params=DATASETS, ids="-".join)
+def dataset(request):
+    """Each release, and each state twice: what differs between states is padding."""
+    return Dataset(*request.param)
 
 
 @pytest.fixture(scope="module")
