@@ -19,6 +19,7 @@ class Lineage:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._held = _hold(log)
+        self._epoch = _epoch(log, -1)
 
     def follow(self, log: Log) -> None:
         """Go on with `log`, a later look at the same directory; Vanished if it is another log or lost something."""
@@ -27,6 +28,7 @@ class Lineage:
         if not self._leads_to(log):
             raise Vanished(f"{log.name.directory} was truncated or created anew while it was read; open it again")
         self._log, self._held = log, _hold(log)
+        self._epoch = _epoch(log, self._epoch)
 
     def _leads_to(self, log: Log) -> bool:
         before = self._log
@@ -42,7 +44,7 @@ class Lineage:
                 return self._stands(witness, segment)
         if log.segments and log.segments[0].base_offset >= before.end_offset:
             return True
-        return _epoch_reaches(before, log)
+        return self._epoch >= 0 and _epoch_reaches(self._epoch, before.end_offset, log)
 
     def _stands(self, witness: Segment, segment: Segment) -> bool:
         tail = self._log.tail
@@ -63,13 +65,16 @@ def _hold(log: Log) -> object:
     return witness.hold() if witness is not None else None
 
 
-def _epoch_reaches(before: Log, log: Log) -> bool:
-    """Whether the leader epoch of the last batch before lasted at least until the end that the log had then."""
-    if before.tail is None or before.tail.last is None:
-        return False
+def _epoch(log: Log, otherwise: int) -> int:
+    """The leader epoch of the log's last batch; a segment that has just begun has none yet."""
+    return log.tail.last.leader_epoch if log.tail is not None and log.tail.last is not None else otherwise
+
+
+def _epoch_reaches(epoch: int, end_offset: int, log: Log) -> bool:
+    """Whether a leader epoch lasted at least until the offset at which the log ended before."""
     try:
         epochs = parse_leader_epochs(log.segments[-1].read_beside("leader-epoch-checkpoint"))
     except (NotFound, CorruptData):
         return False
-    later = [one.start_offset for one in epochs if one.epoch > before.tail.last.leader_epoch]
-    return bool(epochs) and min(later, default=log.end_offset) >= before.end_offset
+    later = [one.start_offset for one in epochs if one.epoch > epoch]
+    return bool(epochs) and min(later, default=log.end_offset) >= end_offset

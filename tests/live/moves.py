@@ -148,7 +148,10 @@ class Moves:
         if not closed:
             return False
         base, made = closed[batch % len(closed)]
-        at = self.path(base, "log").read_bytes().find(made.data) + 61 + byte % (len(made.data) - 61)
+        begin = self.path(base, "log").read_bytes().find(made.data)
+        if begin < 0:
+            return False  # it is corrupt already
+        at = begin + 61 + byte % (len(made.data) - 61)
         with open(self.path(base, "log"), "r+b") as log:
             log.seek(at)
             changed = log.read(1)[0] ^ 0x10
