@@ -19,6 +19,7 @@ from kafkafs.log.files import DataFile, Directory
 from kafkafs.log.glance import Glimpse, Wanted, glance
 from kafkafs.log.listing import FileName
 from kafkafs.log.places import Start, Tell, silent
+from kafkafs.log.resync import whole_batch
 from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
 from kafkafs.log.time_search import largest_timestamp
 
@@ -239,7 +240,8 @@ class Segment:
         header = parse_batch(file.read(position, LARGEST_HEADER), 0, position) if position > 0 else None
         if header is None or not self.base_offset <= header.base_offset <= header.last_offset <= offset:
             return None
-        if header.last_offset == offset or self._leads_to(file, header, offset):
+        sound = whole_batch(file, header, file.size)  # if not, it is part of damage that may begin before it
+        if sound and (header.last_offset == offset or self._leads_to(file, header, offset)):
             return header
         return None
 
