@@ -1,6 +1,7 @@
 """`kafkafs dump` at work: from paths to sources, from sources to standard output. The text is `kafkafs.view.dump`'s."""
 
 import argparse
+import io
 import os
 import sys
 import time
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby, repeat
 
 from kafkafs.cli.progress import Progress
-from kafkafs.errors import KafkafsError, NotFound, UsageError
+from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.log.files import Directory
 from kafkafs.view.dump.decoders import as_string, decoder
 from kafkafs.view.dump.files import dump, is_dumpable, is_log
@@ -19,10 +20,11 @@ from kafkafs.view.dump.source import Bytes, Source, java_path
 from kafkafs.view.dump.window import WHOLE, Window, offset_at, window_of
 from kafkafs.view.times import MAX_INT64, parse_int64, parse_time_ms
 
+OUTPUT_BUFFER = 1 << 18
+
 
 def dump_all(arguments: argparse.Namespace) -> int:
     """Dumps all files, then tells what does not agree; 1 where something in one of them could not be shown."""
-    options = _options(arguments)
     progress = Progress()
 
     def report(line: str) -> None:
@@ -30,22 +32,38 @@ def dump_all(arguments: argparse.Namespace) -> int:
         print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line), file=sys.stderr)
 
     findings = Findings(tell=report)
-    wanted = _wanted(arguments)
+    try:
+        with _standard_output() as out:
+            out.writelines(_texts(arguments, findings, progress))
+    except BrokenPipeError:
+        raise  # the reader has left: no error of anybody's
+    except OSError as error:
+        raise DiskError(f"standard output cannot be written: {error.strerror}") from None
+    progress.clear()
+    for line in findings.lines():
+        report(line)
+    return 1 if findings.problems else 0
+
+
+def _standard_output() -> io.BufferedWriter:
+    """Standard output with a large buffer, whatever Python has made of it."""
+    if sys.stdout is None:
+        raise UsageError("standard output is closed, so there is nowhere to print")
+    return io.BufferedWriter(io.FileIO(sys.stdout.fileno(), "w", closefd=False), OUTPUT_BUFFER)
+
+
+def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress) -> Iterator[bytes]:
+    """All that goes to standard output. A file that cannot be read is a finding, and the next one's turn comes."""
+    options, wanted = _options(arguments), _wanted(arguments)
     for directory, paths in groupby(_paths(arguments.files, logs_only=wanted is not None), os.path.dirname):
         open_file = _opener(directory, progress)
         sources = [Source(path, os.path.join(os.getcwd(), path), open_file) for path in paths]
         windows = _windows(sources, wanted, options) if wanted else repeat(WHOLE)
         for source, window in zip(sources, windows, strict=False):
             try:
-                for text in dump(source, options, findings, window):
-                    sys.stdout.buffer.write(text)
+                yield from dump(source, options, findings, window)
             except KafkafsError as error:
                 findings.problem(source, str(error))
-    sys.stdout.buffer.flush()
-    progress.clear()
-    for line in findings.lines():
-        report(line)
-    return 1 if findings.problems else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +145,21 @@ def _paths(lists: list[str], *, logs_only: bool) -> Iterator[str]:
 
 def _inside(directory: str) -> Iterator[str]:
     """What can be dumped in a partition's directory, or in those of a data directory."""
-    names = sorted(os.listdir(directory))
-    yield from (os.path.join(directory, name) for name in names if is_dumpable(name))
-    for below in (os.path.join(directory, name) for name in names):
+    yield from _dumpable(directory)
+    for below in _listed(directory):
         if os.path.isdir(below) and not os.path.islink(below):
-            yield from (os.path.join(below, name) for name in sorted(os.listdir(below)) if is_dumpable(name))
+            yield from _dumpable(below)
+
+
+def _dumpable(directory: str) -> Iterator[str]:
+    return (path for path in _listed(directory) if is_dumpable(path) and os.path.isfile(path))
+
+
+def _listed(directory: str) -> list[str]:
+    try:
+        return sorted(os.path.join(directory, name) for name in os.listdir(directory))
+    except OSError as error:
+        raise Denied(f"the directory {directory!r} cannot be listed: {error.strerror}") from None
 
 
 def _opener(directory: str, progress: Progress) -> Callable[[str], Bytes]:

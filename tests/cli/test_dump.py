@@ -168,6 +168,25 @@ def test_a_reader_that_leaves_early_is_no_error(stopped: Dataset) -> None:
     assert done.stderr == ""
 
 
+def test_a_full_disk_is_told(stopped: Dataset) -> None:
+    """The output would be cut without a word."""
+    command = [str(KAFKAFS), "dump", "--files", str(stopped.path / "nulls-0" / LOG)]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (
+        1, "kafkafs: standard output cannot be written: No space left on device\n"
+    )  # fmt: skip
+
+
+def test_what_cannot_be_dumped_in_a_directory_is_passed_over(stopped: Dataset, tmp_path: Path) -> None:
+    """A directory or a pipe may be called like a segment."""
+    (tmp_path / "1.log").mkdir()
+    os.mkfifo(tmp_path / "2.log")
+    shutil.copyfile(stopped.path / "nulls-0" / LOG, tmp_path / LOG)
+    done = dump("--files", ".", cwd=tmp_path)
+    assert [line for line in done.stdout.splitlines() if line.startswith("Dumping")] == [f"Dumping ./{LOG}"]
+
+
 def test_nothing_is_written_beside_the_files(stopped: Dataset, tmp_path: Path) -> None:
     """Kafka's tool makes the index that a time index lacks."""
     for name in (LOG, "00000000000000000000.timeindex"):
