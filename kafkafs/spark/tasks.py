@@ -62,6 +62,9 @@ def pieces(task: Task) -> Iterator[Records]:
     lost = data_loss(task.fail_on_data_loss)
     while True:
         log = logs.partition(place).log()
+        if log.end_offset < stretch.end:  # who planned this task may have looked later than we did
+            logs.partition(place).look_again()
+            log = logs.partition(place).log()
         if log.start_offset > position:
             lost(f"offsets {position} to {min(log.start_offset, stretch.end) - 1} of {place.name} are gone")
         if log.end_offset < stretch.end:
