@@ -8,6 +8,7 @@ worker threads start before the kernel is answered; waiting reads are ended befo
 for them for ever. Unmounting is left to the parent process (`supervise`): this one has no right to it any more.
 """
 
+import dataclasses
 import functools
 import gc
 import logging
@@ -28,7 +29,7 @@ from kafkafs.fuse import stacks
 from kafkafs.fuse.about import AboutDirectory, Top
 from kafkafs.fuse.metrics import Metrics
 from kafkafs.fuse.operations import Operations
-from kafkafs.fuse.sandbox import confine
+from kafkafs.fuse.sandbox import Confinement, confine
 from kafkafs.fuse.sweeping import sweep
 from kafkafs.fuse.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.waiting import WaitingReads
@@ -67,10 +68,10 @@ class Settings:
 
 def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[], None]) -> None:
     """Mounts the tree and serves it until a signal or an unmount; `on_ready` is called when the kernel has asked in."""
-    metrics = Metrics()
+    metrics, confinement = Metrics(), None
     about = AboutDirectory(
         {
-            "status.json": lambda: metrics.as_status(_about(mountpoint, settings)),
+            "status.json": lambda: metrics.as_status(_about(mountpoint, settings, confinement)),
             "metrics": metrics.as_prometheus,
         }
     )
@@ -83,7 +84,7 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     connection_fd = _mount(operations, mountpoint, settings)
     log.info("mounted %r at %r", settings.fsname, str(mountpoint))
     if settings.confined:
-        confine([*settings.data_dirs, *settings.readable], settings.owner)
+        confinement = confine([*settings.data_dirs, *settings.readable], settings.owner)
     else:
         log.warning("not confined: the compiled kernels are missing; run scripts/setup, or install kafkafs again")
     trio.run(_serve, operations, len(settings.data_dirs), connection_fd)
@@ -169,12 +170,13 @@ def _add_gauges(operations: Operations) -> None:
     )
 
 
-def _about(mountpoint: Path, settings: Settings) -> dict[str, object]:
+def _about(mountpoint: Path, settings: Settings, confinement: Confinement | None) -> dict[str, object]:
     return {
         "version": kafkafs.__version__,
         "pid": os.getpid(),
         "mountPoint": str(mountpoint),
         "dataDirectories": [str(path) for path in settings.data_dirs],
+        "confined": confinement and dataclasses.asdict(confinement),
     }
 
 

@@ -14,6 +14,7 @@ import os
 import pkgutil
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from kafkafs.fuse import sandbox_landlock as landlock
@@ -29,7 +30,16 @@ _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-32")
 log = logging.getLogger(__name__)
 
 
-def confine(readable: Sequence[Path], owner: Owner | None) -> None:
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What holds the daemon: its user, the Landlock ABI (0: none), whether system calls are filtered."""
+
+    user: int
+    landlock: int
+    filtered: bool
+
+
+def confine(readable: Sequence[Path], owner: Owner | None) -> Confinement:
     """Gives up all rights but reading below `readable` (and `/proc`), in this thread and those to come."""
     load_everything()
     threads = len(os.listdir("/proc/self/task"))
@@ -45,8 +55,8 @@ def confine(readable: Sequence[Path], owner: Owner | None) -> None:
     missing = refuse_all_but_reading()
     if missing:
         log.warning("%s", missing)
-    filtered = "no" if missing else "a"
-    log.info("confined: user %d, Landlock ABI %d, %s system call filter", os.geteuid(), abi, filtered)
+    log.info("confined: user %d, Landlock ABI %d, %s system call filter", os.geteuid(), abi, "no" if missing else "a")
+    return Confinement(os.geteuid(), abi, not missing)
 
 
 def load_everything() -> None:

@@ -6,6 +6,7 @@ what it does. A list of what is refused, not of what is allowed: the C library m
 
 import errno
 import importlib
+import mmap
 import os
 from contextlib import suppress
 from typing import Any
@@ -36,6 +37,7 @@ _PRIVILEGES = """
     bpf perf_event_open userfaultfd keyctl add_key request_key io_uring_setup io_uring_enter io_uring_register
 """
 REFUSED = f"{_CHANGES} {_PROCESSES} {_CONNECTIONS} {_PRIVILEGES}".split()
+_MEMORY = ("mmap", "mprotect", "pkey_mprotect")
 _WRITING = (os.O_WRONLY, os.O_RDWR, os.O_CREAT, os.O_TRUNC)
 
 
@@ -52,6 +54,8 @@ def refuse_all_but_reading() -> str | None:
         rules.add_rule(refuse, "openat", seccomp.Arg(2, seccomp.MASKED_EQ, flag, flag))
         with suppress(OSError, ValueError):
             rules.add_rule(refuse, "open", seccomp.Arg(1, seccomp.MASKED_EQ, flag, flag))
+    for name in _MEMORY:  # all code there will be is loaded by now
+        rules.add_rule(refuse, name, seccomp.Arg(2, seccomp.MASKED_EQ, mmap.PROT_EXEC, mmap.PROT_EXEC))
     # Threads, but no processes. What clone3 is asked for cannot be seen; the C library falls back to clone.
     rules.add_rule(refuse, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, CLONE_THREAD, 0))
     rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")

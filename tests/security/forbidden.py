@@ -6,6 +6,7 @@ Runs inside the patched daemon; where to try it is told by the environment.
 import ctypes
 import errno
 import json
+import mmap
 import os
 import resource
 import signal
@@ -49,6 +50,7 @@ def acts(log: str, outside: str, mount: str, tcp: int, victim: int) -> dict[str,
         "unmount": lambda: _call(_libc.umount2, mount.encode(), 2),
         "become root": lambda: os.setresuid(0, 0, 0),
         "allow core dumps": lambda: resource.setrlimit(resource.RLIMIT_CORE, (1, 1)),
+        "make code": lambda: mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC),
         "use io_uring": lambda: _call(_libc.syscall, 425, 8, ctypes.create_string_buffer(256)),
     }
 
