@@ -1,11 +1,12 @@
 """The usual case of a lookup, in a few microseconds: a healthy log whose index tells the truth.
 
-From the place that an index names, one kernel steps from header to header to the batch that is wanted and checks what
+From the place that the index names, one kernel steps from header to header to the batch that is wanted and checks what
 `stretches` would check: order, bounds, checksums, the header behind. Where anything is unusual it is unsure, and the
 careful path decides. One batch is stepped over without its checksum, the one that the index names: the next one is
 sound and follows at its end, so the careful path comes to the same answer whether that first one is damaged or not.
 """
 
+import os
 import threading
 from array import array
 from dataclasses import dataclass
@@ -13,23 +14,19 @@ from dataclasses import dataclass
 from kafkafs.format import native
 from kafkafs.format.batch import Batch, parse_batch
 from kafkafs.format.batches import walk
-from kafkafs.format.native.layout import (
-    GLANCE_AT,
-    GLANCE_FOUND,
-    GLANCE_GOT,
-    GLANCE_NEEDED,
-    GLANCE_POSITION,
-    GLANCE_UNSURE,
-)
+from kafkafs.format.native.layout import GLANCE_AT, GLANCE_FOUND, GLANCE_POSITION
 from kafkafs.log.files import DataFile
+from kafkafs.log.patience import is_impatient
 from kafkafs.log.stretches import Bounds, Stretch
 
 ANY = -(2**63)
 _NO_LIMIT = 2**63 - 1
-_AT, _GOT, _NEEDED, _POSITION = (place // 8 for place in (GLANCE_AT, GLANCE_GOT, GLANCE_NEEDED, GLANCE_POSITION))
-_FIRST_LOOK = 4096
+_AT, _POSITION = GLANCE_AT // 8, GLANCE_POSITION // 8
 _ROOM = (1 << 20) + 4096
 """The largest batch that is looked at here: what a broker takes unless it is told otherwise."""
+
+_COLD = 64 << 10
+"""The largest that may have to come from the disk: longer reads take care of the page cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +58,8 @@ class Glimpse:
 
     def stretch(self) -> Stretch:
         """The whole batch, to keep."""
-        data = bytes(self._data)
-        rows = walk(data, self._position, verify=False).rows[:1]
-        return Stretch(data[: int(rows["size"][0])], self._position, rows)
+        data = bytes(self._data[: self.batch().size])
+        return Stretch(data, self._position, walk(data, self._position, verify=False).rows)
 
 
 class _Room(threading.local):
@@ -77,32 +73,21 @@ class _Room(threading.local):
 _room = _Room()
 
 
-def glance(file: DataFile, position: int, entry_offset: int | None, bounds: Bounds, wanted: Wanted) -> Glimpse | None:
-    """The batch wanted, at or behind `position`; None where only the careful path can tell.
+def glance(log: DataFile, index: DataFile | None, entries: int, sought: int, bounds: Bounds, wanted: Wanted
+) -> Glimpse | None:  # fmt: skip
+    """The batch wanted, at or behind the one that the index has for the offset `sought`.
 
-    `entry_offset` is that of the index entry which names `position`; None where no entry does (the segment's start).
-    The file may change meanwhile: the caller checks that behind.
+    None where only the careful path can tell, or where a page is not in memory and this thread must not wait. The file
+    may change meanwhile: the caller checks that behind.
     """
-    if not 0 <= position < bounds.end:
-        return None
-    kernel, room = native.kernel("glance"), _room
-    landmark = wanted.landmark or (_NO_LIMIT, 0)
+    room = _room
+    flags, size = (os.RWF_NOWAIT, _ROOM) if is_impatient() else (0, _COLD)
+    next_base = _NO_LIMIT if bounds.next_base is None else bounds.next_base
     state = array("q", (
-        position, 0, bounds.end, bounds.first_offset - 1, _NO_LIMIT if bounds.next_base is None else bounds.next_base,
-        wanted.offset, wanted.timestamp, *landmark, _NO_LIMIT if entry_offset is None else entry_offset,
-        1, entry_offset is None, 0, 0,
+        log.descriptor, index.descriptor if index else -1, flags, room.address, size,
+        entries if index else 0, sought, bounds.first_offset, next_base, bounds.end,
+        wanted.offset, wanted.timestamp, *(wanted.landmark or (_NO_LIMIT, 0)), 0, 0, 0, 0,
     ))  # fmt: skip
-    where, size = state.buffer_info()[0], _FIRST_LOOK
-    while size <= _ROOM:
-        size = min(size, bounds.end - position)
-        if file.read_into(room.view[:size], position) < size:
-            return None
-        state[_GOT] = size
-        code = kernel(room.address, where)
-        if code == GLANCE_FOUND:
-            at = state[_AT]
-            return Glimpse(room.view[at:size], position + at)
-        if code == GLANCE_UNSURE:
-            return None
-        position, size = state[_POSITION], state[_NEEDED]
-    return None
+    if native.kernel("glance")(state.buffer_info()[0]) != GLANCE_FOUND:
+        return None
+    return Glimpse(room.view[state[_AT] :], state[_POSITION])

@@ -279,11 +279,12 @@ class Segment:
 
     def glance(self, offset: int, end: int, wanted: Wanted) -> Glimpse | None:
         """The batch wanted, not before the index entry for `offset`; None where only the careful path can tell."""
-        entry, file = self.offset_index.lookup(offset), self.log()
-        if entry.slot >= 0 and entry.offset > offset:
+        entries, file = self.offset_index.entries, self.log()
+        try:
+            index = self._file("index") if entries else None
+        except _UNREADABLE:
             return None
-        indexed = None if entry.slot < 0 else entry.offset
-        found = glance(file, entry.position, indexed, Bounds(end, self.base_offset, self.next_base), wanted)
+        found = glance(file, index, entries, offset, Bounds(end, self.base_offset, self.next_base), wanted)
         if found is not None:
             self.check(file)
         return found

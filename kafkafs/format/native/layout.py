@@ -84,8 +84,10 @@ BATCH_ROW, RECORD_ROW = BATCH.itemsize, RECORD.itemsize
     RECORD_MAGIC,
 ) = _places(RECORD)
 
-# What a dump's lines show of a record.
+# What a dump's lines show of a record: two bits, then two each for the decoders of key and value.
 DUMP_METADATA, DUMP_CONTENTS = 1, 2
+DUMP_KEY, DUMP_VALUE = 2, 4
+DUMP_STRING, DUMP_LONG, DUMP_INTEGER, DUMP_BYTES = range(4)
 DUMP_ODD = -1  # a record that its kernel does not know
 
 # The table that `arrow_columns` and `arrow_headers` work from: places in bytes. Each column of bytes has six numbers.

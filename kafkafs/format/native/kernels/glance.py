@@ -1,31 +1,95 @@
-"""From header to header to the batch that a lookup wants, checked on the way. See `kafkafs.log.glance`."""
+"""A lookup in one call: the index page, the header that it leads to, the batch behind. See `kafkafs.log.glance`.
+
+The one kernel that reads files, from descriptors that are open: what it saves is the way back to Python between reads.
+"""
 
 from kafkafs.format.native.kernels.headers import smallest, verdict
-from kafkafs.format.native.kernels.machine import inlined, load_i8, load_i32be, load_i64, load_i64be, store_64
+from kafkafs.format.native.kernels.machine import (
+    inlined,
+    load_i8,
+    load_i32be,
+    load_i64,
+    load_i64be,
+    read_file,
+    store_64,
+)
 from kafkafs.format.native.layout import (
     GLANCE_AT,
-    GLANCE_BEFORE,
+    GLANCE_BASE,
     GLANCE_END,
-    GLANCE_ENTRY,
-    GLANCE_FIRST,
+    GLANCE_ENTRIES,
+    GLANCE_FLAGS,
     GLANCE_FOUND,
-    GLANCE_GOT,
+    GLANCE_INDEX,
     GLANCE_LANDMARK,
     GLANCE_LANDMARK_TIME,
-    GLANCE_MORE,
-    GLANCE_NEEDED,
+    GLANCE_LOG,
     GLANCE_NEXT_BASE,
     GLANCE_OFFSET,
+    GLANCE_PLACE,
+    GLANCE_PLACE_SIZE,
     GLANCE_POSITION,
-    GLANCE_SKIPPED,
+    GLANCE_ROOM,
+    GLANCE_ROOM_SIZE,
+    GLANCE_SOUGHT,
     GLANCE_TIMESTAMP,
     GLANCE_UNSURE,
     VALID,
 )
 
 _FRAME, _HEADER = 17, 61
-_MODEST = 64 << 10
+_PAGE, _PAGE_ENTRIES = 4096, 512
+_FIRST_LOOK, _MODEST = 4096, 64 << 10
+_FARTHEST = 4 << 20  # bytes behind the index entry: who has to go on for longer takes the careful way
 _ANY, _NO_LIMIT = -(2**63), 2**63 - 1
+_NO_SLOT, _LOST = -1, -2
+
+
+@inlined
+def _fetch(state: int, descriptor: int, position: int, size: int) -> int:
+    """Whether all those bytes stand in the room now."""
+    store_64(state + GLANCE_PLACE, load_i64(state + GLANCE_ROOM))
+    store_64(state + GLANCE_PLACE_SIZE, size)
+    got: int = read_file(descriptor, state + GLANCE_PLACE, position, load_i64(state + GLANCE_FLAGS))
+    return 1 if got == size else 0
+
+
+@inlined
+def _floor_entry(state: int) -> int:
+    """The address of the last index entry at or before the offset sought; _NO_SLOT without one, _LOST in a bad index.
+
+    The last page is looked at first, since most lookups end there; the next guess takes the offsets to be even.
+    """
+    entries, room = load_i64(state + GLANCE_ENTRIES), load_i64(state + GLANCE_ROOM)
+    descriptor = load_i64(state + GLANCE_INDEX)
+    target = load_i64(state + GLANCE_SOUGHT) - load_i64(state + GLANCE_BASE)
+    low, high = 0, (entries - 1) // _PAGE_ENTRIES
+    page, guessed = high, 0
+    while entries > 0 and low <= high:
+        count = min(_PAGE_ENTRIES, entries - page * _PAGE_ENTRIES)
+        if not _fetch(state, descriptor, page * _PAGE, count * 8):
+            return _LOST
+        first = load_i32be(room)
+        if first > target:
+            if page == low:
+                return _NO_SLOT if page == 0 else _LOST
+            high = page - 1
+            page = low + (high - low + 1) // 2
+            if not guessed and first > 0 and target >= 0:
+                page, guessed = min(high, target * (high + 1) // first), 1
+        elif page == high or target < load_i32be(room + 8 * (count - 1)):
+            below, above = 0, count - 1
+            while below < above:
+                middle = (below + above + 1) // 2
+                if load_i32be(room + 8 * middle) <= target:
+                    below = middle
+                else:
+                    above = middle - 1
+            return room + 8 * below
+        else:
+            low = page
+            page = low + (high - low + 1) // 2
+    return _NO_SLOT if entries <= 0 else _LOST
 
 
 @inlined
@@ -57,71 +121,74 @@ def _max_timestamp(here: int) -> int:
     return load_i64be(here + 35) if magic == 2 else load_i64be(here + 18) if magic == 1 else -1
 
 
-@inlined
-def _more(state: int, position: int, needed: int) -> int:
-    store_64(state + GLANCE_POSITION, position)
-    store_64(state + GLANCE_NEEDED, needed)
-    return GLANCE_MORE
+def glance(state: int) -> int:
+    """Kernel: looks up what the table of GLANCE_ numbers at `state` asks for.
 
-
-def glance(data: int, state: int) -> int:
-    """Kernel: steps over the entries in `data` as the table of GLANCE_ numbers at `state` says.
-
-    FOUND: the batch wanted lies at byte AT, and is sound. MORE: to be called again with NEEDED bytes from POSITION on.
-    UNSURE: something is not as it should be, or there is no such batch before the end.
+    FOUND: the batch wanted stands at byte AT of the room, whole and sound, and at POSITION in the segment. UNSURE: a
+    read failed or was short, something is not as it should be, or there is no such batch before the end.
     """
-    position, end = load_i64(state + GLANCE_POSITION), load_i64(state + GLANCE_END)
-    got, before = load_i64(state + GLANCE_GOT), load_i64(state + GLANCE_BEFORE)
+    room, end, log = load_i64(state + GLANCE_ROOM), load_i64(state + GLANCE_END), load_i64(state + GLANCE_LOG)
+    base_offset, next_base = load_i64(state + GLANCE_BASE), load_i64(state + GLANCE_NEXT_BASE)
     offset, timestamp = load_i64(state + GLANCE_OFFSET), load_i64(state + GLANCE_TIMESTAMP)
-    entry, landmark = load_i64(state + GLANCE_ENTRY), load_i64(state + GLANCE_LANDMARK)
-    first, skipped, at = load_i64(state + GLANCE_FIRST), load_i64(state + GLANCE_SKIPPED), 0
+    landmark, landmark_time = load_i64(state + GLANCE_LANDMARK), load_i64(state + GLANCE_LANDMARK_TIME)
+    position, entry = 0, _NO_LIMIT  # a batch ends with `entry`, the first one or one behind it, as the index says
+    found_entry = _floor_entry(state)
+    if found_entry == _LOST:
+        return GLANCE_UNSURE
+    if found_entry != _NO_SLOT:
+        entry, position = base_offset + load_i32be(found_entry), load_i32be(found_entry + 4)
+        if position <= 0 or entry > load_i64(state + GLANCE_SOUGHT):
+            return GLANCE_UNSURE
+    farthest, before, first, skipped = position + _FARTHEST, base_offset - 1, 1, 0
+    at, got, needed = 0, 0, _FIRST_LOOK
     while True:
-        left, here = got - at, data + at
-        if left < _HEADER and position + got < end:
-            return _more(state, position + at, _HEADER)
+        if needed > 0:  # the room is to begin with the entry that stands at `at`
+            position, at = position + at, 0
+            got = min(needed, end - position)
+            if position >= end or position > farthest or got > load_i64(state + GLANCE_ROOM_SIZE):
+                return GLANCE_UNSURE
+            if not _fetch(state, log, position, got):
+                return GLANCE_UNSURE
+            needed = 0
+        left, here, is_last = got - at, room + at, position + got >= end
+        if left < _HEADER and not is_last:
+            needed = _HEADER
+            continue
         size = _size_of(here, left)
         if size < 0:
             return GLANCE_UNSURE
         base, last = load_i64be(here), _last_offset(here)
-        if not before < base <= last or last >= load_i64(state + GLANCE_NEXT_BASE) or size > end - position - at:
+        if not before < base <= last or last >= next_base or size > end - position - at or last > entry:
             return GLANCE_UNSURE
         skips = first and entry in (_NO_LIMIT, last)
-        if entry != _NO_LIMIT:
-            if last > entry:
-                return GLANCE_UNSURE
-            if last == entry:
-                entry = _NO_LIMIT
         counts = offset != _ANY or load_i8(here + 16) < 2 or load_i32be(here + 57) > 0
         found = last >= offset and _max_timestamp(here) >= timestamp and counts
-        if found and skipped and offset != _ANY and base > offset:
-            return GLANCE_UNSURE
         passes = last >= landmark
-        if landmark != _NO_LIMIT and _max_timestamp(here) > load_i64(state + GLANCE_LANDMARK_TIME):
+        if landmark != _NO_LIMIT and _max_timestamp(here) > landmark_time:
+            return GLANCE_UNSURE
+        if found and skipped and offset != _ANY and base > offset:
             return GLANCE_UNSURE
         skips = skips and not found and not passes
         if not skips:
-            if size + _HEADER > left and position + got < end:
-                return _more(state, position + at, size + _HEADER)
+            if size + _HEADER > left and not is_last:
+                needed = size + _HEADER
+                continue
             if verdict(here, size, load_i8(here + 16)) != VALID:
                 return GLANCE_UNSURE
+        if last == entry:
+            entry = _NO_LIMIT
         if passes:
-            if _max_timestamp(here) != load_i64(state + GLANCE_LANDMARK_TIME):
+            if _max_timestamp(here) != landmark_time:
                 return GLANCE_UNSURE
             landmark = _NO_LIMIT
-            store_64(state + GLANCE_LANDMARK, landmark)
         if found:
             if landmark != _NO_LIMIT or entry != _NO_LIMIT:
                 return GLANCE_UNSURE
-            behind = got - at - size
-            if _size_of(here + size, behind) >= 0 and load_i64be(here + size) <= last:
+            if _size_of(here + size, left - size) >= 0 and load_i64be(here + size) <= last:
                 return GLANCE_UNSURE
+            store_64(state + GLANCE_POSITION, position + at)
             store_64(state + GLANCE_AT, at)
             return GLANCE_FOUND
         at, before, first, skipped = at + size, last, 0, 1 if skips else 0
-        store_64(state + GLANCE_ENTRY, entry)
-        store_64(state + GLANCE_BEFORE, before)
-        store_64(state + GLANCE_FIRST, first)
-        store_64(state + GLANCE_SKIPPED, skipped)
-        if got - at < _HEADER and position + got < end:
+        if got - at < _HEADER and not is_last:
             needed = size + size // 8 + _HEADER if size <= _MODEST else _HEADER
-            return _more(state, position + at, needed)

@@ -139,6 +139,20 @@ copy_bytes = _word(3, _copy_bytes, types.void)
 """(target, source, count): memcpy."""
 
 
+def _read_file(builder: Builder, descriptor: Any, places: Any, position: Any, flags: Any) -> Any:
+    number, pointer = ir.IntType(32), _BYTE.as_pointer()
+    kind = ir.FunctionType(_WORD, [number, pointer, number, _WORD, number])
+    function = builder.module.globals.get("preadv2") or ir.Function(builder.module, kind, "preadv2")
+    return builder.call(function, [
+        builder.trunc(descriptor, number), builder.inttoptr(places, pointer), ir.Constant(number, 1), position,
+        builder.trunc(flags, number),
+    ])  # fmt: skip
+
+
+read_file = _word(4, _read_file)
+"""The C library's `preadv2` into one place: descriptor, address of an iovec, position, flags. Negative if it fails."""
+
+
 def splat(value: int) -> Any:
     """A vector of sixteen times one byte."""
     return ir.Constant(_VECTOR, [value] * 16)
