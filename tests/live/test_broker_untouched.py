@@ -10,6 +10,7 @@ import pytest
 from tests.kafka.dataset import Dataset
 from tests.mounting import run, shell, wait_until
 
+DIRECTORIES = ("binary-0", "broker-gzip-0", "compacted-0", "partitions-4", "segments-0", "transactions-0")
 Attributes = dict[str, tuple[int, ...]]
 
 
@@ -31,7 +32,7 @@ def read_everything(mount: Path) -> None:
 
 def test_reading_everything_changes_no_attribute(mount, tmp_path):
     """Access times too: each file's is set back far enough that any reader's touch would show."""
-    data = Dataset("4.3.1", "stopped").copy_to(tmp_path / "data")
+    data = Dataset("4.3.1", "stopped").copy_to(tmp_path / "data", *DIRECTORIES)
     for path in (data, *data.rglob("*")):
         os.utime(path, (1, path.stat().st_mtime))
     before = attributes(data)

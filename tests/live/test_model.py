@@ -105,9 +105,13 @@ class BrokerBesideReader(RuleBasedStateMachine):
         if len(self.snapshots) < 6:
             self._keep_open(0, "", self._look())
             self._keep_open(0, ".jsonl", self._look())
+        if len(self.followers) < 4:
+            self._follow(0)
+        self._read_on()
         self.broker.truncate(batches)
         self.broker.append(regrown)
         self._anything_goes()
+        self._read_on()
 
     @rule(at_once=st.booleans())
     def recreate(self, at_once: bool) -> None:
@@ -214,9 +218,10 @@ class BrokerBesideReader(RuleBasedStateMachine):
     @rule(start=st.integers(0, 12))
     @precondition(lambda self: len(self.followers) < 4)
     def follow(self, start: int) -> None:
-        self._look()
-        content = self._open("by-offset", f"{max(start, 0)}...follow.jsonl")
-        self.followers.append(Follower(content, max(start, 0)))
+        self._follow(start)
+
+    def _follow(self, start: int) -> None:
+        self.followers.append(Follower(self._open("by-offset", f"{start}...follow.jsonl"), start))
 
     @rule(at=SHARES, size=st.integers(1, 5000))
     def read_what_is_open(self, at: float, size: int) -> None:
@@ -226,6 +231,9 @@ class BrokerBesideReader(RuleBasedStateMachine):
 
     @rule()
     def read_on(self) -> None:
+        self._read_on()
+
+    def _read_on(self) -> None:
         naive = self._look()
         for follower in self.followers:
             counted["follows" if follower.catch_up(self.broker.history, naive, _offset_of) else "stale follows"] += 1
