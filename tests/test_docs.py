@@ -144,3 +144,21 @@ def test_lines_for_fstab_are_taken(session):
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_the_messages_that_are_explained_are_those_that_are_given():
+    """An operator searches the page for what he was told."""
+    sources = "".join(path.read_text() for path in (ROOT / "kafkafs").rglob("*.py"))
+    source = re.sub(r'"\s*\n\s*f?"', "", sources)  # a sentence may go on in the next line
+    explained = re.findall(r'^\| "([^"]+)"', (DOCS / "operation.md").read_text(), re.M)
+    assert len(explained) >= 5
+    for message in explained:
+        assert all(part.strip() in source for part in message.split("...")), message
+
+
+def test_the_metrics_that_are_explained_exist(session):
+    told = set(re.findall(r"`(kafkafs_\w+)", (DOCS / "operation.md").read_text()))
+    session.run("kafkafs mount /var/kafka-logs /mnt/kafka --background")
+    session.run("cat /mnt/kafka/test-0/by-offset/99")  # an error, so that there are some
+    given = session.run("cat /mnt/kafka/.kafkafs/metrics")
+    assert {name for name in told if f"# TYPE {name} " not in given} == set()
