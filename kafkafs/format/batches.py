@@ -4,7 +4,8 @@
 one call for thousands of small batches. Source of the framing: FileLogInputStream; see `batch` for the fields.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -32,7 +33,7 @@ _SMALLEST = 26
 """Bytes that no whole entry is shorter than."""
 
 _STOPS: dict[int, Literal["end", "cut", "broken"]] = {WALK_END: "end", WALK_CUT: "cut", WALK_BROKEN: "broken"}
-_FIELDS = [name for name in BATCH.names or () if name not in ("valid", "padding")]
+_in_order = itemgetter(*((BATCH.names or ()).index(field.name) for field in fields(Batch)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +73,4 @@ def walk(data: Bytes, position: int, at: int = 0, *, verify: bool = True) -> Wal
 
 def batch_at(rows: Batches, index: int) -> Batch:
     """One row as the value that the rest of kafkafs passes around."""
-    row = rows[index]
-    return Batch(**{name: row[name].item() for name in _FIELDS})
+    return Batch(*_in_order(rows[index].item()))

@@ -95,12 +95,15 @@ _FIXED = {
     "earliest": OffsetPoint(Anchor.EARLIEST),
     "latest": OffsetPoint(Anchor.LATEST),
 }
+_SURELY_INT64 = 19  # decimal digits, fewer than
 _END = OffsetPoint(Anchor.FROM_END, 0)
 _OFFSET = re.compile(r"(-?)([0-9]+)")
 
 
 def parse_offset_name(name: str) -> Query[OffsetPoint | OffsetRange] | None:
     """The query that `name` stands for in `by-offset/`, or None where it is no name there."""
+    if len(name) < _SURELY_INT64 and name.isascii() and name.isdecimal():
+        return Query(OffsetPoint(Anchor.ABSOLUTE, int(name)), Suffix.RAW)  # as below, but most names are plain numbers
     for stem, suffix in _splits(name):
         if (point := _parse_offset(stem)) and _fits_point(suffix):
             return Query(point, suffix)
