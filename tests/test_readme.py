@@ -24,7 +24,8 @@ def examples() -> list[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def place(mount_for_module, tmp_path_factory) -> Path:
     data = unpack(tmp_path_factory.mktemp("sample"))
-    return mount_for_module(data).path / "test-0"
+    mount_point: Path = mount_for_module(data).path
+    return mount_point / "test-0"
 
 
 @pytest.mark.parametrize(("command", "output"), examples(), ids=lambda text: text.partition("\n")[0][:40])
