@@ -122,16 +122,18 @@ class Segment:
     @property
     def offset_index(self) -> OffsetIndex:
         """Opened at the first lookup; an empty one where the file is missing."""
-        if self._offset_index is None:
-            self._offset_index = OffsetIndex(*self._index("index"), self.base_offset)
-        return self._offset_index
+        index = self._offset_index  # another thread may drop it meanwhile
+        if index is None:
+            index = self._offset_index = OffsetIndex(*self._index("index"), self.base_offset)
+        return index
 
     @property
     def time_index(self) -> TimeIndex:
         """Opened at the first lookup; an empty one where the file is missing."""
-        if self._time_index is None:
-            self._time_index = TimeIndex(*self._index("timeindex"), self.base_offset)
-        return self._time_index
+        index = self._time_index
+        if index is None:
+            index = self._time_index = TimeIndex(*self._index("timeindex"), self.base_offset)
+        return index
 
     def _index(self, kind: str) -> tuple[Callable[[int, int], bytes], int]:
         """How to read an index file, and its length. The file is asked for anew each time, so that few stay open.
@@ -321,9 +323,10 @@ class Segment:
 
     def largest_timestamp(self, end: int) -> int:
         """The largest timestamp of the segment's valid batches up to `end`, -1 without any; remembered."""
-        if self._largest is None or self._largest[0] != end:
-            self._largest = end, largest_timestamp(self, end)
-        return self._largest[1]
+        known = self._largest
+        if known is None or known[0] != end:
+            known = self._largest = end, largest_timestamp(self, end)
+        return known[1]
 
     def hinted_largest(self) -> int:
         """What the time index alone says is the largest timestamp; -1 where it says nothing. Reads no log."""
