@@ -8,10 +8,12 @@ One thread at a time makes text; what is made is handed out meanwhile. Who reads
 already: `fuse` lets a worker `go_ahead` while the reader takes what he got.
 """
 
+import os
 import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
 from kafkafs.log.patience import patience_needed
@@ -25,6 +27,24 @@ _KEPT = 512 << 10
 
 Pieces = Iterator[tuple[int | None, bytes | memoryview]]
 """Pieces of text, each with the offset from which what follows can be made; None inside what is made in one go."""
+
+
+_TURN_S = 0.05
+_turns = threading.Semaphore(max(1, (os.cpu_count() or 1) - 1))
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Leave a processor to lookups: text is made by fewer threads than there are processors.
+
+    Who waits for longer than a piece should take goes on nevertheless: whoever is before him may wait for a hung disk.
+    """
+    taken = _turns.acquire(timeout=_TURN_S)
+    try:
+        yield
+    finally:
+        if taken:
+            _turns.release()
 
 
 class Stream:
@@ -115,7 +135,8 @@ class Stream:
             patience_needed()
             if self._pieces is None:
                 self._pieces, self._end = self._make(self._offset), None
-            piece = next(self._pieces, None)
+            with _turn():
+                piece = next(self._pieces, None)
         except WouldBlock:
             raise
         except (CorruptData, TooLarge, Vanished) as error:
