@@ -97,3 +97,31 @@ def test_without_java_a_sentence_says_so(tmp_path):
     assert done.returncode == 2
     assert "Java" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+COMMANDS = """
+import sys
+from kafkafs.cli.main import main
+data, out = sys.argv[1:]
+codes = [
+    main(["reindex", data, "--index-dir", f"{out}/indexes"]),
+    main(["export", data, "--to", f"{out}/parquet", "--topic-pattern", "seg.*|headers", "--value", "json"]),
+    main(["profile", data, "--html", f"{out}/page.html"]),
+]
+print(codes)
+"""
+
+
+@pytest.mark.timeout(240)
+def test_commands_tell_what_they_made(tmp_path):
+    data = LATEST.copy_to(tmp_path / "data", "segments-0", "headers-0", "__cluster_metadata-0")
+    command = [sys.executable, "-c", COMMANDS, str(data), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=220, stdin=subprocess.DEVNULL)
+    assert done.stdout == "[0, 0, 0]\n", done.stderr
+    reindexed, exported, profiled = done.stderr.splitlines()
+    count = len(LATEST.records("segments")) + len(LATEST.records("headers"))
+    assert reindexed.endswith(f"bytes in {tmp_path / 'indexes'}")
+    assert exported.startswith(f"{count:,} records in 2 files, ")
+    assert profiled.endswith(f"records of 3 partitions in {tmp_path / 'page.html'}")
+    made = (tmp_path / "indexes" / "segments-0").iterdir()
+    assert all(file.read_bytes() == (LATEST.directory("segments") / file.name).read_bytes() for file in made)
