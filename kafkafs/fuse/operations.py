@@ -15,7 +15,7 @@ from typing import TypeVar, cast
 import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
 
-from kafkafs.errors import WouldBlock
+from kafkafs.errors import NotFound, Vanished, WouldBlock
 from kafkafs.fuse.answering import answering
 from kafkafs.fuse.entries import FILE_TYPE, Entry
 from kafkafs.fuse.handles import Handles, OpenDirectory, OpenFile
@@ -122,7 +122,10 @@ class Operations(pyfuse3.Operations):
         directory = self.directories[handle]
         inode = directory.inode
         if start == 0:
-            directory.entries = await self._ask(inode.lane, cast(Directory, inode.node).entries)
+            try:
+                directory.entries = await self._ask(inode.lane, cast(Directory, inode.node).entries)
+            except NotFound as error:  # which the C library would take for the end of the listing
+                raise Vanished(f"the directory is gone: {error}") from error
         line, reply, number = self._entry.line, pyfuse3.readdir_reply, inode.number
         for at, (name, dots) in enumerate(((b".", inode), (b"..", inode.parent or inode))):
             if at >= start and not reply(token, name, line(dots.number, FILE_TYPE["directory"]), at + 1):
