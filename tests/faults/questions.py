@@ -60,5 +60,5 @@ class Questions:
             took = time.monotonic() - started
             self.slowest = max(self.slowest, took)
             assert took < LONGEST_S, f"{name}: hung for {took:.1f} s"
-        assert answer == self._truth[name], f"{name}: a wrong answer"
+        assert answer == self._truth[name], f"{name}: a wrong answer, {str(answer)[:300]}"
         return 0
