@@ -13,7 +13,7 @@ from kafkafs.format import native
 from kafkafs.format.native import layout
 from kafkafs.format.records import Records
 
-ROWS, BYTES = 1 << 16, 8 << 20
+ROWS, BYTES = 1 << 14, 2 << 20
 """A batch is closed with the piece that reaches either."""
 
 _SPARE = 16
@@ -36,7 +36,7 @@ def schema(headers: bool) -> pa.Schema:
 
 
 def record_batches(pieces: Iterable[Records], topic: str, partition: int, headers: bool) -> Iterator[pa.RecordBatch]:
-    """The records of one partition, in order, in batches of some megabytes."""
+    """The records of one partition, in order, in batches that fit a processor's cache."""
     constant = _Constants(topic, partition)
     group: list[Records] = []
     rows = size = 0
