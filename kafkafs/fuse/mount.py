@@ -8,7 +8,6 @@ worker threads start before the kernel is answered; waiting reads are ended befo
 for them for ever. Unmounting is left to the parent process (`supervise`): this one has no right to it any more.
 """
 
-import ctypes
 import dataclasses
 import functools
 import gc
@@ -44,8 +43,6 @@ MAX_TASKS = WAITING_LIMIT + 4096  # every waiting read occupies one, and others 
 SWITCH_INTERVAL_S = 0.0005  # how long a worker's Python code may keep the trio thread waiting
 GARBAGE_THRESHOLD = 50_000  # new objects between two looks for cycles, of which serving makes hardly any
 RECEIVE_RETRIES = 10
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
-KEPT_BYTES = 128 << 10
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +77,6 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     )
     operations = Operations(Top(tree, about), metrics, on_ready)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    _give_memory_back()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.freeze()  # what stands now stays: no collection need look at it again
@@ -92,12 +88,6 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     else:
         log.warning("not confined: the compiled kernels are missing; run scripts/setup, or install kafkafs again")
     trio.run(_serve, operations, len(settings.data_dirs), connection_fd)
-
-
-def _give_memory_back() -> None:
-    """Have the C library return large buffers at once: two dozen threads that keep theirs for later add up."""
-    for parameter in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD):
-        ctypes.CDLL(None).mallopt(parameter, KEPT_BYTES)
 
 
 def _mount(operations: Operations, mountpoint: Path, settings: Settings) -> int | None:

@@ -1,10 +1,13 @@
 """What is done every moment, asked or not: the tree looks what its disks hold and lets go of files nobody reads.
 
-It may wait for a disk, so it runs in a worker thread in the disk's own lane, once at a time.
+It may wait for a disk, so it runs in a worker thread in the disk's own lane, once at a time. And the C library gives
+back the memory that two dozen threads keep for later; having it do so at once makes long reads 1.4 times slower.
 """
 
+import ctypes
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
 import trio
 
@@ -13,6 +16,7 @@ from kafkafs.fuse.workers import Kind, Workers
 from kafkafs.view.node import Tree
 
 EVERY_S = 0.4
+MEMORY_EVERY_S = 2.0
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +26,7 @@ async def sweep(tree: Tree, workers: Workers) -> None:
     async with trio.open_nursery() as nursery:
         for lane, sweep_once in tree.sweepers().items():
             nursery.start_soon(_sweep_lane, lane, sweep_once, workers)
+        nursery.start_soon(_give_memory_back, workers)
 
 
 async def _sweep_lane(lane: str, sweep_once: Callable[[], None], workers: Workers) -> None:
@@ -33,3 +38,11 @@ async def _sweep_lane(lane: str, sweep_once: Callable[[], None], workers: Worker
             continue  # a disk that does not answer is told about where somebody asks for it
         except Exception as error:
             log.error("bug in sweeping %r: %r", lane, error, exc_info=error)
+
+
+async def _give_memory_back(workers: Workers) -> None:
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc
+    while trim is not None:
+        await trio.sleep(MEMORY_EVERY_S)
+        with suppress(KafkafsError):
+            await workers.run("", lambda: trim(0))
