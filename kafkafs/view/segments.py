@@ -14,7 +14,7 @@ from kafkafs.view.dump.options import Options as DumpOptions
 from kafkafs.view.dump.source import Source
 from kafkafs.view.node import Attributes, Entry
 from kafkafs.view.permissions import access
-from kafkafs.view.scene import Scene
+from kafkafs.view.scene import KEEP_S, Scene
 from kafkafs.view.streams import Pieces, Stream
 
 _SERVED = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
@@ -66,8 +66,9 @@ class RealFile:
         file = self._scene.partition.root.open_now(_path(self._scene, self._name))
         about = file.stat()
         granted = access(about, file.acl()).of_file()
+        keep_s = KEEP_S if self._scene.options.cache_keep else 0.0  # the kernel asks before each read from its cache
         return Attributes(
-            "file", granted.mode, granted.uid, granted.gid, about.st_size, about.st_blocks, about.st_mtime_ns, 1, 0.0
+            "file", granted.mode, granted.uid, granted.gid, about.st_size, about.st_blocks, about.st_mtime_ns, 1, keep_s
         )
 
     def open(self) -> "RealContent":
