@@ -88,14 +88,17 @@ class Segment:
         """
         self._seal, self._sealed = last, (size, mtime_ns)
 
+    def is_as_seen(self, file: DataFile) -> bool:
+        """Whether `file`, the open `.log`, was not written since somebody looked at it last."""
+        about, listed = file.stat(), self.files["log"]
+        seen = self._sealed if self.next_base is None else (listed.size, listed.mtime_ns)
+        return (about.st_size, about.st_mtime_ns) == seen
+
     def check(self, file: DataFile) -> None:
         """Call between reading from `file`, the open `.log`, and handing on what was read. Vanished if it changed."""
-        about, listed = file.stat(), self.files["log"]
-        if self.next_base is None:
-            unchanged = (about.st_size, about.st_mtime_ns) == self._sealed
-            intact = unchanged or self._seal is None or is_at_its_place(file, self._seal)
-        else:
-            intact = (about.st_size, about.st_mtime_ns) == (listed.size, listed.mtime_ns)
+        intact = self.is_as_seen(file)
+        if not intact and self.next_base is None:
+            intact = self._seal is None or is_at_its_place(file, self._seal)
         if not intact:
             raise Vanished(f"{file.name!r} was truncated while it was read; open it again")
 
