@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers
-from kafkafs.log.page_cache import read_patiently
+from kafkafs.log.page_cache import read_flags, read_patiently
 from kafkafs.log.patience import is_impatient, patience_needed
 
 OPEN_FILES = 192
@@ -45,13 +45,14 @@ class _OpenHow(ctypes.Structure):
 class DataFile:
     """An open regular file. Reads are positional, so any number of threads may share it."""
 
-    __slots__ = ("__weakref__", "_far", "descriptor", "inode", "name", "used")
+    __slots__ = ("__weakref__", "_device", "_far", "descriptor", "inode", "name", "used")
 
     def __init__(self, descriptor: int, name: str, inode: int, far: "deque[int] | None" = None) -> None:
         """`far` is where to leave the descriptor in the end if closing it might take long."""
         self.descriptor = descriptor
         self.name = name
         self.inode = inode
+        self._device = -1
         self.used = time.monotonic()
         self._far = far
 
@@ -80,23 +81,26 @@ class DataFile:
             patience_needed()
         return _acl(self.descriptor)
 
-    def read(self, position: int, size: int) -> bytes:
-        """The bytes at `position`, fewer only at the end. An impatient thread gets WouldBlock for a page on disk."""
+    def read(self, position: int, size: int, *, passing: bool = False) -> bytes:
+        """The bytes at `position`, fewer only at the end. An impatient thread gets WouldBlock for a page on disk.
+
+        `passing`: a short read in the midst of long ones, which leaves no page in memory either.
+        """
         if size <= 0:
             return b""
         buffer = memoryview(bytearray(size))
-        return bytes(buffer[: self.read_into(buffer, position)])
+        return bytes(buffer[: self.read_into(buffer, position, passing=passing)])
 
     def read_long(self, position: int, size: int) -> memoryview:
         """Like `read`, into a large buffer that is used again once nobody holds a view of it."""
         buffer = _buffers.take()[:size].data if size <= _buffers.size else memoryview(bytearray(size))
         return buffer[: self.read_into(buffer, position)]
 
-    def read_into(self, buffer: memoryview, position: int) -> int:
+    def read_into(self, buffer: memoryview, position: int, *, passing: bool = False) -> int:
         """Like `read`, into the caller's buffer: how many bytes came."""
         try:
             if not is_impatient():
-                return self._read_patiently(buffer, position)
+                return self._read_patiently(buffer, position, passing)
             got = os.preadv(self.descriptor, [buffer], position, os.RWF_NOWAIT)
         except OSError as error:
             raise _reading_failed(error, self.name) from error
@@ -110,16 +114,18 @@ class DataFile:
             return self.read_long(position, size)
         view = _own.view[:size]
         try:
-            got = os.preadv(self.descriptor, [view], position, os.RWF_NOWAIT)
+            if self._device < 0:
+                self._device = os.fstat(self.descriptor).st_dev
+            got = os.preadv(self.descriptor, [view], position, os.RWF_NOWAIT | read_flags(self._device))
         except OSError as error:
             raise _reading_failed(error, self.name) from error
         if got < size and self._more_follows(position + got):
             raise WouldBlock("a page is not in memory")
         return view[:got]
 
-    def _read_patiently(self, buffer: memoryview, position: int) -> int:
+    def _read_patiently(self, buffer: memoryview, position: int, passing: bool) -> int:
         """What the disk gives; less than there is only for a moment, while the file grows."""
-        got = read_patiently(self.descriptor, buffer, position)
+        got = read_patiently(self.descriptor, buffer, position, passing=passing)
         while got < len(buffer) and self._more_follows(position + got):
             more = read_patiently(self.descriptor, buffer[got:], position + got)
             if not more:

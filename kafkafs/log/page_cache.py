@@ -26,23 +26,27 @@ def keep_pages(keep: bool) -> None:
     _keep = keep
 
 
-def read_flags(descriptor: int) -> int:
-    """The flags with which a long read of this file leaves no page behind."""
-    return 0 if _keep or _device(descriptor) in _refusing else RWF_DONTCACHE
+def read_flags(device: int) -> int:
+    """The flags with which a read of a file on that device leaves no page behind."""
+    return 0 if _keep or device in _refusing else RWF_DONTCACHE
 
 
-def read_patiently(descriptor: int, buffer: memoryview, position: int) -> int:
-    """Fill the buffer from `position`: how many bytes came, fewer at the end of the file; may wait for the disk."""
+def read_patiently(descriptor: int, buffer: memoryview, position: int, *, passing: bool = False) -> int:
+    """Fill the buffer from `position`: how many bytes came, fewer at the end of the file; may wait for the disk.
+
+    `passing`: a short read in the midst of long ones, to be treated as they are.
+    """
     size = len(buffer)
-    if size < _LONG_READ or _keep:
+    if _keep or (size < _LONG_READ and not passing):
         return _fill(descriptor, buffer, position)
-    if read_flags(descriptor):
+    if read_flags(_device(descriptor)):
         try:
             return _fill(descriptor, buffer, position, RWF_DONTCACHE)
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
                 raise
             _refusing.add(_device(descriptor))
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)  # what is read ahead could not be told from what was there
     absent = [step for step in _steps(position, size) if not _resident(descriptor, *step)]
     got = _fill(descriptor, buffer, position)
     for start, length in absent:

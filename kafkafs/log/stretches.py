@@ -177,4 +177,4 @@ def _is_likely(file: DataFile, position: int, size: int, bounds: Bounds) -> bool
 
 def _header(file: DataFile, position: int, end: int) -> Batch | None:
     """The header at `position`, where one can be."""
-    return parse_batch(file.read(position, min(LARGEST_HEADER, end - position)), 0, position)
+    return parse_batch(file.read(position, min(LARGEST_HEADER, end - position), passing=True), 0, position)
