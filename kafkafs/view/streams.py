@@ -96,12 +96,12 @@ class Stream:
         return self._end is None and self._error is None and 0 <= left < _AHEAD and not self._making.locked()
 
     def go_ahead(self) -> None:
-        """Make the next pieces before they are asked for. For a worker thread."""
-        made = True
-        while made and self._position - self._read_to < _AHEAD and self._making.acquire(blocking=False):
+        """Make one more piece before it is asked for. For a worker thread."""
+        if self._making.acquire(blocking=False):
             try:
-                made = self._pieces is not None and self._advance()
-                self._forget(self._read_to)
+                if self._position - self._read_to < _AHEAD and self._pieces is not None:
+                    self._advance()
+                    self._forget(self._read_to)
             finally:
                 self._making.release()
 
