@@ -88,7 +88,7 @@ def test_a_reader_whose_opener_has_ended_can_be_ended_too(shelf, log):
     time.sleep(1.0)  # several looks at its signals: it must not be sent away before it is told to go
     assert os.path.exists(f"/proc/{orphan}")
     os.kill(orphan, signal.SIGTERM)
-    wait_until(lambda: not os.path.exists(f"/proc/{orphan}"), 2.0)
+    wait_until(lambda: not os.path.exists(f"/proc/{orphan}"), 5.0)
 
 
 def test_300_waiting_reads_leave_the_mount_quick(shelf, log):
