@@ -18,7 +18,7 @@ POINTS = 50
 
 
 @pytest.fixture
-def log(tmp_path) -> Path:
+def log(tmp_path: Path) -> Path:
     """A large log of real batches, one behind the other, with rising offsets; only its hot part is in memory."""
     directory = tmp_path / "data" / "big-0"
     directory.mkdir(parents=True)
