@@ -22,6 +22,8 @@ def openers(source: str) -> list[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
+            if name == "mmap.mmap" and ast.unparse(node.args[0]) == "-1":
+                continue  # memory of our own, without a file
             if name == "open" or name in OPENERS or name.rpartition(".")[2] in PATH_READERS:
                 found.append(f"{node.lineno}: {name}")
     return sorted(found)
