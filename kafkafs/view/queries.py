@@ -23,9 +23,9 @@ from kafkafs.view.grammar import (
     parse_time_name,
     time_range_name,
 )
-from kafkafs.view.node import Attributes, Entry, File
+from kafkafs.view.node import Entry, File
 from kafkafs.view.raw import RawPoint, RawRange
-from kafkafs.view.scene import Scene
+from kafkafs.view.scene import Scene, SceneDirectory
 from kafkafs.view.targets import PointTarget, RangeTarget, point_target, range_target
 
 _MAX_TIME = 2**63 - 2
@@ -52,18 +52,8 @@ def _file(scene: Scene, query: Query[OffsetPoint | OffsetRange] | Query[TimePoin
     return _POINTS[query.suffix](scene, point_target(query.target), asked)
 
 
-class ByOffset:
+class ByOffset(SceneDirectory):
     """Queries by offset."""
-
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-
-    @property
-    def lane(self) -> str:
-        return self._scene.lane
-
-    def attributes(self) -> Attributes:
-        return self._scene.directory()
 
     def entries(self) -> Sequence[Entry]:
         """A range for each segment; together they are the whole visible log."""
@@ -79,18 +69,8 @@ class ByOffset:
         return _file(self._scene, query, f"by-offset/{name}")
 
 
-class ByTime:
+class ByTime(SceneDirectory):
     """Queries by record timestamp."""
-
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-
-    @property
-    def lane(self) -> str:
-        return self._scene.lane
-
-    def attributes(self) -> Attributes:
-        return self._scene.directory()
 
     def entries(self) -> Sequence[Entry]:
         """Ranges that tile the log: each ends one past the largest timestamp that the time indexes tell so far."""

@@ -135,3 +135,17 @@ class Scene:
         known_time = 0 <= timestamp_ms <= _MAX_MS
         mtime_ns = timestamp_ms * _NS_PER_MS if known_time else stats[-1][0].st_mtime_ns
         return Attributes("file", granted.mode, granted.uid, granted.gid, size, -(-size // BLOCK), mtime_ns, 1, keep_s)
+
+
+class SceneDirectory:
+    """What the directories of a partition's views share: the attributes of the partition's own, and its disk."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    @property
+    def lane(self) -> str:
+        return self._scene.lane
+
+    def attributes(self) -> Attributes:
+        return self._scene.directory()

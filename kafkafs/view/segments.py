@@ -14,25 +14,15 @@ from kafkafs.view.dump.options import Options as DumpOptions
 from kafkafs.view.dump.source import Source
 from kafkafs.view.node import Attributes, Entry
 from kafkafs.view.permissions import access
-from kafkafs.view.scene import KEEP_S, Scene
+from kafkafs.view.scene import KEEP_S, Scene, SceneDirectory
 from kafkafs.view.streams import Pieces, Stream
 
 _SERVED = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 """Names as Kafka gives them. Others might speak to a terminal, and are none of its files."""
 
 
-class Segments:
+class Segments(SceneDirectory):
     """The directory."""
-
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-
-    @property
-    def lane(self) -> str:
-        return self._scene.lane
-
-    def attributes(self) -> Attributes:
-        return self._scene.directory()
 
     def entries(self) -> Sequence[Entry]:
         return [Entry(name, "file", None) for name in sorted(self._names())]
