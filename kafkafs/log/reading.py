@@ -202,6 +202,8 @@ class Reader:
         """The batch's first visible record at or after `timestamp`."""
         rows = item.rows[row : row + 1]
         base = int(rows["base_offset"][0])
+        if int(rows["last_offset"][0]) < self.log.start_offset:
+            return None
         if is_control(rows)[0]:
             tell(f"passing over the control batch at offset {base}, which Kafka would answer with")
             return None
@@ -220,7 +222,7 @@ class Reader:
         return None
 
     def _is_aborted(self, rows: Batches) -> bool:
-        segment, _ = self.log.locate(int(rows["base_offset"][0]))
+        segment, _ = self.log.locate(int(rows["last_offset"][0]))  # its base may lie below the log start
         place = Start(int(rows["position"][0]), int(rows["base_offset"][0]))
         return bool(Outcomes(self.log, segment, place).aborted(rows)[0])
 

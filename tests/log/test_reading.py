@@ -8,8 +8,6 @@ import pytest
 
 from kafkafs.errors import NotFound
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.options import Options
-from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
 from tests.log.reading import reader, rows, wanted
 
@@ -59,29 +57,20 @@ def test_points_and_ranges_are_slices_of_the_whole(dataset, partitions, isolatio
                 assert view.first(start).offset == offsets[first], (topic, start)
 
 
-def test_a_time_leads_to_the_first_record_at_or_after_it(dataset, partitions):
-    """In offset order, over all segments, never to a marker; where ListOffsets looks far enough it says the same."""
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_a_time_leads_to_the_first_record_at_or_after_it(dataset, partitions, isolation):
+    """In offset order, over all segments, never to a marker or, under read_committed, to an aborted record, also where
+    the log start cuts a batch; where ListOffsets looks far enough it says the same."""
     for (topic, number), log in partitions:
-        truth, view = wanted(dataset.records(topic, number)), reader(log)
-        asked = {time: found for time, found in (dataset.list_offsets(topic, number) or {}).items() if time >= 0}
+        truth, view = wanted(dataset.records(topic, number, isolation)), reader(log, isolation=isolation)
+        told = dataset.list_offsets(topic, number, isolation) or {}
+        asked = {time: found for time, found in told.items() if time >= 0}
         data = {row.offset: row.timestamp for row in truth}
-        times = {*asked, *(row.timestamp + more for row in truth[:: max(1, len(truth) // SAMPLES)] for more in (0, 1))}
+        every = wanted(dataset.records(topic, number))
+        times = {*asked, *(row.timestamp + more for row in every[:: max(1, len(every) // SAMPLES)] for more in (0, 1))}
         for time in random.Random(topic).sample(sorted(times), min(len(times), 3 * SAMPLES)):
             found = view.first_at(time)
             offset = next((row.offset for row in truth if row.timestamp >= time), None)
             assert (found and found.offset) == offset, (topic, time)
-            told = asked.get(time)
-            if told is not None and told.offset in data:
-                assert told.offset == offset, (topic, time)
-
-
-def test_a_committed_time_passes_over_aborted_records(stopped):
-    """What a read_committed consumer never sees cannot be where a time leads."""
-    directory = open_data_directory(stopped.path)
-    for topic in ("transactions", "transactions-open", "transactions-java"):
-        log = directory.partition(f"{topic}-0").log()
-        truth = wanted(stopped.records(topic, 0, "read_committed"))
-        view = Reader(log, Options(isolation="read_committed"), OpenTransactions())
-        for time in sorted({row.timestamp for row in wanted(stopped.records(topic))})[::7]:
-            found = view.first_at(time)
-            assert (found and found.offset) == next((row.offset for row in truth if row.timestamp >= time), None), time
+            if time in asked and asked[time].offset in data:
+                assert asked[time].offset == offset, (topic, time)
