@@ -3,6 +3,7 @@
 Raw views ask for bytes and are never filtered; decoded views ask for records and see what their isolation level shows.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -64,7 +65,7 @@ class PointTarget(Protocol):
     def record(self, sight: Sight, tell: Tell = silent) -> Record: ...
 
     def leads_to(self, sight: Sight) -> int | None:
-        """The offset that the point leads to; None where its batch is corrupt or no record is visible there."""
+        """The offset of the record that the raw view leads to; None where the batch is corrupt or no record follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class AtOffset:
         return sight.decoded.first(offset)
 
     def leads_to(self, sight: Sight) -> int | None:
-        return _offset_or_none(self, sight)
+        return _offset_or_none(lambda: sight.raw.first(self._offset(sight)))
 
     def _offset(self, sight: Sight) -> int:
         offset = sight.offset(self.point)
@@ -106,7 +107,7 @@ class AtTime:
         return self._record(sight.decoded, tell)
 
     def leads_to(self, sight: Sight) -> int | None:
-        return _offset_or_none(self, sight)
+        return _offset_or_none(lambda: self._record(sight.raw, silent))
 
     def _record(self, reader: Reader, tell: Tell) -> Record:
         found = reader.first_at(self.time_ms, tell)
@@ -115,9 +116,9 @@ class AtTime:
         return found
 
 
-def _offset_or_none(target: PointTarget, sight: Sight) -> int | None:
+def _offset_or_none(find: Callable[[], Record]) -> int | None:
     try:
-        return target.record(sight).offset
+        return find().offset
     except (NotFound, CorruptData, TooLarge):
         return None
 

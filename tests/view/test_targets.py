@@ -49,11 +49,21 @@ def test_ends_count_from_the_log_end_on_disk_whatever_is_committed(transactional
 def test_a_point_on_what_is_hidden_leads_to_the_next_visible_record(transactional):
     """As it does for a consumer that seeks there."""
     uncommitted, committed = sight(transactional), sight(transactional, isolation="read_committed")
-    assert [point(f"{offset}").leads_to(uncommitted) for offset in range(5)] == [0, 2, 2, 4, 4]
-    assert [point(f"{offset}").leads_to(committed) for offset in range(5)] == [0, None, None, None, None]
-    with pytest.raises(NotFound):
-        point("1").record(committed)
+    assert [point(f"{offset}").record(uncommitted).offset for offset in range(5)] == [0, 2, 2, 4, 4]
+    assert point("0").record(committed).offset == 0
+    for hidden in ("1", "2", "3", "4"):
+        with pytest.raises(NotFound):
+            point(hidden).record(committed)
     assert point("1").batch(committed)[1].base_offset == 1
+
+
+def test_a_raw_point_leads_to_a_record_of_the_batch_that_it_shows(tmp_path):
+    """Its attribute `offset` named a record of another batch, or none, where isolation hides that batch's."""
+    write_partition(tmp_path, {0: [data(0, 1), marker(1, 1, False), data(2, 1), marker(3, 1, True), data(4, 1)]})
+    view = sight(tmp_path, isolation="read_committed")
+    assert [point(f"{offset}").leads_to(view) for offset in range(5)] == [0, 2, 2, 4, 4]
+    time = point_target(TimePoint(5))
+    assert (time.batch(view)[1].base_offset, time.leads_to(view), time.record(view).offset) == (0, 0, 2)
 
 
 def test_times_lead_to_visible_records_in_decoded_views_only(transactional):
