@@ -1,25 +1,29 @@
 """Whether a log still is the one that a reader began with: for readers that go on with what a log gets next.
 
 Offsets and positions do not tell. After a truncation other records take the same offsets, and a topic that was deleted
-and created again has the same name. What tells is a witness: the last batch that was there. While it stands where it
-stood, everything before it is unchanged, for truncation cuts off a suffix. Where compaction or retention took its file
-away, the leader epochs tell as they tell followers: an epoch that reaches as far as it did lost nothing.
-Source: LeaderEpochFileCache.endOffsetFor.
+and created again has the same name. What tells is a witness, a file that truncation would have cut or taken away: the
+last segment, while its last batch stands where it stood. One that has just begun and is empty tells by being there,
+since truncation to below its base offset deletes it, and so does the closed one before it by being as it was. Where
+compaction or retention took them away, topic id and leader epochs tell, as they tell followers: of the same topic, an
+epoch that reaches as far as it did lost nothing. Source: LocalLog.truncateTo, LeaderEpochFileCache.endOffsetFor.
 """
 
-from kafkafs.errors import CorruptData, NotFound, Vanished
-from kafkafs.format.checkpoints import parse_leader_epochs
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.format.batch import Batch
+from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
+from kafkafs.log.files import DataFile
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment, is_at_its_place
 
+_UNKNOWN = -1
+
 
 class Lineage:
-    """One reader's place in the life of a log. Holds the witness's file open."""
+    """One reader's place in the life of a log. Holds the witnesses' files open, so that their inodes stay theirs."""
 
     def __init__(self, log: Log) -> None:
-        self._log = log
-        self._held = _hold(log)
-        self._epoch = _epoch(log, -1)
+        self._topic_id = _topic_id(log)
+        self._take(log)
 
     def follow(self, log: Log) -> None:
         """Go on with `log`, a later look at the same directory; Vanished if it is another log or lost something."""
@@ -27,54 +31,68 @@ class Lineage:
             return
         if not self._leads_to(log):
             raise Vanished(f"{log.name.directory} was truncated or created anew while it was read; open it again")
-        self._log, self._held = log, _hold(log)
-        self._epoch = _epoch(log, self._epoch)
+        self._take(log)
+
+    def _take(self, log: Log) -> None:
+        last = _last_batch(log)
+        witnesses = log.segments[-1:] if last else log.segments[-2:]
+        held = [(segment, _hold(segment)) for segment in reversed(witnesses)]
+        epoch = last.leader_epoch if last else _epoch_before(log)
+        self._log, self._last, self._witnesses, self._epoch = log, last, held, epoch
 
     def _leads_to(self, log: Log) -> bool:
         before = self._log
         if log.directory_inode != before.directory_inode or log.end_offset < before.end_offset:
             return False
-        witness = _witness(before)
-        if witness is None:
+        if not before.segments or (log.segments and log.segments[0].base_offset >= before.end_offset):
             return True
-        for segment in log.segments:
-            if segment.base_offset == witness.base_offset:
-                if segment.files["log"].inode != witness.files["log"].inode:
-                    break
-                return self._stands(witness, segment)
-        if log.segments and log.segments[0].base_offset >= before.end_offset:
-            return True
-        return self._epoch >= 0 and _epoch_reaches(self._epoch, before.end_offset, log)
+        there = {segment.base_offset: segment for segment in log.segments}
+        for witness, held in self._witnesses:
+            segment = there.get(witness.base_offset)
+            if segment is not None and segment.files["log"].inode == witness.files["log"].inode:
+                if self._last is not None:
+                    return is_at_its_place(segment.log(), self._last)
+                if held if witness.next_base is None else witness.files["log"] == segment.files["log"]:
+                    return True
+        return self._reaches(log)
 
-    def _stands(self, witness: Segment, segment: Segment) -> bool:
-        tail = self._log.tail
-        if witness is self._log.segments[-1] and tail is not None and tail.last is not None:
-            return is_at_its_place(segment.log(), tail.last)
-        return witness.files["log"] == segment.files["log"]
-
-
-def _witness(log: Log) -> Segment | None:
-    """The last segment that holds anything; None in an empty log."""
-    if log.tail is not None and log.tail.last is not None:
-        return log.segments[-1]
-    return log.segments[-2] if len(log.segments) > 1 else None
-
-
-def _hold(log: Log) -> object:
-    witness = _witness(log)
-    return witness.hold() if witness is not None else None
+    def _reaches(self, log: Log) -> bool:
+        """Whether the same topic's leader epoch lasted at least until the offset at which the log ended before."""
+        if self._epoch == _UNKNOWN or self._topic_id not in (None, _topic_id(log)):
+            return False
+        try:
+            epochs = parse_leader_epochs(log.segments[-1].read_beside("leader-epoch-checkpoint"))
+        except (IndexError, NotFound, Denied, CorruptData):
+            return False
+        later = [one.start_offset for one in epochs if one.epoch > self._epoch]
+        is_known = any(one.epoch == self._epoch for one in epochs)
+        return is_known and min(later, default=log.end_offset) >= self._log.end_offset
 
 
-def _epoch(log: Log, otherwise: int) -> int:
-    """The leader epoch of the log's last batch; a segment that has just begun has none yet."""
-    return log.tail.last.leader_epoch if log.tail is not None and log.tail.last is not None else otherwise
+def _last_batch(log: Log) -> Batch | None:
+    """The last batch of the last segment; None where that one is empty."""
+    return log.tail.last if log.tail is not None else None
 
 
-def _epoch_reaches(epoch: int, end_offset: int, log: Log) -> bool:
-    """Whether a leader epoch lasted at least until the offset at which the log ended before."""
+def _hold(segment: Segment) -> DataFile | None:
     try:
-        epochs = parse_leader_epochs(log.segments[-1].read_beside("leader-epoch-checkpoint"))
-    except (NotFound, CorruptData):
-        return False
-    later = [one.start_offset for one in epochs if one.epoch > epoch]
-    return bool(epochs) and min(later, default=log.end_offset) >= end_offset
+        return segment.hold()
+    except Denied:
+        return None
+
+
+def _epoch_before(log: Log) -> int:
+    """The leader epoch of the last batch before an empty segment, if that batch still is there."""
+    try:
+        _, found = log.locate(log.end_offset - 1)
+    except NotFound:
+        return _UNKNOWN
+    return found.leader_epoch if isinstance(found, Batch) else _UNKNOWN
+
+
+def _topic_id(log: Log) -> str | None:
+    """None where it is not known: Kafka writes it since 2.8, and a moment after it made the directory."""
+    try:
+        return parse_partition_metadata(log.segments[0].read_beside("partition.metadata"))
+    except (IndexError, NotFound, Denied, DiskError, CorruptData):
+        return None

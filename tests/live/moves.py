@@ -4,6 +4,7 @@ Batches are true ones (`tests.format.batch_maker`), and every record's value is 
 offset can be told apart. A compaction is a list of single renames, which a test may look in between.
 """
 
+import base64
 import json
 import os
 import shutil
@@ -30,6 +31,7 @@ class Moves:
         self.made: dict[bytes, tuple[Record, ...]] = {}
         self.history: dict[int, bytes] = {}
         self.generation = 0
+        self.epoch = 0
         self._values = 0
         self._clock = 1_700_000_000_000
         self._dirs = 0
@@ -39,6 +41,10 @@ class Moves:
 
     def _begin(self) -> None:
         self.directory.mkdir()
+        topic_id = base64.urlsafe_b64encode(self.generation.to_bytes(15, "big") + b"t").decode().rstrip("=")
+        (self.directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+        self.epoch = 0
+        self._epochs: list[tuple[int, int]] = []
         self.segments: dict[int, list[Made]] = {0: []}
         self.next_offset = 0
         self.start = 0
@@ -140,7 +146,14 @@ class Moves:
             self.start = self.next_offset
             self._checkpoint()
         self.history = {offset: text for offset, text in self.history.items() if offset < self.next_offset}
+        self._epochs = [(epoch, start) for epoch, start in self._epochs if start < self.next_offset]
+        self._checkpoint_epochs()
+        self.elect()
         self.generation += 1
+
+    def elect(self) -> None:
+        """Another leader, from the next batch on."""
+        self.epoch += 1
 
     def corrupt(self, batch: int, byte: int) -> bool:
         """One byte of a closed segment's batch changes on the disk; False where there is none."""
@@ -208,6 +221,8 @@ class Moves:
             at = self._clock - (self._values * 131 % (jitter + 1))
             records.append(Record(self.next_offset + number, at, 0, b"key-%d" % (self._values % 5), value))
         data = v2_batch(records, codec=1, compress=_gzip) if packed else v2_batch(records)
+        data = data[:12] + self.epoch.to_bytes(4, "big") + data[16:]
+        self._note_epoch()
         self.made[data] = tuple(records)
         return Made(data, tuple(records))
 
@@ -233,9 +248,23 @@ class Moves:
                 self.path(base, kind).rename(self.path(base, kind + ".deleted"))
 
     def _checkpoint(self) -> None:
-        new = self.data / "log-start-offset-checkpoint.tmp"
-        new.write_text(f"0\n1\nt 0 {self.start}\n")
-        new.rename(self.data / "log-start-offset-checkpoint")
+        _replace(self.data / "log-start-offset-checkpoint", f"0\n1\nt 0 {self.start}\n")
+
+    def _note_epoch(self) -> None:
+        if self.epoch not in dict(self._epochs):
+            self._epochs.append((self.epoch, self.next_offset))
+            self._checkpoint_epochs()
+
+    def _checkpoint_epochs(self) -> None:
+        lines = [f"{epoch} {start}" for epoch, start in self._epochs]
+        _replace(self.directory / "leader-epoch-checkpoint", "\n".join(["0", str(len(lines)), *lines, ""]))
+
+
+def _replace(path: Path, text: str) -> None:
+    """As Kafka does: written beside, then renamed."""
+    new = path.with_name(path.name + ".tmp")
+    new.write_text(text)
+    new.rename(path)
 
 
 def _gzip(data: bytes) -> bytes:

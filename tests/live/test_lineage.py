@@ -1,0 +1,134 @@
+"""Readers that go on with a log after what a broker did to it: on where nothing was lost, an error where it was."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkafs.errors import Vanished
+from kafkafs.log import data_directory, partition
+from kafkafs.log.options import Options
+from kafkafs.view import tree
+from tests.live.moves import Moves
+
+
+@pytest.fixture(autouse=True)
+def each_look_is_a_new_one(monkeypatch):
+    for module in (partition, data_directory):
+        monkeypatch.setattr(module, "FRESH_S", 0.0)
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Moves:
+    """Two closed segments."""
+    broker = Moves(tmp_path / "data")
+    for counts in ([1, 2, 3], [2, 2, 2]):
+        broker.append(counts)
+        broker.roll()
+    return broker
+
+
+def compact(broker: Moves) -> None:
+    for _ in broker.compaction(2, lambda base: base % 3 == 0):
+        pass
+    broker.unlink_deleted()
+
+
+def compact_the_last_too(broker: Moves) -> None:
+    """All that happened between two looks of a reader that takes its time."""
+    broker.append([3, 3])
+    broker.roll()
+    for _ in broker.compaction(3, lambda base: base % 2 == 0):
+        pass
+    broker.unlink_deleted()
+
+
+def retain(broker: Moves) -> None:
+    broker.append([1])
+    broker.roll()
+    while len(broker.segments) > 1:
+        broker.retain(told=True)
+    broker.unlink_deleted()
+
+
+def elect_and_compact(broker: Moves) -> None:
+    broker.elect()
+    compact_the_last_too(broker)
+
+
+HARMLESS = (compact, compact_the_last_too, retain, elect_and_compact)
+
+
+def cut(broker: Moves) -> None:
+    """To below where the reader is, and as long as it was."""
+    broker.truncate(2)
+    broker.append([4, 4, 4, 4])
+
+
+def cut_and_compact(broker: Moves) -> None:
+    cut(broker)
+    broker.roll()
+    for _ in broker.compaction(9, lambda base: base > 0):
+        pass
+    broker.unlink_deleted()
+
+
+def create_anew(broker: Moves) -> None:
+    """With the inode of the old directory, as file systems give them out."""
+    inode = broker.directory.stat().st_ino
+    for _ in range(20):
+        broker.recreate(at_once=True)
+        if broker.directory.stat().st_ino == inode:
+            break
+    broker.append([9, 9, 9])
+    broker.roll()
+    for _ in broker.compaction(1, lambda base: base != 9):
+        pass
+
+
+HARMFUL = (cut, cut_and_compact, create_anew)
+
+
+def opened(broker: Moves, name: str) -> Callable[[], bytes]:
+    """Reads on, as far as it goes."""
+    directory: Any = tree.Root([broker.data], Options()).child("t-0")
+    content = directory.child("by-offset").child(name).open()
+    at = 0
+
+    def read() -> bytes:
+        nonlocal at
+        text = b""
+        while got := bytes(content.read(at, 4096)):
+            text, at = text + got, at + len(got)
+        return text
+
+    return read
+
+
+@pytest.mark.parametrize("name", ["0..", "0...follow.jsonl"])
+@pytest.mark.parametrize("rolled", [True, False], ids=["rolled", "grown"])
+@pytest.mark.parametrize("move", HARMLESS)
+def test_a_reader_goes_on_where_nothing_was_lost(broker, name, rolled, move):
+    if not rolled:
+        broker.append([2])
+    read = opened(broker, name)
+    assert read()
+    move(broker)
+    assert set(read().splitlines(keepends=True)) <= set(broker.history.values()) or name == "0.."
+    broker.append([1])
+    (last,) = broker.segments[broker.last][-1:]
+    assert read() == (last.data if name == "0.." else broker.history[broker.next_offset - 1])
+
+
+@pytest.mark.parametrize("name", ["0..", "0...follow.jsonl"])
+@pytest.mark.parametrize("rolled", [True, False], ids=["rolled", "grown"])
+@pytest.mark.parametrize("move", HARMFUL)
+def test_a_reader_gets_an_error_where_something_was(broker, name, rolled, move):
+    if not rolled:
+        broker.append([2])
+    read = opened(broker, name)
+    assert read()
+    move(broker)
+    with pytest.raises(Vanished):
+        read()
