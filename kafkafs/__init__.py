@@ -11,6 +11,11 @@ data directories. `view` turns a name into content. `fuse` serves that content t
 reads the same logs in parallel. `cli` is what people type.
 """
 
-from importlib.metadata import version
 
-__version__ = version("kafkafs")
+def __getattr__(name: str) -> str:
+    """`__version__` is looked up when it is asked for: that takes as long as starting Python does."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version
+
+    return version("kafkafs")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
 
+from kafkafs.cli.ahead import ahead
 from kafkafs.cli.progress import Progress
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.log.files import Directory
@@ -16,8 +17,9 @@ from kafkafs.view.dump.decoders import as_string, decoder
 from kafkafs.view.dump.files import dump, is_dumpable, is_log
 from kafkafs.view.dump.findings import Findings
 from kafkafs.view.dump.options import Options
+from kafkafs.view.dump.rendering import Text
 from kafkafs.view.dump.source import Bytes, Source, java_path
-from kafkafs.view.dump.window import WHOLE, Window, offset_at, window_of
+from kafkafs.view.dump.window import WHOLE, Window
 from kafkafs.view.times import MAX_INT64, parse_int64, parse_time_ms
 
 OUTPUT_BUFFER = 1 << 18
@@ -28,8 +30,8 @@ def dump_all(arguments: argparse.Namespace) -> int:
     progress = Progress()
 
     def report(line: str) -> None:
-        progress.clear()
-        print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line), file=sys.stderr)
+        with progress.aside():
+            print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line), file=sys.stderr)
 
     findings = Findings(tell=report)
     try:
@@ -52,7 +54,7 @@ def _standard_output() -> io.BufferedWriter:
     return io.BufferedWriter(io.FileIO(sys.stdout.fileno(), "w", closefd=False), OUTPUT_BUFFER)
 
 
-def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress) -> Iterator[bytes]:
+def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress) -> Iterator[Text]:
     """All that goes to standard output. A file that cannot be read is a finding, and the next one's turn comes."""
     options, wanted = _options(arguments), _wanted(arguments)
     for directory, paths in groupby(_paths(arguments.files, logs_only=wanted is not None), os.path.dirname):
@@ -61,7 +63,7 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress
         windows = _windows(sources, wanted, options) if wanted else repeat(WHOLE)
         for source, window in zip(sources, windows, strict=False):
             try:
-                yield from dump(source, options, findings, window)
+                yield from dump(source, options, findings, window, ahead)
             except KafkafsError as error:
                 findings.problem(source, str(error))
 
@@ -102,6 +104,8 @@ def _number(text: str | None, flag: str, what: str, parse: Callable[[str], int |
 
 def _windows(sources: Sequence[Source], wanted: _Wanted, options: Options) -> Iterator[Window]:
     """The window of each file of one directory. Times mean its logs in the order of their names."""
+    from kafkafs.view.dump.seeking import offset_at, window_of  # most dumps are whole
+
     start, stop = wanted.from_offset, wanted.to_offset
     logs = [source for source in sources if is_log(source.name)]
     if wanted.from_ms is not None:

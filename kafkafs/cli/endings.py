@@ -2,10 +2,9 @@
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
 
-from kafkafs import __version__
+import kafkafs
 from kafkafs.errors import KafkafsError, UsageError
 
 EXIT_FAILED = 1
@@ -29,8 +28,11 @@ def run_honestly(command: Callable[[], int]) -> int:
         say(str(error))
         return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
     except Exception as error:
+        import traceback  # which takes a while
+
         place = traceback.extract_tb(error.__traceback__)[-1]
-        say(f"this is a bug, please report it: {error!r} at {place.filename}:{place.lineno}, kafkafs {__version__}")
+        where = f"{place.filename}:{place.lineno}, kafkafs {kafkafs.__version__}"
+        say(f"this is a bug, please report it: {error!r} at {where}")
         return EXIT_BUG
 
 

@@ -1,12 +1,15 @@
 """The entry point of the `kafkafs` command."""
 
+import sys
 from collections.abc import Sequence
 
 from kafkafs.cli.endings import run_honestly
-from kafkafs.cli.parser import build
+from kafkafs.cli.parser import COMMANDS, build
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command: its exit code, 2 for what was asked wrongly, 1 for what failed."""
-    parsed = build().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    named = words[:1] if words and words[0] in COMMANDS else COMMANDS
+    parsed = build(named).parse_args(words)
     return run_honestly(lambda: int(parsed.run(parsed)))

@@ -6,30 +6,35 @@ is imported inside that function.
 """
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import kafkafs
-from kafkafs.cli import audit, demo, dump, export, mount, profile, reindex, umount
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-ADDERS: tuple[Callable[["Commands"], None], ...] = (
-    *(mount.add, umount.add, dump.add),
-    *(audit.add, reindex.add, export.add, profile.add),
-    demo.add,
-)
+COMMANDS = ("mount", "umount", "dump", "audit", "reindex", "export", "profile", "demo")
+"""Each is a module beside this one."""
 
 
-def build() -> argparse.ArgumentParser:
-    """The whole tree."""
+class _Version(argparse._VersionAction):
+    """Finds the version out only where it is asked for."""
+
+    def __call__(self, *asked: Any, **more: Any) -> None:
+        self.version = f"kafkafs {kafkafs.__version__}"
+        super().__call__(*asked, **more)
+
+
+def build(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The tree, or only the branches of some commands: importing all of them takes longer than many a command."""
     parser = argparse.ArgumentParser(
         prog="kafkafs",
         description="Mount a Kafka data directory and read its log with ls, cat, grep and jq. Nothing is changed.",
     )
-    parser.add_argument("--version", action="version", version=f"kafkafs {kafkafs.__version__}")
+    parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in ADDERS:
-        add(commands)
+    for name in names:
+        import_module(f"kafkafs.cli.{name}").add(commands)
     return parser

@@ -1,7 +1,10 @@
 """A progress bar on standard error, shown while a command's output goes to a file or a pipe and a person waits."""
 
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from kafkafs.view.dump.source import Bytes
 
@@ -16,6 +19,7 @@ class Progress:
     def __init__(self) -> None:
         self._is_shown = sys.stderr.isatty() and not sys.stdout.isatty()
         self._drawn_at = 0.0
+        self._lock = threading.Lock()  # one thread reads files, another writes lines
 
     def of(self, name: str, data: Bytes) -> Bytes:
         """The same bytes; reading them moves the bar."""
@@ -23,10 +27,13 @@ class Progress:
 
     def show(self, name: str, position: int, size: int) -> None:
         """Draws the bar for one file, at most some times a second."""
-        now = time.monotonic()
-        if now - self._drawn_at < REDRAW_S:
-            return
-        self._drawn_at = now
+        with self._lock:
+            now = time.monotonic()
+            if now - self._drawn_at >= REDRAW_S:
+                self._drawn_at = now
+                self._draw(name, position, size)
+
+    def _draw(self, name: str, position: int, size: int) -> None:
         share = min(1.0, position / size) if size else 1.0
         filled = round(share * BAR_WIDTH)
         bar = "#" * filled + "." * (BAR_WIDTH - filled)
@@ -34,11 +41,19 @@ class Progress:
         sys.stderr.flush()
 
     def clear(self) -> None:
+        """Takes the bar away."""
+        with self.aside():
+            pass
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
         """Takes the bar away, so that a line can be written in its place."""
-        if self._is_shown and self._drawn_at:
-            sys.stderr.write(_CLEAR_LINE)
-            sys.stderr.flush()
-            self._drawn_at = 0.0
+        with self._lock:
+            if self._is_shown and self._drawn_at:
+                sys.stderr.write(_CLEAR_LINE)
+                sys.stderr.flush()
+                self._drawn_at = 0.0
+            yield
 
 
 class _Watched:
@@ -55,3 +70,7 @@ class _Watched:
     def read(self, position: int, size: int) -> bytes:
         self._progress.show(self._name, position, self._size)
         return self._data.read(position, size)
+
+    def read_long(self, position: int, size: int) -> bytes | memoryview:
+        self._progress.show(self._name, position, self._size)
+        return self._data.read_long(position, size)

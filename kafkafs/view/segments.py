@@ -159,3 +159,9 @@ class _CheckedLog:
         data = self._file.read(position, size)
         self._segment.check(self._file)
         return data
+
+    def read_long(self, position: int, size: int) -> memoryview:
+        """Like `read`, for a megabyte or more."""
+        data = self._file.read_long(position, size)
+        self._segment.check(self._file)
+        return data

@@ -42,7 +42,7 @@ def wheel(scratch: Path, sdist: Path) -> Path:
     with tarfile.open(sdist) as archive:
         archive.extractall(scratch, filter="data")
     source = scratch / sdist.name.removesuffix(".tar.gz")
-    shutil.copy(LIBRARY, source / LIBRARY.relative_to(ROOT))
+    shutil.copy(LIBRARY, source / Path(LIBRARY).relative_to(ROOT))
     run(*BUILD, "--wheel", "--outdir", scratch, source, timeout=300)
     return next(scratch.glob("*.whl"))
 

@@ -6,26 +6,31 @@ if it is there: slow to start and large in memory, but right.
 """
 
 import ctypes
-import hashlib
+import os
+import zlib
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 from kafkafs.errors import Unsupported
 
-LIBRARY = Path(__file__).with_name("_kernels.so")
+_HERE = os.path.dirname(__file__)
+LIBRARY = os.path.join(_HERE, "_kernels.so")
 Kernel = Callable[..., int]
-_SOURCE, _LAYOUT = Path(__file__).with_name("kernels"), Path(__file__).with_name("layout.py")
 
 
 def source_stamp() -> str:
-    """A digest of the kernels' source: a library with another one is out of date."""
-    digest = hashlib.sha256()
-    for path in [_LAYOUT, *sorted(_SOURCE.glob("*.py"))]:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
+    """A checksum of the kernels' source: a library with another one is out of date.
+
+    Each command makes it anew, so it is one that takes no time: hashlib alone needs longer to import.
+    """
+    names = sorted(name for name in os.listdir(os.path.join(_HERE, "kernels")) if name.endswith(".py"))
+    stamp = 0
+    for name in ["layout.py", *(os.path.join("kernels", name) for name in names)]:
+        with open(os.path.join(_HERE, name), "rb") as source:
+            stamp = zlib.crc32(name.encode() + b"\0" + source.read(), stamp)
+    return f"{stamp:08x}"
 
 
 @cache
@@ -50,7 +55,7 @@ def address(buffer: object) -> int:
 def _linked() -> dict[str, Kernel] | None:
     """The library's kernels; None where it is missing or was built of other source."""
     try:
-        library = ctypes.CDLL(str(LIBRARY))
+        library = ctypes.CDLL(LIBRARY)
     except OSError:
         return None
     manifest = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, "kafkafs_manifest"))).decode()

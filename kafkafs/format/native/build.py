@@ -93,7 +93,7 @@ def _object(module: Any) -> bytes:
     return made
 
 
-def build(library: Path = LIBRARY) -> Path:
+def build(library: Path = Path(LIBRARY)) -> Path:
     """Makes the library and puts it in place by a rename, so that nobody ever loads half of one."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()

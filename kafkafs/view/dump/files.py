@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterator
 
 from kafkafs.view.dump.findings import Findings
-from kafkafs.view.dump.indexes import dump_offset_index, dump_time_index
-from kafkafs.view.dump.log import Pieces, dump_log
+from kafkafs.view.dump.log import Ahead, Pieces, dump_log
 from kafkafs.view.dump.options import Options
+from kafkafs.view.dump.rendering import Text
 from kafkafs.view.dump.source import Source
-from kafkafs.view.dump.tables import producer_snapshot, transaction_index
 from kafkafs.view.dump.window import WHOLE, Window
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 OFFSET_DIGITS, EPOCH_DIGITS = 20, 10
 _LOGS = (".log", ".checkpoint")
+_TABLES = (".index", ".timeindex", ".txnindex", ".snapshot")
 
 
 def is_dumpable(name: str) -> bool:
@@ -26,31 +26,45 @@ def is_log(name: str) -> bool:
     return _suffix(name) in _LOGS
 
 
-def dump(source: Source, options: Options, findings: Findings, window: Window = WHOLE) -> Iterator[bytes]:
+def dump(
+    source: Source, options: Options, findings: Findings, window: Window = WHOLE, ahead: Ahead = iter
+) -> Iterator[Text]:
     """The text of one file, in pieces. The first line names it; an unknown kind has no other, and is a finding.
 
     Of a log only the window is dumped; nothing at all, not even its name, where it has no part in it.
     """
     if window == WHOLE or not is_log(source.name):
-        yield from (text for _, text in dump_from(source, options, findings, 0))
+        yield from (text for _, text in dump_from(source, options, findings, 0, ahead))
         return
     found = False
-    for _, text in dump_log(source, options, findings, window):
+    for _, text in dump_log(source, options, findings, window, ahead):
         if text and not found:
             yield from _heading(source, options, findings)
             found = True
         yield text
 
 
-def dump_from(source: Source, options: Options, findings: Findings, position: int) -> Pieces:
+def dump_from(source: Source, options: Options, findings: Findings, position: int, ahead: Ahead = iter) -> Pieces:
     """`dump` as pieces that tell where to go on: from such a position of the file, or from 0 for all of it."""
     if position == 0:
         yield from ((None, line) for line in _heading(source, options, findings))
     suffix = _suffix(source.name)
     if suffix in _LOGS:
-        yield from dump_log(source, options, findings, Window(position=position))
+        yield from dump_log(source, options, findings, Window(position=position), ahead)
     elif suffix in _TABLES:
-        yield from ((None, text) for text in _TABLES[suffix](source, options, findings))
+        yield from ((None, text) for text in _table(suffix)(source, options, findings))
+
+
+def _table(suffix: str) -> Callable[[Source, Options, Findings], Iterator[bytes]]:
+    """How a file that is no log is dumped. Imported only now: a log is dumped without."""
+    from kafkafs.view.dump import indexes, tables
+
+    return {
+        ".index": indexes.dump_offset_index,
+        ".timeindex": indexes.dump_time_index,
+        ".txnindex": tables.transaction_index,
+        ".snapshot": tables.producer_snapshot,
+    }[suffix]
 
 
 def _suffix(name: str) -> str:
@@ -89,11 +103,3 @@ def _checkpoint_heading(source: Source, findings: Findings) -> Iterator[bytes]:
         yield f"Snapshot end offset: {int(offset)}, epoch: {int(epoch)}\n".encode()
     else:
         findings.problem(source, "its name holds no offset and epoch, so it may be no snapshot of Kafka's.")
-
-
-_TABLES: dict[str, Callable[[Source, Options, Findings], Iterator[bytes]]] = {
-    ".index": dump_offset_index,
-    ".timeindex": dump_time_index,
-    ".txnindex": transaction_index,
-    ".snapshot": producer_snapshot,
-}

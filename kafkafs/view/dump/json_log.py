@@ -3,7 +3,8 @@
 As in a mount, decoded records are those of clients: control records are left out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from kafkafs.view.batch_lines import batch_lines, unreadable_line
 from kafkafs.view.dump.entries import Unreadable
 from kafkafs.view.dump.findings import Findings
 from kafkafs.view.dump.options import Options
+from kafkafs.view.dump.rendering import Text
 from kafkafs.view.dump.runs import Run, within
 from kafkafs.view.dump.source import Source
 from kafkafs.view.dump.window import Window
@@ -35,18 +37,22 @@ class JsonLog:
         name = parse_partition_name(source.absolute_path.split("/")[-2])
         self._lines = JsonLines(*((name.topic, name.partition) if name else NO_PARTITION))
 
-    def run(self, run: Run) -> Iterator[bytes]:
-        """The lines of many entries."""
+    def parts(self, run: Run) -> Iterator[Callable[[], Iterator[Text]]]:
+        """Many entries."""
         run, self.is_past = within(run, self._window)
         if not self._options.is_deep:
-            yield from map(bytes, batch_lines(self._source.name, run.rows))
+            yield partial(batch_lines, self._source.name, run.rows)
             return
         rows = run.rows[(run.rows["magic"] < 2) | (run.rows["attributes"] & _CONTROL == 0)]
         for piece in decode(run.data, run.position, np.ascontiguousarray(rows), self._options.limit):
             if isinstance(piece, Refusal):
-                self._findings.problem(self._source, f"{piece.error}.")
+                yield partial(self._refused, piece)
             else:
-                yield from map(bytes, self._lines.pieces(self._window.of(piece)))
+                yield partial(self._lines.pieces, self._window.of(piece))
+
+    def _refused(self, refusal: Refusal) -> Iterator[bytes]:
+        self._findings.problem(self._source, f"{refusal.error}.")
+        return iter(())
 
     def odd_entry(self, entry: Batch | Unreadable) -> Iterator[bytes]:
         """The line of an entry that does not look sound."""

@@ -17,7 +17,7 @@ READ_SIZE = 1 << 20
 class Run:
     """Whole entries back to back: their bytes, where these begin in the file, and a row for each."""
 
-    data: bytes
+    data: bytes | memoryview
     position: int
     rows: Batches
 
@@ -33,14 +33,14 @@ class Run:
 
     def bytes_of(self, batch: Batch) -> bytes:
         start = batch.position - self.position
-        return self.data[start : start + batch.size]
+        return bytes(self.data[start : start + batch.size])
 
 
 def read_run(source: Source, position: int, end: int) -> Run:
     """What stands at `position` and looks sound; without rows where that is nothing."""
     size = READ_SIZE
     while True:
-        data = source.data.read(position, min(size, end - position))
+        data = source.data.read_long(position, min(size, end - position))
         if not data:
             raise Vanished(f"{source.path} became shorter while it was read")
         walked = walk(data, position)

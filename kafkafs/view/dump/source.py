@@ -21,6 +21,9 @@ class Bytes(Protocol):
     def read(self, position: int, size: int) -> bytes:
         """The bytes at `position`; fewer only at the end."""
 
+    def read_long(self, position: int, size: int) -> bytes | memoryview:
+        """The same for a megabyte or more, in memory that is used again."""
+
 
 @dataclass(frozen=True)
 class Source:

@@ -4,8 +4,9 @@ Batches that hold what they promise are rendered many at a time. The others go o
 of KRaft itself, and all where keys or values are doubles. Source: DumpLogSegments, `dumpLog`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +21,7 @@ from kafkafs.view.dump.entries import Unreadable
 from kafkafs.view.dump.findings import Findings
 from kafkafs.view.dump.lines import Record, batch_line, record_line, unreadable_line
 from kafkafs.view.dump.options import Options
-from kafkafs.view.dump.rendering import batch_lines, has_kernels, record_lines
+from kafkafs.view.dump.rendering import Text, batch_lines, has_kernels, record_lines
 from kafkafs.view.dump.runs import Run, within
 from kafkafs.view.dump.source import Source
 from kafkafs.view.dump.window import WHOLE, Window
@@ -41,8 +42,8 @@ class TextLog:
         self._last_offset: int | None = -1 if window == WHOLE else None  # of a record: to find gaps
         self._needs_python = not has_kernels(options)
 
-    def run(self, run: Run) -> Iterator[bytes]:
-        """The lines of many entries: by kernels where they can, else one by one."""
+    def parts(self, run: Run) -> Iterator[Callable[[], Iterator[Text]]]:
+        """Many entries, whose lines are made by kernels where they can, else one by one."""
         run, self.is_past = within(run, self._window)
         singly = self._goes_singly(run.rows)
         borders = [0, *(np.flatnonzero(np.diff(singly)) + 1).tolist(), len(singly)]
@@ -50,13 +51,11 @@ class TextLog:
             if first == stop:
                 return
             if singly[first]:
-                for index in range(first, stop):
-                    batch = batch_at(run.rows, index)
-                    yield from self._entry(batch, run.bytes_of(batch), run.rows["valid"][index] == VALID)
+                yield partial(self._one_by_one, run, first, stop)
             elif self._options.is_deep:
                 yield from self._decoded(run.part(first, stop))
             else:
-                yield from batch_lines(run.rows, first, stop)
+                yield partial(batch_lines, run.rows, first, stop)
 
     def odd_entry(self, entry: Batch | Unreadable) -> Iterator[bytes]:
         """The lines of an entry that does not look sound."""
@@ -81,29 +80,37 @@ class TextLog:
         singly: np.ndarray[tuple[int], np.dtype[np.bool_]] = unknown | bad_message | many_controls
         return singly | self._needs_python
 
-    def _decoded(self, run: Run) -> Iterator[bytes]:
+    def _one_by_one(self, run: Run, first: int, stop: int) -> Iterator[bytes]:
+        for index in range(first, stop):
+            batch = batch_at(run.rows, index)
+            yield from self._entry(batch, run.bytes_of(batch), run.rows["valid"][index] == VALID)
+
+    def _decoded(self, run: Run) -> Iterator[Callable[[], Iterator[Text]]]:
+        unchecked = run.rows.copy()
+        unchecked["valid"] = UNCHECKED  # the tool reads records whether the CRC holds or not
+        next_batch = 0
+        for piece in decode(run.data, run.position, unchecked, self._options.limit):
+            if isinstance(piece, Refusal):
+                yield partial(self._refused, run, next_batch, piece)
+                next_batch = piece.batch + 1
+            elif len(shown := self._window.of(piece)):
+                yield partial(self._many, run, next_batch, shown)
+                next_batch = int(shown.rows["batch"][-1]) + 1
+        yield partial(batch_lines, run.rows, next_batch, len(run.rows))
+
+    def _many(self, run: Run, next_batch: int, shown: Records) -> Iterator[Text]:
+        """The lines of many records, and of batches from `next_batch` up to theirs."""
+
         def singly(number: int) -> Iterator[bytes]:
             batch, followed = batch_at(run.rows, number), self._last_offset
             self._last_offset = None
             yield from self._entry(batch, run.bytes_of(batch), run.rows["valid"][number] == VALID)
             self._last_offset = followed
 
-        unchecked = run.rows.copy()
-        unchecked["valid"] = UNCHECKED  # the tool reads records whether the CRC holds or not
-        next_batch = 0
-        for piece in decode(run.data, run.position, unchecked, self._options.limit):
-            if isinstance(piece, Records):
-                shown = self._window.of(piece)
-                if len(shown):
-                    self._follow_many(shown.rows["offset"])
-                    yield from record_lines(run.rows, next_batch, shown, self._options, singly)
-                    next_batch = int(shown.rows["batch"][-1]) + 1
-                continue
-            yield from self._refused(run, next_batch, piece)
-            next_batch = piece.batch + 1
-        yield from batch_lines(run.rows, next_batch, len(run.rows))
+        self._follow_many(shown.rows["offset"])
+        yield from record_lines(run.rows, next_batch, shown, self._options, singly)
 
-    def _refused(self, run: Run, next_batch: int, refusal: Refusal) -> Iterator[bytes]:
+    def _refused(self, run: Run, next_batch: int, refusal: Refusal) -> Iterator[Text]:
         """A batch whose records are not as they should be."""
         yield from batch_lines(run.rows, next_batch, refusal.batch + 1)
         batch = batch_at(run.rows, refusal.batch)

@@ -32,6 +32,8 @@ class InMemory:
     def read(self, position: int, size: int) -> bytes:
         return self.content[position : position + size]
 
+    read_long = read
+
 
 @st.composite
 def nearly_logs(draw: st.DrawFn) -> bytes:

@@ -15,16 +15,16 @@ OPTIONS = Options(print_data_log=True)
 
 def lines(data: bytes) -> list[bytes]:
     rows = walk(data, 0).rows
-    pieces = []
+    pieces: list[bytes] = []
     for found in decode(data, 0, rows, 1 << 30):
         assert isinstance(found, Records)
-        pieces += list(record_lines(rows, int(found.rows["batch"][0]), found, OPTIONS, lambda _: iter([])))
+        pieces += map(bytes, record_lines(rows, int(found.rows["batch"][0]), found, OPTIONS, lambda _: iter([])))
     return pieces
 
 
 def test_more_lines_than_fit_come_in_several_pieces() -> None:
     """And each piece ends with a line."""
-    pieces = list(batch_lines(walk(V2_NONE * 6000, 0).rows, 0, 6000))
+    pieces = list(map(bytes, batch_lines(walk(V2_NONE * 6000, 0).rows, 0, 6000)))
     assert len(pieces) > 1
     assert all(len(piece) <= ROOM and piece.endswith(b"\n") for piece in pieces)
     assert b"".join(pieces).count(b"baseOffset: 100 ") == 6000

@@ -8,8 +8,9 @@ import pytest
 
 from kafkafs.view.dump.files import is_log
 from kafkafs.view.dump.options import Options
+from kafkafs.view.dump.seeking import offset_at, window_of
 from kafkafs.view.dump.source import Source
-from kafkafs.view.dump.window import WHOLE, offset_at, window_of
+from kafkafs.view.dump.window import WHOLE
 from tests.kafka.dataset import Dataset
 from tests.view.dump.dumped import dumped, source_of
 
