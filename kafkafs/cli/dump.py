@@ -20,7 +20,8 @@ WINDOW = {
 LATER = ("offsets", "transaction-log", "cluster-metadata", "remote-log-metadata", "share-group-state")
 """Decoders of Kafka's own topics that its tool has and kafkafs does not have yet."""
 
-_AGO = re.compile(r"-[0-9]+[smhd]?")
+_VALUE = re.compile(r"-[0-9]+[smhd]?|-.*/")
+"""What begins with a dash and is no flag: `--from-time -1h`, `--files -topic-0/00000000000000000000.log`."""
 
 DESCRIPTION = """Prints what kafka-dump-log.sh of Kafka 4.3.1 prints, byte for byte: of segments (.log), their indexes
 (.index, .timeindex, .txnindex), producer snapshots (.snapshot) and KRaft snapshots (.checkpoint). What does not agree
@@ -32,7 +33,7 @@ def add(commands: "Commands") -> None:
     parser = commands.add_parser(
         "dump", help="print segments and indexes as text", description=DESCRIPTION, allow_abbrev=False
     )
-    parser._negative_number_matcher = _AGO  # so that `--from-time -1h` is a flag and its value
+    parser._negative_number_matcher = _VALUE
     parser.add_argument(
         "--files", required=True, action="append", metavar="FILE[,FILE...]",
         help="what to dump; a partition's or a data directory stands for the files in it",

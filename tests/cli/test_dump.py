@@ -96,6 +96,13 @@ def test_a_link_to_a_segment_is_followed(stopped: Dataset, tmp_path: Path) -> No
     assert done.stdout.splitlines()[1:] == stopped.dumps("plain")[f"nulls-0/{LOG}"].splitlines()[1:]
 
 
+def test_a_topic_may_begin_with_a_dash(stopped: Dataset, tmp_path: Path) -> None:
+    """Kafka allows it, and its tool takes the path; it was refused as an unknown flag."""
+    shutil.copytree(stopped.directory("nulls"), tmp_path / "-nulls-0")
+    done = dump("--files", f"-nulls-0/{LOG}", cwd=tmp_path)
+    assert done.stdout == stopped.dumps("plain")[f"nulls-0/{LOG}"].replace("nulls-0", "-nulls-0", 1)
+
+
 @pytest.mark.parametrize("decoder", LATER)
 def test_decoders_of_internal_topics_are_refused_in_a_sentence(decoder: str) -> None:
     """Until they are there; silently showing raw bytes would be worse."""
