@@ -13,14 +13,18 @@ from kafkafs.spark import jobs, logs
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
 from kafkafs.spark.audit.log_check import LogTable, check_log
+from kafkafs.spark.audit.name_check import check_names, check_topic_ids, check_twins
 from kafkafs.spark.audit.partition_check import (
     Epochs,
+    Span,
     check_data_directory,
     check_epochs,
+    check_joints,
     check_small_files,
-    check_twins,
+    is_compacted,
+    open_at_start,
 )
-from kafkafs.spark.audit.transaction_check import check_transaction_index
+from kafkafs.spark.audit.transaction_check import SegmentTransactions, check_transactions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,6 +52,8 @@ class SegmentReport:
     findings: list[Finding]
     batches: int = 0
     epochs: Epochs = field(default_factory=list)
+    span: Span | None = None
+    transactions: SegmentTransactions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ def audit(spark: "SparkSession", data_directories: Sequence[Path]) -> Report:
 def joined(data_directories: Sequence[Path], reports: Sequence[SegmentReport]) -> Report:
     """What the segments gave, and what is to be seen only of them together."""
     directories = [logs.data_directory(path) for path in data_directories]
-    findings = check_twins(directories)
+    findings = [*check_twins(directories), *check_topic_ids(directories)]
     by_partition: dict[tuple[Path, str], list[SegmentReport]] = {}
     for report in reports:
         by_partition.setdefault((report.unit.data_directory, report.unit.directory), []).append(report)
@@ -80,7 +86,8 @@ def joined(data_directories: Sequence[Path], reports: Sequence[SegmentReport]) -
         for name in sorted(directory.names()):
             findings += _partition(directory, name, by_partition.get((directory.path, name), []), ends)
             partitions += 1
-        findings += check_data_directory(directory, ends)
+        findings += check_names(directory)
+        findings += check_data_directory(directory, ends, _is_clean(directory.path))
     size = sum(report.unit.weight for report in reports)
     return Report(findings, partitions, len(reports), sum(report.batches for report in reports), size)
 
@@ -94,6 +101,11 @@ def _partition(
         partition = directory.partition(name)
         findings += check_small_files(partition, str(directory.path))
         findings += check_epochs(partition, str(directory.path), [each for report in reports for each in report.epochs])
+        compacted = is_compacted(directory, partition.name)
+        transactions = [report.transactions for report in reports if report.transactions]
+        findings += check_transactions(transactions, None if compacted else open_at_start(partition))
+        if not compacted and not partition.name.mark:
+            findings += check_joints([report.span for report in reports if report.span])
         tail = partition.log().tail
         if not partition.name.mark and tail is not None:
             ends[partition.name.topic, partition.name.partition] = tail.end_offset
@@ -105,7 +117,7 @@ def _partition(
 def units(path: Path) -> list[SegmentUnit]:
     """A unit for each segment in a data directory."""
     directory = logs.data_directory(path)
-    clean = os.path.exists(path / CLEAN_SHUTDOWN)
+    clean = _is_clean(path)
     found = []
     for name, parsed in sorted(directory.names().items()):
         try:
@@ -115,6 +127,10 @@ def units(path: Path) -> list[SegmentUnit]:
         for base, files in listing.segments.items():
             found.append(SegmentUnit(path, name, base, files["log"].size, clean and not parsed.mark))
     return found
+
+
+def _is_clean(path: Path) -> bool:
+    return os.path.exists(path / CLEAN_SHUTDOWN)
 
 
 def check_segment(unit: SegmentUnit) -> SegmentReport:
@@ -144,7 +160,7 @@ def _checked(segment: Segment, unit: SegmentUnit) -> SegmentReport:
     if segment.next_base is not None and segment.log().size == 0:
         findings.append(where("log").finding("empty-log", "it is empty though later segments follow"))
     findings += _presence(segment, where("index"), where("timeindex"), table)
-    checks: dict[str, Check] = {"txnindex": check_transaction_index}
+    checks: dict[str, Check] = {}
     if "index" in segment.files:
         checks["index"] = check_offset_index
     if "timeindex" in segment.files:
@@ -154,7 +170,15 @@ def _checked(segment: Segment, unit: SegmentUnit) -> SegmentReport:
             findings += check(segment, where(kind), table, unit.clean)
         except DiskError as error:
             findings.append(where(kind).finding("unreadable", str(error)))
-    return SegmentReport(unit, findings, len(table.positions), table.epochs)
+    last = int(table.last_offsets[-1]) if len(table.last_offsets) else segment.base_offset - 1
+    return SegmentReport(
+        unit, findings, len(table.positions), table.epochs,
+        Span(where("log"), segment.base_offset, last, table.has_gaps or table.damaged),
+        SegmentTransactions(
+            where("txnindex"), segment.base_offset, segment.next_base is None and not unit.clean, table.damaged,
+            table.events, segment.read_beside(segment.files["txnindex"].name) if "txnindex" in segment.files else b"",
+        ),
+    )  # fmt: skip
 
 
 def _presence(segment: Segment, offsets: Where, times: Where, table: LogTable) -> list[Finding]:

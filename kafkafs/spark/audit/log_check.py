@@ -16,6 +16,7 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
 from kafkafs.log.transactions import is_abort, is_control
 from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.transaction_check import Event, Kind
 
 Column = np.ndarray[tuple[int], np.dtype[np.int64]]
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
@@ -32,9 +33,13 @@ class LogTable:
     max_timestamps: Column
     end: int  # position behind the last of them
     epochs: list[tuple[int, int, int]] = field(default_factory=list)  # (leader epoch, first and last offset under it)
-    aborts: list[tuple[int, int, bool]] = field(default_factory=list)  # (producer, marker's offset, had data here)
-    markers: dict[int, int] = field(default_factory=dict)  # of aborts: offset -> producer
+    events: list[Event] = field(default_factory=list)
     damaged: bool = False
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether offsets are missing before or between the batches, as compaction leaves them."""
+        return bool((self.base_offsets[1:] != self.last_offsets[:-1] + 1).any())
 
 
 def check_log(segment: Segment, where: Where, clean: bool) -> tuple[list[Finding], LogTable]:
@@ -106,19 +111,18 @@ class _Walk:
             epochs.append((epoch, begin, last))
 
     def _transactions(self, item: Stretch) -> None:
-        """Which producers were inside a transaction here when their abort marker came."""
-        rows = item.rows
+        """Where transactions begin and end."""
+        rows, events = item.rows, self._table.events
         control = is_control(rows)
         for row in np.flatnonzero((rows["magic"] >= 2) & (rows["attributes"] & 0x10 != 0)).tolist():
             producer = int(rows["producer_id"][row])
-            if not control[row]:
+            if control[row]:
+                self._open.discard(producer)
+                kind: Kind = "abort" if is_abort(item, row) else "commit"
+                events.append(Event(int(rows["last_offset"][row]), producer, kind))
+            elif producer not in self._open:
                 self._open.add(producer)
-                continue
-            if is_abort(item, row):
-                offset = int(rows["last_offset"][row])
-                self._table.aborts.append((producer, offset, producer in self._open))
-                self._table.markers[offset] = producer
-            self._open.discard(producer)
+                events.append(Event(int(rows["base_offset"][row]), producer, "begin"))
 
     def _damage(self, item: Damage) -> Finding:
         kind, why = self._reason(item)

@@ -1,26 +1,75 @@
-"""What spans segments, or belongs to a whole data directory: leader epochs, snapshots, checkpoints, names."""
+"""What spans segments, or belongs to a whole data directory: offsets, leader epochs, snapshots, checkpoints."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
-from kafkafs.format.names import parse_partition_name, parse_segment_file
+from kafkafs.format.names import PartitionName, parse_segment_file, segment_file
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
 from kafkafs.spark.audit.findings import Finding, Where
 
 EPOCHS, METADATA = "leader-epoch-checkpoint", "partition.metadata"
+CLEANER, RECOVERY = "cleaner-offset-checkpoint", "recovery-point-offset-checkpoint"
 OFFSET_CHECKPOINTS = {
     "replication-offset-checkpoint": "high watermark",
     "log-start-offset-checkpoint": "log start offset",
-    "recovery-point-offset-checkpoint": "recovery point",
-    "cleaner-offset-checkpoint": "first dirty offset",
+    RECOVERY: "recovery point",
+    CLEANER: "first dirty offset",
 }
 Epochs = list[tuple[int, int, int]]
 """(leader epoch, first and last offset under it) as the batches of a partition tell, in offset order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The offsets of a segment's batches, and whether some are missing among them."""
+
+    where: Where
+    first: int
+    last: int
+    has_gaps: bool
+
+
+def is_compacted(directory: DataDirectory, name: PartitionName) -> bool:
+    """Whether the broker has ever compacted the partition here: then offsets and transactions may be missing."""
+    try:
+        cleaned = parse_offset_checkpoint(directory.root.read_whole(CLEANER))
+    except (NotFound, CorruptData):
+        return False
+    return (name.topic, name.partition) in cleaned
+
+
+def open_at_start(partition: Partition) -> dict[int, int] | None:
+    """The transactions open where the first segment begins, producer to first offset; None where nothing tells."""
+    bases = sorted(partition.listing().segments)
+    if not bases or bases[0] == 0:
+        return {}
+    try:
+        producers = parse_producer_snapshot(
+            partition.root.read_whole(f"{partition.name.directory}/{segment_file(bases[0], 'snapshot')}")
+        )
+    except (NotFound, CorruptData):
+        return None
+    return {each.producer_id: each.transaction_first_offset for each in producers if each.transaction_first_offset >= 0}
+
+
+def check_joints(spans: Sequence[Span]) -> list[Finding]:
+    """Offsets missing between segments, where none is missing inside one: a broker rolls at the log end, and only
+    compaction, here or where a follower's data come from, leaves gaps."""
+    if any(each.has_gaps for each in spans):
+        return []
+    return [
+        before.where.finding(
+            "missing-offsets", f"the log ends with offset {before.last}, and the next segment that is there begins at"
+            f" {after.first}", offset=before.last + 1,
+        )
+        for before, after in pairwise(spans)
+        if before.last + 1 != after.first
+    ]  # fmt: skip
 
 
 def check_small_files(partition: Partition, data_directory: str) -> list[Finding]:
@@ -66,8 +115,12 @@ def check_epochs(partition: Partition, data_directory: str, told: Epochs) -> lis
                 f" epoch {before.epoch} from offset {before.start_offset}", offset=after.start_offset,
             ))  # fmt: skip
     starts = {epoch.epoch: epoch.start_offset for epoch in epochs}
-    if findings or not starts:
+    if findings:
         return findings
+    if not starts:
+        named = [each for each in told if each[0] >= 0]
+        message = "it is empty, and batches are of leader epoch {0} from offset {1} on"
+        return [where.finding("leader-epoch-checkpoint", message.format(*each), offset=each[1]) for each in named[:1]]
     for epoch, first, _ in told:
         start = starts.get(epoch)
         following = [other for other in epochs if other.epoch > epoch and other.start_offset <= first]
@@ -88,7 +141,9 @@ def check_epochs(partition: Partition, data_directory: str, told: Epochs) -> lis
     return findings
 
 
-def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int], int]) -> list[Finding]:
+def check_data_directory(
+    directory: DataDirectory, ends: Mapping[tuple[str, int], int], clean: bool
+) -> list[Finding]:
     """The checkpoints of a data directory against where its partitions end."""
     findings: list[Finding] = []
     for name, meaning in OFFSET_CHECKPOINTS.items():
@@ -101,31 +156,21 @@ def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int]
             findings.append(where.finding("checkpoint", f"it cannot be read: {error}"))
             continue
         for place, offset in sorted(offsets.items()):
-            end = ends.get(place)
-            if offset < 0 or (end is not None and offset > end):
-                told = "is negative" if offset < 0 else f"lies behind the end of its log, {end}"
+            told = _contradiction(offset, ends.get(place), exact=clean and name == RECOVERY)
+            if told:
                 findings.append(where.finding(
                     "checkpoint-offset", f"the {meaning} {offset} of {place[0]}-{place[1]} {told}", offset=offset
                 ))  # fmt: skip
-    with directory.root.scan() as entries:
-        links = sorted(each.name for each in entries if each.is_symlink() and parse_partition_name(each.name))
-    for link in links:
-        where = Where(str(directory.path), link)
-        findings.append(where.finding("not-regular", "the partition is a symbolic link, which is not followed"))
     return findings
 
 
-def check_twins(directories: Iterable[DataDirectory]) -> list[Finding]:
-    """Partitions that stand in two data directories: the broker would refuse to start."""
-    seen: dict[str, Path] = {}
-    findings = []
-    for directory in directories:
-        for name in directory.names():
-            other = seen.setdefault(name, directory.path)
-            if other != directory.path:
-                where = Where(str(directory.path), name)
-                findings.append(where.finding("twin", f"the partition stands in {str(other)!r} as well"))
-    return findings
+def _contradiction(offset: int, end: int | None, *, exact: bool) -> str:
+    """How a checkpoint's offset contradicts the log's end. Where the broker was stopped in order, all was flushed."""
+    if offset < 0:
+        return "is negative"
+    if end is None or offset == end or (offset < end and not exact):
+        return ""
+    return f"lies behind the end of its log, {end}" if offset > end else f"is not the end of its log, {end}"
 
 
 def _parsed(

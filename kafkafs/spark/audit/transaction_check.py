@@ -1,53 +1,132 @@
-"""A segment's transaction index against the abort markers in its log. Sources: TransactionIndex, AbortedTxn."""
+"""A partition's transaction indexes against its log. Sources: TransactionIndex, ProducerStateManager.
+
+A transaction may begin some segments before its marker, whose segment's index names it; so the segments tell where
+transactions begin and end, and the indexes are looked at when all of them are known.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from kafkafs.format.transaction_index import DTYPE, ENTRY_SIZE
-from kafkafs.log.segment import Segment
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.spark.audit.log_check import LogTable
+
+Kind = Literal["begin", "commit", "abort"]
 
 
-def check_transaction_index(segment: Segment, where: Where, table: LogTable, clean: bool) -> list[Finding]:
-    """What is wrong with the transaction index, or with its absence."""
-    data = segment.read_beside(segment.files["txnindex"].name) if "txnindex" in segment.files else b""
-    rows = np.frombuffer(data, DTYPE, len(data) // ENTRY_SIZE)
-    findings: list[Finding] = []
-    growing = segment.next_base is None and not clean
-    if len(data) % ENTRY_SIZE and not growing:
-        findings.append(where.finding(
-            "index-length", f"its {len(data)} bytes are no multiple of {ENTRY_SIZE}", position=len(rows) * ENTRY_SIZE
-        ))  # fmt: skip
-    before = segment.base_offset - 1
-    for slot, row in enumerate(rows):
-        reason = _wrong(row, before, table)
-        if reason:
-            findings.append(where.finding(
-                "transaction-index-entry", f"entry {slot}, producer {row['producer_id']} from offset {row['first']} to"
-                f" {row['last']}: {reason}", position=slot * ENTRY_SIZE, offset=int(row["last"]), slot=slot,
-            ))  # fmt: skip
-        before = max(before, int(row["last"]))
-    named = {int(row["last"]) for row in rows}
-    for producer, offset, had_data in table.aborts:
-        if had_data and offset not in named and not (growing and len(data) % ENTRY_SIZE):
-            findings.append(where.finding(
-                "transaction-index-missing", f"producer {producer} aborted at offset {offset}, and no entry tells",
-                offset=offset,
-            ))  # fmt: skip
-    return findings
+class Event(NamedTuple):
+    """The first batch of a producer's transaction in a segment, or a marker."""
+
+    offset: int
+    producer: int
+    kind: Kind
 
 
-def _wrong(row: "np.void", before: int, table: LogTable) -> str:
-    first, last, stable = int(row["first"]), int(row["last"]), int(row["last_stable"])
-    if row["version"] != 0:
-        return f"its version is {row['version']}, and only 0 is known"
-    if last <= before:
-        return "it does not come behind the entry before it"
-    if first > last:
-        return "it ends before it begins"
-    if stable > last + 1:
-        return f"its last stable offset {stable} lies behind it"
-    producer = table.markers.get(last)
-    if producer is None:
-        return "the log has no abort marker there" if not table.damaged else ""
-    return "" if producer == int(row["producer_id"]) else f"the abort marker there is of producer {producer}"
+@dataclass(frozen=True, slots=True)
+class SegmentTransactions:
+    """A segment's events, and the bytes of its transaction index."""
+
+    where: Where
+    base_offset: int
+    growing: bool
+    damaged: bool
+    events: list[Event]
+    index: bytes
+
+
+class _Aborted(NamedTuple):
+    """What the index must tell of an abort; `first` is None where nobody knows whether the producer had data."""
+
+    producer: int
+    first: int | None
+    last: int
+    stable: int | None
+
+
+def check_transactions(
+    segments: Iterable[SegmentTransactions], begun: dict[int, int] | None
+) -> Iterator[Finding]:
+    """What is wrong with the indexes of a partition's segments, in order.
+
+    `begun` are the transactions that are open where the first segment begins: producer to first offset. None where that
+    is not known, or compaction may have removed data; then it is checked only that each entry names an abort marker.
+    """
+    for segment in segments:
+        if segment.damaged:
+            begun = None
+        aborted, begun = _followed(segment.events, begun)
+        yield from _Index(segment).check(aborted)
+
+
+def _followed(events: Iterable[Event], begun: dict[int, int] | None) -> tuple[list[_Aborted], dict[int, int] | None]:
+    """The aborts that the events tell of, and what is open after them."""
+    known = dict(begun or {})
+    aborted: list[_Aborted] = []
+    for event in events:
+        if event.kind == "begin":
+            known.setdefault(event.producer, event.offset)
+            continue
+        first = known.pop(event.producer, None)
+        if event.kind == "abort":
+            stable = min(known.values(), default=event.offset + 1)
+            aborted.append(_Aborted(event.producer, first, event.offset, None if begun is None else stable))
+    return aborted, None if begun is None else known
+
+
+class _Index:
+    """One segment's transaction index."""
+
+    def __init__(self, segment: SegmentTransactions) -> None:
+        self._segment = segment
+        self._cut = len(segment.index) % ENTRY_SIZE
+        self._rows = np.frombuffer(segment.index, DTYPE, len(segment.index) // ENTRY_SIZE)
+
+    def check(self, aborted: list[_Aborted]) -> Iterator[Finding]:
+        where, rows = self._segment.where, self._rows
+        if self._cut and not self._segment.growing:
+            yield where.finding(
+                "index-length", f"its {len(self._segment.index)} bytes are no multiple of {ENTRY_SIZE}",
+                position=len(rows) * ENTRY_SIZE,
+            )  # fmt: skip
+        markers = {each.last: each for each in aborted}
+        before = self._segment.base_offset - 1
+        for slot, row in enumerate(rows):
+            reason = self._wrong(row, before, markers)
+            if reason:
+                yield where.finding(
+                    "transaction-index-entry", f"entry {slot}, producer {row['producer_id']} from offset {row['first']}"
+                    f" to {row['last']}: {reason}", position=slot * ENTRY_SIZE, offset=int(row["last"]), slot=slot,
+                )  # fmt: skip
+            before = max(before, int(row["last"]))
+        if self._cut and self._segment.growing:
+            return
+        named = set(rows["last"].tolist())
+        for each in aborted:
+            if each.first is not None and each.last not in named:
+                yield where.finding(
+                    "transaction-index-missing", f"producer {each.producer} aborted at offset {each.last}, and no entry"
+                    " tells", offset=each.last,
+                )  # fmt: skip
+
+    def _wrong(self, row: "np.void", before: int, markers: dict[int, _Aborted]) -> str:
+        first, last, stable = int(row["first"]), int(row["last"]), int(row["last_stable"])
+        if row["version"] != 0:
+            return f"its version is {row['version']}, and only 0 is known"
+        if last <= before:
+            return "it does not come behind the entry before it"
+        if first > last:
+            return "it ends before it begins"
+        if stable > last + 1:
+            return f"its last stable offset {stable} lies behind it"
+        marker = markers.get(last)
+        if marker is None:
+            return "" if self._segment.damaged else "the log has no abort marker there"
+        if marker.producer != row["producer_id"]:
+            return f"the abort marker there is of producer {marker.producer}"
+        if marker.stable is None or marker.first is None:
+            return ""
+        if first != marker.first:
+            return f"the transaction begins at offset {marker.first}"
+        return "" if stable == marker.stable else f"the last stable offset was {marker.stable} then, not {stable}"

@@ -1,0 +1,99 @@
+"""Names and identities in data directories: what no broker puts there, and what must not be there twice."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
+from kafkafs.format.checkpoints import parse_partition_metadata
+from kafkafs.format.names import parse_partition_name, parse_segment_file, parse_transitional_file
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.spark.audit.findings import Finding, Where
+
+_METADATA = "partition.metadata"
+_PROPERTIES = "meta.properties"
+_OF_DATA_DIRECTORY = re.compile(
+    r"(meta\.properties|bootstrap\.checkpoint|[a-z-]+-offset-checkpoint)(\.tmp)?|\.kafka_cleanshutdown(\.tmp)?|\.lock"
+)
+_OF_PARTITION = re.compile(
+    r"(leader-epoch-checkpoint|partition\.metadata|quorum-state)(\.tmp)?|\.kafka_cleanshutdown"
+    r"|[0-9]{20}-[0-9]{10}.*\.checkpoint(\.part|\.deleted)?|[0-9]{20}\.snapshot\.(deleted|cleaned|swap|tmp)"
+)
+_DIRECTORIES = ("remote-log-index-cache",)
+
+
+def check_names(directory: DataDirectory) -> list[Finding]:
+    """Files and directories that no broker makes: it refuses to start beside a directory that is no partition."""
+    findings = []
+    with directory.root.scan() as entries:
+        found = sorted((each.name, each.is_symlink(), each.is_dir(follow_symlinks=False)) for each in entries)
+    for name, is_link, is_directory in found:
+        where = Where(str(directory.path), name)
+        if is_link and parse_partition_name(name):
+            findings.append(where.finding("not-regular", "the partition is a symbolic link, which is not followed"))
+        elif is_directory and not parse_partition_name(name) and name not in _DIRECTORIES:
+            findings.append(where.finding("foreign", "the directory is no partition, and a broker would not start"))
+        elif not is_directory and not _OF_DATA_DIRECTORY.fullmatch(name):
+            findings.append(where.finding("foreign", "no file that a broker makes has this name"))
+    for partition in sorted(directory.names()):
+        try:
+            names = sorted(directory.partition(partition).listing().files)
+        except (NotFound, Vanished):
+            continue
+        for name in names:
+            if not (parse_segment_file(name) or parse_transitional_file(name) or _OF_PARTITION.fullmatch(name)):
+                where = Where(str(directory.path), f"{partition}/{name}")
+                findings.append(where.finding("foreign", "no file that a broker makes has this name"))
+    return findings + _properties(directory)
+
+
+def _properties(directory: DataDirectory) -> list[Finding]:
+    where = Where(str(directory.path), _PROPERTIES)
+    try:
+        text = directory.root.read_whole(_PROPERTIES).decode()
+    except NotFound:
+        return []
+    except (UnicodeDecodeError, KafkafsError) as error:
+        return [where.finding("properties", f"it cannot be read: {error}")]
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", "!"))]
+    told = dict(line.split("=", 1) for line in lines if "=" in line)
+    if len(told) < len(lines) or told.get("version", "0").strip() not in ("0", "1"):
+        return [where.finding("properties", "it does not tell a node's identity as 'name=value' lines, version 0 or 1")]
+    return []
+
+
+def check_topic_ids(directories: Iterable[DataDirectory]) -> list[Finding]:
+    """Partitions whose topic id is not that of their topic's other partitions."""
+    told: dict[str, dict[Where, str]] = {}
+    for directory in directories:
+        for name, parsed in sorted(directory.names().items()):
+            if parsed.mark:
+                continue
+            try:
+                identity = parse_partition_metadata(directory.root.read_whole(f"{name}/{_METADATA}"))
+            except (NotFound, CorruptData):
+                continue
+            told.setdefault(parsed.topic, {})[Where(str(directory.path), f"{name}/{_METADATA}")] = identity
+    findings = []
+    for topic, identities in sorted(told.items()):
+        usual, _ = Counter(identities.values()).most_common(1)[0]
+        findings += [
+            where.finding("topic-id", f"it is {identity}, and that of {topic} is {usual}")
+            for where, identity in identities.items()
+            if identity != usual
+        ]
+    return findings
+
+
+def check_twins(directories: Iterable[DataDirectory]) -> list[Finding]:
+    """Partitions that stand in two data directories: the broker would refuse to start."""
+    seen: dict[str, Path] = {}
+    findings = []
+    for directory in directories:
+        for name in directory.names():
+            other = seen.setdefault(name, directory.path)
+            if other != directory.path:
+                where = Where(str(directory.path), name)
+                findings.append(where.finding("twin", f"the partition stands in {str(other)!r} as well"))
+    return findings
