@@ -69,6 +69,57 @@ def put(position: int, form: str, *values: int) -> Callable[[Path], object]:
     return plant
 
 
+def entry(slot: int, form: str, field: int, change: int) -> Callable[[Path], object]:
+    """One field of an index entry, changed by a little."""
+
+    def plant(file: Path) -> None:
+        data, size = bytearray(file.read_bytes()), struct.calcsize(form)
+        at = (slot % (len(data) // size)) * size
+        values = list(struct.unpack_from(form, data, at))
+        values[field] += change
+        struct.pack_into(form, data, at, *values)
+        file.write_bytes(data)
+
+    return plant
+
+
+def without(first: int, stop: int, size: int) -> Callable[[Path], object]:
+    """An index without some of its entries."""
+
+    def plant(file: Path) -> None:
+        data = file.read_bytes()
+        file.write_bytes(data[: first * size] + data[stop * size :])
+
+    return plant
+
+
+def header(batch: int, field: int, mask: int = 1) -> Callable[[Path], object]:
+    """A flipped bit in a header field of a batch."""
+
+    def plant(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        positions, position = [], 0
+        while found := parse_batch(bytes(data[position : position + 100]), 0, position):
+            positions.append(position)
+            position = found.end
+        data[positions[batch] + field] ^= mask
+        file.write_bytes(data)
+
+    return plant
+
+
+def beside(name: str) -> Callable[[Path], object]:
+    return lambda file: (file.parent / name).write_text("x")
+
+
+def segment_removed(file: Path) -> None:
+    for each in file.parent.glob(f"{file.stem}.*"):
+        each.unlink()
+
+
+TRANSACTION = ">hqqqq"
+
+
 def text(content: str) -> Callable[[Path], object]:
     return lambda file: file.write_text(content)
 
@@ -115,6 +166,33 @@ FAULTS = {
     "aborted first": Fault("transactions-0", f"{FIRST}.txnindex", "transaction-index-entry", put(10, ">q", 10**6)),
     "aborts lost": Fault("transactions-0", f"{FIRST}.txnindex", "transaction-index-missing", Path.unlink),
     "aborts cut": Fault("transactions-0", f"{FIRST}.txnindex", "transaction-index-missing", cut(34)),
+    "aborted first, by one": Fault(
+        "transactions-0", f"{FIRST}.txnindex", "transaction-index-entry", entry(-1, TRANSACTION, 2, 1)
+    ),
+    "aborted first of an earlier segment": Fault(
+        "transactions-spread-0", "*.txnindex", "transaction-index-entry", entry(-1, TRANSACTION, 2, -1)
+    ),
+    "last stable offset": Fault(
+        "transactions-0", f"{FIRST}.txnindex", "transaction-index-entry", entry(-1, TRANSACTION, 4, -1)
+    ),
+    "aborts lost that began earlier": Fault(
+        "transactions-spread-0", "*.txnindex", "transaction-index-missing", Path.unlink
+    ),
+    "time index offset, by one": Fault(
+        "segments-0", "00000000000000000100.timeindex", "time-index-entry", entry(0, ">qi", 1, -1)
+    ),
+    "index entries lost": Fault("long-index-0", f"{FIRST}.index", "offset-index-sparse", without(20, 40, 8)),
+    "last index entries lost": Fault("long-index-0", f"{FIRST}.index", "offset-index-sparse", without(20, 9999, 8)),
+    "time entries lost": Fault("long-index-0", f"{FIRST}.timeindex", "time-index-sparse", without(20, 40, 12)),
+    "base offset of the last batch": Fault("binary-0", f"{FIRST}.log", "checkpoint-offset", header(-1, 7, 0x40)),
+    "segment lost": Fault("segments-0", "00000000000000000100.log", "missing-offsets", segment_removed),
+    "foreign file": Fault("segments-0", "00000000000000000100.log", "foreign", beside("notes.txt")),
+    "segment name": Fault("segments-0", "00000000000000000100.log", "foreign", beside("100.log")),
+    "epochs emptied": Fault("segments-0", "leader-epoch-checkpoint", "leader-epoch-checkpoint", text("")),
+    "another topic's id": Fault("partitions-1", "partition.metadata", "topic-id",
+                                text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ")),
+    "identity": Fault("", "meta.properties", "properties", text("?")),
+    "not flushed": Fault("", "recovery-point-offset-checkpoint", "checkpoint-offset", text("0\n1\nsegments 0 7\n")),
     "snapshot": Fault("transactions-0", "*.snapshot", "snapshot", flip(-1)),
     "epochs": Fault("segments-0", "leader-epoch-checkpoint", "leader-epoch-checkpoint", text("0\n1\n5 0\n")),
     "epochs torn": Fault("segments-0", "leader-epoch-checkpoint", "leader-epoch-checkpoint", text("0\n3\n5 0\n")),
@@ -126,16 +204,27 @@ FAULTS = {
 }  # fmt: skip
 
 
+SIBLINGS = ("partitions-0", "partitions-2", "partitions-3", "partitions-4")
+ELSEWHERE = ("leader-epoch-checkpoint", "missing-offsets", "foreign", "checkpoint-offset")
+"""Findings that are told of another file than the one that was changed."""
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_found(name, tmp_path):
     fault = FAULTS[name]
-    data = LATEST.copy_to(tmp_path / "data", fault.partition or "segments-0")
+    data = LATEST.copy_to(tmp_path / "data", fault.partition or "segments-0", *SIBLINGS)
     file = sorted((data / fault.partition).glob(fault.file))[-1]
     fault.plant(file)
     findings = look(data)
     assert fault.kind in {finding.kind for finding in findings}
     assert all(finding.file.startswith(fault.partition) or finding.kind == "checkpoint-offset" for finding in findings)
-    assert any(finding.file.endswith(file.name) or fault.kind == "leader-epoch-checkpoint" for finding in findings)
+    assert any(finding.file.endswith(file.name) or fault.kind in ELSEWHERE for finding in findings)
+
+
+def test_a_directory_that_is_no_partition_is_found(tmp_path):
+    data = LATEST.copy_to(tmp_path / "data", "binary-0")
+    (data / "lost+found").mkdir()
+    assert [(finding.file, finding.kind) for finding in look(data)] == [("lost+found", "foreign")]
 
 
 def test_a_torn_tail_of_a_log_in_use_is_no_finding(tmp_path):

@@ -1,7 +1,7 @@
 """A segment's offset and time index against its log. Sources: OffsetIndex, TimeIndex, LogSegment of all releases.
 
 Legal, and no finding: fewer or shifted entries (restarts, another interval), an entry whose offset ends a later batch
-of the same append, a time entry that points into or before the batch with its time, and, in the last segment of a log
+of the same append, a time entry that names the record with its time, and, in the last segment of a log
 that was not closed, zeros or entries from before a truncation behind the live ones.
 """
 
@@ -10,6 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from kafkafs.format.abstract_index import AbstractIndex
+from kafkafs.format.batch import LARGEST_HEADER, parse_batch
+from kafkafs.format.batches import walk
+from kafkafs.format.records import Refusal, decode
 from kafkafs.log.segment import Segment
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.log_check import Column, LogTable
@@ -18,6 +21,7 @@ _FAR = 16 << 20
 """No broker leaves so many bytes without an entry: the interval is 4096 by default, an append some megabytes."""
 
 _PADDING_READ = 8192  # slots
+_LARGEST_UNPACKED = 256 << 20
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -36,14 +40,30 @@ def check_offset_index(segment: Segment, where: Where, table: LogTable, clean: b
             f"entry {slot}, offset {offsets[slot]} at position {positions[slot]}: {reasons(slot)}",
             position=slot * index.entry_size, offset=int(offsets[slot]), slot=slot,
         ))  # fmt: skip
-    if segment.next_base is not None and not findings and not table.damaged:
-        indexed = np.concatenate(([0], positions[:live], [table.end]))
-        far = int(np.diff(indexed).max())
-        largest = int(np.diff(table.positions, append=table.end).max(initial=0))
-        many_times = live == 0 and len(segment.time_index.load()) > 2
-        if far > _FAR + 2 * largest or many_times:
-            findings.append(where.finding("offset-index-sparse", f"{far} bytes of the log have no entry"))
+    if (segment.next_base is not None or clean) and not findings and not table.damaged:
+        missing = _unindexed(segment, positions[:live], offsets[:live], table)
+        if missing:
+            findings.append(where.finding("offset-index-sparse", f"{missing} bytes of the log have no entry"))
     return findings
+
+
+def _unindexed(segment: Segment, positions: Column, offsets: Column, table: LogTable) -> int:
+    """The bytes of the longest part of the log that must have had entries and has none; 0 where all is well.
+
+    With each offset entry comes at most one time entry. Others are written without one, at the roll and at each clean
+    stop, and a restart begins a new leader epoch and a new count of bytes; so many time entries on a stretch that is
+    long for them tell of offset entries that are gone.
+    """
+    borders = np.concatenate(([0], positions, [table.end]))
+    gaps = np.diff(borders)
+    largest = int(np.diff(table.positions, append=table.end).max(initial=0))
+    timed = segment.time_index.load()["offset"].astype(np.int64) + segment.base_offset
+    timed_in = np.bincount(np.searchsorted(offsets, timed), minlength=len(gaps))
+    alone = len(table.epochs) + 1
+    interval = int(np.diff(positions).min()) if len(positions) > 1 else 0
+    dense = (timed_in > alone + 1) & (gaps > timed_in * interval // 2)
+    lost = dense | (gaps > _FAR + 2 * largest)
+    return int(gaps[lost].max(initial=0))
 
 
 def _offset_entries_true(offsets: Column, positions: Column, table: LogTable) -> tuple[Mask, Callable[[int], str]]:
@@ -78,18 +98,23 @@ def check_time_index(segment: Segment, where: Where, table: LogTable, clean: boo
     times = entries["timestamp"].astype(np.int64)
     offsets = entries["offset"].astype(np.int64) + segment.base_offset
     highest = np.maximum.accumulate(table.max_timestamps) if len(table.max_timestamps) else table.max_timestamps
+    raised = np.diff(highest, prepend=-1) > 0
     row = np.searchsorted(table.last_offsets, offsets)
     inside = row < len(highest)
     at = np.minimum(row, max(len(highest) - 1, 0))
-    matches = inside & (False if not len(highest) else highest[at] == times)
+    matches = inside & (False if not len(highest) else (highest[at] == times) & raised[at])
     rising = (np.diff(times, prepend=-1) > 0) & (np.diff(offsets, prepend=segment.base_offset) >= 0)
     true = matches & rising
+    for slot in np.flatnonzero(true & (offsets != (table.last_offsets[at] if len(highest) else -1))).tolist():
+        true[slot] = _is_of_record(segment, int(table.positions[at[slot]]), int(offsets[slot]), int(times[slot]))
     live, findings = _live(segment, index, where, true, clean)
     for slot in _wrong(true, live, times, offsets):
         reason = "it does not come behind the entry before it"
         if rising[slot]:
             reason = "the log has no such offset"
-            if inside[slot]:
+            if inside[slot] and highest[at[slot]] == times[slot]:
+                reason = "neither a batch that first reached that time ends there, nor has the record there that time"
+            elif inside[slot]:
                 reason = f"in the log the largest timestamp up to that offset is {highest[at[slot]]}"
         findings.append(where.finding(
             "time-index-entry", f"entry {slot}, time {times[slot]} at offset {offsets[slot]}: {reason}",
@@ -102,7 +127,37 @@ def check_time_index(segment: Segment, where: Where, table: LogTable, clean: boo
         findings.append(where.finding(
             "time-index-end", f"it {last}, and the largest timestamp of its closed segment is {largest}"
         ))  # fmt: skip
+    if ended and not findings and not table.damaged:
+        findings += _untimed(segment, where, table, highest, times)
     return findings
+
+
+def _is_of_record(segment: Segment, position: int, offset: int, time: int) -> bool:
+    """Whether the record at `offset` in the batch at `position` has that time: brokers before 3.8 name it so."""
+    file = segment.log()
+    batch = parse_batch(file.read(position, LARGEST_HEADER), 0, position)
+    assert batch is not None
+    data = file.read(position, batch.size)
+    for piece in decode(data, position, walk(data, position).rows[:1], _LARGEST_UNPACKED):
+        if isinstance(piece, Refusal):
+            return True  # it cannot be told, and is no fault of the index
+        if ((piece.rows["offset"] == offset) & (piece.rows["timestamp"] == time)).any():
+            return True
+    return False
+
+
+def _untimed(segment: Segment, where: Where, table: LogTable, highest: Column, times: Column) -> list[Finding]:
+    """Each offset entry comes with a time entry for the largest timestamp so far, unless that has one already."""
+    offsets = segment.offset_index.load()["offset"].astype(np.int64) + segment.base_offset
+    row = np.searchsorted(table.last_offsets, offsets)
+    exact = (row < len(highest)) & (table.last_offsets[np.minimum(row, len(highest) - 1)] == offsets)
+    reached = highest[row[exact]]
+    missing = reached[(reached >= 0) & ~np.isin(reached, times)]
+    if not len(missing):
+        return []
+    return [where.finding(
+        "time-index-sparse", f"{len(missing)} entries are missing, the first for the time {missing[0]}"
+    )]  # fmt: skip
 
 
 def _wrong(true: Mask, live: int, first: Column, second: Column) -> list[int]:
