@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.names import PartitionName
+from kafkafs.log.ahead import Ahead
 from kafkafs.log.files import DataFile
 from kafkafs.log.places import Tell, silent
 from kafkafs.log.segment import Segment, is_at_its_place
@@ -45,10 +46,10 @@ class Extent:
         """Whether the other one begins where this one ends."""
         return self.end == other.position and self.segment.files["log"].inode == other.segment.files["log"].inode
 
-    def read(self, position: int, size: int) -> bytes | memoryview:
+    def read(self, position: int, size: int, ahead: Ahead) -> bytes | memoryview:
         """The bytes at `position` of the file; Vanished where the file was cut since."""
         file = self.held or self.segment.log()
-        data = file.stream(position, size)
+        data = ahead.read(file, position, size, self.end)
         intact = self.segment.is_as_seen(file) or (self.seal is not None and is_at_its_place(file, self.seal))
         if len(data) < size or not intact:
             raise Vanished(f"{file.name!r} was truncated while it was read; open it again")

@@ -13,6 +13,7 @@ from itertools import accumulate
 from weakref import ReferenceType, ref
 
 from kafkafs.format.batch import CODECS, Batch
+from kafkafs.log.ahead import Ahead
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import HELD, Extent, Log
 from kafkafs.log.patience import patience_needed
@@ -33,6 +34,7 @@ class RawContent:
         self._starts = [0, *accumulate(extent.end - extent.position for extent in extents)]
         self._growth = growth
         self._growing = threading.Lock()
+        self._ahead = Ahead()
         self.keep_cache = keep_cache
 
     @property
@@ -51,12 +53,12 @@ class RawContent:
         within = offset - starts[number]
         extent = extents[number]
         if within + size <= extent.end - extent.position:
-            return extent.read(extent.position + within, size)
+            return extent.read(extent.position + within, size, self._ahead)
         parts = []
         while size > 0:
             extent = extents[number]
             length = min(size, extent.end - extent.position - within)
-            parts.append(bytes(extent.read(extent.position + within, length)))
+            parts.append(bytes(extent.read(extent.position + within, length, self._ahead)))
             number, within, size = number + 1, 0, size - length
         return b"".join(parts)
 
@@ -80,8 +82,18 @@ class RawContent:
         finally:
             self._growing.release()
 
+    @property
+    def lags(self) -> bool:
+        """Whether `go_ahead` would help whoever reads on."""
+        return self._ahead.lags
+
+    def go_ahead(self) -> None:
+        """Read what will be asked for next. For a worker thread."""
+        self._ahead.go_ahead()
+
     def close(self) -> None:
         self._extents, self._starts, self._growth = [], [0], None
+        self._ahead.close()
 
 
 class Growth:

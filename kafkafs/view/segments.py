@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from kafkafs.errors import NotFound
+from kafkafs.log.ahead import Ahead
 from kafkafs.log.files import DataFile
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.segment import Segment
@@ -76,6 +77,7 @@ class RealContent:
 
     def __init__(self, file: DataFile, keep_cache: bool) -> None:
         self._file: DataFile | None = file
+        self._ahead = Ahead()
         self.keep_cache = keep_cache
 
     @property
@@ -83,10 +85,20 @@ class RealContent:
         return self._file.size if self._file else 0
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
-        return self._file.stream(offset, size) if self._file else b""
+        return self._ahead.read(self._file, offset, size, self._file.size) if self._file else b""
+
+    @property
+    def lags(self) -> bool:
+        """Whether `go_ahead` would help whoever reads on."""
+        return self._ahead.lags
+
+    def go_ahead(self) -> None:
+        """Read what will be asked for next. For a worker thread."""
+        self._ahead.go_ahead()
 
     def close(self) -> None:
         self._file = None
+        self._ahead.close()
 
 
 class DumpedFile:

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from kafkafs.log.ahead import Ahead
 from kafkafs.log.stretches import Damage
 from kafkafs.view.batches import batches_between
 from tests.kafka.dataset import Dataset
@@ -33,7 +34,8 @@ def test_raw_ranges_hold_every_message_that_overlaps(topic):
         start = chance.randint(0, log.end_offset - 1)
         end = min(start + chance.choice([1, 2, 10, 100]), log.end_offset)
         first, last = log.locate(start)[1], log.locate(end - 1)[1]
-        got = b"".join(bytes(each.read(each.position, each.end - each.position)) for each in log.extents(start, end))
+        extents = log.extents(start, end)
+        got = b"".join(bytes(each.read(each.position, each.end - each.position, Ahead())) for each in extents)
         assert got == whole[first.position : last.end], (start, end)
         lines = b"".join(bytes(text) for _, text in batches_between(log, start, end)).splitlines()
         assert f'"position":{first.position},' in lines[0].decode()
