@@ -43,6 +43,7 @@ class Partition:
         self._lock = threading.Lock()
         self._fresh_until = 0.0
         self._listing: Listing | None = None
+        self._listed: tuple[Segment, ...] = ()
         self._told: tuple[str, ...] = ()
         self._list_at = 0.0
         self._listed_until = 0.0
@@ -150,7 +151,8 @@ class Partition:
 
     def _segments(self, listing: Listing, before: Log | None) -> tuple[Segment, ...]:
         """The listed segments; one that is listed as before keeps its object and what it remembers."""
-        known = {segment.base_offset: segment for segment in before.segments} if before else {}
+        earlier = before.segments if before else self._listed
+        known = {segment.base_offset: segment for segment in earlier}
         bases = list(listing.segments)
         found = []
         for base, next_base in zip(bases, [*bases[1:], None], strict=False):
@@ -159,8 +161,8 @@ class Partition:
             if segment is None or not segment.is_made_of(files, next_base):
                 segment = Segment(self.root, self.name.directory, base, files, next_base, self.directory.indexes)
             found.append(segment)
-        segments = tuple(found)
-        return before.segments if before is not None and before.segments == segments else segments
+        self._listed = earlier if earlier == tuple(found) else tuple(found)
+        return self._listed
 
     def _to_the_end(
         self, segments: tuple[Segment, ...], before: Log | None

@@ -332,10 +332,30 @@ class Segment:
         return known[1]
 
     def hinted_largest(self) -> int:
-        """What the time index alone says is the largest timestamp; -1 where it says nothing. Reads no log."""
-        if self._hinted is None or self.next_base is None:
-            self._hinted = self.time_index.last().timestamp
-        return self._hinted
+        """What the time index alone says is the largest timestamp; -1 where it says nothing. Reads no log.
+
+        What a closed segment says is remembered.
+        """
+        if self._hinted is not None:
+            return self._hinted
+        if self.next_base is None:
+            return self.time_index.last().timestamp
+        hinted = self._last_time()
+        if hinted >= 0:
+            self._hinted = hinted
+        return hinted
+
+    def _last_time(self) -> int:
+        """The last time index entry's timestamp. A listing asks all segments, once: the file does not stay open."""
+        name = self.files.get("timeindex")
+        if name is None:
+            return -1
+        try:
+            file = self._root_of(name).open_now(f"{self._partition}/{name.name}")
+            index = TimeIndex(file.read, file.size, self.base_offset)
+            return index.last().timestamp if file.inode == name.inode else -1
+        except _UNREADABLE:
+            return -1
 
     def hinted_between(self, start: int, end: int) -> int:
         """What the time index alone says is the largest timestamp in [start, end); -1 where it says nothing."""

@@ -9,6 +9,7 @@ import pytest
 from kafkafs.log.files import DataFile
 from kafkafs.view.node import Directory
 from tests.log.making import Made, made, spread, write_partition, write_start
+from tests.mounting import wait_until
 from tests.view.trees import cat, node, tree
 
 
@@ -52,17 +53,23 @@ def test_the_listed_times_tile_the_log_whatever_an_index_says(tmp_path, index):
     assert len(lines) == len(set(lines)) == 6
 
 
-def test_a_listing_reads_no_log(tmp_path, monkeypatch):
-    """`ls -R` over ten thousand partitions on a cold disk: a read of each log would take minutes."""
-    write_partition(tmp_path, spread([made(number, [number]) for number in range(20)], 4))
-    read: list[str] = []
+@pytest.fixture
+def read(monkeypatch) -> list[str]:
+    """The names of the files that are read from then on."""
+    names: list[str] = []
     real = DataFile.read
 
     def spy(self: DataFile, position: int, size: int) -> bytes:
-        read.append(self.name)
+        names.append(self.name)
         return real(self, position, size)
 
     monkeypatch.setattr(DataFile, "read", spy)
+    return names
+
+
+def test_a_listing_reads_no_log(tmp_path, read):
+    """`ls -R` over ten thousand partitions on a cold disk: a read of each log would take minutes."""
+    write_partition(tmp_path, spread([made(number, [number]) for number in range(20)], 4))
     root = tree(tmp_path)
     for path in ("t-0", "t-0/by-offset", "t-0/by-time", "t-0/segments"):
         directory = cast(Directory, node(root, path))
@@ -70,3 +77,21 @@ def test_a_listing_reads_no_log(tmp_path, monkeypatch):
         assert directory.entries()
     assert any(name.endswith(".timeindex") for name in read)
     assert not [name for name in read if name.endswith(".log")]
+
+
+def test_closed_segments_are_asked_once(tmp_path, read):
+    """A second `ls by-time` of a thousand segments opens none of their time indexes; one that was replaced is."""
+    directory = write_partition(tmp_path, segments([5, 9], [3], [12], [20], [7]))
+    root = tree(tmp_path)
+    by_time = cast(Directory, node(root, "t-0/by-time"))
+    first = [entry.name for entry in by_time.entries()]
+    assert len([name for name in read if name.endswith(".timeindex")]) >= 4
+    read.clear()
+    assert [entry.name for entry in by_time.entries()] == first
+    assert read == []
+    base = list(segments([5, 9], [3], [12]))[2]
+    new = directory / "new"
+    new.write_bytes((15).to_bytes(8, "big") + bytes(4))
+    new.rename(directory / f"{base:020}.timeindex")
+    wait_until(lambda: [entry.name for entry in by_time.entries()] != first)
+    assert [entry.name for entry in by_time.entries()] == [name.replace("0013", "0016") for name in first]
