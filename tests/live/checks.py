@@ -7,17 +7,28 @@ import random
 import re
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kafkafs.format.crc import crc32c
 from tests.live.churn import Churn
 
+Answer = TypeVar("Answer")
+
 LATE_S = 1.0
 LONGEST_S = 5.0
+STAMPS = """
+import sys, time
+for line in sys.stdin.buffer:
+    sys.stdout.buffer.write(b"%f " % time.monotonic() + line)
+    sys.stdout.flush()
+"""
 
 
 class Checks:
@@ -50,7 +61,6 @@ class Checks:
         kinds = (self.points, self.ranges, self.ranges, self.raw, self.compacted, self.phoenix, self.transactions)
         while not self._stop.is_set():
             kind = chance.choice(kinds)
-            started = time.monotonic()
             try:
                 kind(chance)
                 self.counted[kind.__name__] += kind != self.points
@@ -58,7 +68,6 @@ class Checks:
                 self._error(kind.__name__, error)
             except Exception as error:
                 self.wrong.append(f"{kind.__name__}: {error!r}")
-            self.slowest = max(self.slowest, time.monotonic() - started)
 
     def _error(self, kind: str, error: OSError) -> None:
         self.counted[f"{kind}: {errno.errorcode.get(error.errno or 0)}"] += 1
@@ -80,7 +89,7 @@ class Checks:
         wanted = known.get(offset)
         told = time.monotonic() - self.churn.truth.acknowledged_at.get(("plain", offset), time.monotonic())
         try:
-            value = _read(self.everything / f"plain-0/by-offset/{offset}.value").decode()
+            value = self._read(self.everything / f"plain-0/by-offset/{offset}.value").decode()
         except FileNotFoundError:
             gone = told < LATE_S or self._earliest("plain-0") > offset
             self._expect(gone, f"offset {offset} is missing {told:.2f} s after its acknowledgement")
@@ -102,7 +111,7 @@ class Checks:
         """Raw bytes: whole batches with true checksums, their offsets ascending."""
         end = len(self.churn.truth.offsets["plain", 0])
         start = max(0, end - chance.randint(0, 2000))
-        data, at, before = _read(self.everything / f"plain-0/by-offset/{start}..{start + 500}"), 0, -1
+        data, at, before = self._read(self.everything / f"plain-0/by-offset/{start}..{start + 500}"), 0, -1
         while at < len(data):
             base, size = struct.unpack_from(">qi", data, at)
             batch = data[at : at + size + 12]
@@ -146,10 +155,23 @@ class Checks:
         for line in lines:
             self._expect(json.loads(line["value"])["commit"] is True, f"an aborted record is shown: {line}")
 
+    def _read(self, path: Path) -> bytes:
+        """A file from start to end. What counts for `slowest` is a single call, not the work of comparing."""
+        with ExitStack() as stack:
+            file = self._timed(lambda: stack.enter_context(open(path, "rb", buffering=0)))
+            return b"".join(iter(lambda: self._timed(lambda: file.read(1 << 17)), b""))
+
+    def _timed(self, call: Callable[[], Answer]) -> Answer:
+        started = time.monotonic()
+        try:
+            return call()
+        finally:
+            self.slowest = max(self.slowest, time.monotonic() - started)
+
     # How it is compared
 
     def _lines(self, mount: Path, topic: str, name: str) -> list[dict[str, Any]]:
-        text = _read(mount / f"{topic}-0/by-offset/{name}")
+        text = self._read(mount / f"{topic}-0/by-offset/{name}")
         self._expect(not text or text.endswith(b"\n"), f"{topic} {name}: ends in the midst of a line")
         lines = [json.loads(line) for line in text.splitlines()]
         for line in lines:
@@ -179,20 +201,25 @@ class Checks:
 
 
 class Follower(threading.Thread):
-    """`cat N...follow.jsonl`: when each record came."""
+    """`cat N...follow.jsonl`: when each record came, by the clock of a process that does nothing else."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(daemon=True)
         self.process = subprocess.Popen(["cat", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        stamping = [sys.executable, "-c", STAMPS]
+        self._clock = subprocess.Popen(stamping, stdin=self.process.stdout, stdout=subprocess.PIPE)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
         self.came: dict[int, float] = {}
         self.order: list[int] = []
         self.start()
 
     def run(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+        assert self._clock.stdout is not None
+        for stamped in self._clock.stdout:
+            at, line = stamped.split(b" ", 1)
             offset = int(json.loads(line)["offset"])
-            self.came[offset] = time.monotonic()
+            self.came[offset] = float(at)
             self.order.append(offset)
 
     def wait_for(self, records: int) -> None:
@@ -210,12 +237,5 @@ class Follower(threading.Thread):
         self.process.terminate()
         code = self.process.wait(5)
         self.join(5)
+        self._clock.wait(5)
         return code
-
-
-def _read(path: Path) -> bytes:
-    with open(path, "rb", buffering=0) as file:
-        parts = []
-        while part := file.read(1 << 17):
-            parts.append(part)
-    return b"".join(parts)
