@@ -14,6 +14,14 @@ import numpy as np
 Array = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 
+def pages(size: int) -> mmap.mmap:
+    """Memory in whole pages: copying into them takes half as long. MemoryError where the system has none to give."""
+    try:
+        return mmap.mmap(-1, size)
+    except OSError as error:
+        raise MemoryError(f"no {size} bytes to read into: {error.strerror}") from error
+
+
 class Buffers:
     """Hands out buffers of one size and keeps a few that are free; any thread may ask."""
 
@@ -27,7 +35,7 @@ class Buffers:
         try:
             memory = self._free.pop()
         except IndexError:
-            memory = mmap.mmap(-1, self.size)  # whole pages: copying into them takes half as long
+            memory = pages(self.size)
         array: Array = np.frombuffer(memory, np.uint8)
         key = id(array)
 

@@ -7,7 +7,6 @@ itself lets go of what nobody has asked for in a while, and of what was deleted:
 
 import ctypes
 import errno
-import mmap
 import os
 import resource
 import stat
@@ -19,7 +18,7 @@ from contextlib import contextmanager, suppress
 from weakref import WeakValueDictionary
 
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
-from kafkafs.format.buffers import Buffers
+from kafkafs.format.buffers import Buffers, pages
 from kafkafs.log.page_cache import read_flags, read_patiently
 from kafkafs.log.patience import is_impatient, patience_needed
 
@@ -139,7 +138,7 @@ class DataFile:
 
 class _OwnBuffer(threading.local):
     def __init__(self) -> None:
-        self.view = memoryview(mmap.mmap(-1, STREAM_SIZE))  # whole pages: see Buffers
+        self.view = memoryview(pages(STREAM_SIZE))
 
 
 _own = _OwnBuffer()

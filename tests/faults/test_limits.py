@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,11 @@ import pytest
 from kafkafs.fuse.mountpoint import mounted_at
 from kafkafs.sample import unpack
 from tests.faults.questions import FIRST, Questions, read
+from tests.kafka.dataset import Dataset
 from tests.live.moves import Moves
 from tests.mounting import KAFKAFS, mounting, run, wait_until
+
+PACKED = ("broker-gzip-0", "broker-zstd-0", "large-0")
 
 
 @pytest.fixture
@@ -81,6 +85,31 @@ def test_deleted_files_give_their_space_back_within_seconds(mount, many_segments
     pid = mounted.status()["pid"]
     many_segments.recreate(at_once=True)
     wait_until(lambda: not [link for link in _descriptors(pid) if link.endswith("(deleted)")], 5)
+
+
+def test_short_of_memory_callers_get_errors_and_the_next_are_served(mount, tmp_path):
+    """Every allocation that needs new pages fails: buffers, Python's own, those of the decoder."""
+    data = Dataset("4.3.1", "stopped").copy_to(tmp_path / "data", *PACKED)
+    mounted = mount(data)
+    pid = mounted.status()["pid"]
+    names = [f"{topic}/by-offset/{name}" for topic in PACKED for name in ("0..", "0...jsonl", "0...batches.jsonl")]
+    errors: list[int] = []
+    for spare in (0, 1 << 20, 4 << 20):
+        run("prlimit", "--pid", str(pid), f"--as={_address_space(pid) + spare}:unlimited")
+        threads = [threading.Thread(target=_error_of, args=(mounted / name, errors), daemon=True) for name in names * 2]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(10)
+            assert not thread.is_alive()
+    run("prlimit", "--pid", str(pid), "--as=unlimited:unlimited")
+    for topic in PACKED:
+        assert read(mounted / f"{topic}/by-offset/0..") == b"".join(
+            path.read_bytes() for path in sorted((data / topic).glob("*.log"))
+        )
+    print(f"\n{len(errors)} of {3 * len(threads)} reads failed: {Counter(map(os.strerror, errors))}")
+    assert set(errors) == {errno.ENOMEM}
+    assert "bug in" not in mounted.log
 
 
 def test_a_stopped_daemon_goes_on_where_it_was(mount, tmp_path):
@@ -150,6 +179,10 @@ def test_open_files_of_a_hung_disk_hold_nobody_up(mount, tmp_path):
         run("fusermount3", "-uz", disk, check=False)
         bindfs.terminate()
         bindfs.wait(5)
+
+
+def _address_space(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
 
 
 def _error_of(path: Path, errors: list[int]) -> None:
