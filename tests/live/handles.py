@@ -1,5 +1,6 @@
 """Open files of a changing log: each may answer what it was opened on, or "Stale file handle", but never a mix."""
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,35 +41,53 @@ class Snapshot:
 
 
 class Follower:
-    """A `.follow.jsonl` from an offset on, read as far as it goes at each step."""
+    """A `.follow.jsonl` from an offset on, read as far as it goes at each step.
 
-    def __init__(self, content: Any, first: int) -> None:
+    One that `lags` may learn of a truncation only later: what it gives since tells that it has looked.
+    """
+
+    def __init__(self, content: Any, first: int, lags: bool) -> None:
         self.content = content
         self.first = first
+        self.lags = lags
+        self.is_of_now = True
         self.text = b""
         self.must_hold = True
         self.stale = False
+        self.over = False  # it came to an error in the log
 
-    def catch_up(self, history: Mapping[int, bytes], naive: Naive, offset_of: Callable[[bytes], int]) -> bool:
-        """Read on. Every line ever given out is a line of the present log's history, once and in order."""
-        before = len(self.text)
-        try:
-            while got := bytes(self.content.read(len(self.text), 4096)):
-                self.text += got
-        except CorruptData:
-            self.stale = True
-            return True
-        except Vanished:
-            assert not self.must_hold, "stale, though the log only grew"
-            self.stale = True
-            return False
+    def catch_up(
+        self, history: Mapping[int, bytes], naive: Naive, offset_of: Callable[[bytes], int], patience_s: float
+    ) -> bool:
+        """Read on to the end: False where the answer was "stale".
+
+        Every line ever given out is a line of the present log's history, once and in order.
+        """
+        before, deadline = len(self.text), time.monotonic() + patience_s
+        visible = naive.visible()
+        while self._reads_on() and visible and self._reached(offset_of) < visible[-1]:
+            assert time.monotonic() < deadline, "does not reach the end"
+            time.sleep(0.01)
+        self.is_of_now = not self.lags or len(self.text) > before
         if len(self.text) > before:
             lines = self.text.splitlines(keepends=True)
             offsets = [offset_of(line) for line in lines]
             assert offsets == sorted(set(offsets))
             assert lines == [history.get(offset) for offset in offsets], "two generations in one answer"
-        if offsets_now := naive.visible():
-            given = self.text.splitlines(keepends=True)
-            reached = offset_of(given[-1]) if given else self.first - 1
-            assert reached >= offsets_now[-1], "does not reach the end"
-        return True
+        return not self.stale
+
+    def _reads_on(self) -> bool:
+        """Whether there may be more; a stale or failed one is over."""
+        try:
+            while got := bytes(self.content.read(len(self.text), 4096)):
+                self.text += got
+        except Vanished:
+            assert not self.must_hold, "stale, though the log only grew"
+            self.stale = True
+        except CorruptData:
+            self.over = True
+        return not (self.stale or self.over)
+
+    def _reached(self, offset_of: Callable[[bytes], int]) -> int:
+        given = self.text[: self.text.rfind(b"\n") + 1].splitlines(keepends=True)
+        return offset_of(given[-1]) if given else self.first - 1

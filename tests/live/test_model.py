@@ -1,17 +1,21 @@
 """Random moves of a broker, random questions: kafkafs must answer like a naive model that reads every file whole.
 
-Files that are open across the moves must keep to what they were opened on, or say that they cannot. In a soak this runs
-as long as one wants: `scripts/soak model`. A failing run prints its moves, and its seed gives them again.
+Files that are open across the moves must keep to what they were opened on, or say that they cannot. In this process
+each answer must be as of now; through a mount, as of a moment less than a second ago. `scripts/soak model` runs it for
+as long as one wants. A failing run prints its moves, and its seed gives them again.
 """
 
+import itertools
 import json
 import os
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import hypothesis.strategies as st
 import pytest
@@ -20,43 +24,55 @@ from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
 
-from kafkafs.errors import CorruptData, NotFound
+import tests.mounting
+from kafkafs.errors import CorruptData, NotFound, Vanished
 from kafkafs.log import data_directory, partition
-from kafkafs.log.options import Options
-from kafkafs.view import tree
+from tests.live.doors import Door, InProcess, ThroughMount
 from tests.live.handles import Follower, Snapshot
 from tests.live.moves import Moves
 from tests.live.naive import Naive
+from tests.mounting import wait_until
 from tests.view.json_model import line
 
 EXAMPLES = int(os.environ.get("KAFKAFS_MODEL_EXAMPLES", "40"))
 STEPS = int(os.environ.get("KAFKAFS_MODEL_STEPS", "50"))
+MOUNT_SHARE = 0.25
+"""Of the examples, for those through a mount, where each move takes a tenth of a second to be seen."""
+
 PLACES = st.integers(-2, 60)
 SHARES = st.floats(0, 1, width=16)
 
+FOLLOWS_S = 5.0
+"""How long a follower may take to come to the end; how soon it wakes is measured elsewhere."""
+
+Answer = TypeVar("Answer")
+Handle = TypeVar("Handle", Snapshot, Follower)
+
 counted: Counter[str] = Counter()
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_fresh_for_long(monkeypatch):
-    """The mount may answer as of 0.1 s ago. Here each answer must be as of now."""
-    for module in (partition, data_directory):
-        monkeypatch.setattr(module, "FRESH_S", 0.0)
 
 
 class BrokerBesideReader(RuleBasedStateMachine):
     """One partition, its broker, and all that is open on it."""
 
+    @staticmethod
+    def enter(data: Path) -> Door:
+        """The way in, when the partition is there."""
+        raise NotImplementedError
+
+    @staticmethod
+    def place() -> Path:
+        """A data directory without partitions."""
+        raise NotImplementedError
+
     @initialize()
     def begin(self) -> None:
-        self.home = Path(tempfile.mkdtemp(prefix="kafkafs-model-"))
-        self.broker = Moves(self.home / "data")
-        self.tree = tree.Root([self.broker.data], Options())
+        self.broker = Moves(self.place())
+        self.door = self.enter(self.broker.data)
+        self.looks: deque[tuple[float, Naive]] = deque()  # what was true, and since when; the newest first
         self.snapshots: list[Snapshot] = []
         self.followers: list[Follower] = []
         self.compacting: Iterator[str] = iter(())
@@ -64,8 +80,12 @@ class BrokerBesideReader(RuleBasedStateMachine):
         self.steps = 0
 
     def teardown(self) -> None:
-        if hasattr(self, "home"):
-            shutil.rmtree(self.home)
+        if hasattr(self, "broker"):
+            for content in [one.content for one in self.snapshots] + [one.content for one in self.followers]:
+                content.close()
+            for path in self.broker.data.glob("t-0*"):
+                shutil.rmtree(path)
+            (self.broker.data / "log-start-offset-checkpoint").unlink(missing_ok=True)
 
     # The broker's moves
 
@@ -109,6 +129,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
             self._follow(0)
         self._read_on()
         self.broker.truncate(batches)
+        self._look()
         self.broker.append(regrown)
         self._anything_goes()
         self._read_on()
@@ -116,6 +137,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
     @rule(at_once=st.booleans())
     def recreate(self, at_once: bool) -> None:
         self._finish_compaction()
+        self._read_on()
         self.broker.recreate(at_once)
         self.corrupt = False
         for follower in self.followers:
@@ -148,9 +170,9 @@ class BrokerBesideReader(RuleBasedStateMachine):
     def _compare_all(self) -> None:
         """In the midst of a compaction, the whole log."""
         counted["compaction steps"] += 1
-        naive = self._look()
-        assert _read_all(self._open("by-offset", "0.."))[0] == naive.raw(0)
-        assert _read_all(self._open("by-offset", "0...jsonl")) == naive.lines(0)
+        self._look()
+        self._agree(lambda: self._range("0..")[0], lambda naive: naive.raw(0))
+        self._agree(lambda: self._range("0...jsonl"), lambda naive: naive.lines(0))
 
     def _anything_goes(self) -> None:
         for snapshot in self.snapshots:
@@ -163,69 +185,83 @@ class BrokerBesideReader(RuleBasedStateMachine):
     @rule(start=PLACES, length=st.none() | st.integers(0, 30), suffix=st.sampled_from(("", ".jsonl")))
     def ask_a_range(self, start: int, length: int | None, suffix: str) -> None:
         start = max(start, 0)
-        naive = self._look()
-        content = self._open("by-offset", f"{start}..{'' if length is None else start + length}{suffix}")
         end = None if length is None else start + length
-        text, fails = naive.lines(start, end) if suffix else (naive.raw(start, end), False)
-        got, failed = _read_all(content)
-        assert (got, failed) == (text, fails)
-        content.close()
+        self._agree(
+            lambda: self._range(f"{start}..{'' if end is None else end}{suffix}"),
+            lambda naive: naive.lines(start, end) if suffix else (naive.raw(start, end), False),
+        )
 
     @rule(offset=PLACES)
     def ask_a_point(self, offset: int) -> None:
-        naive, name = self._look(), str(offset)
-        item = naive.at(naive.end + offset if offset < 0 else offset)
-        assert self._whole("by-offset", name) == (None if item is None else item.data)
-        offset = max(naive.end + offset if offset < 0 else offset, 0)
-        records, fails = naive.records(offset) if naive.start <= offset < naive.end else ([], False)
-        wanted = line("t", 0, records[0]) if records else CorruptData if fails else None
-        assert self._whole("by-offset", f"{name}.jsonl") == wanted
+        def batch(naive: Naive) -> object:
+            item = naive.at(naive.end + offset if offset < 0 else offset)
+            return None if item is None else item.data
+
+        def record(naive: Naive) -> object:
+            at = max(naive.end + offset if offset < 0 else offset, 0)
+            records, fails = naive.records(at) if naive.start <= at < naive.end else ([], False)
+            return line("t", 0, records[0]) if records else CorruptData if fails else None
+
+        self._agree(lambda: self._whole(f"by-offset/{offset}"), batch)
+        self._agree(lambda: self._whole(f"by-offset/{offset}.jsonl"), record)
 
     @rule(share=SHARES)
     def ask_a_time(self, share: float) -> None:
-        naive = self._look()
-        times = [record.timestamp for item in naive.items for record in item.records or ()]
+        times = [record.timestamp for item in self._look().items for record in item.records or ()]
         at = min(times, default=5) + int(share * (max(times, default=5) - min(times, default=5) + 10)) - 3
-        record = naive.at_time(at)
-        assert self._whole("by-time", f"{at}.jsonl") == (line("t", 0, record) if record else None)
+
+        def record(naive: Naive) -> object:
+            found = naive.at_time(at)
+            return line("t", 0, found) if found else None
+
+        self._agree(lambda: self._whole(f"by-time/{at}.jsonl"), record)
 
     @rule()
     def list_and_concatenate(self) -> None:
+        """Many questions, and each may be answered as of another moment: in time they all agree with what is."""
+        if self.corrupt:
+            self.door.names("by-offset")
+            return
         naive = self._look()
-        directory: Any = self._partition().child("by-offset")
-        parts = [_read_all(directory.child(entry.name).open())[0] for entry in directory.entries()]
-        if not self.corrupt:
-            assert b"".join(parts) == naive.raw(0)
-        for name in ("earliest", "latest"):
-            visible = [] if self.corrupt else naive.visible()
-            if visible:
-                link: Any = self._partition().child(name)
-                assert link.target() == f"by-offset/{visible[0 if name == 'earliest' else -1]}"
+        visible = naive.visible()
+        links = [f"by-offset/{visible[at]}" for at in (0, -1)] if visible else []
+        self._soon(self._concatenated, naive.raw(0))
+        self._soon(lambda: [self.door.link(name) for name in ("earliest", "latest") if links], links)
+
+    def _concatenated(self) -> bytes:
+        return b"".join(self._range(name)[0] for name in self.door.names("by-offset"))
 
     @rule(start=st.integers(0, 12), suffix=st.sampled_from(("", ".jsonl")), closed=st.booleans())
-    @precondition(lambda self: len(self.snapshots) < 6)
     def keep_open(self, start: int, suffix: str, closed: bool) -> None:
-        self._keep_open(start, suffix, self._look(), closed)
+        if len(self.snapshots) < 6:
+            self._keep_open(start, suffix, self._look(), closed)
 
     def _keep_open(self, start: int, suffix: str, naive: Naive, closed: bool = True) -> None:
         end = naive.end if closed or not suffix else None
-        text, fails = naive.lines(start, end) if suffix else (naive.raw(start, end), False)
-        content = self._open("by-offset", f"{start}..{'' if end is None else max(start, end)}{suffix}")
+        content = self.door.open(f"by-offset/{start}..{'' if end is None else max(start, end)}{suffix}")
+
+        def answer(naive: Naive) -> tuple[bytes, bool]:
+            return naive.lines(start, end) if suffix else (naive.raw(start, end), False)
+
+        text, fails = answer(naive)
+        if len(self._recent(time.monotonic())) > 1:  # it must be asked which of them it was opened on
+            text, fails = self._agree(lambda: _read_all(content), answer)
         self.snapshots.append(Snapshot(content, text, fails))
 
     @rule(start=st.integers(0, 12))
-    @precondition(lambda self: len(self.followers) < 4)
     def follow(self, start: int) -> None:
-        self._follow(start)
+        if len(self.followers) < 4:
+            self._follow(start)
 
     def _follow(self, start: int) -> None:
-        self.followers.append(Follower(self._open("by-offset", f"{start}...follow.jsonl"), start))
+        content = self.door.follow(f"by-offset/{start}...follow.jsonl")
+        self.followers.append(Follower(content, start, lags=self.door.late_s > 0))
 
     @rule(at=SHARES, size=st.integers(1, 5000))
     def read_what_is_open(self, at: float, size: int) -> None:
         for snapshot in self.snapshots:
             counted["reads" if snapshot.read(at, size) else "stale"] += 1
-        self.snapshots = [snapshot for snapshot in self.snapshots if not snapshot.stale]
+        self.snapshots = _still_good(self.snapshots)
 
     @rule()
     def read_on(self) -> None:
@@ -234,39 +270,80 @@ class BrokerBesideReader(RuleBasedStateMachine):
     def _read_on(self) -> None:
         naive = self._look()
         for follower in self.followers:
-            counted["follows" if follower.catch_up(self.broker.history, naive, _offset_of) else "stale follows"] += 1
-            follower.must_hold = not self.corrupt
-        self.followers = [follower for follower in self.followers if not follower.stale]
+            fresh = follower.catch_up(self.broker.history, naive, _offset_of, FOLLOWS_S if self.door.late_s else 0.0)
+            counted["follows" if fresh else "stale follows"] += 1
+            follower.must_hold = follower.is_of_now and not self.corrupt
+        self.followers = _still_good(self.followers)
 
     @invariant()
     def the_end_is_right(self) -> None:
         if hasattr(self, "broker"):
             naive = self._look()
-            log = self.tree._directories[0].partition(self.broker.name).log()
-            assert (log.start_offset, log.end_offset) == (naive.start, naive.end)
+            self._soon(self.door.ends, (naive.start, naive.end))
             counted["looks"] += 1
             self.steps += 1
             self.read_what_is_open(self.steps * 0.618 % 1, 1 + self.steps * 37 % 4000)
 
+    # How answers are compared
+
     def _look(self) -> Naive:
-        return Naive(self.broker.directory, self.broker.made)
+        """What is true now; to be called after each move."""
+        naive = Naive(self.broker.directory, self.broker.made)
+        if not self.looks or naive != self.looks[0][1]:
+            self.looks.appendleft((time.monotonic(), naive))
+        return naive
 
-    def _partition(self) -> Any:
-        return self.tree.child(self.broker.name)
+    def _recent(self, asked: float) -> list[Naive]:
+        """What an answer to a question asked then may say: what was true then, or had been a moment before."""
+        recent = [self.looks[0][1]]
+        for (superseded, _), (_, naive) in itertools.pairwise(self.looks):
+            if superseded > asked - self.door.late_s:
+                recent.append(naive)
+        while len(self.looks) > len(recent):
+            self.looks.pop()
+        return recent
 
-    def _open(self, directory: str, name: str) -> Any:
-        return self._partition().child(directory).child(name).open()
+    def _agree(self, ask: Callable[[], Answer], answer: Callable[[Naive], object]) -> Answer:
+        """The mount's answer, which must be that of one moment."""
+        asked = time.monotonic()
+        try:
+            got = ask()
+        except Vanished:
+            if len(self._recent(asked)) > 1:
+                return self._agree(ask, answer)
+            raise
+        assert got in [answer(naive) for naive in self._recent(asked)]
+        return got
 
-    def _whole(self, directory: str, name: str) -> Any:
+    def _soon(self, ask: Callable[[], object], wanted: object) -> None:
+        """The mount's answer, which must be this one if it was asked for late enough."""
+        while True:
+            asked, got = time.monotonic(), None
+            with suppress(OSError, NotFound, Vanished):
+                got = ask()
+            if got == wanted:
+                return
+            assert asked < self.looks[0][0] + self.door.late_s, f"{got!r} instead of {wanted!r}"
+            time.sleep(0.01)
+
+    def _range(self, name: str) -> tuple[bytes, bool]:
+        content = self.door.open(f"by-offset/{name}")
+        try:
+            return _read_all(content)
+        finally:
+            content.close()
+
+    def _whole(self, name: str) -> Any:
         """An answer's bytes, None for no such file, or the error's type."""
         counted["answers"] += 1
         try:
-            content = self._open(directory, name)
+            content = self.door.open(name)
         except NotFound:
             return None
         except CorruptData:
             return CorruptData
         data, failed = _read_all(content)
+        content.close()
         return CorruptData if failed else data
 
 
@@ -281,16 +358,45 @@ def _read_all(content: Any) -> tuple[bytes, bool]:
     return text, False
 
 
+def _still_good(handles: list[Handle]) -> list[Handle]:
+    for handle in handles:
+        if handle.stale:
+            handle.content.close()
+    return [handle for handle in handles if not handle.stale]
+
+
 def _offset_of(text: bytes) -> int:
     return int(json.loads(text)["offset"])
 
 
-def test_answers_are_those_of_a_naive_model():
+def _run(enter: Callable[[Path], Door], place: Callable[[], Path], examples: int) -> None:
+    counted.clear()
+    machine = type("Machine", (BrokerBesideReader,), {"enter": staticmethod(enter), "place": staticmethod(place)})
     run_state_machine_as_test(
-        BrokerBesideReader,
+        machine,
         settings=settings(
-            max_examples=EXAMPLES, stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples, stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
     print(dict(counted))
     assert [what for what in ("answers", "reads", "stale", "follows", "compaction steps") if not counted[what]] == []
+
+
+def test_answers_are_those_of_a_naive_model(tmp_path, monkeypatch):
+    for module in (partition, data_directory):
+        monkeypatch.setattr(module, "FRESH_S", 0.0)
+    _run(InProcess, lambda: Path(tempfile.mkdtemp(dir=tmp_path)), EXAMPLES)
+
+
+@pytest.mark.timeout(EXAMPLES * STEPS / 4 + 120)
+def test_a_mount_answers_like_the_naive_model(mount, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(tests.mounting, "GUARD_S", EXAMPLES * STEPS / 4 + 100)
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    mounted = mount(tmp_path)
+
+    def emptied() -> Path:
+        wait_until(lambda: os.listdir(mounted.path) == [".kafkafs"])
+        return tmp_path
+
+    _run(lambda _: ThroughMount(mounted.path), emptied, int(EXAMPLES * MOUNT_SHARE))
+    assert "bug in" not in mounted.log

@@ -1,0 +1,141 @@
+"""Two ways to ask kafkafs: in this process, where each look is a new one, or through a real mount, as a user does.
+
+Both open contents that answer `read(offset, size)`, b"" at the end, and raise kafkafs' own errors.
+"""
+
+import errno
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
+from kafkafs.log.options import Options
+from kafkafs.view import tree
+
+Answer = TypeVar("Answer")
+ERRORS: dict[int, type[KafkafsError]] = {errno.ENOENT: NotFound, errno.EIO: CorruptData, errno.ESTALE: Vanished}
+
+
+class Door(Protocol):
+    """A way into `t-0`. `late_s`: for how long an answer may still be the one from before."""
+
+    late_s: float
+
+    def open(self, name: str) -> Any: ...
+
+    def follow(self, name: str) -> Any: ...
+
+    def names(self, directory: str) -> Sequence[str]: ...
+
+    def link(self, name: str) -> str: ...
+
+    def ends(self) -> tuple[int, int]:
+        """Where the log starts and ends."""
+
+
+class InProcess:
+    """A tree of this process."""
+
+    late_s = 0.0
+
+    def __init__(self, data: Path) -> None:
+        self._tree = tree.Root([data], Options())
+
+    def _node(self, name: str) -> Any:
+        node: Any = self._tree.child("t-0")
+        for part in name.split("/"):
+            node = node.child(part)
+        return node
+
+    def open(self, name: str) -> Any:
+        return self._node(name).open()
+
+    def follow(self, name: str) -> Any:
+        return self.open(name)
+
+    def names(self, directory: str) -> Sequence[str]:
+        return [entry.name for entry in self._node(directory).entries()]
+
+    def link(self, name: str) -> str:
+        return str(self._node(name).target())
+
+    def ends(self) -> tuple[int, int]:
+        log = self._tree._directories[0].partition("t-0").log()
+        return log.start_offset, log.end_offset
+
+
+class ThroughMount:
+    """A mount, by system calls."""
+
+    late_s = 1.0
+
+    def __init__(self, mount: Path) -> None:
+        self._partition = mount / "t-0"
+
+    def open(self, name: str) -> "_Opened":
+        return _Opened(self._partition / name)
+
+    def follow(self, name: str) -> "_Cat":
+        return _Cat(self._partition / name)
+
+    def names(self, directory: str) -> Sequence[str]:
+        return sorted(os.listdir(self._partition / directory))
+
+    def link(self, name: str) -> str:
+        return os.readlink(self._partition / name)
+
+    def ends(self) -> tuple[int, int]:
+        about = json.loads((self._partition / "info.json").read_text())
+        return about["logStartOffset"], about["logEndOffset"]
+
+
+class _Opened:
+    """An open file."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = _or_family(lambda: os.open(path, os.O_RDONLY))
+
+    def read(self, offset: int, size: int) -> bytes:
+        return _or_family(lambda: os.pread(self._descriptor, size, offset))
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class _Cat:
+    """`cat` of a file that follows: reads give what has come so far."""
+
+    def __init__(self, path: Path) -> None:
+        self._process = subprocess.Popen(["cat", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._stdout, self._stderr = self._process.stdout, self._process.stderr
+        os.set_blocking(self._stdout.fileno(), False)
+        self._text = b""
+
+    def read(self, offset: int, size: int) -> bytes:
+        ended = self._process.poll() is not None
+        with suppress(BlockingIOError):
+            while got := os.read(self._stdout.fileno(), 1 << 16):
+                self._text += got
+        if ended and offset >= len(self._text):
+            said = self._stderr.read().decode()
+            raise next((kind for number, kind in ERRORS.items() if os.strerror(number) in said), AssertionError)(said)
+        return self._text[offset : offset + size]
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait(5)
+        self._stdout.close()
+        self._stderr.close()
+
+
+def _or_family(call: Callable[[], Answer]) -> Answer:
+    try:
+        return call()
+    except OSError as error:
+        raise ERRORS.get(error.errno or 0, AssertionError)(str(error)) from error
