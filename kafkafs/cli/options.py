@@ -89,8 +89,8 @@ _BY_NAME = {word.name: word for word in WORDS}
 
 # What mount(8) and fstab(5) may pass on: true of this mount anyway, or meant for somebody else.
 _GRANTED = {
-    "ro", "defaults", "nodev", "nosuid", "noexec", "noatime", "nodiratime", "norelatime", "nosymfollow", "async",
-    "relatime", "lazytime", "nolazytime", "silent", "loud", "nomand", "noiversion",
+    "ro", "defaults", "nodev", "nosuid", "noexec", "noatime", "nodiratime", "norelatime", "nostrictatime",
+    "relatime", "lazytime", "nolazytime", "async", "silent", "loud", "nomand", "iversion", "noiversion", "symfollow",
     "default_permissions", "auto", "noauto", "user", "nouser", "users", "owner", "group", "nofail", "_netdev",
 }  # fmt: skip
 _REFUSED = {
@@ -102,6 +102,7 @@ _REFUSED = {
     "suid": "files are data here, never programs",
     "dev": "files are data here, never devices",
     "exec": "files are data here, never programs",
+    "nosymfollow": "earliest and latest are links, which the kernel would still follow",
     "atime": "reading leaves no trace",
     "diratime": "reading leaves no trace",
     "strictatime": "reading leaves no trace",

@@ -86,6 +86,7 @@ def test_several_directories_are_joined_by_colons(data, place, tmp_path):
     ("options", "sentence"),
     [
         ("ro,sync", b"nothing is ever written"),
+        ("ro,nosymfollow", b"earliest and latest are links"),
         ("ro,isolation=maybe", b"neither read_uncommitted nor read_committed"),
         ("ro,colour=red", b"unknown option 'colour=red'"),
     ],
