@@ -2,12 +2,12 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
-import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,18 +48,42 @@ def wheel(scratch: Path, sdist: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(scratch: Path, wheel: Path) -> Path:
-    """The prefix of a fresh virtual environment with the wheel and what it asks for."""
-    prefix = scratch / "venv"
-    venv.create(prefix, with_pip=True)
-    run(prefix / "bin/pip", "install", "--quiet", "--disable-pip-version-check", wheel, timeout=300, cwd=scratch)
-    return prefix
+def root(scratch: Path, wheel: Path) -> Path:
+    """What stands for `/` after the commands of docs/operation.md, of which scripts/setup does the first."""
+    root = scratch / "root"
+    for name in ("usr/local/bin", "usr/local/share", "sbin", "etc/systemd/system"):
+        (root / name).mkdir(parents=True)
+    page = (ROOT / "docs/operation.md").read_text()
+    packages, *commands = page.split("```sh\n")[1].split("```")[0].splitlines()
+    assert packages.startswith("apt-get install ")
+    for command in commands:
+        here = re.sub(r"(?<= )/", f"{root}/", f" {command}").replace("pip install .", f"pip install --quiet {wheel}")
+        run("bash", "-ec", here, timeout=300, cwd=scratch, env=environment(Path(sys.executable).parent))
+    return root
 
 
-def environment() -> dict[str, str]:
-    """Without this test's own virtual environment."""
+@pytest.fixture(scope="module")
+def installed(root: Path) -> Path:
+    """The prefix of the fresh virtual environment with the wheel and what it asks for."""
+    return root / "opt/kafkafs"
+
+
+def environment(*first: Path) -> dict[str, str]:
+    """Without this test's own virtual environment, unless it is named to come `first`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    return kept | {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    usual = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return kept | {"PATH": ":".join([*map(str, first), usual])}
+
+
+def test_what_the_page_tells_to_link_and_to_copy_is_there(root):
+    """Whoever follows the page must find commands, units, man pages and completions in their places."""
+    for command in ("usr/local/bin/kafkafs", "sbin/mount.kafkafs"):
+        assert run(root / command, "--version", env=environment(), cwd="/").stdout == b"kafkafs 0.1.0\n"
+    assert {path.name for path in (root / "etc/systemd/system").iterdir()} == {
+        path.name for path in (ROOT / "scripts/systemd").iterdir()
+    }
+    shared = ("man/man1/kafkafs.1", "man/man8/mount.kafkafs.8", "bash-completion/completions/kafkafs")
+    assert all((root / "usr/local/share" / name).is_file() for name in (*shared, "zsh/site-functions/_kafkafs"))
 
 
 def test_the_wheel_holds_the_kernels_the_pages_and_the_units(wheel):
