@@ -206,11 +206,11 @@ def _escape_patterns() -> bytes:
 
 
 def _escape_8(builder: Builder, target: Any, source: Any, chosen: Any) -> None:
-    half = ir.VectorType(_BYTE, 8)
-    value = builder.load(builder.inttoptr(source, half.as_pointer()))
+    value = builder.load(builder.inttoptr(source, _WORD.as_pointer()))
     value.align = 1
-    slashes = ir.Constant(half, [ord("\\")] * 8)
-    both = builder.shuffle_vector(value, slashes, ir.Constant(ir.VectorType(ir.IntType(32), 16), list(range(16))))
+    slashes = ir.Constant(ir.VectorType(_WORD, 2), [0, int.from_bytes(b"\\" * 8, "little")])
+    # two words, not sixteen bytes: LLVM would put in the backslashes one by one
+    both = builder.bitcast(builder.insert_element(slashes, value, ir.Constant(_WORD, 0)), _VECTOR)
     table = _table(builder, "escape_patterns", _escape_patterns())
     pattern = _vector_at(builder, builder.add(table, builder.shl(chosen, ir.Constant(_WORD, 4))))
     builder.store(_shuffled(builder, both, pattern), builder.inttoptr(target, _VECTOR.as_pointer())).align = 1

@@ -123,11 +123,8 @@ def _put_plain(to: int, at: int, count: int, quoted: int) -> int:
         return to + count
     low = quoted & 255
     escape_8(to, at, low)
-    if count <= 8:
-        return to + count + population(low)
-    to += 8 + population(low)
-    escape_8(to, at + 8, quoted >> 8)
-    return to + count - 8 + population(quoted >> 8)
+    escape_8(to + 8 + population(low), at + 8, quoted >> 8)
+    return to + count + population(quoted)
 
 
 @called
@@ -137,6 +134,11 @@ def put_text(to: int, at: int, size: int, limit: int) -> int:
     `limit` is where readable memory ends.
     """
     while size > 0:
+        if size >= 16 and _specials(at) == 0:  # apart, so that no step waits for the one before to know where it begins
+            to = _put_plain(to, at, 16, _quoted(at))
+            at += 16
+            size -= 16
+            continue
         if limit - at < 16:
             return _put_slowly(to, at, size)
         count = min(size, 16)
