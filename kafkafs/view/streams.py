@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
+from kafkafs.format.buffers import Buffers
 from kafkafs.log.patience import patience_needed
 
 _MARK_EVERY = 1 << 20
@@ -24,6 +25,9 @@ _AHEAD = 4 << 20
 
 _KEPT = 512 << 10
 """Bytes behind the newest piece that are kept for readers that are a little late."""
+
+_ROOMS = Buffers(1 << 20, keep=4)
+"""For what is asked for at once and lies in two pieces."""
 
 Pieces = Iterator[tuple[int | None, bytes | memoryview]]
 """Pieces of text, each with the offset from which what follows can be made; None inside what is made in one go."""
@@ -190,9 +194,21 @@ class Stream:
                 offset, wanted = offset + len(part), wanted - len(part)
         if not parts and self._error is not None:
             raise self._error[1].with_traceback(None)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return parts[0] if len(parts) == 1 else _joined(parts)
 
     def close(self) -> None:
         with self._state:
             self._kept.clear()
         self._pieces = self._held = None
+
+
+def _joined(parts: list[bytes | memoryview]) -> bytes | memoryview:
+    """Much of it in memory that is used again: fresh pages would take longer than copying does."""
+    size = sum(map(len, parts))
+    if not _ROOMS.size // 16 < size <= _ROOMS.size:
+        return b"".join(parts)
+    room, at = _ROOMS.take().data, 0
+    for part in parts:
+        room[at : at + len(part)] = part
+        at += len(part)
+    return room[:size]
