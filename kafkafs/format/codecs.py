@@ -31,8 +31,9 @@ _WINDOW = 4 << 20
 _FIRST_GUESS = 64 << 10
 """Bytes to which data may unpack before anybody measures: that many and eight times its own size."""
 
-_SLICE = 256 << 10
-"""Compressed bytes given to gzip at a time: it copies what it has not used yet."""
+_SLICE = 16 << 10
+"""Compressed bytes given to gzip at a time: it answers with new bytes, for whose pages the system is asked where they
+are many."""
 
 _LARGE_WINDOW = 8 << 20
 """Bytes of output above which zstd's own memory is not kept for the next batch."""
