@@ -1,5 +1,6 @@
 """The entry point of the `kafkafs` command."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -9,6 +10,7 @@ from kafkafs.cli.parser import COMMANDS, build
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command: its exit code, 2 for what was asked wrongly, 1 for what failed."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads that nothing here has a use for
     words = sys.argv[1:] if arguments is None else arguments
     named = words[:1] if words and words[0] in COMMANDS else COMMANDS
     parsed = build(named).parse_args(words)
