@@ -1,7 +1,7 @@
 """Open files of a changing log: each may answer what it was opened on, or "Stale file handle", but never a mix."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafkafs.errors import CorruptData, Vanished
@@ -11,11 +11,11 @@ from tests.live.naive import Naive
 class Snapshot:
     """A raw or decoded view that was open when the log was as `looked`. `text` is all that it may ever say."""
 
-    def __init__(self, content: Any, text: bytes, fails: bool) -> None:
+    def __init__(self, content: Any, text: bytes, fails: bool, must_hold: bool) -> None:
         self.content = content
         self.text = text
         self.fails = fails
-        self.must_hold = True
+        self.must_hold = must_hold
         self.stale = False
 
     def read(self, at: float, size: int) -> bool:
@@ -43,37 +43,42 @@ class Snapshot:
 class Follower:
     """A `.follow.jsonl` from an offset on, read as far as it goes at each step.
 
-    One that `lags` may learn of a truncation only later: what it gives since tells that it has looked.
+    Until `is_of_now` it may still have to learn of a truncation: what it gives since tells that it has looked.
     """
 
-    def __init__(self, content: Any, first: int, lags: bool) -> None:
+    def __init__(self, content: Any, first: int, is_of_now: bool) -> None:
         self.content = content
         self.first = first
-        self.lags = lags
-        self.is_of_now = True
+        self.is_of_now = is_of_now
         self.text = b""
-        self.must_hold = True
+        self.must_hold = is_of_now
         self.stale = False
         self.over = False  # it came to an error in the log
 
     def catch_up(
-        self, history: Mapping[int, bytes], naive: Naive, offset_of: Callable[[bytes], int], patience_s: float
+        self,
+        histories: Sequence[Mapping[int, bytes]],
+        naive: Naive,
+        offset_of: Callable[[bytes], int],
+        patience_s: float,
     ) -> bool:
         """Read on to the end: False where the answer was "stale".
 
-        Every line ever given out is a line of the present log's history, once and in order.
+        Every line ever given out is a line of the same history, once and in order: of the present log's, the first; or
+        of one before, from a reader who has yet to learn of it.
         """
         before, deadline = len(self.text), time.monotonic() + patience_s
         visible = naive.visible()
         while self._reads_on() and visible and self._reached(offset_of) < visible[-1]:
             assert time.monotonic() < deadline, "does not reach the end"
             time.sleep(0.01)
-        self.is_of_now = not self.lags or len(self.text) > before
         if len(self.text) > before:
             lines = self.text.splitlines(keepends=True)
             offsets = [offset_of(line) for line in lines]
             assert offsets == sorted(set(offsets))
-            assert lines == [history.get(offset) for offset in offsets], "two generations in one answer"
+            true = [lines == [history.get(offset) for offset in offsets] for history in histories]
+            assert any(true), "two generations in one answer"
+            self.is_of_now = true[0]
         return not self.stale
 
     def _reads_on(self) -> bool:

@@ -78,6 +78,8 @@ class BrokerBesideReader(RuleBasedStateMachine):
         self.compacting: Iterator[str] = iter(())
         self.corrupt = False
         self.steps = 0
+        self.cut_at = time.monotonic()
+        self.pasts: deque[dict[int, bytes]] = deque(maxlen=3)
 
     def teardown(self) -> None:
         if hasattr(self, "broker"):
@@ -128,6 +130,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
         if len(self.followers) < 4:
             self._follow(0)
         self._read_on()
+        self.pasts.append(dict(self.broker.history))
         self.broker.truncate(batches)
         self._look()
         self.broker.append(regrown)
@@ -138,22 +141,29 @@ class BrokerBesideReader(RuleBasedStateMachine):
     def recreate(self, at_once: bool) -> None:
         self._finish_compaction()
         self._read_on()
+        self.pasts.append(dict(self.broker.history))
         self.broker.recreate(at_once)
         self.corrupt = False
-        for follower in self.followers:
-            follower.must_hold = False
+        self._another_log()
 
     @rule(sources=st.integers(1, 3), mask=st.integers(0, 255))
     def compact(self, sources: int, mask: int) -> None:
         self._finish_compaction()
         if not self.corrupt:
+            if len(self.broker.segments) == 1:
+                self.broker.append([1])
+                self.broker.roll()
             self.compacting = self.broker.compaction(sources, lambda base: bool(mask >> base % 8 & 1))
+            self._step()
 
     @rule(steps=st.integers(1, 4))
     def go_on_compacting(self, steps: int) -> None:
         for _ in range(steps):
-            if next(self.compacting, None):
-                self._compare_all()
+            self._step()
+
+    def _step(self) -> None:
+        if next(self.compacting, None):
+            self._compare_all()
 
     @rule(batch=st.integers(0, 20), byte=st.integers(0, 300))
     def corrupt_a_byte(self, batch: int, byte: int) -> None:
@@ -177,8 +187,19 @@ class BrokerBesideReader(RuleBasedStateMachine):
     def _anything_goes(self) -> None:
         for snapshot in self.snapshots:
             snapshot.must_hold = False
+        self._another_log()
+
+    def _another_log(self) -> None:
+        """Whoever goes on with the log before is told so; through a mount he may not have looked yet."""
+        self.cut_at = time.monotonic()
         for follower in self.followers:
             follower.must_hold = False
+            follower.is_of_now = not self.door.late_s
+
+    @property
+    def sees_now(self) -> bool:
+        """Whether what is opened now cannot be of the log before."""
+        return time.monotonic() >= self.cut_at + self.door.late_s
 
     # Questions
 
@@ -238,6 +259,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
 
     def _keep_open(self, start: int, suffix: str, naive: Naive, closed: bool = True) -> None:
         end = naive.end if closed or not suffix else None
+        must_hold = self.sees_now
         content = self.door.open(f"by-offset/{start}..{'' if end is None else max(start, end)}{suffix}")
 
         def answer(naive: Naive) -> tuple[bytes, bool]:
@@ -246,7 +268,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
         text, fails = answer(naive)
         if len(self._recent(time.monotonic())) > 1:  # it must be asked which of them it was opened on
             text, fails = self._agree(lambda: _read_all(content), answer)
-        self.snapshots.append(Snapshot(content, text, fails))
+        self.snapshots.append(Snapshot(content, text, fails, must_hold))
 
     @rule(start=st.integers(0, 12))
     def follow(self, start: int) -> None:
@@ -254,8 +276,9 @@ class BrokerBesideReader(RuleBasedStateMachine):
             self._follow(start)
 
     def _follow(self, start: int) -> None:
+        is_of_now = self.sees_now
         content = self.door.follow(f"by-offset/{start}...follow.jsonl")
-        self.followers.append(Follower(content, start, lags=self.door.late_s > 0))
+        self.followers.append(Follower(content, start, is_of_now))
 
     @rule(at=SHARES, size=st.integers(1, 5000))
     def read_what_is_open(self, at: float, size: int) -> None:
@@ -269,8 +292,9 @@ class BrokerBesideReader(RuleBasedStateMachine):
 
     def _read_on(self) -> None:
         naive = self._look()
+        histories = [self.broker.history, *(self.pasts if self.door.late_s else ())]
         for follower in self.followers:
-            fresh = follower.catch_up(self.broker.history, naive, _offset_of, FOLLOWS_S if self.door.late_s else 0.0)
+            fresh = follower.catch_up(histories, naive, _offset_of, FOLLOWS_S if self.door.late_s else 0.0)
             counted["follows" if fresh else "stale follows"] += 1
             follower.must_hold = follower.is_of_now and not self.corrupt
         self.followers = _still_good(self.followers)
