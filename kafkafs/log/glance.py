@@ -9,7 +9,7 @@ sound and follows at its end, so the careful path comes to the same answer wheth
 import os
 import threading
 from array import array
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafkafs.format import native
 from kafkafs.format.batch import Batch, parse_batch
@@ -29,8 +29,7 @@ _COLD = 64 << 10
 """The largest that may have to come from the disk: longer reads take care of the page cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """The first batch whose last offset is at or after `offset` and whose largest timestamp is at or after `timestamp`.
 
     `landmark`: a batch that must be passed on the way, as its offset and largest timestamp, or the index is wrong.

@@ -7,7 +7,7 @@ the segment with the largest base at or below them, and on to the next where com
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.batch import Batch
@@ -25,8 +25,7 @@ HELD = 64
 """Files that one handle holds open at most. It finds the others as long as the broker has not unlinked them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     """A run of bytes of a segment's log, good as long as it is the generation that was looked at.
 
     `seal` is the log's last batch, where it may still grow. `held` is the file, while a handle holds it open.
@@ -40,7 +39,7 @@ class Extent:
 
     def hold(self) -> "Extent":
         """The same, with its file held open if descriptors allow."""
-        return replace(self, held=self.segment.hold())
+        return self._replace(held=self.segment.hold())
 
     def goes_on_in(self, other: "Extent") -> bool:
         """Whether the other one begins where this one ends."""

@@ -6,7 +6,7 @@ out. A corrupt batch ends the reading with CorruptData after all that stands bef
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,7 @@ from kafkafs.log.wrapped import overlapping
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One record: columns with exactly one row, and the batch it stands in."""
 
     columns: Records

@@ -8,6 +8,7 @@ the offsets between them.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +25,7 @@ _UNLIKELY_SIZE = 32 << 20
 """A batch larger than this is read only where something that looks like a batch follows it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """Where a walk may go: positions below `end`, offsets from `first_offset` up to but without `next_base`.
 
     `next_base` is None in the last segment; there, invalid bytes that nothing valid follows are the end of the log.
@@ -42,8 +42,7 @@ class Bounds:
         return before < base_offset <= last_offset and (self.next_base is None or last_offset < self.next_base)
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(NamedTuple):
     """Valid batches back to back: their bytes, the position of the first byte, and a row for each (format.batches)."""
 
     data: bytes | memoryview

@@ -1,8 +1,7 @@
 """Decoded views: records as lines of JSON, a record's key or value alone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kafkafs.errors import NoData
 from kafkafs.format.batch import Batch
@@ -41,8 +40,7 @@ class BytesContent:
         self._data = b""
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     """The record that a point leads to, without the batch's bytes, and the view's answer; None for null."""
 
     segment: Segment

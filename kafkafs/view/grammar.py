@@ -16,8 +16,7 @@ outside the grammar is None, never an exception.
 import enum
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from kafkafs.view.times import parse_int64, parse_time_ms
 
@@ -46,31 +45,27 @@ class Anchor(enum.Enum):
     FROM_END = "from_end"  # back from the log end on disk
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetPoint:
+class OffsetPoint(NamedTuple):
     """An offset, or the log end minus `value` (0 is `end`); `value` is 0 for earliest and latest."""
 
     kind: Anchor
     value: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetRange:
+class OffsetRange(NamedTuple):
     """Offsets in [start, stop); without a stop it grows with the log."""
 
     start: OffsetPoint
     stop: OffsetPoint | None
 
 
-@dataclass(frozen=True, slots=True)
-class TimePoint:
+class TimePoint(NamedTuple):
     """Epoch milliseconds, never negative."""
 
     time_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class TimeRange:
+class TimeRange(NamedTuple):
     """Epoch milliseconds in [start_ms, stop_ms); without a stop it grows with the log."""
 
     start_ms: int
@@ -81,8 +76,7 @@ Target = TypeVar("Target")
 Point = TypeVar("Point")
 
 
-@dataclass(frozen=True, slots=True)
-class Query(Generic[Target]):
+class Query(NamedTuple, Generic[Target]):
     """A point or a range, and what is wanted of it."""
 
     target: Target

@@ -7,13 +7,12 @@ worker thread. Names are `str` with surrogate escapes (`os.fsdecode`). Errors ar
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 Kind = Literal["directory", "file", "symlink"]
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(NamedTuple):
     """What `stat` shows. `timeout_s` is how long the kernel may keep it, and the name that led to it."""
 
     kind: Kind
@@ -27,8 +26,7 @@ class Attributes:
     timeout_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One line of a listing. `attributes` where they are known without reading a log, else None: `stat` asks."""
 
     name: str

@@ -9,7 +9,7 @@ import os
 import stat
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _READ, _SEARCH = 0o444, 0o111
 _ACL_HEADER = 4
@@ -17,8 +17,7 @@ _ACL_ENTRY = struct.Struct("<HHI")
 _ACL_USER, _ACL_GROUP_OBJECT, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """Owner, group and permission bits."""
 
     uid: int

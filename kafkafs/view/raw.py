@@ -8,7 +8,6 @@ file handle", never a mix.
 import threading
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import accumulate
 from weakref import ReferenceType, ref
 
@@ -72,7 +71,7 @@ class RawContent:
             for extent in growth.more():
                 last = extents[-1] if extents else None
                 if last is not None and last.goes_on_in(extent):
-                    extents[-1] = replace(extent, position=last.position, held=last.held)
+                    extents[-1] = extent._replace(position=last.position, held=last.held)
                 else:
                     extents.append(extent.hold())
             self._extents, self._starts = (

@@ -3,9 +3,9 @@
 Raw views ask for bytes and are never filtered; decoded views ask for records and see what their isolation level shows.
 """
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import Batch
@@ -42,7 +42,7 @@ class Sight:
         """Everything on disk."""
         if self._options.isolation == "read_uncommitted":
             return self.decoded
-        return Reader(self.log, replace(self._options, isolation="read_uncommitted"), self._transactions)
+        return Reader(self.log, dataclasses.replace(self._options, isolation="read_uncommitted"), self._transactions)
 
     def offset(self, point: OffsetPoint) -> int | None:
         """The offset that a point in `by-offset/` names; None where it names a visible record and there is none."""
@@ -68,8 +68,7 @@ class PointTarget(Protocol):
         """The offset of the record that the raw view leads to; None where the batch is corrupt or no record follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class AtOffset:
+class AtOffset(NamedTuple):
     """A point in `by-offset/`."""
 
     point: OffsetPoint
@@ -93,8 +92,7 @@ class AtOffset:
         return offset
 
 
-@dataclass(frozen=True, slots=True)
-class AtTime:
+class AtTime(NamedTuple):
     """A point in `by-time/`."""
 
     time_ms: int
@@ -133,8 +131,7 @@ class RangeTarget(Protocol):
         """`decoded`: a time leads to the first record at or after it that the isolation level shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class BetweenOffsets:
+class BetweenOffsets(NamedTuple):
     """A range in `by-offset/`."""
 
     range: OffsetRange
@@ -152,8 +149,7 @@ class BetweenOffsets:
         return end if start is None else start, stop
 
 
-@dataclass(frozen=True, slots=True)
-class BetweenTimes:
+class BetweenTimes(NamedTuple):
     """A range in `by-time/`. A time of 0 is the log start, so that records without a timestamp are in it."""
 
     range: TimeRange
