@@ -30,7 +30,7 @@ class Inode:
         self.name = name
         self.kind = kind
         self.node = node
-        self.lane: str = getattr(node, "lane", parent.lane if parent else "")
+        self.lane: str = parent.lane if parent and parent.lane else getattr(node, "lane", "")
         self.lookups = 0
 
     def path(self) -> bytes:

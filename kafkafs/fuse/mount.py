@@ -35,6 +35,7 @@ from kafkafs.fuse.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.waiting import WaitingReads
 from kafkafs.fuse.workers import Workers
 from kafkafs.log.ownership import Owner
+from kafkafs.log.patience import impatient
 from kafkafs.view.node import Tree
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -128,7 +129,8 @@ async def _serve(operations: Operations, lanes: int, connection_fd: int | None) 
             nursery.start_soon(waiting.pulse)
             nursery.start_soon(sweep, operations.tree, workers)
             nursery.start_soon(_end_on_signal, waiting, nursery.cancel_scope)
-            await _answer_requests()
+            with impatient():  # this thread, and with it every task on it
+                await _answer_requests()
             log.info("unmounted")
             nursery.cancel_scope.cancel()
     finally:

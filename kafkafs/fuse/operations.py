@@ -1,7 +1,8 @@
 """The pyfuse3 operations: each asks one question of a node and hands the answer to the kernel.
 
-A question is asked at once, on the trio thread, where the node may refuse to wait (`WouldBlock`); then it is asked
-again in a worker thread. Inodes and handles change on the trio thread only, between two awaits.
+A question is asked at once, on the trio thread, which is impatient for as long as it serves: where the node refuses to
+wait (`WouldBlock`), it is asked again in a worker thread. Inodes and handles change on the trio thread only, between
+two awaits. The handlers that a lookup and a read go through ask without the detour over `_ask`: they are the hot path.
 
 Everything that would write is refused by the kernel (the mount is read-only), and here once more.
 """
@@ -23,7 +24,6 @@ from kafkafs.fuse.inodes import Inodes, inode_number
 from kafkafs.fuse.metrics import Metrics
 from kafkafs.fuse.waiting import WaitingReads
 from kafkafs.fuse.workers import Kind, Workers
-from kafkafs.log.patience import impatient
 from kafkafs.view.node import Attributes, Content, Directory, File, Laned, Link, Node, Tree
 
 XATTR_PREFIX = b"user.kafkafs."
@@ -59,8 +59,11 @@ class Operations(pyfuse3.Operations):
     @answering
     async def lookup(self, parent_id: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
         parent = self.inodes[parent_id]
-        question = functools.partial(_look_up, cast(Directory, parent.node), os.fsdecode(name), parent.lane)
-        node, attributes = await self._ask(parent.lane, question)
+        lane, asked = parent.lane, (cast(Directory, parent.node), os.fsdecode(name), parent.lane)
+        try:
+            node, attributes = _look_up(*asked)
+        except WouldBlock:
+            node, attributes = await self.workers.run(lane, functools.partial(_look_up, *asked))
         if attributes is None:
             lane = cast(Laned, node).lane
             attributes = await self._ask(lane, node.attributes, kind=Kind.SHARED)
@@ -148,7 +151,10 @@ class Operations(pyfuse3.Operations):
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_TRUNC):
             raise FUSEError(errno.EROFS)
         inode = self.inodes[node_id]
-        content = await self._ask(inode.lane, cast(File, inode.node).open, late=_close)
+        try:
+            content = cast(File, inode.node).open()
+        except WouldBlock:
+            content = await self.workers.run(inode.lane, cast(File, inode.node).open, late=_close)
         opened = self._opened
         opened.fh = self.files.add(OpenFile(inode, content, ctx.pid))
         opened.keep_cache = content.keep_cache
@@ -167,8 +173,7 @@ class Operations(pyfuse3.Operations):
     @answering
     async def _read(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
         try:
-            with impatient():
-                data = file.content.read(offset, size)
+            data = file.content.read(offset, size)
         except WouldBlock:
             data = await self.read_in_worker(file, offset, size)
         if file.leads is not None and file.leads.lags:
@@ -178,8 +183,7 @@ class Operations(pyfuse3.Operations):
     @answering
     async def _follow(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
         try:
-            with impatient():
-                data = file.content.read(offset, size)
+            data = file.content.read(offset, size)
         except WouldBlock:
             data = await self.read_in_worker(file, offset, size)
         return data or await self.waiting.more(file, offset, size)
@@ -190,19 +194,11 @@ class Operations(pyfuse3.Operations):
 
     # Asking
 
-    async def _ask(
-        self,
-        lane: str,
-        question: Callable[[], T],
-        late: Callable[[T], None] | None = None,
-        kind: Kind = Kind.ASK,
-    ) -> T:
+    async def _ask(self, lane: str, question: Callable[[], T], kind: Kind = Kind.ASK) -> T:
         try:
-            with impatient():
-                return question()
+            return question()
         except WouldBlock:
-            pass
-        return await self.workers.run(lane, question, kind, late=late)
+            return await self.workers.run(lane, question, kind)
 
     async def read_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
         return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), Kind.READ)
@@ -211,7 +207,7 @@ class Operations(pyfuse3.Operations):
 def _look_up(directory: Directory, name: str, lane: str) -> tuple[Node, Attributes | None]:
     """The child and its attributes; without them where they wait for another disk than this call."""
     node = directory.child(name)
-    if getattr(node, "lane", lane) != lane:
+    if not lane and getattr(node, "lane", lane) != lane:  # only the root stands above the disks
         return node, None
     return node, node.attributes()
 

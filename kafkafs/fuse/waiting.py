@@ -20,7 +20,6 @@ import trio
 from kafkafs.errors import Exhausted, WouldBlock
 from kafkafs.fuse.handles import OpenFile
 from kafkafs.fuse.signals import interrupted, kin, stuck
-from kafkafs.log.patience import impatient
 
 PULSE_S = 0.075
 PULSES_PER_SIGNAL_CHECK = 4
@@ -104,8 +103,7 @@ class WaitingReads:
         if wait.task is None or wait.asked:
             return
         try:
-            with impatient():
-                data = wait.file.content.read(wait.offset, wait.size)
+            data = wait.file.content.read(wait.offset, wait.size)
         except WouldBlock:
             wait.asked = True
             nursery.start_soon(self._ask, wait)

@@ -31,6 +31,9 @@ IDLE_S = 2.0
 STREAM_SIZE = 1 << 20
 """The largest read that is answered from the calling thread's own buffer."""
 
+_SETTLED_NS = 50_000_000
+"""A file changed so recently may change again within the same tick of the file system's clock."""
+
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _SYS_OPENAT2 = 437
 _RESOLVE = 0x01 | 0x04 | 0x08  # NO_XDEV, NO_SYMLINKS, BENEATH
@@ -44,7 +47,7 @@ class _OpenHow(ctypes.Structure):
 class DataFile:
     """An open regular file. Reads are positional, so any number of threads may share it."""
 
-    __slots__ = ("__weakref__", "_device", "_far", "descriptor", "inode", "name", "used")
+    __slots__ = ("__weakref__", "_acl", "_acl_as_of_ns", "_device", "_far", "descriptor", "inode", "name", "used")
 
     def __init__(self, descriptor: int, name: str, inode: int, far: "deque[int] | None" = None) -> None:
         """`far` is where to leave the descriptor in the end if closing it might take long."""
@@ -52,6 +55,8 @@ class DataFile:
         self.name = name
         self.inode = inode
         self._device = -1
+        self._acl: bytes | None = None
+        self._acl_as_of_ns = -1
         self.used = time.monotonic()
         self._far = far
 
@@ -74,11 +79,18 @@ class DataFile:
     def size(self) -> int:
         return self.stat().st_size
 
-    def acl(self) -> bytes | None:
-        """The access control list, as the kernel stores it; None where the file has none."""
-        if self._far is not None:
-            patience_needed()
-        return _acl(self.descriptor)
+    def acl(self, about: os.stat_result) -> bytes | None:
+        """The access control list, as the kernel stores it; None where the file has none.
+
+        `about` is what `stat` has just said: a list that was read under the same change time is the one.
+        """
+        changed_ns = about.st_ctime_ns
+        if changed_ns != self._acl_as_of_ns:
+            if self._far is not None:
+                patience_needed()
+            settled = time.time_ns() - changed_ns > _SETTLED_NS
+            self._acl, self._acl_as_of_ns = _acl(self.descriptor), changed_ns if settled else -1
+        return self._acl
 
     def read(self, position: int, size: int, *, passing: bool = False) -> bytes:
         """The bytes at `position`, fewer only at the end. An impatient thread gets WouldBlock for a page on disk.

@@ -39,7 +39,7 @@ class Extent(NamedTuple):
 
     def hold(self) -> "Extent":
         """The same, with its file held open if descriptors allow."""
-        return self._replace(held=self.segment.hold())
+        return Extent(self.segment, self.position, self.end, self.seal, self.segment.hold())
 
     def goes_on_in(self, other: "Extent") -> bool:
         """Whether the other one begins where this one ends."""

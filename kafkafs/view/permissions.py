@@ -6,7 +6,6 @@ grants search only where the directories above the data directory do.
 """
 
 import os
-import stat
 import struct
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -35,10 +34,8 @@ class Access(NamedTuple):
 
 def access(about: os.stat_result, acl: bytes | None = None) -> Access:
     """The access that a file's attributes and its `system.posix_acl_access` grant."""
-    mode = stat.S_IMODE(about.st_mode) & 0o777
-    if acl:
-        mode = _without_mask(mode, acl)
-    return Access(about.st_uid, about.st_gid, mode)
+    mode = about.st_mode & 0o777
+    return Access(about.st_uid, about.st_gid, _without_mask(mode, acl) if acl else mode)
 
 
 def common(all_of: Sequence[Access]) -> Access:

@@ -29,7 +29,7 @@ class RawContent:
     follows = False
 
     def __init__(self, extents: list[Extent], growth: "Growth | None", keep_cache: bool) -> None:
-        self._extents = [*(extent.hold() for extent in extents[:HELD]), *extents[HELD:]]
+        self._extents = [extent.hold() for extent in extents[:HELD]] + extents[HELD:]
         self._starts = [0, *accumulate(extent.end - extent.position for extent in extents)]
         self._growth = growth
         self._growing = threading.Lock()
@@ -128,18 +128,23 @@ class RawPoint:
         """The batch, or the damage in its place; found once for each state of the log."""
         known = self._known
         if known is not None and known[0]() is sight:
-            segment, _ = known[1]
-            segment.check(segment.log())
             return known[1]
         place = self._target.batch(sight)
         self._known = ref(sight), place  # not the sight: a name that is remembered must not keep an old log
+        return place
+
+    def _checked(self, sight: Sight) -> Place:
+        """The same, for who shows it and opens nothing."""
+        place = self._found(sight)
+        segment, _ = place
+        segment.check(segment.log())
         return place
 
     def attributes(self) -> Attributes:
         return self._scene.ask(self._attributes)
 
     def _attributes(self, sight: Sight) -> Attributes:
-        segment, found = self._found(sight)
+        segment, found = self._checked(sight) if self._known else self._found(sight)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
         return self._scene.file([segment.log()], found.size, timestamp_ms, KEEP_S)
 
@@ -154,7 +159,7 @@ class RawPoint:
         return self._scene.ask(self._xattrs)
 
     def _xattrs(self, sight: Sight) -> Mapping[str, bytes]:
-        segment, found = self._found(sight)
+        segment, found = self._checked(sight)
         if not isinstance(found, Batch):
             return extended({"segment": segment.log_name, "position": found.position, "size": found.size})
         offset = self._target.leads_to(sight)

@@ -127,14 +127,16 @@ class Scene:
 
         Without files, the attributes of an empty view: those of the directory, less search.
         """
-        stats = [(file.stat(), file.acl()) for file in files]
-        if not stats:
-            about = self.directory()
-            return Attributes("file", about.mode & 0o444, about.uid, about.gid, 0, 0, about.mtime_ns, 1, keep_s)
-        granted = common([access(about, acl) for about, acl in stats]).of_file()
-        known_time = 0 <= timestamp_ms <= _MAX_MS
-        mtime_ns = timestamp_ms * _NS_PER_MS if known_time else stats[-1][0].st_mtime_ns
-        return Attributes("file", granted.mode, granted.uid, granted.gid, size, -(-size // BLOCK), mtime_ns, 1, keep_s)
+        granted, about = [], None
+        for file in files:
+            about = file.stat()
+            granted.append(access(about, file.acl(about)))
+        if about is None:
+            whole = self.directory()
+            return Attributes("file", whole.mode & 0o444, whole.uid, whole.gid, 0, 0, whole.mtime_ns, 1, keep_s)
+        uid, gid, mode = common(granted)
+        mtime_ns = timestamp_ms * _NS_PER_MS if 0 <= timestamp_ms <= _MAX_MS else about.st_mtime_ns
+        return Attributes("file", mode & 0o444, uid, gid, size, -(-size // BLOCK), mtime_ns, 1, keep_s)
 
 
 class SceneDirectory:

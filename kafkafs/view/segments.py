@@ -56,7 +56,7 @@ class RealFile:
         patience_needed()
         file = self._scene.partition.root.open_now(_path(self._scene, self._name))
         about = file.stat()
-        granted = access(about, file.acl()).of_file()
+        granted = access(about, file.acl(about)).of_file()
         keep_s = KEEP_S if self._scene.options.cache_keep else 0.0  # the kernel asks before each read from its cache
         return Attributes(
             "file", granted.mode, granted.uid, granted.gid, about.st_size, about.st_blocks, about.st_mtime_ns, 1, keep_s
