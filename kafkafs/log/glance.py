@@ -1,6 +1,6 @@
-"""The usual case of a lookup, in a few microseconds: a healthy log whose index tells the truth.
+"""The usual case of a lookup, in a few microseconds: a healthy log whose indexes tell the truth.
 
-From the place that the index names, one kernel steps from header to header to the batch that is wanted and checks what
+From the place that the indexes name, one kernel steps from header to header to the batch that is wanted and checks what
 `stretches` would check: order, bounds, checksums, the header behind. Where anything is unusual it is unsure, and the
 careful path decides. One batch is stepped over without its checksum, the one that the index names: the next one is
 sound and follows at its end, so the careful path comes to the same answer whether that first one is damaged or not.
@@ -11,15 +11,26 @@ import threading
 from array import array
 from typing import NamedTuple
 
+import numpy as np
+
 from kafkafs.format import native
-from kafkafs.format.batch import Batch, parse_batch
+from kafkafs.format.batch import HEADER_V2, Batch, parse_batch
 from kafkafs.format.batches import walk
-from kafkafs.format.native.layout import GLANCE_AT, GLANCE_FOUND, GLANCE_POSITION
+from kafkafs.format.columns import Records
+from kafkafs.format.native.layout import (
+    BATCH_ROW,
+    GLANCE_ANY,
+    GLANCE_AT,
+    GLANCE_FOUND,
+    GLANCE_POSITION,
+    RECORD,
+    SEEK_FOUND,
+)
 from kafkafs.log.files import DataFile
 from kafkafs.log.patience import is_impatient
 from kafkafs.log.stretches import Bounds, Stretch
 
-ANY = -(2**63)
+ANY = GLANCE_ANY
 _NO_LIMIT = 2**63 - 1
 _AT, _POSITION = GLANCE_AT // 8, GLANCE_POSITION // 8
 _ROOM = (1 << 20) + 4096
@@ -32,61 +43,90 @@ _COLD = 64 << 10
 class Wanted(NamedTuple):
     """The first batch whose last offset is at or after `offset` and whose largest timestamp is at or after `timestamp`.
 
-    `landmark`: a batch that must be passed on the way, as its offset and largest timestamp, or the index is wrong.
+    A timestamp is looked up in the time index first.
     """
 
     offset: int = ANY
     timestamp: int = ANY
-    landmark: tuple[int, int] | None = None
+
+
+class Files(NamedTuple):
+    """The open files of a segment. Of each index the number of entries; one that is not there has none."""
+
+    log: DataFile
+    offsets: DataFile | None
+    offset_entries: int
+    times: DataFile | None = None
+    time_entries: int = 0
 
 
 class Glimpse:
     """A sound batch, where it was read: good until the thread's next glance."""
 
-    __slots__ = ("_data", "_position")
+    __slots__ = ("_at", "_data", "batch")
 
-    def __init__(self, data: memoryview, position: int) -> None:
+    def __init__(self, data: memoryview, at: int, batch: Batch) -> None:
+        """`at` is the address of `data`."""
         self._data = data
-        self._position = position
-
-    def batch(self) -> Batch:
-        """Its header and place."""
-        batch = parse_batch(self._data, 0, self._position)
-        assert batch is not None
-        return batch
+        self._at = at
+        self.batch = batch
 
     def stretch(self) -> Stretch:
         """The whole batch, to keep."""
-        data = bytes(self._data[: self.batch().size])
-        return Stretch(data, self._position, walk(data, self._position, verify=False).rows)
+        data = bytes(self._data[: self.batch.size])
+        return Stretch(data, self.batch.position, walk(data, self.batch.position, verify=False).rows)
+
+    def record(self, first_offset: int, timestamp: int) -> Records | None:
+        """The batch's first record with neither a smaller offset nor timestamp, to keep.
+
+        None where there is none, and where a look at one record takes more: it is packed, or something is odd.
+        """
+        batch, room = self.batch, _room
+        if batch.magic < 2 or batch.codec or batch.is_control:
+            return None
+        native.kernel("walk")(self._at, 0, batch.size, 0, False, room.batch_at, 1, room.out_at)
+        if native.kernel("seek_record")(
+            room.batch_at, self._at, HEADER_V2.size, batch.size, first_offset, timestamp, room.record_at, room.out_at
+        ) != SEEK_FOUND:  # fmt: skip
+            return None
+        start, size = room.out[0], room.out[1]
+        return Records(np.frombuffer(bytes(self._data[start : start + size]), np.uint8), room.record.copy())
 
 
 class _Room(threading.local):
-    """A thread's own buffer, and where it lies."""
+    """A thread's own buffers, and where they lie."""
 
     def __init__(self) -> None:
         self.view = memoryview(bytearray(_ROOM))
         self.address = native.address(self.view)
+        self.batch = bytearray(BATCH_ROW)
+        self.record = np.empty(1, RECORD)
+        self.out = array("q", (0, 0, 0))
+        self.batch_at, self.record_at = native.address(self.batch), native.address(self.record)
+        self.out_at, _ = self.out.buffer_info()
 
 
 _room = _Room()
 
 
-def glance(log: DataFile, index: DataFile | None, entries: int, sought: int, bounds: Bounds, wanted: Wanted
-) -> Glimpse | None:  # fmt: skip
-    """The batch wanted, at or behind the one that the index has for the offset `sought`.
+def glance(files: Files, sought: int, bounds: Bounds, wanted: Wanted) -> Glimpse | None:
+    """The batch wanted, which lies not before the offset `sought`.
 
     None where only the careful path can tell, or where a page is not in memory and this thread must not wait. The file
     may change meanwhile: the caller checks that behind.
     """
     room = _room
+    log, offsets, offset_entries, times, time_entries = files
     flags, size = (os.RWF_NOWAIT, _ROOM) if is_impatient() else (0, _COLD)
     next_base = _NO_LIMIT if bounds.next_base is None else bounds.next_base
     state = array("q", (
-        log.descriptor, index.descriptor if index else -1, flags, room.address, size,
-        entries if index else 0, sought, bounds.first_offset, next_base, bounds.end,
-        wanted.offset, wanted.timestamp, *(wanted.landmark or (_NO_LIMIT, 0)), 0, 0, 0, 0,
+        log.descriptor, offsets.descriptor if offsets else -1, offset_entries if offsets else 0,
+        times.descriptor if times else -1, time_entries if times else 0, flags, room.address, size,
+        sought, bounds.first_offset, next_base, bounds.end, wanted.offset, wanted.timestamp, 0, 0, 0, 0,
     ))  # fmt: skip
     if native.kernel("glance")(state.buffer_info()[0]) != GLANCE_FOUND:
         return None
-    return Glimpse(room.view[state[_AT] :], state[_POSITION])
+    at = state[_AT]
+    data = room.view[at:]
+    batch = parse_batch(data, 0, state[_POSITION])
+    return None if batch is None else Glimpse(data, room.address + at, batch)

@@ -127,7 +127,7 @@ class Log:
         Unlike ListOffsets, which answers from one segment, this goes on to later ones.
         """
         first = True
-        for segment in self._segments_reaching(timestamp, tell):
+        for segment in self.segments_reaching(timestamp, tell):
             if not first:
                 tell("going on to a later segment, which Kafka would not do")
             first = False
@@ -136,7 +136,7 @@ class Log:
                 return segment, *found
         return None
 
-    def _segments_reaching(self, timestamp: int, tell: Tell) -> Iterator[Segment]:
+    def segments_reaching(self, timestamp: int, tell: Tell = silent) -> Iterator[Segment]:
         """The segments from the log start on whose largest timestamp is at least `timestamp`."""
         segments = self.visible_segments()
         while True:

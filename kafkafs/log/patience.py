@@ -1,8 +1,8 @@
 """Whether the calling thread may wait. `fuse/` answers on one thread that must never block; the core is synchronous.
 
-So that thread serves inside `impatient()`, and each view call is tried on it first: what is cached answers at once, and
-whatever would open, list, decode or touch a cold page raises `WouldBlock` through `patience_needed()`. The same call is then
-made again in a worker thread, where waiting is allowed. Calls are therefore written so that making them twice is safe.
+So that thread serves inside `impatient()`, and each view call is tried on it first: what is cached answers at once,
+and whatever would open, list, decode or touch a cold page raises `WouldBlock` through `patience_needed()`. The same
+call is then made again in a worker thread, which may wait. So calls are written that making them twice is safe.
 """
 
 import threading

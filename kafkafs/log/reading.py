@@ -14,7 +14,7 @@ from kafkafs.errors import CorruptData, NotFound
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, batch_at
 from kafkafs.format.records import Records, Refusal, decode
-from kafkafs.log.glance import Wanted
+from kafkafs.log.glance import ANY, Wanted
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
 from kafkafs.log.places import Start, Tell, silent
@@ -90,11 +90,15 @@ class Reader:
         glimpse = segment.glance(offset, self.log.walk_end(segment), Wanted(offset))
         if glimpse is None:
             return None
+        if (columns := glimpse.record(offset, ANY)) is not None:
+            return Record(columns, glimpse.batch, segment)
         item = glimpse.stretch()
         return None if is_control(item.rows)[0] else self._first_in(segment, item, 0, offset)
 
     def first_at(self, timestamp: int, tell: Tell = silent) -> Record | None:
         """The first visible record, in offset order, at or after `timestamp`; None where there is none."""
+        if tell is silent and (record := self._glanced_at(timestamp)) is not None:
+            return record
         found: list[Records] = []
 
         def wanted(item: Stretch, row: int) -> bool:
@@ -108,6 +112,16 @@ class Reader:
             return None
         segment, item, row = place
         return Record(found[0], batch_at(item.rows, row), segment)
+
+    def _glanced_at(self, timestamp: int) -> Record | None:
+        """The usual case of `first_at`, as `_glanced`."""
+        segment = None if self._committed else next(self.log.segments_reaching(timestamp), None)
+        if segment is None:
+            return None
+        start = self.log.start_offset
+        glimpse = segment.glance(start, self.log.walk_end(segment), Wanted(timestamp=timestamp))
+        columns = None if glimpse is None else glimpse.record(start, timestamp)
+        return None if glimpse is None or columns is None else Record(columns, glimpse.batch, segment)
 
     def earliest(self) -> int | None:
         """The offset of the first visible record; None where none is visible. A corrupt batch counts as nothing."""

@@ -16,7 +16,7 @@ from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import AbortedTransaction, parse_transaction_index
 from kafkafs.log.files import DataFile, Directory
-from kafkafs.log.glance import Glimpse, Wanted, glance
+from kafkafs.log.glance import ANY, Files, Glimpse, Wanted, glance
 from kafkafs.log.listing import FileName
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.resync import whole_batch
@@ -282,14 +282,17 @@ class Segment:
             yield item
         self.check(file)
 
-    def glance(self, offset: int, end: int, wanted: Wanted) -> Glimpse | None:
-        """The batch wanted, not before the index entry for `offset`; None where only the careful path can tell."""
+    def glance(self, sought: int, end: int, wanted: Wanted) -> Glimpse | None:
+        """The batch wanted, not before the offset `sought`; None where only the careful path can tell."""
         entries, file = self.offset_index.entries, self.log()
+        time_entries = self.time_index.entries if wanted.timestamp != ANY else 0
         try:
             index = self._file("index") if entries else None
+            times = self._file("timeindex") if time_entries else None
         except _UNREADABLE:
             return None
-        found = glance(file, index, entries, offset, Bounds(end, self.base_offset, self.next_base), wanted)
+        files, bounds = Files(file, index, entries, times, time_entries), Bounds(end, self.base_offset, self.next_base)
+        found = glance(files, sought, bounds, wanted)
         if found is not None:
             self.check(file)
         return found
@@ -300,7 +303,7 @@ class Segment:
         Kafka calls it translateOffset.
         """
         if tell is silent and (glimpse := self.glance(offset, end, Wanted(offset))) is not None:
-            return glimpse.batch()
+            return glimpse.batch
         start = self.start(offset, tell)
         scanned = 0
         for item in self.walk(start, end):

@@ -33,8 +33,10 @@ def first_late(
 ) -> Found | None:
     """The first batch with offsets at or behind `min_offset` that may hold a record at or after `timestamp`, and that
     `wanted` takes; None where the segment has none. Damage is passed over."""
-    if tell is silent and (found := _glanced(segment, timestamp, end, min_offset, wanted)) is not None:
-        return found
+    if tell is silent and (glimpse := segment.glance(min_offset, end, Wanted(timestamp=timestamp))) is not None:
+        item = glimpse.stretch()
+        if wanted(item, 0):
+            return item, 0
     hint = _hint(segment, timestamp, tell)
     offset = max(hint.offset, min_offset)
     try:
@@ -44,21 +46,6 @@ def first_late(
     except _Contradiction:
         tell(f"log {segment.log_name}: no batch there has the time index entry's timestamp: from position 0")
         return _scan(segment, Start(0, segment.base_offset), timestamp, end, wanted, None, tell)
-
-
-def _glanced(
-    segment: Segment, timestamp: int, end: int, min_offset: int, wanted: Callable[[Stretch, int], bool]
-) -> Found | None:
-    """The usual case: see `glance`. None where only the careful path can tell."""
-    hint = segment.time_index.lookup(timestamp - 1)
-    if hint.timestamp >= timestamp:
-        return None
-    landmark = (hint.offset, hint.timestamp) if hint.slot >= 0 and hint.offset > min_offset else None
-    glimpse = segment.glance(max(hint.offset, min_offset), end, Wanted(timestamp=timestamp, landmark=landmark))
-    if glimpse is None:
-        return None
-    item = glimpse.stretch()
-    return (item, 0) if wanted(item, 0) else None
 
 
 def _hint(segment: Segment, timestamp: int, tell: Tell) -> TimestampOffset:

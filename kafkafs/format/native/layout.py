@@ -126,25 +126,29 @@ WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, W
 # The table of a glance: int64 numbers by the byte they lie at, see kernels.glance.
 (
     GLANCE_LOG,  # descriptor
-    GLANCE_INDEX,  # descriptor of the offset index
+    GLANCE_INDEX,  # descriptor of the offset index, and how many entries it has
+    GLANCE_ENTRIES,
+    GLANCE_TIMES,  # the same of the time index
+    GLANCE_TIME_ENTRIES,
     GLANCE_FLAGS,  # of each read
     GLANCE_ROOM,  # address and size of the buffer to read into
     GLANCE_ROOM_SIZE,
-    GLANCE_ENTRIES,  # of the index
-    GLANCE_SOUGHT,  # the offset that is looked up in it
+    GLANCE_SOUGHT,  # the offset from which on a batch may be wanted
     GLANCE_BASE,  # offset of the segment: all offsets lie at or behind it
     GLANCE_NEXT_BASE,  # all offsets lie below
     GLANCE_END,  # position at which the log ends
     GLANCE_OFFSET,  # of the batch wanted: its last offset is at or after this one
     GLANCE_TIMESTAMP,  # and its largest timestamp at or after this one
-    GLANCE_LANDMARK,  # the first batch to reach this offset
-    GLANCE_LANDMARK_TIME,  # has this largest timestamp
     GLANCE_POSITION,  # answer: of the batch, in the segment
     GLANCE_AT,  # answer: of the batch, in the buffer
     GLANCE_PLACE,  # an iovec: address and size
     GLANCE_PLACE_SIZE,
 ) = range(0, 18 * 8, 8)
+GLANCE_ANY = -(2**63)
 GLANCE_UNSURE, GLANCE_FOUND = range(2)
+
+# What a search for one record of a batch ends with.
+SEEK_NONE, SEEK_FOUND, SEEK_ODD = range(3)
 
 # What unpacking answers instead of a number of bytes.
 CODEC_BROKEN, CODEC_NO_ROOM = -1, -2

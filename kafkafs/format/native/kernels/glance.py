@@ -1,10 +1,11 @@
-"""A lookup in one call: the index page, the header that it leads to, the batch behind. See `kafkafs.log.glance`.
+"""A lookup in one call: index pages, the header that they lead to, the batch behind. See `kafkafs.log.glance`.
 
 The one kernel that reads files, from descriptors that are open: what it saves is the way back to Python between reads.
 """
 
 from kafkafs.format.native.kernels.headers import smallest, verdict
 from kafkafs.format.native.kernels.machine import (
+    called,
     inlined,
     load_i8,
     load_i32be,
@@ -14,6 +15,7 @@ from kafkafs.format.native.kernels.machine import (
     store_64,
 )
 from kafkafs.format.native.layout import (
+    GLANCE_ANY,
     GLANCE_AT,
     GLANCE_BASE,
     GLANCE_END,
@@ -21,8 +23,6 @@ from kafkafs.format.native.layout import (
     GLANCE_FLAGS,
     GLANCE_FOUND,
     GLANCE_INDEX,
-    GLANCE_LANDMARK,
-    GLANCE_LANDMARK_TIME,
     GLANCE_LOG,
     GLANCE_NEXT_BASE,
     GLANCE_OFFSET,
@@ -32,16 +32,19 @@ from kafkafs.format.native.layout import (
     GLANCE_ROOM,
     GLANCE_ROOM_SIZE,
     GLANCE_SOUGHT,
+    GLANCE_TIME_ENTRIES,
+    GLANCE_TIMES,
     GLANCE_TIMESTAMP,
     GLANCE_UNSURE,
     VALID,
 )
 
 _FRAME, _HEADER = 17, 61
-_PAGE, _PAGE_ENTRIES = 4096, 512
+_PAGE, _OFFSET_WIDTH, _TIME_WIDTH = 4096, 8, 12
+_FARTHEST_KEY = 1 << 41  # with so many pages no product of the two overflows
 _FIRST_LOOK, _MODEST = 4096, 64 << 10
 _FARTHEST = 4 << 20  # bytes behind the index entry: who has to go on for longer takes the careful way
-_ANY, _NO_LIMIT = -(2**63), 2**63 - 1
+_NO_LIMIT = 2**63 - 1
 _NO_SLOT, _LOST = -1, -2
 
 
@@ -55,41 +58,63 @@ def _fetch(state: int, descriptor: int, position: int, size: int) -> int:
 
 
 @inlined
-def _floor_entry(state: int) -> int:
-    """The address of the last index entry at or before the offset sought; _NO_SLOT without one, _LOST in a bad index.
+def _key(at: int, width: int) -> int:
+    """What an index entry is sorted by: an offset, or in the wider entries of a time index a timestamp."""
+    return load_i64be(at) if width == _TIME_WIDTH else load_i32be(at)
 
-    The last page is looked at first, since most lookups end there; the next guess takes the offsets to be even.
+
+@called
+def _floor_entry(state: int, descriptor: int, entries: int, width: int, target: int) -> int:
+    """The address of the last index entry at or before `target`; _NO_SLOT without one, _LOST in a bad index.
+
+    The last page is looked at first, since most lookups end there; the next guess takes the keys to be even, and one
+    page beside it is tried before the rest is halved.
     """
-    entries, room = load_i64(state + GLANCE_ENTRIES), load_i64(state + GLANCE_ROOM)
-    descriptor = load_i64(state + GLANCE_INDEX)
-    target = load_i64(state + GLANCE_SOUGHT) - load_i64(state + GLANCE_BASE)
-    low, high = 0, (entries - 1) // _PAGE_ENTRIES
-    page, guessed = high, 0
+    room, in_page = load_i64(state + GLANCE_ROOM), _PAGE // width
+    low, high = 0, (entries - 1) // in_page
+    page, tries = high, 0
     while entries > 0 and low <= high:
-        count = min(_PAGE_ENTRIES, entries - page * _PAGE_ENTRIES)
-        if not _fetch(state, descriptor, page * _PAGE, count * 8):
+        count = min(in_page, entries - page * in_page)
+        if not _fetch(state, descriptor, page * in_page * width, count * width):
             return _LOST
-        first = load_i32be(room)
+        first = _key(room, width)
         if first > target:
             if page == low:
                 return _NO_SLOT if page == 0 else _LOST
             high = page - 1
+            tries += 1
             page = low + (high - low + 1) // 2
-            if not guessed and first > 0 and target >= 0:
-                page, guessed = min(high, target * (high + 1) // first), 1
-        elif page == high or target < load_i32be(room + 8 * (count - 1)):
+            if tries == 1:
+                page = min(high, max(low, _even(state, descriptor, width, target, first, high + 1)))
+            elif tries == 2:
+                page = high
+        elif page == high or target < _key(room + width * (count - 1), width):
             below, above = 0, count - 1
             while below < above:
                 middle = (below + above + 1) // 2
-                if load_i32be(room + 8 * middle) <= target:
+                if _key(room + width * middle, width) <= target:
                     below = middle
                 else:
                     above = middle - 1
-            return room + 8 * below
+            return room + width * below
         else:
             low = page
-            page = low + (high - low + 1) // 2
+            tries += 1
+            page = low + 1 if tries == 2 else low + (high - low + 1) // 2
     return _NO_SLOT if entries <= 0 else _LOST
+
+
+@inlined
+def _even(state: int, descriptor: int, width: int, target: int, last: int, pages: int) -> int:
+    """The page that holds `target` if the keys are even, from the first one to `last`, `pages` pages behind it."""
+    first = 0
+    if width == _TIME_WIDTH:
+        if not _fetch(state, descriptor, 0, width):
+            return 0
+        first = _key(load_i64(state + GLANCE_ROOM), width)
+    if first < 0 or target <= first or last <= target or last - first > _FARTHEST_KEY:
+        return 0
+    return (target - first) * pages // (last - first)
 
 
 @inlined
@@ -130,14 +155,23 @@ def glance(state: int) -> int:
     room, end, log = load_i64(state + GLANCE_ROOM), load_i64(state + GLANCE_END), load_i64(state + GLANCE_LOG)
     base_offset, next_base = load_i64(state + GLANCE_BASE), load_i64(state + GLANCE_NEXT_BASE)
     offset, timestamp = load_i64(state + GLANCE_OFFSET), load_i64(state + GLANCE_TIMESTAMP)
-    landmark, landmark_time = load_i64(state + GLANCE_LANDMARK), load_i64(state + GLANCE_LANDMARK_TIME)
+    sought, landmark, landmark_time = load_i64(state + GLANCE_SOUGHT), _NO_LIMIT, 0
+    if timestamp != GLANCE_ANY:  # the first batch to reach `landmark` has `landmark_time`, as the time index says
+        times, count = load_i64(state + GLANCE_TIMES), load_i64(state + GLANCE_TIME_ENTRIES)
+        hint = _floor_entry(state, times, count, _TIME_WIDTH, timestamp - 1)
+        if hint == _LOST:
+            return GLANCE_UNSURE
+        if hint != _NO_SLOT and base_offset + load_i32be(hint + 8) > sought:
+            sought = landmark = base_offset + load_i32be(hint + 8)
+            landmark_time = load_i64be(hint)
     position, entry = 0, _NO_LIMIT  # a batch ends with `entry`, the first one or one behind it, as the index says
-    found_entry = _floor_entry(state)
-    if found_entry == _LOST:
+    index, count = load_i64(state + GLANCE_INDEX), load_i64(state + GLANCE_ENTRIES)
+    hint = _floor_entry(state, index, count, _OFFSET_WIDTH, sought - base_offset)
+    if hint == _LOST:
         return GLANCE_UNSURE
-    if found_entry != _NO_SLOT:
-        entry, position = base_offset + load_i32be(found_entry), load_i32be(found_entry + 4)
-        if position <= 0 or entry > load_i64(state + GLANCE_SOUGHT):
+    if hint != _NO_SLOT:
+        entry, position = base_offset + load_i32be(hint), load_i32be(hint + 4)
+        if position <= 0 or entry > sought:
             return GLANCE_UNSURE
     farthest, before, first, skipped = position + _FARTHEST, base_offset - 1, 1, 0
     at, got, needed = 0, 0, _FIRST_LOOK
@@ -161,12 +195,12 @@ def glance(state: int) -> int:
         if not before < base <= last or last >= next_base or size > end - position - at or last > entry:
             return GLANCE_UNSURE
         skips = first and entry in (_NO_LIMIT, last)
-        counts = offset != _ANY or load_i8(here + 16) < 2 or load_i32be(here + 57) > 0
+        counts = offset != GLANCE_ANY or load_i8(here + 16) < 2 or load_i32be(here + 57) > 0
         found = last >= offset and _max_timestamp(here) >= timestamp and counts
         passes = last >= landmark
         if landmark != _NO_LIMIT and _max_timestamp(here) > landmark_time:
             return GLANCE_UNSURE
-        if found and skipped and offset != _ANY and base > offset:
+        if found and skipped and offset != GLANCE_ANY and base > offset:
             return GLANCE_UNSURE
         skips = skips and not found and not passes
         if not skips:

@@ -41,6 +41,9 @@ from kafkafs.format.native.layout import (
     RECORD_VALUE_AT,
     RECORD_VALUE_SIZE,
     RECORDS_CUT,
+    SEEK_FOUND,
+    SEEK_NONE,
+    SEEK_ODD,
     SOUND,
     VALUE_BAD,
     VARINT_BAD,
@@ -187,3 +190,34 @@ def decode_part(
     """Kernel: rows for the next `count` records of a batch that `check_v2` found sound; the byte behind them."""
     behind, _, _ = _records(batch, number, data, data + at, data + end, count, previous, rows)
     return behind - data
+
+
+def seek_record(batch: int, data: int, at: int, end: int, first_offset: int, timestamp: int, row: int, out: int) -> int:
+    """Kernel: the first record with neither a smaller offset nor timestamp, of a batch in [at, end) of `data`.
+
+    Its row counts from the first byte of its key; out: where that lies in `data`, and the size from there on.
+    All records are looked at: SEEK_ODD where `check_v2` would find something wrong with one.
+    """
+    count, before, place, stop = load_i32(batch + BATCH_COUNT), load_i64(batch + BATCH_BASE_OFFSET) - 1, row, data + end
+    wrong, here = SOUND if count >= 0 else COUNT_NEGATIVE, data + at
+    for _ in range(count):
+        wrong = RECORDS_CUT
+        if here < stop:
+            here, before, wrong = _record(batch, data, here, stop, before, place)
+        if wrong != SOUND:
+            break
+        if place:
+            _finish(batch, 0, place)
+            if before >= first_offset and load_i64(place + RECORD_TIMESTAMP) >= timestamp:
+                place = 0
+    if wrong != SOUND or here != stop:
+        return SEEK_ODD
+    if place:
+        return SEEK_NONE
+    start = load_i64(row + RECORD_KEY_AT)
+    store_64(out, start)
+    store_64(out + 8, load_i64(row + RECORD_HEADERS_AT) + load_i32(row + RECORD_HEADERS_SIZE) - start)
+    store_64(row + RECORD_KEY_AT, 0)
+    store_64(row + RECORD_VALUE_AT, load_i64(row + RECORD_VALUE_AT) - start)
+    store_64(row + RECORD_HEADERS_AT, load_i64(row + RECORD_HEADERS_AT) - start)
+    return SEEK_FOUND
