@@ -113,6 +113,7 @@ class Handles(Generic[T]):
         return self._last
 
     def pop(self, number: int) -> T:
-        thing = self[number]
-        del self._open[number]
-        return thing
+        try:
+            return self._open.pop(number)
+        except KeyError:
+            raise Vanished(f"no open file {number}") from None

@@ -5,6 +5,8 @@ remembers it; a change of kind (a file where a directory was) is another inode, 
 to the trio thread.
 """
 
+from typing import Any
+
 import pyfuse3
 
 from kafkafs.errors import Vanished
@@ -29,7 +31,7 @@ class Inode:
         self.parent = parent
         self.name = name
         self.kind = kind
-        self.node = node
+        self.node: Any = node  # a Directory, File or Link, as `kind` says
         self.lane: str = parent.lane if parent and parent.lane else getattr(node, "lane", "")
         self.lookups = 0
 

@@ -10,6 +10,7 @@ Everything that would write is refused by the kernel (the mount is read-only), a
 import errno
 import functools
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
@@ -24,10 +25,11 @@ from kafkafs.fuse.inodes import Inodes, inode_number
 from kafkafs.fuse.metrics import Metrics
 from kafkafs.fuse.waiting import WaitingReads
 from kafkafs.fuse.workers import Kind, Workers
-from kafkafs.view.node import Attributes, Content, Directory, File, Laned, Link, Node, Tree
+from kafkafs.view.node import Attributes, Content, Directory, Laned, Node, Tree
 
 XATTR_PREFIX = b"user.kafkafs."
 FRAGMENT = 4096  # bytes, the unit of `statfs`
+ENCODING = sys.getfilesystemencoding()
 USAGE_LANE = "usage"  # `df` asks all disks: its own lane, or many of it would stop the root while one hangs
 
 T = TypeVar("T")
@@ -59,7 +61,7 @@ class Operations(pyfuse3.Operations):
     @answering
     async def lookup(self, parent_id: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
         parent = self.inodes[parent_id]
-        lane, asked = parent.lane, (cast(Directory, parent.node), os.fsdecode(name), parent.lane)
+        lane, asked = parent.lane, (parent.node, name.decode(ENCODING, "surrogateescape"), parent.lane)
         try:
             node, attributes = _look_up(*asked)
         except WouldBlock:
@@ -84,13 +86,14 @@ class Operations(pyfuse3.Operations):
     @answering
     async def readlink(self, node_id: int, ctx: RequestContext) -> bytes:
         inode = self.inodes[node_id]
-        return os.fsencode(await self._ask(inode.lane, cast(Link, inode.node).target))
+        target: str = await self._ask(inode.lane, inode.node.target)
+        return os.fsencode(target)
 
     @answering
     async def getxattr(self, node_id: int, name: bytes, ctx: RequestContext) -> bytes:
         inode = self.inodes[node_id]
         if inode.kind == "file" and name.startswith(XATTR_PREFIX):
-            values = await self._ask(inode.lane, cast(File, inode.node).xattrs)
+            values = await self._ask(inode.lane, inode.node.xattrs)
             value = values.get(os.fsdecode(name))
             if value is not None:
                 return value
@@ -101,7 +104,7 @@ class Operations(pyfuse3.Operations):
         inode = self.inodes[node_id]
         if inode.kind != "file":
             return []
-        return [os.fsencode(name) for name in await self._ask(inode.lane, cast(File, inode.node).xattrs)]
+        return [os.fsencode(name) for name in await self._ask(inode.lane, inode.node.xattrs)]
 
     @answering
     async def statfs(self, ctx: RequestContext) -> StatvfsData:
@@ -126,7 +129,7 @@ class Operations(pyfuse3.Operations):
         inode = directory.inode
         if start == 0:
             try:
-                directory.entries = await self._ask(inode.lane, cast(Directory, inode.node).entries)
+                directory.entries = await self._ask(inode.lane, inode.node.entries)
             except NotFound as error:  # which the C library would take for the end of the listing
                 raise Vanished(f"the directory is gone: {error}") from error
         line, reply, number = self._entry.line, pyfuse3.readdir_reply, inode.number
@@ -152,9 +155,9 @@ class Operations(pyfuse3.Operations):
             raise FUSEError(errno.EROFS)
         inode = self.inodes[node_id]
         try:
-            content = cast(File, inode.node).open()
+            content = inode.node.open()
         except WouldBlock:
-            content = await self.workers.run(inode.lane, cast(File, inode.node).open, late=_close)
+            content = await self.workers.run(inode.lane, inode.node.open, late=_close)
         opened = self._opened
         opened.fh = self.files.add(OpenFile(inode, content, ctx.pid))
         opened.keep_cache = content.keep_cache

@@ -50,7 +50,7 @@ class DataDirectory:
         self._names: dict[str, PartitionName] = {}
         self._names_stamp: tuple[int, bool] | None = None
         self._partitions: Recent[Partition] = Recent()
-        self._names_until = 0.0
+        self.fresh_until = 0.0  # for so long the names count as now
         self._checkpoints = Checkpoints()
         self._checkpoint_stamps: tuple[object, ...] = ()
         self._checkpoints_until = 0.0
@@ -58,7 +58,7 @@ class DataDirectory:
 
     def names(self) -> dict[str, PartitionName]:
         """The partition directories, by directory name."""
-        if time.monotonic() < self._names_until:
+        if time.monotonic() < self.fresh_until:
             return self._names
         patience_needed()
         with self._lock:
@@ -71,7 +71,7 @@ class DataDirectory:
                 self._strangers = strangers
                 self._names_stamp = (stamp, settled)
                 self._partitions.keep_only(self._names.__contains__)
-            self._names_until = time.monotonic() + FRESH_S
+            self.fresh_until = time.monotonic() + FRESH_S
             return self._names
 
     def _list(self) -> tuple[dict[str, PartitionName], frozenset[str]]:

@@ -108,8 +108,11 @@ class Log:
         if not self.start_offset <= offset < self.end_offset:
             raise NotFound(f"offset {offset} is outside {self.start_offset}..{self.end_offset}")
         for segment in self.segments_from(offset):
-            tell(f"segment {segment.log_name}: the last one with a base offset at or below {offset}"
-                 if segment.base_offset <= offset else f"segment {segment.log_name}: the next one")  # fmt: skip
+            if tell is not silent:
+                which = "the next one"
+                if segment.base_offset <= offset:
+                    which = f"the last one with a base offset at or below {offset}"
+                tell(f"segment {segment.log_name}: {which}")
             found = segment.find(offset, self.walk_end(segment), tell)
             if found is not None:
                 return segment, found

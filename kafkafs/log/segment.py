@@ -6,6 +6,8 @@ everything older before it. Where no entry passes, the scan starts at the segmen
 """
 
 from collections.abc import Callable, Iterator
+from time import monotonic
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -52,6 +54,7 @@ class Segment:
         self._end: int | None = None
         self._seal: Batch | None = None
         self._sealed: tuple[int, int] | None = None
+        self._open: dict[str, ReferenceType[DataFile]] = {}
 
     @property
     def log_name(self) -> str:
@@ -111,8 +114,15 @@ class Segment:
         return True
 
     def _file(self, kind: str) -> DataFile:
-        name = self.files[kind]
-        return self._root_of(name).open(f"{self._partition}/{name.name}", name.inode)
+        """One of the files, open for as long as the directory's cache or somebody else keeps it."""
+        known = self._open.get(kind)
+        file = known() if known is not None else None
+        if file is None:
+            name = self.files[kind]
+            file = self._root_of(name).open(f"{self._partition}/{name.name}", name.inode)
+            self._open[kind] = ref(file)
+        file.used = monotonic()
+        return file
 
     def _root_of(self, name: FileName) -> Directory:
         return self._indexes if name.rebuilt and self._indexes is not None else self._root

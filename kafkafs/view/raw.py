@@ -8,7 +8,6 @@ file handle", never a mix.
 import threading
 from bisect import bisect_right
 from collections.abc import Mapping
-from itertools import accumulate
 from weakref import ReferenceType, ref
 
 from kafkafs.format.batch import CODECS, Batch
@@ -30,7 +29,7 @@ class RawContent:
 
     def __init__(self, extents: list[Extent], growth: "Growth | None", keep_cache: bool) -> None:
         self._extents = [extent.hold() for extent in extents[:HELD]] + extents[HELD:]
-        self._starts = [0, *accumulate(extent.end - extent.position for extent in extents)]
+        self._starts = _starts(extents)
         self._growth = growth
         self._growing = threading.Lock()
         self._ahead = Ahead()
@@ -74,10 +73,7 @@ class RawContent:
                     extents[-1] = extent._replace(position=last.position, held=last.held)
                 else:
                     extents.append(extent.hold())
-            self._extents, self._starts = (
-                extents,
-                [0, *accumulate(extent.end - extent.position for extent in extents)],
-            )
+            self._extents, self._starts = extents, _starts(extents)
         finally:
             self._growing.release()
 
@@ -93,6 +89,14 @@ class RawContent:
     def close(self) -> None:
         self._extents, self._starts, self._growth = [], [0], None
         self._ahead.close()
+
+
+def _starts(extents: list[Extent]) -> list[int]:
+    """Where each extent begins in the content, and where the last one ends."""
+    starts = [0]
+    for extent in extents:
+        starts.append(starts[-1] + extent.end - extent.position)
+    return starts
 
 
 class Growth:

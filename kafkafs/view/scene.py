@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
+from weakref import ReferenceType, ref
 
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
@@ -65,6 +66,8 @@ class Scene:
         self.twins = twins
         self._name = name
         self._all_seen = seen
+        self._known_until = 0.0
+        self._known: ReferenceType[Seen] | None = None  # not the thing itself: see above
         self._directory: tuple[float, Access, int] | None = None
 
     @property
@@ -95,7 +98,11 @@ class Scene:
 
     def ask(self, question: Callable[[Sight], Answer]) -> Answer:
         """`question` asked of the log as it is; asked again where files were replaced meanwhile."""
-        seen = self._seen
+        known = self._known
+        seen = known() if known is not None and time.monotonic() < self._known_until else None
+        if seen is None:
+            seen = self._seen
+            self._known_until, self._known = self.data_directory.fresh_until, ref(seen)
         return seen.partition.answer(lambda log: question(seen.sight_of(log)))
 
     def go_on(self, question: Callable[[Sight], Answer]) -> Answer:
