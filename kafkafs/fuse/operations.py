@@ -11,7 +11,7 @@ import errno
 import functools
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
 import pyfuse3
@@ -93,7 +93,7 @@ class Operations(pyfuse3.Operations):
     async def getxattr(self, node_id: int, name: bytes, ctx: RequestContext) -> bytes:
         inode = self.inodes[node_id]
         if inode.kind == "file" and name.startswith(XATTR_PREFIX):
-            values = await self._ask(inode.lane, inode.node.xattrs)
+            values: Mapping[str, bytes] = await self._ask(inode.lane, inode.node.xattrs)
             value = values.get(os.fsdecode(name))
             if value is not None:
                 return value

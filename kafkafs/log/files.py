@@ -22,7 +22,7 @@ from kafkafs.format.buffers import Buffers, pages
 from kafkafs.log.page_cache import read_flags, read_patiently
 from kafkafs.log.patience import is_impatient, patience_needed
 
-OPEN_FILES = 192
+OPEN_FILES = 1024
 """Descriptors that the cache keeps at most; files that handles hold open come on top."""
 
 IDLE_S = 2.0
@@ -37,6 +37,7 @@ _SETTLED_NS = 50_000_000
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _SYS_OPENAT2 = 437
 _RESOLVE = 0x01 | 0x04 | 0x08  # NO_XDEV, NO_SYMLINKS, BENEATH
+_CACHED = 0x20  # Linux 5.12: nothing is looked up on the disk
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -181,8 +182,8 @@ class Directory:
     def open(self, name: str, inode: int) -> DataFile:
         """The file `name` (a path from here) if it still is the one with this inode, else Vanished: list anew.
 
-        What somebody has open is answered at once; an impatient thread gets WouldBlock for the rest. A file that the
-        broker has set aside for deletion, or put in its place, is found under its new name.
+        What somebody has open is answered at once; an impatient thread gets WouldBlock for what would take a look at
+        the disk. A file that the broker has set aside for deletion, or put in its place, is found under its new name.
         """
         with self._lock:
             known = self._cache.get(name)
@@ -192,9 +193,18 @@ class Directory:
                 return known
             known = self._open.get((name, inode))
         if known is None:
-            patience_needed()
-            known = self._open_renamed(name, inode)
+            known = self._open_at_once(name, inode) if is_impatient() else self._open_renamed(name, inode)
         return self._keep(known, name)
+
+    def _open_at_once(self, name: str, inode: int) -> DataFile:
+        """The file, where the kernel has its name and inode in memory; WouldBlock for whatever is not as simple."""
+        if self._far is None:
+            with suppress(OSError):
+                opened = DataFile(_openat2(self.descriptor, name, _OPEN_FLAGS | os.O_NOATIME, _CACHED), name, inode)
+                about = os.fstat(opened.descriptor)
+                if about.st_ino == inode and stat.S_ISREG(about.st_mode):
+                    return opened
+        raise WouldBlock("a file is to be opened")
 
     def _keep(self, file: DataFile, name: str) -> DataFile:
         evicted = []
@@ -339,13 +349,13 @@ def _acl(descriptor: int) -> bytes | None:
         raise DiskError(f"an access control list cannot be read: {error.strerror}") from error
 
 
-def _openat2(root: int, name: str, flags: int) -> int:
-    how = _OpenHow(flags, 0, _RESOLVE)
+def _openat2(root: int, name: str, flags: int, resolve: int = 0) -> int:
+    how = _OpenHow(flags, 0, _RESOLVE | resolve)
     got: int = _libc.syscall(_SYS_OPENAT2, root, os.fsencode(name), ctypes.byref(how), ctypes.sizeof(how))
     if got >= 0:
         return got
     code = ctypes.get_errno()
-    if code == errno.ENOSYS:  # Linux before 5.6: a link in the middle of a path would be followed there
+    if code == errno.ENOSYS and not resolve:  # Linux before 5.6: a link in the middle of a path would be followed there
         return os.open(name, flags, dir_fd=root)
     raise OSError(code, os.strerror(code))
 

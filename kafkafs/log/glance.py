@@ -23,6 +23,9 @@ from kafkafs.format.native.layout import (
     GLANCE_AT,
     GLANCE_FOUND,
     GLANCE_POSITION,
+    GLANCE_PROVEN,
+    KNOWN_SLOTS_BITS,
+    KNOWN_TIMES,
     RECORD,
     SEEK_FOUND,
 )
@@ -32,7 +35,7 @@ from kafkafs.log.stretches import Bounds, Stretch
 
 ANY = GLANCE_ANY
 _NO_LIMIT = 2**63 - 1
-_AT, _POSITION = GLANCE_AT // 8, GLANCE_POSITION // 8
+_AT, _POSITION, _PROVEN = GLANCE_AT // 8, GLANCE_POSITION // 8, GLANCE_PROVEN // 8
 _ROOM = (1 << 20) + 4096
 """The largest batch that is looked at here: what a broker takes unless it is told otherwise."""
 
@@ -43,16 +46,19 @@ _COLD = 64 << 10
 class Wanted(NamedTuple):
     """The first batch whose last offset is at or after `offset` and whose largest timestamp is at or after `timestamp`.
 
-    A timestamp is looked up in the time index first.
+    A timestamp is looked up in the time index first. `header`: who needs no more of a batch gets it without reading one
+    that was found sound before.
     """
 
     offset: int = ANY
     timestamp: int = ANY
+    header: bool = False
 
 
 class Files(NamedTuple):
-    """The open files of a segment. Of each index the number of entries; one that is not there has none."""
+    """A segment's open files, and the number by which its batches are known. An index without a file has no entries."""
 
+    generation: int
     log: DataFile
     offsets: DataFile | None
     offset_entries: int
@@ -61,15 +67,17 @@ class Files(NamedTuple):
 
 
 class Glimpse:
-    """A sound batch, where it was read: good until the thread's next glance."""
+    """A sound batch, where it was read: good until the thread's next glance. Of a `proven` one only the header was."""
 
-    __slots__ = ("_at", "_data", "batch")
+    __slots__ = ("_at", "_data", "_generation", "batch", "proven")
 
-    def __init__(self, data: memoryview, at: int, batch: Batch) -> None:
+    def __init__(self, data: memoryview, at: int, batch: Batch, proven: bool, generation: int) -> None:
         """`at` is the address of `data`."""
         self._data = data
         self._at = at
+        self._generation = generation
         self.batch = batch
+        self.proven = proven
 
     def stretch(self) -> Stretch:
         """The whole batch, to keep."""
@@ -89,8 +97,10 @@ class Glimpse:
             room.batch_at, self._at, HEADER_V2.size, batch.size, first_offset, timestamp, room.record_at, room.out_at
         ) != SEEK_FOUND:  # fmt: skip
             return None
-        start, size = room.out[0], room.out[1]
-        return Records(np.frombuffer(bytes(self._data[start : start + size]), np.uint8), room.record.copy())
+        start, size, largest = room.out
+        if largest == batch.max_timestamp:
+            native.kernel("learn")(_known_at, self._generation, batch.position, KNOWN_TIMES)
+        return Records(np.frombuffer(bytes(self._data[start : start + size]), np.uint8), room.record[:1].copy())
 
 
 class _Room(threading.local):
@@ -100,13 +110,15 @@ class _Room(threading.local):
         self.view = memoryview(bytearray(_ROOM))
         self.address = native.address(self.view)
         self.batch = bytearray(BATCH_ROW)
-        self.record = np.empty(1, RECORD)
+        self.record = np.empty(2, RECORD)
         self.out = array("q", (0, 0, 0))
         self.batch_at, self.record_at = native.address(self.batch), native.address(self.record)
         self.out_at, _ = self.out.buffer_info()
 
 
 _room = _Room()
+_known = array("q", bytes(8 << KNOWN_SLOTS_BITS))  # of all threads: a slot is written at once
+_known_at, _ = _known.buffer_info()
 
 
 def glance(files: Files, sought: int, bounds: Bounds, wanted: Wanted) -> Glimpse | None:
@@ -116,17 +128,18 @@ def glance(files: Files, sought: int, bounds: Bounds, wanted: Wanted) -> Glimpse
     may change meanwhile: the caller checks that behind.
     """
     room = _room
-    log, offsets, offset_entries, times, time_entries = files
+    generation, log, offsets, offset_entries, times, time_entries = files
     flags, size = (os.RWF_NOWAIT, _ROOM) if is_impatient() else (0, _COLD)
     next_base = _NO_LIMIT if bounds.next_base is None else bounds.next_base
     state = array("q", (
         log.descriptor, offsets.descriptor if offsets else -1, offset_entries if offsets else 0,
         times.descriptor if times else -1, time_entries if times else 0, flags, room.address, size,
-        sought, bounds.first_offset, next_base, bounds.end, wanted.offset, wanted.timestamp, 0, 0, 0, 0,
+        sought, bounds.first_offset, next_base, bounds.end, wanted.offset, wanted.timestamp,
+        wanted.header, _known_at, generation, 0, 0, 0, 0, 0,
     ))  # fmt: skip
     if native.kernel("glance")(state.buffer_info()[0]) != GLANCE_FOUND:
         return None
     at = state[_AT]
     data = room.view[at:]
     batch = parse_batch(data, 0, state[_POSITION])
-    return None if batch is None else Glimpse(data, room.address + at, batch)
+    return None if batch is None else Glimpse(data, room.address + at, batch, bool(state[_PROVEN]), generation)

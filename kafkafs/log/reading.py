@@ -14,7 +14,7 @@ from kafkafs.errors import CorruptData, NotFound
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, batch_at
 from kafkafs.format.records import Records, Refusal, decode
-from kafkafs.log.glance import ANY, Wanted
+from kafkafs.log.glance import ANY, Glimpse, Wanted
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
 from kafkafs.log.places import Start, Tell, silent
@@ -113,15 +113,33 @@ class Reader:
         segment, item, row = place
         return Record(found[0], batch_at(item.rows, row), segment)
 
+    def batch_at(self, timestamp: int, tell: Tell) -> tuple[Segment, Batch] | None:
+        """The batch of the record that `first_at` finds."""
+        if tell is silent and (found := self._glance_at(timestamp, header=True)) is not None:
+            segment, glimpse = found
+            if glimpse.proven and glimpse.batch.base_offset >= self.log.start_offset:
+                return segment, glimpse.batch
+            if not glimpse.proven and glimpse.record(self.log.start_offset, timestamp) is not None:
+                return segment, glimpse.batch
+        record = self.first_at(timestamp, tell)
+        return None if record is None else (record.segment, record.batch)
+
     def _glanced_at(self, timestamp: int) -> Record | None:
         """The usual case of `first_at`, as `_glanced`."""
+        found = self._glance_at(timestamp, header=False)
+        if found is None:
+            return None
+        segment, glimpse = found
+        columns = glimpse.record(self.log.start_offset, timestamp)
+        return None if columns is None else Record(columns, glimpse.batch, segment)
+
+    def _glance_at(self, timestamp: int, header: bool) -> tuple[Segment, Glimpse] | None:
         segment = None if self._committed else next(self.log.segments_reaching(timestamp), None)
         if segment is None:
             return None
-        start = self.log.start_offset
-        glimpse = segment.glance(start, self.log.walk_end(segment), Wanted(timestamp=timestamp))
-        columns = None if glimpse is None else glimpse.record(start, timestamp)
-        return None if glimpse is None or columns is None else Record(columns, glimpse.batch, segment)
+        wanted = Wanted(timestamp=timestamp, header=header)
+        glimpse = segment.glance(self.log.start_offset, self.log.walk_end(segment), wanted)
+        return None if glimpse is None else (segment, glimpse)
 
     def earliest(self) -> int | None:
         """The offset of the first visible record; None where none is visible. A corrupt batch counts as nothing."""

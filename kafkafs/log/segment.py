@@ -6,6 +6,7 @@ everything older before it. Where no entry passes, the scan starts at the segmen
 """
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from time import monotonic
 from weakref import ReferenceType, ref
 
@@ -26,6 +27,7 @@ from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
 from kafkafs.log.time_search import largest_timestamp
 
 _HINTS_TRIED = 8
+_generations = count(1)  # of segments: one that was replaced or cut is another one
 _UNREADABLE = (NotFound, Vanished, Denied, DiskError)
 
 
@@ -55,6 +57,7 @@ class Segment:
         self._seal: Batch | None = None
         self._sealed: tuple[int, int] | None = None
         self._open: dict[str, ReferenceType[DataFile]] = {}
+        self._generation = next(_generations)
 
     @property
     def log_name(self) -> str:
@@ -301,8 +304,8 @@ class Segment:
             times = self._file("timeindex") if time_entries else None
         except _UNREADABLE:
             return None
-        files, bounds = Files(file, index, entries, times, time_entries), Bounds(end, self.base_offset, self.next_base)
-        found = glance(files, sought, bounds, wanted)
+        files = Files(self._generation, file, index, entries, times, time_entries)
+        found = glance(files, sought, Bounds(end, self.base_offset, self.next_base), wanted)
         if found is not None:
             self.check(file)
         return found
@@ -312,7 +315,7 @@ class Segment:
 
         Kafka calls it translateOffset.
         """
-        if tell is silent and (glimpse := self.glance(offset, end, Wanted(offset))) is not None:
+        if tell is silent and (glimpse := self.glance(offset, end, Wanted(offset, header=True))) is not None:
             return glimpse.batch
         start = self.start(offset, tell)
         scanned = 0

@@ -98,8 +98,10 @@ class AtTime(NamedTuple):
     time_ms: int
 
     def batch(self, sight: Sight, tell: Tell = silent) -> Place:
-        found = self._record(sight.raw, tell)
-        return found.segment, found.batch
+        found = sight.raw.batch_at(self.time_ms, tell)
+        if found is None:
+            raise NotFound(f"no record at or after {self.time_ms}")
+        return found
 
     def record(self, sight: Sight, tell: Tell = silent) -> Record:
         return self._record(sight.decoded, tell)

@@ -16,7 +16,7 @@ from kafkafs.log.patience import impatient
 @pytest.fixture
 def root(tmp_path):
     (tmp_path / "d").mkdir()
-    for number in range(300):
+    for number in range(files.OPEN_FILES + 100):
         (tmp_path / "d" / str(number)).write_bytes(b"%d" % number * 100)
     return Directory(str(tmp_path))
 
@@ -43,7 +43,7 @@ def few_descriptors(more: int):
 
 def test_the_cache_keeps_few_files_and_closes_the_rest(root, tmp_path):
     before = descriptors()
-    for number in range(300):
+    for number in range(files.OPEN_FILES + 100):
         root.open(f"d/{number}", inode(tmp_path, f"d/{number}"))
     assert descriptors() - before <= files.OPEN_FILES
     root.forget_cached()
@@ -84,7 +84,7 @@ def test_the_impatient_open_nothing(root, tmp_path):
     """Opening can hang on a disk; the thread that serves everybody leaves it to a worker."""
     number = inode(tmp_path, "d/7")
     with impatient():
-        for ask in (lambda: root.open("d/7", number), lambda: root.open_now("d/7"), lambda: root.stat("d"),
+        for ask in (lambda: root.open("d/7", number + 1), lambda: root.open_now("d/7"), lambda: root.stat("d"),
                     lambda: root.read_whole("d/7"), lambda: root.acl("d")):  # fmt: skip
             with pytest.raises(WouldBlock):
                 ask()

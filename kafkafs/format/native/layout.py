@@ -139,13 +139,22 @@ WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, W
     GLANCE_END,  # position at which the log ends
     GLANCE_OFFSET,  # of the batch wanted: its last offset is at or after this one
     GLANCE_TIMESTAMP,  # and its largest timestamp at or after this one
+    GLANCE_HEADERS,  # 1: of the batch wanted only the header is
+    GLANCE_KNOWN,  # address of the table of batches that were found sound, see kernels.known
+    GLANCE_GENERATION,  # what the segment's batches are known by in there
+    GLANCE_PROVEN,  # answer: 1 where the batch was known and only its header was read
     GLANCE_POSITION,  # answer: of the batch, in the segment
     GLANCE_AT,  # answer: of the batch, in the buffer
     GLANCE_PLACE,  # an iovec: address and size
     GLANCE_PLACE_SIZE,
-) = range(0, 18 * 8, 8)
+) = range(0, 22 * 8, 8)
 GLANCE_ANY = -(2**63)
 GLANCE_UNSURE, GLANCE_FOUND = range(2)
+
+# What is known of a batch: its checksum holds and another follows; also, its records reach its largest timestamp.
+KNOWN_SOUND, KNOWN_TIMES = range(2)
+KNOWN_SLOTS_BITS = 15
+KNOWN_FACTOR = 0x9E3779B97F4A7C15 - 2**64
 
 # What a search for one record of a batch ends with.
 SEEK_NONE, SEEK_FOUND, SEEK_ODD = range(3)

@@ -12,6 +12,7 @@ from kafkafs.format.native.kernels.columns import arrow_columns, arrow_headers
 from kafkafs.format.native.kernels.dump import dump_batches, dump_records
 from kafkafs.format.native.kernels.glance import glance
 from kafkafs.format.native.kernels.headers import walk
+from kafkafs.format.native.kernels.known import learn
 from kafkafs.format.native.kernels.lines import base64_piece, is_text, json_headers, json_lines, lines_bound, text_piece
 from kafkafs.format.native.kernels.lz4 import lz4_frame
 from kafkafs.format.native.kernels.messages import check_wrapped, decode_plain, decode_wrapped
@@ -22,7 +23,7 @@ from kafkafs.format.native.kernels.snappy import snappy_stream
 from kafkafs.format.native.kernels.unpacking import unpack_batches
 
 KERNELS: list[Callable[..., int]] = [
-    *(crc32c, walk, glance),
+    *(crc32c, walk, glance, learn),
     *(lz4_frame, snappy_stream, unpack_batches),
     *(next_run, decode_v2, check_v2, decode_part, seek_record),
     *(decode_plain, check_wrapped, decode_wrapped),

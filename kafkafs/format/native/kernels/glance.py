@@ -4,6 +4,7 @@ The one kernel that reads files, from descriptors that are open: what it saves i
 """
 
 from kafkafs.format.native.kernels.headers import smallest, verdict
+from kafkafs.format.native.kernels.known import is_known, known_key, make_known
 from kafkafs.format.native.kernels.machine import (
     called,
     inlined,
@@ -22,13 +23,17 @@ from kafkafs.format.native.layout import (
     GLANCE_ENTRIES,
     GLANCE_FLAGS,
     GLANCE_FOUND,
+    GLANCE_GENERATION,
+    GLANCE_HEADERS,
     GLANCE_INDEX,
+    GLANCE_KNOWN,
     GLANCE_LOG,
     GLANCE_NEXT_BASE,
     GLANCE_OFFSET,
     GLANCE_PLACE,
     GLANCE_PLACE_SIZE,
     GLANCE_POSITION,
+    GLANCE_PROVEN,
     GLANCE_ROOM,
     GLANCE_ROOM_SIZE,
     GLANCE_SOUGHT,
@@ -36,6 +41,8 @@ from kafkafs.format.native.layout import (
     GLANCE_TIMES,
     GLANCE_TIMESTAMP,
     GLANCE_UNSURE,
+    KNOWN_SOUND,
+    KNOWN_TIMES,
     VALID,
 )
 
@@ -149,9 +156,13 @@ def _max_timestamp(here: int) -> int:
 def glance(state: int) -> int:
     """Kernel: looks up what the table of GLANCE_ numbers at `state` asks for.
 
-    FOUND: the batch wanted stands at byte AT of the room, whole and sound, and at POSITION in the segment. UNSURE: a
-    read failed or was short, something is not as it should be, or there is no such batch before the end.
+    FOUND: the batch wanted stands at byte AT of the room, whole and sound, and at POSITION in the segment; of one that
+    is PROVEN only the header stands there. UNSURE: a read failed or was short, something is not as it should be, or
+    there is no such batch before the end.
     """
+    headers, known, generation = (
+        load_i64(state + GLANCE_HEADERS), load_i64(state + GLANCE_KNOWN), load_i64(state + GLANCE_GENERATION)
+    )  # fmt: skip
     room, end, log = load_i64(state + GLANCE_ROOM), load_i64(state + GLANCE_END), load_i64(state + GLANCE_LOG)
     base_offset, next_base = load_i64(state + GLANCE_BASE), load_i64(state + GLANCE_NEXT_BASE)
     offset, timestamp = load_i64(state + GLANCE_OFFSET), load_i64(state + GLANCE_TIMESTAMP)
@@ -203,12 +214,18 @@ def glance(state: int) -> int:
         if found and skipped and offset != GLANCE_ANY and base > offset:
             return GLANCE_UNSURE
         skips = skips and not found and not passes
-        if not skips:
+        proven = 0
+        if headers and not skips:
+            kind = KNOWN_TIMES if found and timestamp != GLANCE_ANY else KNOWN_SOUND
+            proven = is_known(known, known_key(generation, position + at, kind))
+        if not skips and not proven:
             if size + _HEADER > left and not is_last:
                 needed = size + _HEADER
                 continue
             if verdict(here, size, load_i8(here + 16)) != VALID:
                 return GLANCE_UNSURE
+            if left - size >= _HEADER and _size_of(here + size, left - size) >= 0 and load_i64be(here + size) > last:
+                make_known(known, known_key(generation, position + at, KNOWN_SOUND))
         if last == entry:
             entry = _NO_LIMIT
         if passes:
@@ -218,8 +235,9 @@ def glance(state: int) -> int:
         if found:
             if landmark != _NO_LIMIT or entry != _NO_LIMIT:
                 return GLANCE_UNSURE
-            if _size_of(here + size, left - size) >= 0 and load_i64be(here + size) <= last:
+            if not proven and _size_of(here + size, left - size) >= 0 and load_i64be(here + size) <= last:
                 return GLANCE_UNSURE
+            store_64(state + GLANCE_PROVEN, proven)
             store_64(state + GLANCE_POSITION, position + at)
             store_64(state + GLANCE_AT, at)
             return GLANCE_FOUND

@@ -195,28 +195,31 @@ def decode_part(
 def seek_record(batch: int, data: int, at: int, end: int, first_offset: int, timestamp: int, row: int, out: int) -> int:
     """Kernel: the first record with neither a smaller offset nor timestamp, of a batch in [at, end) of `data`.
 
-    Its row counts from the first byte of its key; out: where that lies in `data`, and the size from there on.
-    All records are looked at: SEEK_ODD where `check_v2` would find something wrong with one.
+    `row` has room for two. The record's row counts from the first byte of its key; out: where that lies in `data`, the
+    size from there on, and the largest timestamp of all records. All of them are looked at: SEEK_ODD where `check_v2`
+    would find something wrong with one.
     """
     count, before, place, stop = load_i32(batch + BATCH_COUNT), load_i64(batch + BATCH_BASE_OFFSET) - 1, row, data + end
-    wrong, here = SOUND if count >= 0 else COUNT_NEGATIVE, data + at
+    wrong, here, largest = SOUND if count >= 0 else COUNT_NEGATIVE, data + at, -(2**63)
     for _ in range(count):
         wrong = RECORDS_CUT
         if here < stop:
             here, before, wrong = _record(batch, data, here, stop, before, place)
         if wrong != SOUND:
             break
-        if place:
-            _finish(batch, 0, place)
-            if before >= first_offset and load_i64(place + RECORD_TIMESTAMP) >= timestamp:
-                place = 0
+        _finish(batch, 0, place)
+        time = load_i64(place + RECORD_TIMESTAMP)
+        largest = max(largest, time)
+        if before >= first_offset and time >= timestamp:
+            place = row + RECORD_ROW
     if wrong != SOUND or here != stop:
         return SEEK_ODD
-    if place:
+    if place == row:
         return SEEK_NONE
     start = load_i64(row + RECORD_KEY_AT)
     store_64(out, start)
     store_64(out + 8, load_i64(row + RECORD_HEADERS_AT) + load_i32(row + RECORD_HEADERS_SIZE) - start)
+    store_64(out + 16, largest)
     store_64(row + RECORD_KEY_AT, 0)
     store_64(row + RECORD_VALUE_AT, load_i64(row + RECORD_VALUE_AT) - start)
     store_64(row + RECORD_HEADERS_AT, load_i64(row + RECORD_HEADERS_AT) - start)
