@@ -26,12 +26,17 @@ from kafkafs.format.native.layout import (
     GLANCE_PROVEN,
     KNOWN_SLOTS_BITS,
     KNOWN_TIMES,
+    NEED_ALL,
+    NEED_HEADER,
+    NEED_RECORD,
     RECORD,
     SEEK_FOUND,
 )
 from kafkafs.log.files import DataFile
 from kafkafs.log.patience import is_impatient
 from kafkafs.log.stretches import Bounds, Stretch
+
+__all__ = ["ANY", "NEED_ALL", "NEED_HEADER", "NEED_RECORD", "Files", "Glimpse", "Wanted", "glance"]
 
 ANY = GLANCE_ANY
 _NO_LIMIT = 2**63 - 1
@@ -46,13 +51,13 @@ _COLD = 64 << 10
 class Wanted(NamedTuple):
     """The first batch whose last offset is at or after `offset` and whose largest timestamp is at or after `timestamp`.
 
-    A timestamp is looked up in the time index first. `header`: who needs no more of a batch gets it without reading one
-    that was found sound before.
+    A timestamp is looked up in the time index first. `need` is what is read of a batch that was found sound before: all
+    of it, its header, or up to about the record.
     """
 
     offset: int = ANY
     timestamp: int = ANY
-    header: bool = False
+    need: int = NEED_ALL
 
 
 class Files(NamedTuple):
@@ -67,11 +72,14 @@ class Files(NamedTuple):
 
 
 class Glimpse:
-    """A sound batch, where it was read: good until the thread's next glance. Of a `proven` one only the header was."""
+    """A sound batch, where it was read: good until the thread's next glance.
+
+    `proven`: how many of its bytes were read, if it was found sound before; else 0.
+    """
 
     __slots__ = ("_at", "_data", "_generation", "batch", "proven")
 
-    def __init__(self, data: memoryview, at: int, batch: Batch, proven: bool, generation: int) -> None:
+    def __init__(self, data: memoryview, at: int, batch: Batch, proven: int, generation: int) -> None:
         """`at` is the address of `data`."""
         self._data = data
         self._at = at
@@ -80,25 +88,27 @@ class Glimpse:
         self.proven = proven
 
     def stretch(self) -> Stretch:
-        """The whole batch, to keep."""
+        """The whole batch, to keep. Not for one that is proven."""
         data = bytes(self._data[: self.batch.size])
         return Stretch(data, self.batch.position, walk(data, self.batch.position, verify=False).rows)
 
     def record(self, first_offset: int, timestamp: int) -> Records | None:
         """The batch's first record with neither a smaller offset nor timestamp, to keep.
 
-        None where there is none, and where a look at one record takes more: it is packed, or something is odd.
+        None where there is none, and where a look at one record takes more: it is packed, or something is odd, or it
+        lies behind what was read of a proven batch.
         """
         batch, room = self.batch, _room
         if batch.magic < 2 or batch.codec or batch.is_control:
             return None
         native.kernel("walk")(self._at, 0, batch.size, 0, False, room.batch_at, 1, room.out_at)
         if native.kernel("seek_record")(
-            room.batch_at, self._at, HEADER_V2.size, batch.size, first_offset, timestamp, room.record_at, room.out_at
+            room.batch_at, self._at, HEADER_V2.size, self.proven or batch.size, self.proven,
+            first_offset, timestamp, room.record_at, room.out_at,
         ) != SEEK_FOUND:  # fmt: skip
             return None
         start, size, largest = room.out
-        if largest == batch.max_timestamp:
+        if largest == batch.max_timestamp and not self.proven:
             native.kernel("learn")(_known_at, self._generation, batch.position, KNOWN_TIMES)
         return Records(np.frombuffer(bytes(self._data[start : start + size]), np.uint8), room.record[:1].copy())
 
@@ -135,11 +145,11 @@ def glance(files: Files, sought: int, bounds: Bounds, wanted: Wanted) -> Glimpse
         log.descriptor, offsets.descriptor if offsets else -1, offset_entries if offsets else 0,
         times.descriptor if times else -1, time_entries if times else 0, flags, room.address, size,
         sought, bounds.first_offset, next_base, bounds.end, wanted.offset, wanted.timestamp,
-        wanted.header, _known_at, generation, 0, 0, 0, 0, 0,
+        wanted.need, _known_at, generation, 0, 0, 0, 0, 0,
     ))  # fmt: skip
     if native.kernel("glance")(state.buffer_info()[0]) != GLANCE_FOUND:
         return None
     at = state[_AT]
     data = room.view[at:]
     batch = parse_batch(data, 0, state[_POSITION])
-    return None if batch is None else Glimpse(data, room.address + at, batch, bool(state[_PROVEN]), generation)
+    return None if batch is None else Glimpse(data, room.address + at, batch, state[_PROVEN], generation)

@@ -5,7 +5,7 @@ out. A corrupt batch ends the reading with CorruptData after all that stands bef
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from kafkafs.errors import CorruptData, NotFound
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, batch_at
 from kafkafs.format.records import Records, Refusal, decode
-from kafkafs.log.glance import ANY, Glimpse, Wanted
+from kafkafs.log.glance import ANY, NEED_ALL, NEED_HEADER, NEED_RECORD, Glimpse, Wanted
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
 from kafkafs.log.places import Start, Tell, silent
@@ -87,10 +87,11 @@ class Reader:
         segment = next(self.log.segments_from(offset), None)
         if segment is None or self._committed:
             return None
-        glimpse = segment.glance(offset, self.log.walk_end(segment), Wanted(offset))
+        end = self.log.walk_end(segment)
+        glimpse, columns = _one(lambda need: segment.glance(offset, end, Wanted(offset, need=need)), offset, ANY)
         if glimpse is None:
             return None
-        if (columns := glimpse.record(offset, ANY)) is not None:
+        if columns is not None:
             return Record(columns, glimpse.batch, segment)
         item = glimpse.stretch()
         return None if is_control(item.rows)[0] else self._first_in(segment, item, 0, offset)
@@ -115,31 +116,37 @@ class Reader:
 
     def batch_at(self, timestamp: int, tell: Tell) -> tuple[Segment, Batch] | None:
         """The batch of the record that `first_at` finds."""
-        if tell is silent and (found := self._glance_at(timestamp, header=True)) is not None:
-            segment, glimpse = found
-            if glimpse.proven and glimpse.batch.base_offset >= self.log.start_offset:
-                return segment, glimpse.batch
-            if not glimpse.proven and glimpse.record(self.log.start_offset, timestamp) is not None:
-                return segment, glimpse.batch
-        record = self.first_at(timestamp, tell)
-        return None if record is None else (record.segment, record.batch)
+        segment = self._reaching(timestamp) if tell is silent else None
+        glimpse = self._glance_at(segment, timestamp, NEED_HEADER) if segment is not None else None
+        if segment is None or glimpse is None or not self._has_one(glimpse, timestamp):
+            record = self.first_at(timestamp, tell)
+            return None if record is None else (record.segment, record.batch)
+        return segment, glimpse.batch
+
+    def _has_one(self, glimpse: Glimpse, timestamp: int) -> bool:
+        """Whether a batch whose largest timestamp is late enough is sure to have a visible record as late."""
+        start = self.log.start_offset
+        if glimpse.batch.base_offset < start:
+            return False
+        return glimpse.proven > 0 or glimpse.record(start, timestamp) is not None
 
     def _glanced_at(self, timestamp: int) -> Record | None:
         """The usual case of `first_at`, as `_glanced`."""
-        found = self._glance_at(timestamp, header=False)
-        if found is None:
-            return None
-        segment, glimpse = found
-        columns = glimpse.record(self.log.start_offset, timestamp)
-        return None if columns is None else Record(columns, glimpse.batch, segment)
-
-    def _glance_at(self, timestamp: int, header: bool) -> tuple[Segment, Glimpse] | None:
-        segment = None if self._committed else next(self.log.segments_reaching(timestamp), None)
+        segment = self._reaching(timestamp)
         if segment is None:
             return None
-        wanted = Wanted(timestamp=timestamp, header=header)
-        glimpse = segment.glance(self.log.start_offset, self.log.walk_end(segment), wanted)
-        return None if glimpse is None else (segment, glimpse)
+        start = self.log.start_offset
+        glimpse, columns = _one(lambda need: self._glance_at(segment, timestamp, need), start, timestamp)
+        return None if glimpse is None or columns is None else Record(columns, glimpse.batch, segment)
+
+    def _reaching(self, timestamp: int) -> Segment | None:
+        """The segment of the first record at or after `timestamp`, where isolation does not matter."""
+        return None if self._committed else next(self.log.segments_reaching(timestamp), None)
+
+    def _glance_at(self, segment: Segment, timestamp: int, need: int) -> Glimpse | None:
+        return segment.glance(
+            self.log.start_offset, self.log.walk_end(segment), Wanted(timestamp=timestamp, need=need)
+        )
 
     def earliest(self) -> int | None:
         """The offset of the first visible record; None where none is visible. A corrupt batch counts as nothing."""
@@ -269,3 +276,18 @@ class Reader:
             raise CorruptData(message)
         logger.warning("%s; going on behind them", message)
 
+
+def _one(
+    look: Callable[[int], Glimpse | None], first_offset: int, timestamp: int
+) -> tuple[Glimpse | None, Records | None]:
+    """A batch, and its first record with neither a smaller offset nor timestamp, where a look at one record will do.
+
+    What was read of a batch known to be sound may end before the record: then all of it is read.
+    """
+    glimpse, columns = None, None
+    for need in (NEED_RECORD, NEED_ALL):
+        glimpse = look(need)
+        columns = glimpse.record(first_offset, timestamp) if glimpse is not None else None
+        if columns is not None or glimpse is None or not glimpse.proven:
+            break
+    return glimpse, columns

@@ -19,7 +19,7 @@ from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import AbortedTransaction, parse_transaction_index
 from kafkafs.log.files import DataFile, Directory
-from kafkafs.log.glance import ANY, Files, Glimpse, Wanted, glance
+from kafkafs.log.glance import ANY, NEED_ALL, NEED_HEADER, Files, Glimpse, Wanted, glance
 from kafkafs.log.listing import FileName
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.resync import whole_batch
@@ -27,7 +27,7 @@ from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
 from kafkafs.log.time_search import largest_timestamp
 
 _HINTS_TRIED = 8
-_generations = count(1)  # of segments: one that was replaced or cut is another one
+_generations = count(1)  # of segments: what is known of batches holds for one state of one file
 _UNREADABLE = (NotFound, Vanished, Denied, DiskError)
 
 
@@ -92,6 +92,8 @@ class Segment:
 
         `size` and `mtime_ns` are the file's at that time: while they hold, so does the batch.
         """
+        if self._sealed != (size, mtime_ns):
+            self._generation = next(_generations)
         self._seal, self._sealed = last, (size, mtime_ns)
 
     def is_as_seen(self, file: DataFile) -> bool:
@@ -306,7 +308,9 @@ class Segment:
             return None
         files = Files(self._generation, file, index, entries, times, time_entries)
         found = glance(files, sought, Bounds(end, self.base_offset, self.next_base), wanted)
-        if found is not None:
+        if found is not None and not self.is_as_seen(file):
+            if found.proven:
+                return self.glance(sought, end, wanted._replace(need=NEED_ALL))
             self.check(file)
         return found
 
@@ -315,7 +319,7 @@ class Segment:
 
         Kafka calls it translateOffset.
         """
-        if tell is silent and (glimpse := self.glance(offset, end, Wanted(offset, header=True))) is not None:
+        if tell is silent and (glimpse := self.glance(offset, end, Wanted(offset, need=NEED_HEADER))) is not None:
             return glimpse.batch
         start = self.start(offset, tell)
         scanned = 0

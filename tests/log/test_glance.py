@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.errors import KafkafsError
+from kafkafs.errors import KafkafsError, NotFound
+from kafkafs.format.batch import Batch
+from kafkafs.format.columns import Records
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
+from kafkafs.log.places import silent
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
 from tests.kafka.dataset import Dataset
@@ -34,12 +37,43 @@ def _at_time(log: Log, timestamp: int, tell=None) -> object:
         found = reader.first_at(timestamp, tell) if tell else reader.first_at(timestamp)
     except KafkafsError as error:
         return type(error)
-    return None if found is None else (found.offset, found.timestamp, found.batch)
+    if found is None:
+        return None
+    place = reader.batch_at(timestamp, tell or silent)
+    return found.offset, found.timestamp, _contents(found.columns), found.batch, place
+
+
+def _contents(columns: Records) -> object:
+    return columns.key(0), columns.value(0), columns.headers(0)
+
+
+def _first(log: Log, offset: int) -> object:
+    """The first record of a decoded point; `records` takes the careful way."""
+    reader = Reader(log, Options(), OpenTransactions())
+    try:
+        found = reader.first(offset)
+    except KafkafsError as error:
+        return type(error)
+    return found.offset, found.timestamp, _contents(found.columns)
+
+
+def _first_of_all(log: Log, offset: int) -> object:
+    try:
+        for columns in Reader(log, Options(), OpenTransactions()).records(offset):
+            if len(columns):
+                return columns.rows["offset"][0], columns.rows["timestamp"][0], _contents(columns)
+    except KafkafsError as error:
+        return type(error)
+    return NotFound
 
 
 def _differences(log: Log, offsets: list[int], times: list[int]) -> list[object]:
-    return [o for o in offsets if _found(log, o) != _found(log, o, aloud)] + [
-        ("time", t) for t in times if _at_time(log, t) != _at_time(log, t, aloud)
+    """Each is asked twice: the second time its batch is known to be sound."""
+    inside = [offset for offset in offsets if log.start_offset <= offset < log.end_offset]
+    return [
+        *(o for o in offsets for _ in range(2) if _found(log, o) != _found(log, o, aloud)),
+        *(("time", t) for t in times for _ in range(2) if _at_time(log, t) != _at_time(log, t, aloud)),
+        *(("record", o) for o in inside for _ in range(2) if _first(log, o) != _first_of_all(log, o)),
     ]
 
 
@@ -82,3 +116,25 @@ def _flip(path: Path, chance: random.Random) -> None:
     at = chance.choice(starts) + chance.randrange(61) if chance.random() < 0.8 else chance.randrange(len(data))
     data[min(at, len(data) - 1)] ^= 1 << chance.randrange(8)
     path.write_bytes(data)
+
+
+@pytest.mark.parametrize("topic", ["codec-none", "segments"])
+def test_what_is_known_of_a_batch_ends_with_its_file(stopped, tmp_path, topic):
+    """Every batch is found sound, then one bit of each but the last changes in place: no more is believed of them."""
+    stopped.copy_to(tmp_path, f"{topic}-0")
+    partition = open_data_directory(tmp_path).partition(f"{topic}-0")
+    log = partition.log()
+    offsets = range(log.start_offset, log.end_offset)
+    for _ in range(2):
+        places = {(segment.log_name, batch.position) for segment, batch in map(log.locate, offsets)}
+        assert all(Reader(log, Options(), OpenTransactions()).first(offset) for offset in offsets)
+    assert len(places) > 3
+    for name, position in sorted(places)[:-1]:
+        with (tmp_path / f"{topic}-0" / name).open("r+b") as file:
+            file.seek(position + 61)
+            byte = file.read(1)[0]
+            file.seek(position + 61)
+            file.write(bytes([byte ^ 1]))
+    assert not isinstance(partition.answer(lambda log: log.locate(offsets[0]))[1], Batch)
+    with pytest.raises(KafkafsError):
+        partition.answer(lambda log: Reader(log, Options(), OpenTransactions()).first(offsets[0]))

@@ -139,10 +139,10 @@ WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, W
     GLANCE_END,  # position at which the log ends
     GLANCE_OFFSET,  # of the batch wanted: its last offset is at or after this one
     GLANCE_TIMESTAMP,  # and its largest timestamp at or after this one
-    GLANCE_HEADERS,  # 1: of the batch wanted only the header is
+    GLANCE_NEED,  # what is needed of a batch that is known: all of it (NEED_ALL), its header, or one record
     GLANCE_KNOWN,  # address of the table of batches that were found sound, see kernels.known
     GLANCE_GENERATION,  # what the segment's batches are known by in there
-    GLANCE_PROVEN,  # answer: 1 where the batch was known and only its header was read
+    GLANCE_PROVEN,  # answer: where the batch was known, how many bytes of it were read; else 0
     GLANCE_POSITION,  # answer: of the batch, in the segment
     GLANCE_AT,  # answer: of the batch, in the buffer
     GLANCE_PLACE,  # an iovec: address and size
@@ -150,6 +150,7 @@ WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, W
 ) = range(0, 22 * 8, 8)
 GLANCE_ANY = -(2**63)
 GLANCE_UNSURE, GLANCE_FOUND = range(2)
+NEED_ALL, NEED_HEADER, NEED_RECORD = range(3)
 
 # What is known of a batch: its checksum holds and another follows; also, its records reach its largest timestamp.
 KNOWN_SOUND, KNOWN_TIMES = range(2)

@@ -24,10 +24,10 @@ from kafkafs.format.native.layout import (
     GLANCE_FLAGS,
     GLANCE_FOUND,
     GLANCE_GENERATION,
-    GLANCE_HEADERS,
     GLANCE_INDEX,
     GLANCE_KNOWN,
     GLANCE_LOG,
+    GLANCE_NEED,
     GLANCE_NEXT_BASE,
     GLANCE_OFFSET,
     GLANCE_PLACE,
@@ -43,6 +43,8 @@ from kafkafs.format.native.layout import (
     GLANCE_UNSURE,
     KNOWN_SOUND,
     KNOWN_TIMES,
+    NEED_ALL,
+    NEED_RECORD,
     VALID,
 )
 
@@ -153,15 +155,28 @@ def _max_timestamp(here: int) -> int:
     return load_i64be(here + 35) if magic == 2 else load_i64be(here + 18) if magic == 1 else -1
 
 
+@inlined
+def _up_to(here: int, size: int, base: int, last: int, offset: int, timestamp: int) -> int:
+    """How much of a batch of v2 to read for a record of that offset or time, if its records are even; some more."""
+    passed, all_of = offset - base + 1, last - base + 1
+    if timestamp != GLANCE_ANY:
+        first = load_i64be(here + 27)
+        passed, all_of = timestamp - first + 1, load_i64be(here + 35) - first + 1
+    if passed <= 0 or passed >= all_of or all_of > _FARTHEST_KEY:
+        return size
+    part = size * passed // all_of
+    return min(size, part + part // 16 + _FIRST_LOOK)
+
+
 def glance(state: int) -> int:
     """Kernel: looks up what the table of GLANCE_ numbers at `state` asks for.
 
     FOUND: the batch wanted stands at byte AT of the room, whole and sound, and at POSITION in the segment; of one that
-    is PROVEN only the header stands there. UNSURE: a read failed or was short, something is not as it should be, or
-    there is no such batch before the end.
+    is PROVEN so many bytes. UNSURE: a read failed or was short, something is not as it should be, or there is no such
+    batch before the end.
     """
-    headers, known, generation = (
-        load_i64(state + GLANCE_HEADERS), load_i64(state + GLANCE_KNOWN), load_i64(state + GLANCE_GENERATION)
+    need, known, generation = (
+        load_i64(state + GLANCE_NEED), load_i64(state + GLANCE_KNOWN), load_i64(state + GLANCE_GENERATION)
     )  # fmt: skip
     room, end, log = load_i64(state + GLANCE_ROOM), load_i64(state + GLANCE_END), load_i64(state + GLANCE_LOG)
     base_offset, next_base = load_i64(state + GLANCE_BASE), load_i64(state + GLANCE_NEXT_BASE)
@@ -215,9 +230,14 @@ def glance(state: int) -> int:
             return GLANCE_UNSURE
         skips = skips and not found and not passes
         proven = 0
-        if headers and not skips:
-            kind = KNOWN_TIMES if found and timestamp != GLANCE_ANY else KNOWN_SOUND
+        if need != NEED_ALL and not skips:
+            kind = KNOWN_TIMES if found and (timestamp != GLANCE_ANY or need == NEED_RECORD) else KNOWN_SOUND
             proven = is_known(known, known_key(generation, position + at, kind))
+            if proven and found and need == NEED_RECORD:
+                part = _up_to(here, size, base, last, offset, timestamp)
+                if left < part:
+                    needed = part
+                    continue
         if not skips and not proven:
             if size + _HEADER > left and not is_last:
                 needed = size + _HEADER
@@ -237,7 +257,7 @@ def glance(state: int) -> int:
                 return GLANCE_UNSURE
             if not proven and _size_of(here + size, left - size) >= 0 and load_i64be(here + size) <= last:
                 return GLANCE_UNSURE
-            store_64(state + GLANCE_PROVEN, proven)
+            store_64(state + GLANCE_PROVEN, min(left, size) if proven else 0)
             store_64(state + GLANCE_POSITION, position + at)
             store_64(state + GLANCE_AT, at)
             return GLANCE_FOUND

@@ -192,16 +192,20 @@ def decode_part(
     return behind - data
 
 
-def seek_record(batch: int, data: int, at: int, end: int, first_offset: int, timestamp: int, row: int, out: int) -> int:
+def seek_record(
+    batch: int, data: int, at: int, end: int, known: int, first_offset: int, timestamp: int, row: int, out: int
+) -> int:
     """Kernel: the first record with neither a smaller offset nor timestamp, of a batch in [at, end) of `data`.
 
     `row` has room for two. The record's row counts from the first byte of its key; out: where that lies in `data`, the
-    size from there on, and the largest timestamp of all records. All of them are looked at: SEEK_ODD where `check_v2`
-    would find something wrong with one.
+    size from there on, and the largest timestamp of all records. All of them are looked at, unless the batch is `known`
+    to be sound, and may be cut: SEEK_ODD where `check_v2` would find something wrong with one.
     """
     count, before, place, stop = load_i32(batch + BATCH_COUNT), load_i64(batch + BATCH_BASE_OFFSET) - 1, row, data + end
-    wrong, here, largest = SOUND if count >= 0 else COUNT_NEGATIVE, data + at, -(2**63)
+    wrong, here, largest, found = SOUND if count >= 0 else COUNT_NEGATIVE, data + at, -(2**63), 0
     for _ in range(count):
+        if found and known:
+            break
         wrong = RECORDS_CUT
         if here < stop:
             here, before, wrong = _record(batch, data, here, stop, before, place)
@@ -211,10 +215,10 @@ def seek_record(batch: int, data: int, at: int, end: int, first_offset: int, tim
         time = load_i64(place + RECORD_TIMESTAMP)
         largest = max(largest, time)
         if before >= first_offset and time >= timestamp:
-            place = row + RECORD_ROW
-    if wrong != SOUND or here != stop:
+            place, found = row + RECORD_ROW, 1
+    if wrong != SOUND or (here != stop and not known):
         return SEEK_ODD
-    if place == row:
+    if not found:
         return SEEK_NONE
     start = load_i64(row + RECORD_KEY_AT)
     store_64(out, start)
