@@ -12,7 +12,7 @@ from kafkafs.log.wrapped import first_offset, overlapping
 from kafkafs.view.batch_lines import batch_lines, unreadable_line
 from kafkafs.view.decoded import BytesContent
 from kafkafs.view.node import Attributes
-from kafkafs.view.raw import batch_xattrs, extended
+from kafkafs.view.raw import RawPoint
 from kafkafs.view.scene import KEEP_S, Scene
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.targets import PointTarget, RangeTarget, Sight
@@ -103,10 +103,7 @@ class BatchesPoint:
         return BytesContent(self._scene.ask(self._line)[2])
 
     def xattrs(self) -> Mapping[str, bytes]:
-        segment, found, _ = self._scene.ask(self._line)
-        if isinstance(found, Damage):
-            return extended({"segment": segment.log_name, "position": found.position, "size": found.size})
-        return batch_xattrs(segment, found, None)
+        return RawPoint(self._scene, self._target).xattrs()
 
 
 class BatchesRange:

@@ -8,6 +8,7 @@ from kafkafs.format.batch import CODECS, Batch
 from kafkafs.log.stretches import Damage
 from kafkafs.view.decoded import BytesContent
 from kafkafs.view.node import Attributes
+from kafkafs.view.raw import RawPoint
 from kafkafs.view.scene import Scene
 from kafkafs.view.targets import AtTime, PointTarget, Sight
 
@@ -31,7 +32,7 @@ class Explanation:
         return BytesContent(self._scene.ask(self._text))
 
     def xattrs(self) -> Mapping[str, bytes]:
-        return {}
+        return RawPoint(self._scene, self._target).xattrs()
 
     def _text(self, sight: Sight) -> bytes:
         log = sight.log

@@ -49,6 +49,8 @@ def test_attributes_tell_what_a_batch_holds(topic):
         assert int(told["user.kafkafs.records"]) == len([each for each in offsets if base <= each <= last])
         assert told["user.kafkafs.offset"] == str(offset).encode()
         assert told["user.kafkafs.codec"].decode() == topic.split("-")[1]
+        for suffix in (".jsonl", ".key", ".value", ".batches.jsonl", ".explain"):
+            assert cast(File, node(root, f"{topic}-0/by-offset/{offset}{suffix}")).xattrs() == told, suffix
 
 
 def test_a_point_keeps_its_bytes_while_it_is_open(tmp_path):
