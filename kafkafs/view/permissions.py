@@ -78,13 +78,15 @@ def below_ancestors(own: Access, ancestors: Iterable[Access]) -> Access:
 
 def _without_mask(mode: int, acl: bytes) -> int:
     """The mode with the group's own entry in place of the ACL's mask, and nobody favoured over a named entry."""
-    group, mask, named = (mode >> 3) & 7, 7, 7
+    group, mask, named = (mode >> 3) & 7, 7, list[int]()
     for tag, permission, _ in _ACL_ENTRY.iter_unpack(acl[_ACL_HEADER:]):
         if tag == _ACL_GROUP_OBJECT:
             group = permission
         elif tag == _ACL_MASK:
             mask = permission
         elif tag in (_ACL_USER, _ACL_GROUP):
-            named &= permission
-    named &= mask if named != 7 else 7
-    return (mode & 0o700) | (group & mask & named) << 3 | mode & named
+            named.append(permission)
+    all_named = 7
+    for permission in named:
+        all_named &= permission & mask
+    return (mode & 0o700) | (group & mask & all_named) << 3 | mode & all_named
