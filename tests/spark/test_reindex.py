@@ -1,5 +1,6 @@
 """Rebuilt indexes against the broker's own: its indexes are deleted while it is stopped, and it makes them anew."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.kafka import broker
 from tests.kafka.dataset import Dataset
 from tests.kafka.jars import KRAFT_RELEASES
 from tests.kafka.writer import START_MS, Record, Topic, Writer, create, transactional
+from tests.mounting import KAFKAFS, mounting, run
 
 KINDS = ("index", "timeindex", "txnindex")
 
@@ -89,3 +91,43 @@ def test_transaction_indexes_are_the_brokers_own(stopped: Dataset, tmp_path):
     assert {name: file.read_bytes() for name, file in ours.items()} == {
         name: file.read_bytes() for name, file in theirs.items()
     }
+
+
+def test_a_mount_prefers_the_rebuilt_indexes(tmp_path):
+    """The broker's own are gone or garbage; the mount says of its lookups what it says of the sound original."""
+    original = Dataset("4.3.1", "stopped")
+    data = original.copy_to(tmp_path / "data", "long-index-0", "segments-0", "__cluster_metadata-0")
+    for file in [*data.rglob("long-index-0/*.index"), *data.rglob("segments-0/*.timeindex")]:
+        file.unlink()
+    for file in [*data.rglob("long-index-0/*.timeindex"), *data.rglob("segments-0/*.index")]:
+        file.write_bytes(os.urandom(2400))
+    before = _state(data)
+    reindex(data, tmp_path / "indexes")
+    long, many = original.records("long-index"), original.records("segments")
+    questions = [
+        "long-index-0/by-offset/1500.explain", f"long-index-0/by-time/{long[700].timestamp_ms}.explain",
+        f"segments-0/by-offset/{many[55].offset}.explain", f"segments-0/by-time/{many[90].timestamp_ms}.explain",
+    ]  # fmt: skip
+    sound = _answers(original.path, questions, tmp_path)
+    damaged = _answers(data, questions, tmp_path)
+    rebuilt = _answers(data, questions, tmp_path, "-o", f"index_dir={tmp_path / 'indexes'}")
+    assert rebuilt == sound
+    assert b"offset index 00000000000000000000.index: slot 1499 of 2499" in rebuilt[0]
+    assert all(one != two for one, two in zip(damaged, rebuilt, strict=True))
+    assert [_answer(each) for each in damaged] == [_answer(each) for each in sound]  # slower, and as right
+    assert _state(data) == before
+
+
+def _answers(data: Path, questions: list[str], tmp_path: Path, *options: str) -> list[bytes]:
+    place = tmp_path / "mount"
+    place.mkdir(exist_ok=True)
+    with mounting([KAFKAFS, "mount", *options, data, place], place, tmp_path / "log") as mounted:
+        return [run("cat", mounted / name).stdout for name in questions]
+
+
+def _answer(explained: bytes) -> list[bytes]:
+    return [line for line in explained.splitlines() if line.startswith((b"answer:", b"record:"))]
+
+
+def _state(data: Path) -> dict[Path, tuple[int, bytes]]:
+    return {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in data.rglob("*") if file.is_file()}

@@ -1,0 +1,83 @@
+"""A stream whose driver is killed in the midst of its work and started again: each record once in a file sink."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import NewPartitions
+from pyspark.sql import SparkSession
+
+from tests.kafka.broker import wait_until
+from tests.kafka.writer import Record, Topic, Writer, create, roll
+
+DRIVER = """
+import sys
+from kafkafs.spark import register
+from kafkafs.spark.session import session
+path, topic, out = sys.argv[1:]
+with session("local[2]", "stream") as spark:
+    register(spark)
+    read = spark.readStream.format("kafkafs").option("path", path).option("subscribe", topic)
+    read = read.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", 100).load()
+    places = {"path": f"{out}/table", "checkpointLocation": f"{out}/checkpoint"}
+    query = read.select("partition", "offset", "value").writeStream.format("parquet").options(**places)
+    query.start().awaitTermination()
+"""
+
+
+@contextlib.contextmanager
+def driver(data: Path, topic: str, out: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A driver with a Java machine and Python workers of its own; at the end all of them are killed at once."""
+    command = [sys.executable, "-c", DRIVER, str(data), topic, str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as running:
+        try:
+            yield running
+        finally:
+            os.killpg(running.pid, signal.SIGKILL)
+
+
+def batches(out: Path) -> int:
+    """How many micro-batches the checkpoint calls done."""
+    return len(list((out / "checkpoint" / "commits").glob("[0-9]*")))
+
+
+def rows(spark: SparkSession, out: Path) -> list[tuple[int, int, bytes]]:
+    """What the sink holds, by its own account of its files."""
+    found = spark.read.parquet(str(out / "table")).toArrow().to_pydict()
+    return sorted(zip(found["partition"], found["offset"], found["value"], strict=True))
+
+
+@pytest.mark.timeout(420)
+def test_a_killed_stream_goes_on_without_loss_or_duplicates(spark: SparkSession, running_broker, tmp_path):
+    node, topic = running_broker("4.3.1"), "killed"
+    create(node, {topic: Topic(partitions=2)})
+    writer = Writer(node)
+    for number in range(10):
+        writer.batch(topic, [Record(b"%d" % number)] * 60, number % 2)
+    with driver(node.data, topic, tmp_path) as running:
+        wait_until(lambda: batches(tmp_path) >= 2 or running.poll() is not None, "some micro-batches", 150)
+    before = batches(tmp_path)
+    assert 2 <= before < 6
+    roll(node, writer, topic, 1)
+    node.admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
+    wait_until(lambda: (node.data / f"{topic}-2").exists(), "the new partition")
+    with driver(node.data, topic, tmp_path) as running:
+        wait_until(lambda: batches(tmp_path) > before or running.poll() is not None, "another micro-batch", 150)
+        Writer(node).batch(topic, [Record(b"new")] * 30, 2)
+        writer.batch(topic, [Record(b"last")] * 10, 0)
+        wait_until(lambda: _is_read(spark, node.data, topic, tmp_path) or running.poll() is not None, "the rest", 150)
+        assert running.poll() is None
+    written = spark.read.format("kafkafs").option("path", str(node.data)).option("subscribe", topic).load()
+    expected = written.select("partition", "offset", "value").toArrow().to_pydict()
+    assert rows(spark, tmp_path) == sorted(zip(*expected.values(), strict=True))
+    assert len(expected["offset"]) > 640
+
+
+def _is_read(spark: SparkSession, data: Path, topic: str, out: Path) -> bool:
+    written = spark.read.format("kafkafs").option("path", str(data)).option("subscribe", topic).load()
+    return len(rows(spark, out)) >= written.count()
