@@ -22,11 +22,12 @@ _STYLE = """
 *{box-sizing:border-box}
 body{margin:0;background:var(--ground);color:var(--ink)}
 body{font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
-main{max-width:62rem;margin:0 auto;padding:2rem 1rem 4rem}
+main{max-width:72rem;margin:0 auto;padding:2rem 1rem 4rem}
 h1{font-size:1.7rem;margin:0 0 .2rem}h2{font-size:1.1rem;margin:0 0 .2rem}
 .where,.note,.axis,.none{color:var(--soft);font-size:.9rem;margin:.1rem 0 .8rem;overflow-wrap:anywhere}
 section{background:var(--card);border:1px solid var(--line);border-radius:.6rem;padding:1rem 1.1rem;margin:1rem 0}
 .facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(8.5rem,1fr));gap:.7rem;padding:0;margin:1.2rem 0}
+@media (min-width:60rem){.facts{grid-template-columns:repeat(6,1fr)}}
 .facts div{background:var(--card);border:1px solid var(--line);border-radius:.6rem;padding:.6rem .8rem}
 .facts b{display:block;font-size:1.25rem;font-variant-numeric:tabular-nums}
 .facts span{color:var(--soft);font-size:.85rem}
@@ -34,6 +35,7 @@ section{background:var(--card);border:1px solid var(--line);border-radius:.6rem;
 .bars{list-style:none;margin:0;padding:0}
 .bars li{display:grid;grid-template-columns:minmax(5rem,11rem) 1fr 9rem}
 .bars li{gap:.6rem;align-items:center;padding:.12rem 0}
+.pair .bars li{grid-template-columns:8rem 1fr 8.5rem}
 .name{overflow-wrap:anywhere;font-size:.9rem;line-height:1.25}
 .told{font-size:.85rem;color:var(--soft);text-align:right;font-variant-numeric:tabular-nums}
 .track{background:var(--track);border-radius:.2rem;height:.85rem;overflow:hidden}
@@ -45,7 +47,7 @@ th,td{padding:.3rem .55rem;text-align:right;border-bottom:1px solid var(--line);
 th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:7rem}
 th{color:var(--soft);font-weight:600}
 @media (max-width:34rem){main{padding:1.2rem .6rem 3rem}section{padding:.8rem .7rem}
-.bars li{grid-template-columns:1fr auto;gap:.1rem .6rem}.track{grid-column:1/-1;grid-row:2}}
+.bars li,.pair .bars li{grid-template-columns:1fr auto;gap:.1rem .6rem}.track{grid-column:1/-1;grid-row:2}}
 """
 
 
@@ -61,8 +63,8 @@ def page(numbers: Mapping[TopicPartition, Numbers], places: Sequence[str]) -> st
         _section("Volume over time", "By the records' own timestamps, UTC.", over_time(total.volume, total.step_s)),
         _section("Partitions by size", _skew(numbers), bars(_largest(numbers))),
         '<div class="pair">',
-        _section("Record sizes", "Key, value and headers together.", bars(_powers(total.record_sizes, "records"))),
-        _section("Batch sizes", "As they stand on disk.", bars(_powers(total.batch_sizes, "batches"), "other")),
+        _section("Record sizes", "How many; key, value and headers together.", bars(_powers(total.record_sizes))),
+        _section("Batch sizes", "How many; as they stand on disk.", bars(_powers(total.batch_sizes), "other")),
         _section("Codecs", "Bytes on disk; how much content each byte holds.", bars(_codecs(total))),
         _section("Timestamp lag", _order(total), bars(_lags(total), "other")),
         "</div>",
@@ -126,11 +128,11 @@ def _skew(numbers: Mapping[TopicPartition, Numbers]) -> str:
     return f"Bytes and records. Most uneven: {topic}, its largest partition has {skews[topic]:.1f} times the average."
 
 
-def _powers(histogram: Counter[int], what: str) -> list[Bar]:
+def _powers(histogram: Counter[int]) -> list[Bar]:
     if not histogram:
         return []
     powers = range(min(histogram), max(histogram) + 1)
-    return [Bar(_power(power), histogram[power], f"{histogram[power]:,} {what}") for power in powers]
+    return [Bar(_power(power), histogram[power], f"{histogram[power]:,}") for power in powers]
 
 
 def _power(power: int) -> str:
