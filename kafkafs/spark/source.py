@@ -15,6 +15,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from kafkafs.errors import UsageError
 from kafkafs.spark import planning
 from kafkafs.spark.filters import Wanted, wanted
 from kafkafs.spark.logs import chosen
@@ -48,13 +49,19 @@ class KafkafsDataSource(DataSource):
         """The columns of Spark's Kafka source."""
         return StructType([*_COLUMNS, _HEADERS] if wants_headers(self.options) else _COLUMNS)
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+    def reader(self, schema: StructType) -> DataSourceReader:
         """For `spark.read`."""
+        self._refuse_another(schema)
         return BatchReader(batch_options(self.options))
 
-    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: ARG002
+    def streamReader(self, schema: StructType) -> StreamReader:
         """For `spark.readStream`."""
+        self._refuse_another(schema)
         return StreamReader(stream_options(self.options))
+
+    def _refuse_another(self, schema: StructType) -> None:
+        if schema != self.schema():
+            raise UsageError("the schema is fixed: leave schema(...) out, and select columns from what is read")
 
 
 class BatchReader(DataSourceReader):

@@ -154,6 +154,12 @@ def test_a_refusal_reaches_the_user_of_spark(spark: SparkSession):
         frame(spark, LATEST.path, subscribe="nope").count()
 
 
+def test_another_schema_is_refused(spark: SparkSession):
+    reader = spark.read.format("kafkafs").option("path", str(LATEST.path)).option("subscribe", "binary")
+    with pytest.raises(AnalysisException, match="the schema is fixed"):
+        reader.schema("value binary").load().count()
+
+
 def test_a_pattern_leaves_internal_topics_out():
     topics = {name for name, _, _ in ranges(planned(LATEST.path, subscribePattern=".*"))}
     assert topics

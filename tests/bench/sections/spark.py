@@ -51,7 +51,7 @@ def run(bench: Bench, rounds: int) -> Iterator[Result]:
 
 
 def _session() -> SparkSession:
-    jars = ",".join(map(str, _connector().glob("*.jar")))
+    jars = ",".join(map(str, connector().glob("*.jar")))
     builder = SparkSession.builder.master(MASTER).appName("bench").config("spark.jars", jars)
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
     for name, value in quiet.items():
@@ -61,7 +61,7 @@ def _session() -> SparkSession:
     return spark
 
 
-def _connector() -> Path:
+def connector() -> Path:
     """The directory of the connector's jars, fetched once."""
     return cache.once(cache.root() / "jars" / "spark-connector", _fetch)
 
