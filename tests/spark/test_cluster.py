@@ -18,9 +18,14 @@ import sys
 from pathlib import Path
 from kafkafs.spark import register
 from kafkafs.spark.audit.job import audit
+from kafkafs.spark.export.job import export
+from kafkafs.spark.export.plan import Request, settle
+from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
+from kafkafs.spark.options import Choice
 from kafkafs.spark.profile.job import profile
+from kafkafs.spark.reindex.job import check_target, reindex
 from kafkafs.spark.session import session
-path, master = sys.argv[1:]
+path, master, out = sys.argv[1:]
 with session(master, "test") as spark:
     register(spark)
     read = spark.read.format("kafkafs").option("path", path).option("subscribe", "segments,transactions")
@@ -28,6 +33,15 @@ with session(master, "test") as spark:
     print(sorted(tuple(row) for row in read.load().groupBy("topic").count().collect()))
     print(audit(spark, [Path(path)]).findings)
     print(sum(each.records for each in profile(spark, [Path(path)]).values()) > 10000)
+    check_target(Path(out, "indexes"), [Path(path)])
+    print(len(reindex(spark, [Path(path)], Path(out, "indexes"))) > 50)
+    whole = Request((Path(path),), Choice(topics=("partitions",)), AllAt(EARLIEST), AllAt(LATEST))
+    print(export(spark, Path(out, "parquet"), whole, settle(Path(out, "parquet"), whole)).records)
+    stream = spark.readStream.format("kafkafs").option("path", path).option("subscribe", "partitions")
+    places = {"path": f"{out}/table", "checkpointLocation": f"{out}/checkpoint"}
+    query = stream.option("startingOffsets", "earliest").load().writeStream.format("parquet").options(**places)
+    query.trigger(availableNow=True).start().awaitTermination()
+    print(spark.read.parquet(f"{out}/table").count())
 """
 
 
@@ -38,12 +52,15 @@ def kafkafs(*arguments: str | Path, **variables: str) -> subprocess.CompletedPro
     )
 
 
-@pytest.mark.timeout(240)
-def test_jobs_on_a_cluster():
-    command = [sys.executable, "-c", JOBS, str(LATEST.path), CLUSTER]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=220, stdin=subprocess.DEVNULL)
+@pytest.mark.timeout(400)
+def test_jobs_on_a_cluster(tmp_path):
+    command = [sys.executable, "-c", JOBS, str(LATEST.path), CLUSTER, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=380, stdin=subprocess.DEVNULL)
     counts = [(topic, len(LATEST.records(topic, 0, "read_committed"))) for topic in ("segments", "transactions")]
-    assert done.stdout == f"{counts}\n[]\nTrue\n", done.stderr
+    records = sum(len(LATEST.records("partitions", number)) for number in range(5))
+    assert done.stdout == f"{counts}\n[]\nTrue\nTrue\n{records}\n{records}\n", done.stderr
+    for name in ("segments-0/00000000000000000100.timeindex", "transactions-0/00000000000000000000.txnindex"):
+        assert (tmp_path / "indexes" / name).read_bytes() == (LATEST.path / name).read_bytes()
 
 
 @pytest.mark.timeout(200)
