@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.cli.endings import EXIT_USAGE, say
-from kafkafs.cli.spark_arguments import add_common, data_directories
+from kafkafs.cli.spark_arguments import add_common, data_directories, file_to_write
 from kafkafs.errors import KafkafsError, UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _audit(arguments: argparse.Namespace) -> "Report":
     paths = data_directories(arguments.data_dirs)
+    place = file_to_write(arguments.report, paths) if arguments.report else None
     from kafkafs.spark.session import session
 
     with session(arguments.master, "audit") as spark:
@@ -60,11 +61,11 @@ def _audit(arguments: argparse.Namespace) -> "Report":
 
         report = audit(spark, paths)
     lines = "".join(finding.to_json() + "\n" for finding in report.findings)
-    if arguments.report is None:
+    if place is None:
         sys.stdout.write(lines)
         return report
     try:
-        arguments.report.write_text(lines)
+        place.write_text(lines)
     except OSError as error:
-        raise UsageError(f"{str(arguments.report)!r} cannot be written: {error.strerror}") from error
+        raise UsageError(f"{str(place)!r} cannot be written: {error.strerror}") from error
     return report

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkafs.cli.spark_arguments import add_common, data_directories
+from kafkafs.cli.spark_arguments import add_common, data_directories, file_to_write
 from kafkafs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,11 +25,7 @@ def add(commands: "Commands") -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     paths = data_directories(arguments.data_dirs)
-    place = arguments.html.absolute()
-    if not place.parent.is_dir():
-        raise UsageError(f"{str(place)!r} cannot be written: there is no directory {str(place.parent)!r}")
-    if any(place.resolve().is_relative_to(path.resolve()) for path in paths):
-        raise UsageError(f"{str(place)!r} lies inside a data directory, where nothing is written")
+    place = file_to_write(arguments.html, paths)
     from kafkafs.spark.session import session
 
     with session(arguments.master, "profile") as spark:

@@ -2,6 +2,7 @@
 
 import argparse
 import glob
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,3 +30,16 @@ def data_directories(words: Sequence[str]) -> list[Path]:
     for path in found:
         open_data_directory(path)
     return list(dict.fromkeys(found))
+
+
+def file_to_write(path: Path, data_directories: Sequence[Path]) -> Path:
+    """The file that a job writes at its end, absolute; UsageError before it begins where that will not be possible."""
+    place = path.absolute()
+    if any(place.resolve().is_relative_to(each.resolve()) for each in data_directories):
+        raise UsageError(f"{str(place)!r} lies inside a data directory, where nothing is written")
+    if not place.parent.is_dir():
+        raise UsageError(f"{str(place)!r} cannot be written: there is no directory {str(place.parent)!r}")
+    if place.is_dir() or not os.access(place if place.exists() else place.parent, os.W_OK):
+        reason = "it is a directory" if place.is_dir() else "permission denied"
+        raise UsageError(f"{str(place)!r} cannot be written: {reason}")
+    return place

@@ -7,6 +7,7 @@ was raised in an executor, or as one sentence.
 import contextlib
 import os
 import re
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EMBEDDED = "local[*]"
-_MASTER = re.compile(r"local(\[[^\]]+\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://.+|yarn")
+_CORES = r"(\*|[1-9]\d*)"
+_MASTER = re.compile(
+    rf"local(\[{_CORES}(,[1-9]\d*)?\])?|local-cluster\[[1-9]\d*,[1-9]\d*,[1-9]\d*\]|(spark|k8s)://.+|yarn"
+)
+_ANSWER_S = 10.0
 _RAISED = re.compile(r"^(?:[\w.]+: )*kafkafs\.errors\.(\w+): (.+)$", re.MULTILINE)
 _LAST_ERROR = re.compile(r"^(?:Caused by: )?([\w.]*(?:Error|Exception)): (.+)$", re.MULTILINE)
 
@@ -37,6 +42,7 @@ def session(master: str | None, name: str) -> Iterator["SparkSession"]:
 
     if master is not None and not _MASTER.fullmatch(master):
         raise UsageError(f"{master!r} is no Spark master; write for example local[4], spark://host:7077 or yarn")
+    _check_standalone(master or EMBEDDED)
     spark = _started(master or EMBEDDED, name, Path(pyspark.__file__).parent)
     try:
         yield spark
@@ -45,6 +51,21 @@ def session(master: str | None, name: str) -> Iterator["SparkSession"]:
     finally:
         with _quiet():
             spark.stop()
+
+
+def _check_standalone(master: str) -> None:
+    """A standalone master that answers, before Spark asks it for a minute. Several may be named: one leads."""
+    if not master.startswith("spark://"):
+        return
+    reasons = []
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), _ANSWER_S).close()
+            return
+        except (OSError, ValueError, OverflowError) as error:
+            reasons.append(f"{place}: {error}")
+    raise UsageError(f"no Spark master answers at {master!r} ({'; '.join(reasons)})")
 
 
 def in_one_sentence(error: Exception) -> KafkafsError:

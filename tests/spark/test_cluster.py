@@ -93,6 +93,12 @@ def _read(master: int) -> bytes:
     ("arguments", "sentence"),
     [
         (["audit", "DATA", "--master", "nonsense"], "is no Spark master"),
+        (["audit", "DATA", "--master", "local[0]"], "is no Spark master"),
+        (["audit", "DATA", "--master", "spark://127.0.0.1:1"], "no Spark master answers"),
+        (["audit", "DATA", "--report", "/nowhere/report"], "there is no directory '/nowhere'"),
+        (["audit", "DATA", "--report", "DATA/report"], "lies inside a data directory"),
+        (["export", "DATA", "--to", "/etc/hostname"], "is no directory"),
+        (["profile", "DATA", "--html", "/tmp"], "it is a directory"),
         (["reindex", "DATA", "--index-dir", "DATA/inside"], "lies inside"),
         (["export", "DATA", "--to", "OUT", "--topics", "nope"], "there is no topic 'nope'"),
         (["export", "DATA", "--to", "OUT", "--from-time", "whenever"], "is no time"),

@@ -109,6 +109,8 @@ def load(out: Path, request: Request) -> Plan | None:
         if out.is_dir() and os.listdir(out):
             raise UsageError(f"{str(out)!r} holds other files; name a new directory for an export") from None
         return None
+    except NotADirectoryError:
+        raise UsageError(f"{str(out)!r} is no directory; name a new directory for an export") from None
     except (ValueError, OSError) as error:
         raise UsageError(f"{str(place)!r} cannot be read: {error}; name a new directory for an export") from error
     if told.get("version") != _VERSION or told.get("request") != request.words():
