@@ -266,6 +266,20 @@ def test_entries_out_of_order_in_a_growing_index_are_a_finding(tmp_path):
     assert {finding.slot for finding in look(data)} >= {entries}
 
 
+def test_an_abort_that_came_after_the_log_was_read_is_no_finding(tmp_path):
+    """The index of a log in use is read after the log, and may name what was written in between."""
+    live = Dataset("4.3.1", "live")
+    data = live.copy_to(tmp_path / "data", "transactions-0")
+    last = max((data / "transactions-0").glob("*.log"))
+    end = live.offsets("transactions").latest
+    index = last.with_suffix(".txnindex")
+    before = index.read_bytes() if index.exists() else b""
+    index.write_bytes(before + struct.pack(TRANSACTION, 0, 1, end, end + 2, end + 3))
+    assert look(data) == []
+    index.write_bytes(before + struct.pack(TRANSACTION, 0, 1, end - 2, end - 1, end))
+    assert {finding.kind for finding in look(data)} == {"transaction-index-entry"}
+
+
 def audit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [str(KAFKAFS), "audit", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=110, stdin=subprocess.DEVNULL)

@@ -175,7 +175,8 @@ def _checked(segment: Segment, unit: SegmentUnit) -> SegmentReport:
         unit, findings, len(table.positions), table.epochs,
         Span(where("log"), segment.base_offset, last, table.has_gaps or table.damaged),
         SegmentTransactions(
-            where("txnindex"), segment.base_offset, segment.next_base is None and not unit.clean, table.damaged,
+            where("txnindex"), segment.base_offset,
+            last + 1 if segment.next_base is None and not unit.clean else None, table.damaged,
             table.events, segment.read_beside(segment.files["txnindex"].name) if "txnindex" in segment.files else b"",
         ),
     )  # fmt: skip

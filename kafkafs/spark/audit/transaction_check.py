@@ -30,7 +30,7 @@ class SegmentTransactions:
 
     where: Where
     base_offset: int
-    growing: bool
+    growing_from: int | None  # the offset behind the last that was read, where the broker may go on meanwhile
     damaged: bool
     events: list[Event]
     index: bytes
@@ -85,7 +85,7 @@ class _Index:
 
     def check(self, aborted: list[_Aborted]) -> Iterator[Finding]:
         where, rows = self._segment.where, self._rows
-        if self._cut and not self._segment.growing:
+        if self._cut and self._segment.growing_from is None:
             yield where.finding(
                 "index-length", f"its {len(self._segment.index)} bytes are no multiple of {ENTRY_SIZE}",
                 position=len(rows) * ENTRY_SIZE,
@@ -100,7 +100,7 @@ class _Index:
                     f" to {row['last']}: {reason}", position=slot * ENTRY_SIZE, offset=int(row["last"]), slot=slot,
                 )  # fmt: skip
             before = max(before, int(row["last"]))
-        if self._cut and self._segment.growing:
+        if self._cut and self._segment.growing_from is not None:
             return
         named = set(rows["last"].tolist())
         for each in aborted:
@@ -121,6 +121,8 @@ class _Index:
         if stable > last + 1:
             return f"its last stable offset {stable} lies behind it"
         marker = markers.get(last)
+        if self._segment.growing_from is not None and last >= self._segment.growing_from:
+            return ""
         if marker is None:
             return "" if self._segment.damaged else "the log has no abort marker there"
         if marker.producer != row["producer_id"]:
