@@ -15,7 +15,10 @@ from kafkafs.format.columns import CREATE_TIME, LOG_APPEND_TIME, Records
 from kafkafs.view.long_line import long_line
 
 _ROOMS = Buffers(2 << 20, keep=4)
-"""Each for one piece of output."""
+"""Each for some pieces of output, one behind the other."""
+
+_LITTLE = 64 << 10
+"""Bytes of a room that are not worth another piece."""
 
 _FEW = 64
 """Records whose lines may have a smaller buffer."""
@@ -29,6 +32,7 @@ class JsonLines:
     def __init__(self, topic: str, partition: int) -> None:
         self._prefix = f'{{"topic":"{topic}","partition":{partition},"offset":'.encode()
         self._padded = self._prefix + bytes(16)  # the kernel copies 16 bytes at a time
+        self._left: Array = np.empty(0, np.uint8)  # of the room that was written last
 
     def pieces(self, records: Records) -> Iterator[memoryview]:
         """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
@@ -43,14 +47,17 @@ class JsonLines:
                 prefix, len(self._prefix), native.address(room), len(room), native.address(out),
             )  # fmt: skip
             number = int(out[0])
+            self._left = room[made:] if made else self._left[:0]
             if made:
                 yield room.data[:made]
-            else:
+            elif len(room) >= _ROOMS.size:
                 yield from long_line(self._head(records, number), records, number)
                 number += 1
 
     def _room(self, rows: int, number: int, total: int) -> Array:
-        """Where the next piece goes: a small buffer where only few records are left."""
+        """Where the next piece goes: on in the same room, or into a small buffer where only few records are left."""
+        if len(self._left) >= _LITTLE:
+            return self._left
         if total - number > _FEW:
             return _ROOMS.take()
         bound = native.kernel("lines_bound")(rows, number, total, len(self._prefix))

@@ -26,6 +26,18 @@ def rendered(batch: bytes, topic: str = "my-topic.x_1", partition: int = 3) -> b
     return b"".join(pieces)
 
 
+def test_pieces_that_share_memory_do_not_touch_each_other() -> None:
+    """A room is written on where the last piece ended, while somebody still reads that one."""
+    made = [Record(offset, offset, 0, b"k", b'"' * 500) for offset in range(100)]
+    batch = v2_batch(made)
+    (records,) = decode(batch, 0, walk(batch, 0).rows, 1 << 30)
+    assert isinstance(records, Records)
+    lines, expected = JsonLines("t", 0), b"".join(model_line("t", 0, record) for record in made)
+    pieces = [list(lines.pieces(records)) for _ in range(50)]
+    assert [b"".join(of_one) for of_one in pieces] == [expected] * 50
+    assert sum(len(of_one) == 1 for of_one in pieces) > 40
+
+
 # Bytes that look for seams: controls, escapes, scripts, near misses of UTF-8, each in runs around 8 and 16 bytes.
 _characters = st.sampled_from(
     [*map(chr, range(0x20)), *'"\\ab \x7f\x80\x9f\xa0\u00e9\u07ff\u0800\ud7ff\ue000\uffff\U00010000\U0010ffff']
