@@ -18,4 +18,5 @@ def __getattr__(name: str) -> str:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import version
 
-    return version("kafkafs")
+    found = globals()[name] = version("kafkafs")
+    return found

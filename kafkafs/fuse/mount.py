@@ -23,7 +23,7 @@ from pathlib import Path
 import pyfuse3
 import trio
 
-import kafkafs
+from kafkafs import __version__  # now: a confined process could not look it up
 from kafkafs.errors import UsageError
 from kafkafs.fuse import stacks
 from kafkafs.fuse.about import AboutDirectory, Top
@@ -174,7 +174,7 @@ def _add_gauges(operations: Operations) -> None:
 
 def _about(mountpoint: Path, settings: Settings, confinement: Confinement | None) -> dict[str, object]:
     return {
-        "version": kafkafs.__version__,
+        "version": __version__,
         "pid": os.getpid(),
         "mountPoint": str(mountpoint),
         "dataDirectories": [str(path) for path in settings.data_dirs],
