@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers, pages
-from kafkafs.log.page_cache import read_flags, read_patiently
+from kafkafs.log import page_cache
 from kafkafs.log.patience import is_impatient, patience_needed
 
 OPEN_FILES = 1024
@@ -128,7 +128,9 @@ class DataFile:
         try:
             if self._device < 0:
                 self._device = os.fstat(self.descriptor).st_dev
-            got = os.preadv(self.descriptor, [view], position, os.RWF_NOWAIT | read_flags(self._device))
+            if (flags := page_cache.flags_at_once(self._device, size)) is None:
+                raise WouldBlock("a worker must look which pages are in memory")
+            got = os.preadv(self.descriptor, [view], position, os.RWF_NOWAIT | flags)
         except OSError as error:
             raise _reading_failed(error, self.name) from error
         if got < size and self._more_follows(position + got):
@@ -137,9 +139,9 @@ class DataFile:
 
     def _read_patiently(self, buffer: memoryview, position: int, passing: bool) -> int:
         """What the disk gives; less than there is only for a moment, while the file grows."""
-        got = read_patiently(self.descriptor, buffer, position, passing=passing)
+        got = page_cache.read_patiently(self.descriptor, buffer, position, passing=passing)
         while got < len(buffer) and self._more_follows(position + got):
-            more = read_patiently(self.descriptor, buffer[got:], position + got)
+            more = page_cache.read_patiently(self.descriptor, buffer[got:], position + got)
             if not more:
                 raise DiskError(f"reading {self.name!r} gave nothing at {position + got}, where the file goes on")
             got += more
@@ -262,6 +264,7 @@ class Directory:
         if not stat.S_ISREG(about.st_mode):
             raise NotFound(f"{name!r} is no regular file")
         opened.inode = about.st_ino
+        page_cache.opened(descriptor, about.st_dev)
         return opened
 
     def read_whole(self, name: str, limit: int = 16 << 20) -> bytes:

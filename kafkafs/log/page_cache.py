@@ -1,21 +1,29 @@
 """Reading without leaving a trace in the page cache, which belongs to the broker.
 
 A long read asks for RWF_DONTCACHE (Linux 6.14, ext4 and xfs): pages that it had to bring in are dropped behind it,
-pages that were there stay. Where the file system refuses, `cachestat` tells before a read which parts are absent, and
-those are dropped after it. Short reads, index pages and headers, are left to the kernel.
+pages that were there stay. Where the file system refuses, `mincore` tells before a read which pages are absent, and
+those are dropped after it. (`cachestat` needs no mapping, and on overlayfs calls every page absent.) Short reads, index
+pages and headers, are left to the kernel.
 """
 
 import ctypes
 import errno
+import mmap
 import os
+
+import numpy as np
 
 RWF_DONTCACHE = 0x80
 _LONG_READ = 64 << 10
-_STEP = 128 << 10
-_SYS_CACHESTAT = 451
+_PROT_NONE = 0
+_MAP_FAILED = ctypes.c_void_p(-1).value
 _libc = ctypes.CDLL(None, use_errno=True)
-_refusing: set[int] = set()
-"""Devices whose file system has refused RWF_DONTCACHE."""
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
+_libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+_takes: dict[int, bool] = {}
+"""Devices, and whether their file system takes RWF_DONTCACHE."""
 
 _keep = False
 
@@ -26,9 +34,29 @@ def keep_pages(keep: bool) -> None:
     _keep = keep
 
 
-def read_flags(device: int) -> int:
-    """The flags with which a read of a file on that device leaves no page behind."""
-    return 0 if _keep or device in _refusing else RWF_DONTCACHE
+def opened(descriptor: int, device: int) -> None:
+    """Call for a file before it is read for the first time.
+
+    Where pages have to be dropped none may be read ahead: they could not be told from what was there. One read that is
+    too early, and its readahead goes on for good.
+    """
+    if device not in _takes:
+        try:
+            os.preadv(descriptor, [bytearray(1)], 0, RWF_DONTCACHE)
+            _takes[device] = True
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                return  # the disk's trouble; the next file will tell
+            _takes[device] = False
+    if not _takes[device] and not _keep:
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+
+
+def flags_at_once(device: int, size: int) -> int | None:
+    """The flags for a read that does not wait, and leaves no page behind; None where it would, however it ends."""
+    if _takes.get(device, True):
+        return 0 if _keep else RWF_DONTCACHE
+    return 0 if _keep or size < _LONG_READ else None
 
 
 def read_patiently(descriptor: int, buffer: memoryview, position: int, *, passing: bool = False) -> int:
@@ -39,15 +67,9 @@ def read_patiently(descriptor: int, buffer: memoryview, position: int, *, passin
     size = len(buffer)
     if _keep or (size < _LONG_READ and not passing):
         return _fill(descriptor, buffer, position)
-    if read_flags(_device(descriptor)):
-        try:
-            return _fill(descriptor, buffer, position, RWF_DONTCACHE)
-        except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
-                raise
-            _refusing.add(_device(descriptor))
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)  # what is read ahead could not be told from what was there
-    absent = [step for step in _steps(position, size) if not _resident(descriptor, *step)]
+    if _takes.get(os.fstat(descriptor).st_dev, True):
+        return _fill(descriptor, buffer, position, RWF_DONTCACHE)
+    absent = _absent(descriptor, position, size)
     got = _fill(descriptor, buffer, position)
     for start, length in absent:
         os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
@@ -61,27 +83,22 @@ def _fill(descriptor: int, buffer: memoryview, position: int, flags: int = 0) ->
     return got
 
 
-def _steps(position: int, size: int) -> list[tuple[int, int]]:
-    first = position - position % _STEP
-    return [(start, _STEP) for start in range(first, position + size, _STEP)]
+def _absent(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
+    """Where the range has pages that are not in memory: position and size of each run of them.
 
-
-class _Range(ctypes.Structure):
-    _fields_ = (("offset", ctypes.c_uint64), ("length", ctypes.c_uint64))
-
-
-class _Counts(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_uint64) for name in ("cached", "dirty", "writeback", "evicted", "recently_evicted")
-    )
-
-
-def _resident(descriptor: int, start: int, length: int) -> bool:
-    """Whether any page of the range is in memory; True where the kernel cannot tell, so that nothing is dropped."""
-    where, counts = _Range(start, length), _Counts()
-    failed = _libc.syscall(_SYS_CACHESTAT, descriptor, ctypes.byref(where), ctypes.byref(counts), 0)
-    return bool(failed) or counts.cached > 0
-
-
-def _device(descriptor: int) -> int:
-    return os.fstat(descriptor).st_dev
+    None where the kernel does not tell, as to who neither owns the file nor may write it: then nothing is dropped.
+    The mapping is there for the question only. Nobody touches it, so a file that is cut meanwhile does no harm.
+    """
+    first = position - position % mmap.PAGESIZE
+    pages = -(-(position + size - first) // mmap.PAGESIZE)
+    address = _libc.mmap(None, pages * mmap.PAGESIZE, _PROT_NONE, mmap.MAP_PRIVATE, descriptor, first)
+    if address == _MAP_FAILED:
+        return []
+    resident = np.ones(pages + 2, np.uint8)
+    try:
+        if _libc.mincore(address, pages * mmap.PAGESIZE, resident[1:].ctypes.data):
+            return []
+    finally:
+        _libc.munmap(address, pages * mmap.PAGESIZE)
+    borders = np.flatnonzero(np.diff(resident & 1)) * mmap.PAGESIZE + first
+    return [(start, end - start) for start, end in borders.reshape(-1, 2).tolist()]
