@@ -149,11 +149,11 @@ class Ahead:
             self._unfit = file  # it is being written: what is read ahead would not be true for long
         if made.stamp != stamp or made.end >= end or not self._admit():
             return False
-        block = _buffers.take()[: min(BLOCK - made.end % BLOCK, end - made.end)].data
         try:
+            block = _buffers.take()[: min(BLOCK - made.end % BLOCK, end - made.end)].data
             block = block[: file.read_into(block, made.end)]
-        except DiskError:
-            self._unfit = file  # what stands before the bad place can still be read, in smaller pieces
+        except (DiskError, MemoryError):
+            self._unfit = file  # what can be had, before a bad place too, is had in smaller pieces
             return False
         with _admitting:
             self._made = made.and_then(block, position) if self in _admitted else None
