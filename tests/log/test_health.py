@@ -1,0 +1,57 @@
+"""What `info.json` says of a segment's indexes: no false alarm for what brokers leave, a word for all else."""
+
+import pytest
+
+from kafkafs.format.names import segment_file
+from kafkafs.log.health import look_at
+from tests.log.making import log_of, made, spread, write_partition
+
+BATCHES = [made(number * 2, [1000 + number] * 2, size=300) for number in range(60)]
+PADDING = b"\0" * 240
+
+
+@pytest.mark.parametrize("kind", ["index", "timeindex"])
+@pytest.mark.parametrize(
+    ("change", "closed", "last"),
+    [
+        (lambda data: data, "ok", "ok"),
+        (lambda data: data + PADDING, "padded", "padded"),
+        (lambda data: data[:-5], "damaged", "damaged"),
+        (lambda data: b"\xff" * len(data), "damaged", "damaged"),
+        (None, "missing", "missing"),
+    ],
+)
+def test_the_state_of_an_index(tmp_path, kind, change, closed, last):
+    """Of a closed segment, whose every fault is a problem, and of the growing one, where padding is none."""
+    directory = write_partition(tmp_path, spread(BATCHES, 30))
+    for base in (0, 60):
+        file = directory / segment_file(base, kind)
+        if change is None:
+            file.unlink()
+        else:
+            file.write_bytes(change(file.read_bytes()))
+    for segment, wanted in zip(log_of(tmp_path).segments, (closed, last), strict=True):
+        health = look_at(segment)
+        states = {"index": health.offset_index, "timeindex": health.time_index}
+        assert states == {"index": "ok", "timeindex": "ok"} | {kind: wanted}
+        is_last = segment.next_base is None
+        expected = wanted == "damaged" or (wanted in ("padded", "missing") and not is_last)
+        assert [segment_file(segment.base_offset, kind) in problem for problem in health.problems] == [True] * expected
+
+
+def test_an_index_that_has_changed_is_looked_at_anew(tmp_path):
+    """What was remembered of a healthy index must not hide what became of it."""
+    directory = write_partition(tmp_path, spread(BATCHES, 30))
+    file, segment = directory / segment_file(0, "index"), log_of(tmp_path).segments[0]
+    assert look_at(segment).offset_index == "ok"
+    file.write_bytes(file.read_bytes() + PADDING)
+    assert look_at(log_of(tmp_path).segments[0]).offset_index == "padded"
+    file.unlink()
+    assert look_at(log_of(tmp_path).segments[0]).offset_index == "missing"
+
+
+def test_a_healthy_partition_of_every_release_has_nothing_to_say(dataset):
+    """Looked at where brokers left their files, padded and trimmed."""
+    for each in dataset.partitions(internal=True)[::3]:
+        for segment in log_of(dataset.path, each.directory).segments:
+            assert look_at(segment).problems == (), (each, segment.log_name)
