@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mounting import KAFKAFS, Mounted, mounting
+from tests.mounting import GUARD_S, KAFKAFS, Mounted, mounting
 
 pytest_plugins = ["tests.kafka.fixtures"]
 
@@ -38,10 +38,10 @@ def mount_for_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moun
 
 
 def _mounter(tmp_path_factory: pytest.TempPathFactory, stack: ExitStack) -> Mount:
-    def mount(*data_dirs: Path, options: str = "") -> Mounted:
+    def mount(*data_dirs: Path, options: str = "", guard_s: float = GUARD_S) -> Mounted:
         place = tmp_path_factory.mktemp("mount")
         flags = ["-o", options] if options else []
         command: list[str | Path] = [KAFKAFS, "mount", *flags, *data_dirs, place]
-        return stack.enter_context(mounting(command, place, place.with_name(place.name + ".log")))
+        return stack.enter_context(mounting(command, place, place.with_name(place.name + ".log"), guard_s))
 
     return mount

@@ -31,14 +31,14 @@ _live: set["Mounted"] = set()
 class Mounted:
     """One mount and the process that was started for it."""
 
-    def __init__(self, path: Path, process: "subprocess.Popen[bytes]", log_path: Path) -> None:
+    def __init__(self, path: Path, process: "subprocess.Popen[bytes]", log_path: Path, guard_s: float) -> None:
         self.path = path
         self.process = process
         self.log_path = log_path
         found = mounted_at(path)
         assert found is not None
         self.device = found.device
-        self._guard = threading.Timer(GUARD_S, self.abort)
+        self._guard = threading.Timer(guard_s, self.abort)
         self._guard.daemon = True
         self._guard.start()
         _live.add(self)
@@ -78,7 +78,9 @@ class Mounted:
 
 
 @contextmanager
-def mounting(command: Sequence[str | Path], path: Path, log_path: Path, **popen: Any) -> Iterator[Mounted]:
+def mounting(
+    command: Sequence[str | Path], path: Path, log_path: Path, guard_s: float = GUARD_S, **popen: Any
+) -> Iterator[Mounted]:
     """Starts a command that mounts at `path` in the foreground, and ends it."""
     with open(log_path, "ab") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **popen)
@@ -86,7 +88,7 @@ def mounting(command: Sequence[str | Path], path: Path, log_path: Path, **popen:
         wait_until(lambda: mounted_at(path) is not None or process.poll() is not None, READY_S)
         if mounted_at(path) is None:
             raise AssertionError(f"not mounted: {log_path.read_text()}")
-        mounted = Mounted(path, process, log_path)
+        mounted = Mounted(path, process, log_path, guard_s)
     except BaseException:
         process.kill()
         process.wait()

@@ -48,7 +48,7 @@ def injecting(pid: int, calls: str, outcome: str, first: int = 1, step: int = 3)
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
         try:
-            wait_until(lambda: process.poll() is not None or _all_traced(pid), 10)
+            wait_until(lambda: process.poll() is not None or all_traced(pid), 10)
             assert process.poll() is None, process.stderr and process.stderr.read()
             yield injected
         finally:
@@ -58,7 +58,8 @@ def injecting(pid: int, calls: str, outcome: str, first: int = 1, step: int = 3)
             injected.count = text.count("(INJECTED)") + text.count("(DELAYED)")
 
 
-def _all_traced(pid: int) -> bool:
+def all_traced(pid: int) -> bool:
+    """Whether a tracer has hold of each thread of a process."""
     for thread in os.listdir(f"/proc/{pid}/task"):
         status = Path(f"/proc/{pid}/task/{thread}/status").read_text()
         if "TracerPid:\t0\n" in status:

@@ -9,7 +9,6 @@ from collections import Counter
 
 import pytest
 
-import tests.mounting
 from kafkafs.sample import unpack
 from tests.faults.injecting import KINDS, injecting
 from tests.faults.questions import Questions
@@ -20,10 +19,9 @@ ASKED = 40
 
 
 @pytest.mark.timeout(120 + FAULTS / 10)
-def test_any_system_call_may_fail(mount, tmp_path, monkeypatch):
-    monkeypatch.setattr(tests.mounting, "GUARD_S", 100 + FAULTS / 10)
+def test_any_system_call_may_fail(mount, tmp_path):
     data = unpack(tmp_path)
-    mounted = mount(data)
+    mounted = mount(data, guard_s=100 + FAULTS / 10)
     pid = mounted.status()["pid"]
     questions = Questions(mounted.path)
     chance = random.Random(SEED)

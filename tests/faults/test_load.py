@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import tests.mounting
 from tests.kafka.dataset import Dataset
 from tests.live.moves import Moves
 from tests.mounting import shell, wait_until
@@ -41,12 +40,11 @@ def processes():
         yield start
 
 
-def test_heavy_readers_starve_nobody(mount, tmp_path, processes, monkeypatch):
-    monkeypatch.setattr(tests.mounting, "GUARD_S", SECONDS * 2 + 100)
+def test_heavy_readers_starve_nobody(mount, tmp_path, processes):
     data = Dataset("4.3.1", "stopped").copy_to(tmp_path / "data")
     broker = Moves(data)
     broker.append([1])
-    mounted = mount(data)
+    mounted = mount(data, guard_s=SECONDS * 2 + 100)
     before = mounted.status()
     chance = random.Random(SEED)
     followers = [processes("cat", mounted / "t-0/by-offset/0...follow.jsonl") for _ in range(FOLLOWERS)]

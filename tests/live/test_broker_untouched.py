@@ -2,11 +2,11 @@
 
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.faults.injecting import all_traced
 from tests.kafka.dataset import Dataset
 from tests.mounting import run, shell, wait_until
 
@@ -49,9 +49,9 @@ def test_files_are_opened_for_reading_only(mount, tmp_path):
     mounted = mount(data)
     log = tmp_path / "strace"
     calls = "open,openat,openat2,creat,flock,fcntl,unlink,unlinkat,rename,renameat2,utimensat,ftruncate,truncate,mmap"
-    tracer = subprocess.Popen(["strace", "-f", "-qq", "-y", "-o", log, "-p", str(mounted.status()["pid"]), "-e", calls])
-    wait_until(log.exists)
-    time.sleep(0.5)
+    pid = mounted.status()["pid"]
+    tracer = subprocess.Popen(["strace", "-f", "-qq", "-y", "-o", log, "-p", str(pid), "-e", calls])
+    wait_until(lambda: all_traced(pid))
     read_everything(mounted.path)
     tracer.terminate()
     tracer.wait(10)

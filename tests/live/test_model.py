@@ -28,7 +28,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-import tests.mounting
 from kafkafs.errors import CorruptData, NotFound, Vanished
 from kafkafs.log import data_directory, partition
 from tests.live.doors import Door, InProcess, ThroughMount
@@ -413,10 +412,9 @@ def test_answers_are_those_of_a_naive_model(tmp_path, monkeypatch):
 
 
 @pytest.mark.timeout(EXAMPLES * STEPS / 4 + 120)
-def test_a_mount_answers_like_the_naive_model(mount, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(tests.mounting, "GUARD_S", EXAMPLES * STEPS / 4 + 100)
+def test_a_mount_answers_like_the_naive_model(mount, tmp_path: Path):
     (tmp_path / "meta.properties").write_text("version=1\n")
-    mounted = mount(tmp_path)
+    mounted = mount(tmp_path, guard_s=EXAMPLES * STEPS / 4 + 100)
 
     def emptied() -> Path:
         wait_until(lambda: os.listdir(mounted.path) == [".kafkafs"])
