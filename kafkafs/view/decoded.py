@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from kafkafs.errors import NoData
 from kafkafs.format.batch import Batch
+from kafkafs.format.names import PartitionName
 from kafkafs.log.reading import Record
 from kafkafs.log.segment import Segment
 from kafkafs.view.following import Following
@@ -67,12 +68,12 @@ class _OneRecord:
             found.segment.check(found.segment.log())
         else:
             record = self._target.record(sight)
-            answer = self._answer(record)
+            answer = self._answer(record, sight.log.name)
             found = _Found(record.segment, record.batch, record.offset, record.timestamp, answer)
             _recall.put(self, sight, found, len(answer or b"") + _OVERHEAD)
         return found
 
-    def _answer(self, record: Record) -> bytes | None:
+    def _answer(self, record: Record, name: PartitionName) -> bytes | None:
         raise NotImplementedError
 
     def attributes(self) -> Attributes:
@@ -96,8 +97,7 @@ class _OneRecord:
 class JsonPoint(_OneRecord):
     """`.jsonl` of a point: the record as one line."""
 
-    def _answer(self, record: Record) -> bytes:
-        name = self._scene.partition.name
+    def _answer(self, record: Record, name: PartitionName) -> bytes:
         return b"".join(JsonLines(name.topic, name.partition).pieces(record.columns))
 
 
@@ -108,7 +108,7 @@ class FieldPoint(_OneRecord):
         super().__init__(scene, target)
         self._field = field
 
-    def _answer(self, record: Record) -> bytes | None:
+    def _answer(self, record: Record, name: PartitionName) -> bytes | None:  # noqa: ARG002 (only a line names it)
         data = record.columns.key(0) if self._field == "key" else record.columns.value(0)
         return None if data is None else bytes(data)
 

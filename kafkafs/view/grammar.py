@@ -85,6 +85,7 @@ class Query(NamedTuple, Generic[Target]):
 
 _POINT_ONLY = frozenset({Suffix.KEY, Suffix.VALUE, Suffix.EXPLAIN})
 _LONGEST_FIRST = [(suffix.value, suffix) for suffix in sorted(Suffix, key=lambda suffix: -len(suffix.value))]
+_OF_POINTS = {suffix.value: suffix for suffix in Suffix if suffix is not Suffix.FOLLOW}
 _FIXED = {
     "earliest": OffsetPoint(Anchor.EARLIEST),
     "latest": OffsetPoint(Anchor.LATEST),
@@ -96,8 +97,8 @@ _OFFSET = re.compile(r"(-?)([0-9]+)")
 
 def parse_offset_name(name: str) -> Query[OffsetPoint | OffsetRange] | None:
     """The query that `name` stands for in `by-offset/`, or None where it is no name there."""
-    if len(name) < _SURELY_INT64 and name.isascii() and name.isdecimal():
-        return Query(OffsetPoint(Anchor.ABSOLUTE, int(name)), Suffix.RAW)  # as below, but most names are plain numbers
+    if (plain := _plain_number(name)) is not None:
+        return Query(OffsetPoint(Anchor.ABSOLUTE, plain[0]), plain[1])
     for stem, suffix in _splits(name):
         if (point := _parse_offset(stem)) and _fits_point(suffix):
             return Query(point, suffix)
@@ -109,6 +110,9 @@ def parse_offset_name(name: str) -> Query[OffsetPoint | OffsetRange] | None:
 def parse_time_name(name: str, now_ms: int) -> Query[TimePoint | TimeRange] | None:
     """The query that `name` stands for in `by-time/` at `now_ms`, or None where it is no name there."""
 
+    if (plain := _plain_number(name)) is not None:
+        return Query(TimePoint(plain[0]), plain[1])
+
     def parse(text: str) -> int | None:
         return parse_time_ms(text, now_ms)
 
@@ -118,6 +122,15 @@ def parse_time_name(name: str, now_ms: int) -> Query[TimePoint | TimeRange] | No
         if (ends := _parse_range(stem, parse)) and _fits_range(suffix, is_open=ends[1] is None):
             return Query(TimeRange(*ends), suffix)
     return None
+
+
+def _plain_number(name: str) -> tuple[int, Suffix] | None:
+    """What most names are: decimal digits, and a suffix of a point. Quicker than to try all readings of a name."""
+    stem, dot, rest = name.partition(".")
+    suffix = _OF_POINTS.get(dot + rest)
+    if suffix is None or len(stem) >= _SURELY_INT64 or not (stem.isascii() and stem.isdecimal()):
+        return None
+    return int(stem), suffix
 
 
 def offset_range_name(start: int, stop: int | None) -> str:
