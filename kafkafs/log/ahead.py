@@ -4,7 +4,8 @@ With RWF_DONTCACHE the kernel reads folios of up to 2 MiB, and drops each behind
 reads on from the midst of one has it read from the disk again; so a block ends where such a folio does. While a reader
 takes what he got, `fuse` lets a worker `go_ahead` with the next.
 
-What is in memory is not read ahead: nobody waits for it.
+What is in memory is not read ahead: nobody waits for it. A few pages that are not, in the midst of others, are no
+reason to read all that follows in blocks.
 """
 
 import threading
@@ -22,6 +23,11 @@ BLOCK = 2 << 20
 _AHEAD = 2 * BLOCK
 _STRAIGHT = 512 << 10
 """Who has read so many bytes one behind the other will go on."""
+
+_COLD = 16 << 20
+_COLDEST = 128 << 20
+"""For so many bytes behind what was not in memory nobody looks there; for twice as many the next time, up to a limit.
+A look costs the disk up to a block."""
 
 _READERS = 8
 """For so many there is memory; the others read as they ask."""
@@ -79,7 +85,7 @@ class Ahead:
         self._file: DataFile | None = None
         self._position = self._read_to = self._end = 0
         self._straight = 0
-        self._is_cold = False
+        self._cold_to, self._cold = 0, _COLD
         self._unfit: DataFile | None = None
 
     def read(self, file: DataFile, position: int, size: int, end: int) -> bytes | memoryview:
@@ -88,9 +94,9 @@ class Ahead:
         if size <= 0:
             return b""
         self._follow(file, position, size, end)
-        if self._straight < _STRAIGHT or not self._is_cold or file is self._unfit:
-            return self._stream(file, position, size)
         data = self._ready(file, position, size)
+        if data is None and (self._straight < _STRAIGHT or position >= self._cold_to or file is self._unfit):
+            return self._stream(file, position, size)
         if data is None:
             patience_needed()
             with self._making:
@@ -103,15 +109,20 @@ class Ahead:
         if file is self._file and position == self._read_to:
             self._straight += size
         elif file is self._file and position != self._position:
-            self._straight, self._is_cold = 0, False
+            self._straight, self._cold_to, self._cold = 0, 0, _COLD
         self._file, self._position, self._read_to, self._end = file, position, position + size, end
 
     def _stream(self, file: DataFile, position: int, size: int) -> bytes | memoryview:
         try:
-            return file.stream(position, size)
+            data = file.stream(position, size)
         except WouldBlock:
-            self._is_cold = True
+            self._cold_to = position + self._cold
+            if self._straight >= _STRAIGHT:
+                self._cold = min(2 * self._cold, _COLDEST)
             raise
+        if position >= self._cold_to:
+            self._cold = _COLD
+        return data
 
     def _ready(self, file: DataFile, position: int, size: int) -> bytes | memoryview | None:
         """The bytes, where the blocks have them all and they are true still."""
@@ -129,7 +140,7 @@ class Ahead:
         made, file = self._made, self._file
         if made is None or file is None or not made.holds(file, self._read_to):
             return False
-        return made.end < min(self._end, self._read_to + _AHEAD)
+        return made.end < min(self._end, self._cold_to, self._read_to + _AHEAD)
 
     def go_ahead(self) -> None:
         """Read what will be asked for next. For a worker thread."""
