@@ -33,7 +33,7 @@ def check_offset_index(segment: Segment, where: Where, table: LogTable, clean: b
     offsets = entries["offset"].astype(np.int64) + segment.base_offset
     positions = entries["position"].astype(np.int64)
     true, reasons = _offset_entries_true(offsets, positions, table)
-    live, findings = _live(segment, index, where, true, clean)
+    live, findings = _live(segment, index, where, true, positions < table.end, clean)
     for slot in _wrong(true, live, offsets, positions):
         findings.append(where.finding(
             "offset-index-entry",
@@ -107,7 +107,7 @@ def check_time_index(segment: Segment, where: Where, table: LogTable, clean: boo
     true = matches & rising
     for slot in np.flatnonzero(true & (offsets != (table.last_offsets[at] if len(highest) else -1))).tolist():
         true[slot] = _is_of_record(segment, int(table.positions[at[slot]]), int(offsets[slot]), int(times[slot]))
-    live, findings = _live(segment, index, where, true, clean)
+    live, findings = _live(segment, index, where, true, inside, clean)
     for slot in _wrong(true, live, times, offsets):
         reason = "it does not come behind the entry before it"
         if rising[slot]:
@@ -178,11 +178,12 @@ def _entries(index: AbstractIndex, padded: bool) -> np.ndarray[tuple[int], np.dt
 
 
 def _live(
-    segment: Segment, index: AbstractIndex, where: Where, true: Mask, clean: bool
+    segment: Segment, index: AbstractIndex, where: Where, true: Mask, read: Mask, clean: bool
 ) -> tuple[int, list[Finding]]:
     """How many entries are to be true, and what the rest of the file gives reason to say.
 
-    Behind them may stand, in a last segment that was not closed: zeros, and entries that a truncation left.
+    Behind them may stand, in a last segment that was not closed: zeros, entries that a truncation left, and some that
+    were written after the log was read (`read` tells of which part each entry speaks).
     """
     findings = []
     growing = segment.next_base is None and not clean
@@ -201,4 +202,4 @@ def _live(
             ))  # fmt: skip
         return last_filled, findings
     last_true = int(np.flatnonzero(true)[-1]) + 1 if true.any() else 0
-    return last_true if last_true else min(last_filled, 1), findings
+    return last_true if last_true else int(read[:1].sum()), findings

@@ -104,7 +104,8 @@ class _Index:
             return
         named = set(rows["last"].tolist())
         for each in aborted:
-            if each.first is not None and each.last not in named:
+            in_flight = each.last + 1 == self._segment.growing_from  # of one append, the index is written last
+            if each.first is not None and each.last not in named and not in_flight:
                 yield where.finding(
                     "transaction-index-missing", f"producer {each.producer} aborted at offset {each.last}, and no entry"
                     " tells", offset=each.last,
