@@ -299,8 +299,8 @@ class Segment:
 
     def glance(self, sought: int, end: int, wanted: Wanted) -> Glimpse | None:
         """The batch wanted, not before the offset `sought`; None where only the careful path can tell."""
-        entries, file = self.offset_index.entries, self.log()
-        time_entries = self.time_index.entries if wanted.timestamp != ANY else 0
+        entries, file = self.offset_index.most_entries, self.log()
+        time_entries = self.time_index.most_entries if wanted.timestamp != ANY else 0
         try:
             index = self._file("index") if entries else None
             times = self._file("timeindex") if time_entries else None

@@ -69,24 +69,24 @@ def _first_of_all(log: Log, offset: int) -> object:
 
 def _differences(log: Log, offsets: list[int], times: list[int]) -> list[object]:
     """Each is asked twice: the second time its batch is known to be sound."""
-    inside = [offset for offset in offsets if log.start_offset <= offset < log.end_offset]
+    inside = [offset for offset in offsets if log.start_offset <= offset < log.end_offset][:: len(offsets) // 20 + 1]
     return [
-        *(o for o in offsets for _ in range(2) if _found(log, o) != _found(log, o, aloud)),
-        *(("time", t) for t in times for _ in range(2) if _at_time(log, t) != _at_time(log, t, aloud)),
-        *(("record", o) for o in inside for _ in range(2) if _first(log, o) != _first_of_all(log, o)),
+        *(o for o in offsets if not _found(log, o) == _found(log, o) == _found(log, o, aloud)),
+        *(("time", t) for t in times if not _at_time(log, t) == _at_time(log, t) == _at_time(log, t, aloud)),
+        *(("record", o) for o in inside if not _first(log, o) == _first(log, o) == _first_of_all(log, o)),
     ]
 
 
 def _times(data: Dataset, topic: str, partition: int) -> list[int]:
     records = data.records(topic, partition, "read_uncommitted")
-    return sorted({r.timestamp_ms + step for r in records[:: max(1, len(records) // 50)] for step in (-1, 0, 1)})
+    return sorted({r.timestamp_ms + step for r in records[:: max(1, len(records) // 25)] for step in (-1, 0, 1)})
 
 
 def test_same_answers_on_sound_logs(dataset):
     directory = open_data_directory(Path(dataset.path))
     for partition in dataset.partitions():
         log = directory.partition(partition.directory).log()
-        step = max(1, (log.end_offset - log.start_offset) // 300)
+        step = max(1, (log.end_offset - log.start_offset) // 120)
         offsets = list(range(log.start_offset - 1, log.end_offset + 2, step))
         assert _differences(log, offsets, _times(dataset, partition.topic, partition.partition)) == [], partition
 

@@ -3,7 +3,9 @@
 import json
 import struct
 import subprocess
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from kafkafs.spark import jobs
 from kafkafs.spark.audit import job
 from kafkafs.spark.audit.findings import Finding
 from tests.kafka.dataset import Dataset
+from tests.kafka.writer import Record, Topic, Writer, create, transactional
 from tests.mounting import KAFKAFS
 
 LATEST = Dataset("4.3.1", "stopped")
@@ -278,6 +281,36 @@ def test_an_abort_that_came_after_the_log_was_read_is_no_finding(tmp_path):
     assert look(data) == []
     index.write_bytes(before + struct.pack(TRANSACTION, 0, 1, end - 2, end - 1, end))
     assert {finding.kind for finding in look(data)} == {"transaction-index-entry"}
+
+
+@pytest.mark.timeout(240)
+def test_nothing_is_wrong_while_a_broker_writes(running_broker):
+    """Looks in the midst of appends, rolls, aborts and checkpoints, and of files that have just been made."""
+    node = running_broker("4.3.1")
+    settings = {"segment.bytes": 1 << 20}
+    create(node, {"audited": Topic(settings=settings), "audited-transactions": Topic(settings=settings)})
+    done = threading.Event()
+
+    def write() -> None:
+        plain, transacted = Writer(node, "lz4"), transactional(node, "audited")
+        number = 0
+        while not done.is_set():
+            number += 1
+            plain.batch("audited", [Record(bytes([number % 256, each]) * 3000) for each in range(20)])
+            transacted.begin()
+            transacted.batch("audited-transactions", [Record(b"t" * 9000)] * 5)
+            (transacted.abort if number % 2 else transacted.commit)()
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        try:
+            found = []
+            while len(list((node.data / "audited-transactions-0").glob("*.log"))) < 3 and not writing.done():
+                found += look(node.data)
+        finally:
+            done.set()
+        writing.result(60)
+    assert found == []
 
 
 def audit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -139,7 +139,7 @@ def check_segment(unit: SegmentUnit) -> SegmentReport:
         try:
             partition = logs.data_directory(unit.data_directory).partition(unit.directory)
             segment = next(s for s in partition.log().segments if s.base_offset == unit.base_offset)
-            return _checked(segment, unit)
+            return _checked(segment.anew(), unit)  # what an earlier audit in this process learned is past
         except (NotFound, Vanished, StopIteration):
             logs.data_directory(unit.data_directory).partition(unit.directory).look_again()
     return SegmentReport(unit, [])
@@ -177,9 +177,17 @@ def _checked(segment: Segment, unit: SegmentUnit) -> SegmentReport:
         SegmentTransactions(
             where("txnindex"), segment.base_offset,
             last + 1 if segment.next_base is None and not unit.clean else None, table.damaged,
-            table.events, segment.read_beside(segment.files["txnindex"].name) if "txnindex" in segment.files else b"",
+            table.events, _transaction_index(segment),
         ),
     )  # fmt: skip
+
+
+def _transaction_index(segment: Segment) -> bytes:
+    """Its bytes, read after the log; the first abort makes the file, after the segment was listed perhaps."""
+    try:
+        return segment.read_beside(segment.name_of("txnindex"))
+    except NotFound:
+        return b""
 
 
 def _presence(segment: Segment, offsets: Where, times: Where, table: LogTable) -> list[Finding]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kafkafs.errors import CorruptData, KafkafsError, NotFound
+from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from kafkafs.format.names import PartitionName, parse_segment_file, segment_file
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
@@ -156,12 +156,25 @@ def check_data_directory(
             findings.append(where.finding("checkpoint", f"it cannot be read: {error}"))
             continue
         for place, offset in sorted(offsets.items()):
-            told = _contradiction(offset, ends.get(place), exact=clean and name == RECOVERY)
+            end = ends.get(place)
+            if end is not None and offset > end and not clean:
+                end = _end_by_now(directory, place)  # the checkpoint was written since
+            told = _contradiction(offset, end, exact=clean and name == RECOVERY)
             if told:
                 findings.append(where.finding(
                     "checkpoint-offset", f"the {meaning} {offset} of {place[0]}-{place[1]} {told}", offset=offset
                 ))  # fmt: skip
     return findings
+
+
+def _end_by_now(directory: DataDirectory, place: tuple[str, int]) -> int | None:
+    try:
+        partition = directory.partition(f"{place[0]}-{place[1]}")
+        partition.look_again()
+        tail = partition.log().tail
+    except (NotFound, Vanished):
+        return None
+    return None if tail is None else tail.end_offset
 
 
 def _contradiction(offset: int, end: int | None, *, exact: bool) -> str:

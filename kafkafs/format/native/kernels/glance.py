@@ -74,7 +74,7 @@ def _key(at: int, width: int) -> int:
 
 @called
 def _floor_entry(state: int, descriptor: int, entries: int, width: int, target: int) -> int:
-    """The address of the last index entry at or before `target`; _NO_SLOT without one, _LOST in a bad index.
+    """The address of the last index entry at or before `target`; _NO_SLOT without one, _LOST in a bad or padded index.
 
     The last page is looked at first, since most lookups end there; the next guess takes the keys to be even, and one
     page beside it is tried before the rest is halved.
@@ -86,7 +86,9 @@ def _floor_entry(state: int, descriptor: int, entries: int, width: int, target: 
         count = min(in_page, entries - page * in_page)
         if not _fetch(state, descriptor, page * in_page * width, count * width):
             return _LOST
-        first = _key(room, width)
+        first, last_at = _key(room, width), room + width * (count - 1)
+        if page == (entries - 1) // in_page and _key(last_at, width) == 0 and load_i32be(last_at + width - 4) == 0:
+            return _LOST
         if first > target:
             if page == low:
                 return _NO_SLOT if page == 0 else _LOST
@@ -97,7 +99,7 @@ def _floor_entry(state: int, descriptor: int, entries: int, width: int, target: 
                 page = min(high, max(low, _even(state, descriptor, width, target, first, high + 1)))
             elif tries == 2:
                 page = high
-        elif page == high or target < _key(room + width * (count - 1), width):
+        elif page == high or target < _key(last_at, width):
             below, above = 0, count - 1
             while below < above:
                 middle = (below + above + 1) // 2
