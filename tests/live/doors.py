@@ -116,6 +116,7 @@ class _Cat:
         self._stdout, self._stderr = self._process.stdout, self._process.stderr
         os.set_blocking(self._stdout.fileno(), False)
         self._text = b""
+        self._said = ""
 
     def read(self, offset: int, size: int) -> bytes:
         ended = self._process.poll() is not None
@@ -123,8 +124,9 @@ class _Cat:
             while got := os.read(self._stdout.fileno(), 1 << 16):
                 self._text += got
         if ended and offset >= len(self._text):
-            said = self._stderr.read().decode()
-            raise next((kind for number, kind in ERRORS.items() if os.strerror(number) in said), AssertionError)(said)
+            self._said += self._stderr.read().decode()  # he may be asked again
+            kinds = (kind for number, kind in ERRORS.items() if os.strerror(number) in self._said)
+            raise next(kinds, AssertionError)(self._said)
         return self._text[offset : offset + size]
 
     def close(self) -> None:
