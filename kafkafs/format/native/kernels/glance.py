@@ -170,6 +170,30 @@ def _up_to(here: int, size: int, base: int, last: int, offset: int, timestamp: i
     return min(size, part + part // 16 + _FIRST_LOOK)
 
 
+@inlined
+def _start(state: int) -> tuple[int, int, int, int, int]:
+    """What the indexes say: (whether they tell, the position to start from, an offset that a batch ends with, the first
+    one there or one behind it, an offset, the largest timestamp of the first batch to reach that one)."""
+    base_offset, timestamp = load_i64(state + GLANCE_BASE), load_i64(state + GLANCE_TIMESTAMP)
+    sought, landmark, landmark_time = load_i64(state + GLANCE_SOUGHT), _NO_LIMIT, 0
+    if timestamp != GLANCE_ANY:
+        times, count = load_i64(state + GLANCE_TIMES), load_i64(state + GLANCE_TIME_ENTRIES)
+        hint = _floor_entry(state, times, count, _TIME_WIDTH, timestamp - 1)
+        if hint == _LOST:
+            return 0, 0, 0, 0, 0
+        if hint != _NO_SLOT and base_offset + load_i32be(hint + 8) > sought:
+            sought = landmark = base_offset + load_i32be(hint + 8)
+            landmark_time = load_i64be(hint)
+    index, count = load_i64(state + GLANCE_INDEX), load_i64(state + GLANCE_ENTRIES)
+    hint = _floor_entry(state, index, count, _OFFSET_WIDTH, sought - base_offset)
+    if hint == _NO_SLOT:
+        return 1, 0, _NO_LIMIT, landmark, landmark_time
+    if hint == _LOST:
+        return 0, 0, 0, 0, 0
+    entry, position = base_offset + load_i32be(hint), load_i32be(hint + 4)
+    return 1 if position > 0 and entry <= sought else 0, position, entry, landmark, landmark_time
+
+
 def glance(state: int) -> int:
     """Kernel: looks up what the table of GLANCE_ numbers at `state` asks for.
 
@@ -183,24 +207,9 @@ def glance(state: int) -> int:
     room, end, log = load_i64(state + GLANCE_ROOM), load_i64(state + GLANCE_END), load_i64(state + GLANCE_LOG)
     base_offset, next_base = load_i64(state + GLANCE_BASE), load_i64(state + GLANCE_NEXT_BASE)
     offset, timestamp = load_i64(state + GLANCE_OFFSET), load_i64(state + GLANCE_TIMESTAMP)
-    sought, landmark, landmark_time = load_i64(state + GLANCE_SOUGHT), _NO_LIMIT, 0
-    if timestamp != GLANCE_ANY:  # the first batch to reach `landmark` has `landmark_time`, as the time index says
-        times, count = load_i64(state + GLANCE_TIMES), load_i64(state + GLANCE_TIME_ENTRIES)
-        hint = _floor_entry(state, times, count, _TIME_WIDTH, timestamp - 1)
-        if hint == _LOST:
-            return GLANCE_UNSURE
-        if hint != _NO_SLOT and base_offset + load_i32be(hint + 8) > sought:
-            sought = landmark = base_offset + load_i32be(hint + 8)
-            landmark_time = load_i64be(hint)
-    position, entry = 0, _NO_LIMIT  # a batch ends with `entry`, the first one or one behind it, as the index says
-    index, count = load_i64(state + GLANCE_INDEX), load_i64(state + GLANCE_ENTRIES)
-    hint = _floor_entry(state, index, count, _OFFSET_WIDTH, sought - base_offset)
-    if hint == _LOST:
+    sure, position, entry, landmark, landmark_time = _start(state)
+    if not sure:
         return GLANCE_UNSURE
-    if hint != _NO_SLOT:
-        entry, position = base_offset + load_i32be(hint), load_i32be(hint + 4)
-        if position <= 0 or entry > sought:
-            return GLANCE_UNSURE
     farthest, before, first, skipped = position + _FARTHEST, base_offset - 1, 1, 0
     at, got, needed = 0, 0, _FIRST_LOOK
     while True:
