@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Sequence
 from functools import cache
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 from kafkafs.errors import Vanished
 from kafkafs.fuse.inodes import Inode
@@ -14,19 +14,18 @@ from kafkafs.view.node import Content, Entry, Leading
 class OpenFile:
     """Content being read. It is closed after the release and after the last read that still runs in a thread."""
 
-    __slots__ = ("_closed", "_lock", "_reading", "_released", "content", "follows", "inode", "leads", "opener")
+    __slots__ = ("_lock", "_reading", "_released", "content", "follows", "inode", "leads", "opener")
 
     def __init__(self, inode: Inode, content: Content, opener: int) -> None:
         """`opener` is a process or thread id in the daemon's namespace, 0 where it is in none of those it can see."""
         self.inode = inode
         self.content = content
         self.follows = content.follows
-        self.leads = cast(Leading, content) if _can_lead(type(content)) else None
+        self.leads: Leading | None = content if _can_lead(type(content)) else None  # type: ignore[assignment]
         self.opener = find_opener(opener) if self.follows else None  # only a read that waits asks for it
         self._lock = threading.Lock()
         self._reading = 0
         self._released = False
-        self._closed = False
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """Reads in a worker thread, which may outlive its caller and then closes the content."""
@@ -53,19 +52,16 @@ class OpenFile:
     def _finish(self) -> None:
         with self._lock:
             self._reading -= 1
-        self._close_if_last()
+            is_last = self._released and not self._reading
+        if is_last:
+            self.content.close()
 
     def release(self) -> None:
         """Nobody has it open any more."""
         with self._lock:
             self._released = True
-        self._close_if_last()
-
-    def _close_if_last(self) -> None:
-        with self._lock:
-            last = self._released and not self._reading and not self._closed
-            self._closed = self._closed or last
-        if last:
+            is_last = not self._reading
+        if is_last:
             self.content.close()
 
 

@@ -78,7 +78,6 @@ class Operations(pyfuse3.Operations):
         attributes = await self._ask(inode.lane, inode.node.attributes)
         return self._entry.fill(node_id, inode.number, attributes)
 
-    @answering
     async def forget(self, forgotten: Sequence[tuple[int, int]]) -> None:
         for node_id, lookups in forgotten:
             self.inodes.forget(node_id, lookups)

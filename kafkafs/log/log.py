@@ -45,10 +45,10 @@ class Extent(NamedTuple):
         """Whether the other one begins where this one ends."""
         return self.end == other.position and self.segment.files["log"].inode == other.segment.files["log"].inode
 
-    def read(self, position: int, size: int, ahead: Ahead) -> bytes | memoryview:
-        """The bytes at `position` of the file; Vanished where the file was cut since."""
+    def read(self, position: int, size: int, ahead: Ahead | None = None) -> bytes | memoryview:
+        """The bytes at `position` of the file; Vanished where the file was cut since. `ahead`: for who reads on."""
         file = self.held or self.segment.log()
-        data = ahead.read(file, position, size, self.end)
+        data = file.stream(position, size) if ahead is None else ahead.read(file, position, size, self.end)
         intact = self.segment.is_as_seen(file) or (self.seal is not None and is_at_its_place(file, self.seal))
         if len(data) < size or not intact:
             raise Vanished(f"{file.name!r} was truncated while it was read; open it again")
@@ -107,20 +107,26 @@ class Log:
         """
         if not self.start_offset <= offset < self.end_offset:
             raise NotFound(f"offset {offset} is outside {self.start_offset}..{self.end_offset}")
-        for segment in self.segments_from(offset):
+        for number in range(max(0, bisect_right(self._bases, offset) - 1), len(self.segments)):
+            segment = self.segments[number]
             if tell is not silent:
                 which = "the next one"
                 if segment.base_offset <= offset:
                     which = f"the last one with a base offset at or below {offset}"
                 tell(f"segment {segment.log_name}: {which}")
-            found = segment.find(offset, self.walk_end(segment), tell)
+            try:
+                found = segment.find(offset, self.walk_end(segment), tell)
+            except Denied:  # a gap
+                continue
             if found is not None:
                 return segment, found
         raise NotFound(f"no batch at or behind offset {offset}")
 
     def walk_end(self, segment: Segment) -> int:
         """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself."""
-        return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.files["log"].size
+        if segment.next_base is None:
+            return self.tail.position if self.tail else 0
+        return self.end_of(segment) if segment.stands_in else segment.files["log"].size
 
     def locate_time(
         self, timestamp: int, wanted: Callable[[Stretch, int], bool], tell: Tell = silent
@@ -204,9 +210,9 @@ class Log:
                 found.append(self.extent(segment, position, behind))
         return found
 
-    def extent(self, segment: Segment, position: int, end: int) -> Extent:
+    def extent(self, segment: Segment, position: int, end: int, held: DataFile | None = None) -> Extent:
         """A run of bytes of a segment of this log."""
-        return Extent(segment, position, end, self.tail.last if self.tail and segment.next_base is None else None)
+        return Extent(segment, position, end, self.tail.last if self.tail and segment.next_base is None else None, held)
 
     def hinted_timestamp(self, start: int, end: int | None) -> int:
         """The largest timestamp that the time indexes tell for the offsets [start, end); -1 where they tell none."""

@@ -299,7 +299,7 @@ class Segment:
 
     def glance(self, sought: int, end: int, wanted: Wanted) -> Glimpse | None:
         """The batch wanted, not before the offset `sought`; None where only the careful path can tell."""
-        entries, file = self.offset_index.most_entries, self.log()
+        entries, file = (self._offset_index or self.offset_index).most_entries, self._file("log")
         time_entries = self.time_index.most_entries if wanted.timestamp != ANY else 0
         try:
             index = self._file("index") if entries else None

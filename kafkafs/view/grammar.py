@@ -35,6 +35,8 @@ class Suffix(enum.Enum):
     BATCHES = ".batches.jsonl"
     EXPLAIN = ".explain"
 
+    __hash__ = object.__hash__  # Enum's own is written in Python, and each lookup asks for it
+
 
 class Anchor(enum.Enum):
     """From where an offset counts."""

@@ -22,6 +22,28 @@ from kafkafs.view.scene import KEEP_S, Scene
 from kafkafs.view.targets import Place, PointTarget, RangeTarget, Sight
 
 
+class BatchContent:
+    """The bytes of one batch."""
+
+    __slots__ = ("_extent", "keep_cache", "size")
+
+    follows = False
+
+    def __init__(self, extent: Extent, keep_cache: bool) -> None:
+        """`extent` holds its file."""
+        self._extent = extent
+        self.size = extent.end - extent.position
+        self.keep_cache = keep_cache
+
+    def read(self, offset: int, size: int) -> bytes | memoryview:
+        """The bytes at `offset`."""
+        size = min(size, self.size - offset)
+        return self._extent.read(self._extent.position + offset, size) if size > 0 else b""
+
+    def close(self) -> None:
+        self.size, self._extent = 0, self._extent._replace(held=None)
+
+
 class RawContent:
     """The bytes of extents, one behind the other. `more` finds what an open range has got since."""
 
@@ -152,12 +174,13 @@ class RawPoint:
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
         return self._scene.file([segment.log()], found.size, timestamp_ms, KEEP_S)
 
-    def open(self) -> RawContent:
+    def open(self) -> BatchContent:
         return self._scene.ask(self._open)
 
-    def _open(self, sight: Sight) -> RawContent:
+    def _open(self, sight: Sight) -> BatchContent:
         segment, found = self._found(sight)
-        return RawContent([sight.log.extent(segment, found.position, found.end)], None, self._scene.options.cache_keep)
+        extent = sight.log.extent(segment, found.position, found.end, segment.hold())
+        return BatchContent(extent, self._scene.options.cache_keep)
 
     def xattrs(self) -> Mapping[str, bytes]:
         return self._scene.ask(self._xattrs)

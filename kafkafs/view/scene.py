@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TypeVar
 from weakref import ReferenceType, ref
 
@@ -35,13 +36,13 @@ class Seen:
         self.partition = partition
         self.transactions = OpenTransactions()
         self._options = options
-        self._sight: Sight | None = None
+        self.sight: Sight | None = None
 
     def sight_of(self, log: Log) -> Sight:
         """That log, seen through the options."""
-        sight = self._sight
+        sight = self.sight
         if sight is None or sight.log is not log:
-            sight = self._sight = Sight(log, self._options, self.transactions)
+            sight = self.sight = Sight(log, self._options, self.transactions)
         return sight
 
 
@@ -103,7 +104,11 @@ class Scene:
         if seen is None:
             seen = self._seen
             self._known_until, self._known = self.data_directory.fresh_until, ref(seen)
-        return seen.partition.answer(lambda log: question(seen.sight_of(log)))
+        sight, partition = seen.sight, seen.partition
+        if sight is not None and sight.log is partition.newest and time.monotonic() < partition.fresh_until:
+            with suppress(Vanished):
+                return question(sight)
+        return partition.answer(lambda log: question(seen.sight_of(log)))
 
     def go_on(self, question: Callable[[Sight], Answer]) -> Answer:
         """As `ask`, for a reader that has begun: a partition that is gone is no missing name to him."""
@@ -141,7 +146,7 @@ class Scene:
         if about is None:
             whole = self.directory()
             return Attributes("file", whole.mode & 0o444, whole.uid, whole.gid, 0, 0, whole.mtime_ns, 1, keep_s)
-        uid, gid, mode = common(granted)
+        uid, gid, mode = common(granted) if len(granted) > 1 else granted[0]
         mtime_ns = timestamp_ms * _NS_PER_MS if 0 <= timestamp_ms <= _MAX_MS else about.st_mtime_ns
         return Attributes("file", mode & 0o444, uid, gid, size, -(-size // BLOCK), mtime_ns, 1, keep_s)
 

@@ -74,7 +74,8 @@ class AtOffset(NamedTuple):
     point: OffsetPoint
 
     def batch(self, sight: Sight, tell: Tell = silent) -> Place:
-        return sight.log.locate(self._offset(sight), tell)
+        point = self.point
+        return sight.log.locate(point.value if point.kind is Anchor.ABSOLUTE else self._offset(sight), tell)
 
     def record(self, sight: Sight, tell: Tell = silent) -> Record:
         offset = self._offset(sight)
