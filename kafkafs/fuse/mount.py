@@ -27,6 +27,7 @@ from kafkafs import __version__  # now: a confined process could not look it up
 from kafkafs.errors import UsageError
 from kafkafs.fuse import stacks
 from kafkafs.fuse.about import AboutDirectory, Top
+from kafkafs.fuse.eagerness import be_eager
 from kafkafs.fuse.metrics import Metrics
 from kafkafs.fuse.operations import Operations
 from kafkafs.fuse.sandbox import Confinement, confine
@@ -121,6 +122,7 @@ async def _serve(operations: Operations, lanes: int, connection_fd: int | None) 
     operations.workers = workers = Workers(lanes)
     operations.waiting = waiting = WaitingReads(operations.read_in_worker, connection_fd)
     _add_gauges(operations)
+    be_eager(lambda: not workers.busy)
     root = trio.lowlevel.current_root_task()
     signal.signal(signal.SIGUSR1, lambda *_: stacks.log_all(root))
     try:
