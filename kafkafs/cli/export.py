@@ -100,7 +100,7 @@ def _pattern(text: str | None) -> str:
         re.compile(text)
     except re.error as error:
         raise UsageError(f"--topic-pattern {text!r} is malformed: {error}") from error
-    return text
+    return rf"\A(?:{text})\Z"
 
 
 def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> "Limit":

@@ -107,8 +107,8 @@ def chosen(paths: tuple[Path, ...], choice: Choice) -> dict[TopicPartition, Plac
     """The partitions that `assign`, `subscribe` or `subscribePattern` names. UsageError for what is not there."""
     every = every_place(paths)
     if choice.pattern:
-        wanted = re.compile(choice.pattern)
-        return {p: place for p, place in every.items() if p.topic not in INTERNAL and wanted.fullmatch(p.topic)}
+        wanted = re.compile(choice.pattern)  # a part of the name will do: SubscribePatternStrategy
+        return {p: place for p, place in every.items() if p.topic not in INTERNAL and wanted.search(p.topic)}
     if choice.assign:
         missing = set(choice.assign) - set(every)
         if missing:

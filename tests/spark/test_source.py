@@ -166,6 +166,11 @@ def test_a_pattern_leaves_internal_topics_out():
     assert not any(name.startswith("__") for name in topics)
 
 
+def test_a_pattern_may_match_a_part_of_a_name():
+    topics = {name for name, _, _ in ranges(planned(LATEST.path, subscribePattern="odec-l"))}
+    assert topics == {"codec-lz4-0"}
+
+
 def test_lost_records_fail_a_read_unless_it_may_go_on(spark: SparkSession):
     earliest = LATEST.offsets("deleted").earliest
     options = {"subscribe": "deleted", "startingOffsets": '{"deleted":{"0":1}}'}
