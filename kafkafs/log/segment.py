@@ -133,9 +133,13 @@ class Segment:
         return self._indexes if name.rebuilt and self._indexes is not None else self._root
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """Changes when one of the files does: inode, size and time of each."""
-        stats = (self._root_of(name).stat(f"{self._partition}/{name.name}") for name in self.files.values())
-        return tuple((about.st_ino, about.st_size, about.st_mtime_ns) for about in stats)
+        """Changes when one of the files does: inode, size and time of each. Vanished where one is gone: list anew."""
+        stats = ((name, self._root_of(name)) for name in self.files.values())
+        try:
+            found = [root.stat(f"{self._partition}/{name.name}") for name, root in stats]
+        except NotFound as error:
+            raise Vanished(f"a file of {self.log_name!r} is gone: {error}") from error
+        return tuple((about.st_ino, about.st_size, about.st_mtime_ns) for about in found)
 
     @property
     def offset_index(self) -> OffsetIndex:
