@@ -1,6 +1,7 @@
 """`info.json`: its fields, the states of indexes, and problems where there are some."""
 
 import json
+import os
 
 import pytest
 
@@ -58,6 +59,16 @@ def test_an_index_that_is_not_whole_is_a_problem_in_a_closed_segment(tmp_path, k
         assert told["segments"][1][name] == state
     assert any(file.name in problem for problem in told["problems"])
     assert len(told["problems"]) == 1
+
+
+def test_an_index_that_has_gone_since_the_last_look_is_missing(tmp_path):
+    """The directory's time says that nothing changed: it may be as coarse as two changes are close."""
+    file = write_partition(tmp_path, spread(BATCHES, 4)) / f"{12:020}.index"
+    shown, about = tree(tmp_path), file.parent.stat()
+    assert json.loads(cat(shown, "t-0/info.json"))["segments"][1]["offsetIndex"] == "ok"
+    file.unlink()
+    os.utime(file.parent, ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert json.loads(cat(shown, "t-0/info.json"))["segments"][1]["offsetIndex"] == "missing"
 
 
 @pytest.mark.parametrize("data", [None, b"", bytes(24 * 400_000)])
