@@ -10,7 +10,7 @@ from pathlib import Path
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, UsageError, WouldBlock
 from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
 from kafkafs.format.names import PartitionName, parse_partition_name
-from kafkafs.log.files import Directory
+from kafkafs.log.files import SETTLED_AFTER_NS, Directory
 from kafkafs.log.partition import FRESH_S, Partition
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.recent import Recent
@@ -64,7 +64,7 @@ class DataDirectory:
         with self._lock:
             stamp = self.root.stat().st_mtime_ns
             if self._names_stamp != (stamp, True):
-                settled = time.time_ns() - stamp > 50_000_000
+                settled = time.time_ns() - stamp > SETTLED_AFTER_NS
                 self._names, strangers = self._list()
                 for stranger in sorted(strangers - self._strangers):
                     logger.warning("%s: %s is a symbolic link and not served", self.path, stranger)

@@ -31,8 +31,8 @@ IDLE_S = 2.0
 STREAM_SIZE = 1 << 20
 """The largest read that is answered from the calling thread's own buffer."""
 
-_SETTLED_NS = 50_000_000
-"""A file changed so recently may change again within the same tick of the file system's clock."""
+SETTLED_AFTER_NS = 50_000_000
+"""A file or directory changed so recently may change again within the same tick of the file system's clock."""
 
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _SYS_OPENAT2 = 437
@@ -89,7 +89,7 @@ class DataFile:
         if changed_ns != self._acl_as_of_ns:
             if self._far is not None:
                 patience_needed()
-            settled = time.time_ns() - changed_ns > _SETTLED_NS
+            settled = time.time_ns() - changed_ns > SETTLED_AFTER_NS
             self._acl, self._acl_as_of_ns = _acl(self.descriptor), changed_ns if settled else -1
         return self._acl
 

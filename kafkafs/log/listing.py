@@ -10,13 +10,10 @@ from dataclasses import dataclass, field
 
 from kafkafs.errors import Denied, NotFound
 from kafkafs.format.names import parse_segment_file, parse_transitional_file
-from kafkafs.log.files import Directory
+from kafkafs.log.files import SETTLED_AFTER_NS, Directory
 
 INDEX_KINDS = ("index", "timeindex", "txnindex")
 _ATTEMPTS = 5
-_SETTLED_AFTER_NS = 50_000_000
-"""A directory changed so recently may change again within the same tick of the file system's clock."""
-
 
 @dataclass(frozen=True, slots=True)
 class FileName:
@@ -84,7 +81,7 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
             elif not entry.is_dir(follow_symlinks=False):
                 problems.append(f"{entry.name!r} is no regular file and not served")
     segments, snapshots = _segments(files)
-    settled = time.time_ns() - stamp[1] > _SETTLED_AFTER_NS
+    settled = time.time_ns() - stamp[1] > SETTLED_AFTER_NS
     return Listing(stamp, settled, segments, snapshots, files, tuple(sorted(problems)))
 
 

@@ -124,9 +124,7 @@ class Log:
 
     def walk_end(self, segment: Segment) -> int:
         """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself."""
-        if segment.next_base is None:
-            return self.tail.position if self.tail else 0
-        return self.end_of(segment) if segment.stands_in else segment.files["log"].size
+        return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.files["log"].size
 
     def locate_time(
         self, timestamp: int, wanted: Callable[[Stretch, int], bool], tell: Tell = silent

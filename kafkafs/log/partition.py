@@ -41,13 +41,13 @@ class Partition:
         self.directory = directory
         self.name = name
         self._lock = threading.Lock()
-        self.fresh_until = 0.0
+        self._fresh_until = 0.0
         self._listing: Listing | None = None
         self._listed: tuple[Segment, ...] = ()
         self._told: tuple[str, ...] = ()
         self._list_at = 0.0
         self._listed_until = 0.0
-        self.newest: Log | None = None
+        self._log: Log | None = None
 
     @property
     def root(self) -> Directory:
@@ -55,15 +55,15 @@ class Partition:
 
     def log(self) -> Log:
         """The log as it is now. NotFound where the directory is gone."""
-        log = self.newest
-        if log is not None and time.monotonic() < self.fresh_until:
+        log = self._log
+        if log is not None and time.monotonic() < self._fresh_until:
             return log
         patience_needed()
         with self._lock:
-            if self.newest is None or time.monotonic() >= self.fresh_until:
-                self.newest = self._look_patiently()
-                self.fresh_until = time.monotonic() + FRESH_S
-            return self.newest
+            if self._log is None or time.monotonic() >= self._fresh_until:
+                self._log = self._look_patiently()
+                self._fresh_until = time.monotonic() + FRESH_S
+            return self._log
 
     def listing(self) -> Listing:
         """What stands in the directory now, by name. No log is read for it."""
@@ -78,7 +78,7 @@ class Partition:
 
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start. No log is read for it."""
-        segments = self._segments(self.listing(), self.newest)
+        segments = self._segments(self.listing(), self._log)
         start, _ = self.directory.checkpoints().of(self.name)
         return segments[first_visible([segment.base_offset for segment in segments], start or 0) :]
 
@@ -103,13 +103,13 @@ class Partition:
     def look_again(self) -> None:
         """The next `log()` lists the directory anew, whatever its time stamp says."""
         with self._lock:
-            self._listing, self.fresh_until = None, 0.0
+            self._listing, self._fresh_until = None, 0.0
 
     def _look_behind(self, log: Log) -> None:
         """Look again, unless somebody else has done so since `log` was made."""
         with self._lock:
-            if self.newest is log:
-                self._listing, self.fresh_until = None, 0.0
+            if self._log is log:
+                self._listing, self._fresh_until = None, 0.0
 
     def _look_patiently(self) -> Log:
         """A look; another one where files vanish during it."""
@@ -122,7 +122,7 @@ class Partition:
 
     def _look(self) -> Log:
         listing = self._current_listing()
-        before = self.newest
+        before = self._log
         segments, tail = self._to_the_end(self._segments(listing, before), before)
         checkpoints = self.directory.checkpoints()
         start, high = checkpoints.of(self.name)

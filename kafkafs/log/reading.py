@@ -88,7 +88,10 @@ class Reader:
         if segment is None or self._committed:
             return None
         end = self.log.walk_end(segment)
-        glimpse, columns = _one(lambda need: segment.glance(offset, end, Wanted(offset, need=need)), offset, ANY)
+        glimpse, columns = _one(
+            lambda need: segment.glance(offset, end, Wanted(offset, need=need)),
+            lambda glimpse: glimpse.record(offset, ANY),
+        )
         if glimpse is None:
             return None
         if columns is not None:
@@ -125,19 +128,26 @@ class Reader:
 
     def _has_one(self, glimpse: Glimpse, timestamp: int) -> bool:
         """Whether a batch whose largest timestamp is late enough is sure to have a visible record as late."""
-        start = self.log.start_offset
-        if glimpse.batch.base_offset < start:
+        if glimpse.batch.base_offset < self.log.start_offset:
             return False
-        return glimpse.proven > 0 or glimpse.record(start, timestamp) is not None
+        return glimpse.proven > 0 or self._late_in(glimpse, timestamp) is not None
 
     def _glanced_at(self, timestamp: int) -> Record | None:
         """The usual case of `first_at`, as `_glanced`."""
         segment = self._reaching(timestamp)
         if segment is None:
             return None
-        start = self.log.start_offset
-        glimpse, columns = _one(lambda need: self._glance_at(segment, timestamp, need), start, timestamp)
+        glimpse, columns = _one(
+            lambda need: self._glance_at(segment, timestamp, need), lambda glimpse: self._late_in(glimpse, timestamp)
+        )
         return None if glimpse is None or columns is None else Record(columns, glimpse.batch, segment)
+
+    def _late_in(self, glimpse: Glimpse, timestamp: int) -> Records | None:
+        """The batch's first visible record at or after `timestamp`, as far as the batch was read."""
+        columns = glimpse.record(self.log.start_offset, timestamp)
+        if columns is None and not glimpse.proven:
+            columns = self._late(glimpse.stretch(), 0, timestamp, silent)
+        return columns
 
     def _reaching(self, timestamp: int) -> Segment | None:
         """The segment of the first record at or after `timestamp`, where isolation does not matter."""
@@ -278,16 +288,16 @@ class Reader:
 
 
 def _one(
-    look: Callable[[int], Glimpse | None], first_offset: int, timestamp: int
+    look: Callable[[int], Glimpse | None], take: Callable[[Glimpse], Records | None]
 ) -> tuple[Glimpse | None, Records | None]:
-    """A batch, and its first record with neither a smaller offset nor timestamp, where a look at one record will do.
+    """A batch, and the record that is taken from it.
 
     What was read of a batch known to be sound may end before the record: then all of it is read.
     """
     glimpse, columns = None, None
     for need in (NEED_RECORD, NEED_ALL):
         glimpse = look(need)
-        columns = glimpse.record(first_offset, timestamp) if glimpse is not None else None
+        columns = take(glimpse) if glimpse is not None else None
         if columns is not None or glimpse is None or not glimpse.proven:
             break
     return glimpse, columns

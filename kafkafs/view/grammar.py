@@ -87,7 +87,6 @@ class Query(NamedTuple, Generic[Target]):
 
 _POINT_ONLY = frozenset({Suffix.KEY, Suffix.VALUE, Suffix.EXPLAIN})
 _LONGEST_FIRST = [(suffix.value, suffix) for suffix in sorted(Suffix, key=lambda suffix: -len(suffix.value))]
-_OF_POINTS = {suffix.value: suffix for suffix in Suffix if suffix is not Suffix.FOLLOW}
 _FIXED = {
     "earliest": OffsetPoint(Anchor.EARLIEST),
     "latest": OffsetPoint(Anchor.LATEST),
@@ -156,6 +155,9 @@ def _splits(name: str) -> list[tuple[str, Suffix]]:
 
 def _fits_point(suffix: Suffix) -> bool:
     return suffix is not Suffix.FOLLOW
+
+
+_OF_POINTS = {suffix.value: suffix for suffix in Suffix if _fits_point(suffix)}
 
 
 def _fits_range(suffix: Suffix, *, is_open: bool) -> bool:

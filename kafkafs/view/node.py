@@ -7,7 +7,7 @@ worker thread. Names are `str` with surrogate escapes (`os.fsdecode`). Errors ar
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol
 
 Kind = Literal["directory", "file", "symlink"]
 
@@ -59,7 +59,6 @@ class Content(Protocol):
         """Lets go of what the content holds, without waiting. Called once, after the last read has ended."""
 
 
-@runtime_checkable
 class Leading(Protocol):
     """A content that can make what the next read will ask for while the reader takes what he got."""
 

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import TypeVar
 from weakref import ReferenceType, ref
 
@@ -36,13 +35,13 @@ class Seen:
         self.partition = partition
         self.transactions = OpenTransactions()
         self._options = options
-        self.sight: Sight | None = None
+        self._sight: Sight | None = None
 
     def sight_of(self, log: Log) -> Sight:
         """That log, seen through the options."""
-        sight = self.sight
+        sight = self._sight
         if sight is None or sight.log is not log:
-            sight = self.sight = Sight(log, self._options, self.transactions)
+            sight = self._sight = Sight(log, self._options, self.transactions)
         return sight
 
 
@@ -104,11 +103,7 @@ class Scene:
         if seen is None:
             seen = self._seen
             self._known_until, self._known = self.data_directory.fresh_until, ref(seen)
-        sight, partition = seen.sight, seen.partition
-        if sight is not None and sight.log is partition.newest and time.monotonic() < partition.fresh_until:
-            with suppress(Vanished):
-                return question(sight)
-        return partition.answer(lambda log: question(seen.sight_of(log)))
+        return seen.partition.answer(lambda log: question(seen.sight_of(log)))
 
     def go_on(self, question: Callable[[Sight], Answer]) -> Answer:
         """As `ask`, for a reader that has begun: a partition that is gone is no missing name to him."""

@@ -106,14 +106,20 @@ def opened(broker: Moves, name: str) -> Callable[[], bytes]:
     return read
 
 
-@pytest.mark.parametrize("name", ["0..", "0...follow.jsonl"])
-@pytest.mark.parametrize("rolled", [True, False], ids=["rolled", "grown"])
-@pytest.mark.parametrize("move", HARMLESS)
-def test_a_reader_goes_on_where_nothing_was_lost(broker, name, rolled, move):
+def begun(broker, name: str, rolled: bool) -> Callable[[], bytes]:
+    """A reader of a log that has just rolled, or has grown since, who has read all there was."""
     if not rolled:
         broker.append([2])
     read = opened(broker, name)
     assert read()
+    return read
+
+
+@pytest.mark.parametrize("name", ["0..", "0...follow.jsonl"])
+@pytest.mark.parametrize("rolled", [True, False], ids=["rolled", "grown"])
+@pytest.mark.parametrize("move", HARMLESS)
+def test_a_reader_goes_on_where_nothing_was_lost(broker, name, rolled, move):
+    read = begun(broker, name, rolled)
     move(broker)
     assert set(read().splitlines(keepends=True)) <= set(broker.history.values()) or name == "0.."
     broker.append([1])
@@ -125,10 +131,7 @@ def test_a_reader_goes_on_where_nothing_was_lost(broker, name, rolled, move):
 @pytest.mark.parametrize("rolled", [True, False], ids=["rolled", "grown"])
 @pytest.mark.parametrize("move", HARMFUL)
 def test_a_reader_gets_an_error_where_something_was(broker, name, rolled, move):
-    if not rolled:
-        broker.append([2])
-    read = opened(broker, name)
-    assert read()
+    read = begun(broker, name, rolled)
     move(broker)
     with pytest.raises(Vanished):
         read()

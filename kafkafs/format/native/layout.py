@@ -158,7 +158,7 @@ KNOWN_SLOTS_BITS = 15
 KNOWN_FACTOR = 0x9E3779B97F4A7C15 - 2**64
 
 # What a search for one record of a batch ends with.
-SEEK_NONE, SEEK_FOUND, SEEK_ODD = range(3)
+SEEK_NONE, SEEK_FOUND = range(2)
 
 # What unpacking answers instead of a number of bytes.
 CODEC_BROKEN, CODEC_NO_ROOM = -1, -2

@@ -43,7 +43,6 @@ from kafkafs.format.native.layout import (
     RECORDS_CUT,
     SEEK_FOUND,
     SEEK_NONE,
-    SEEK_ODD,
     SOUND,
     VALUE_BAD,
     VARINT_BAD,
@@ -199,7 +198,7 @@ def seek_record(
 
     `row` has room for two. The record's row counts from the first byte of its key; out: where that lies in `data`, the
     size from there on, and the largest timestamp of all records. All of them are looked at, unless the batch is `known`
-    to be sound, and may be cut: SEEK_ODD where `check_v2` would find something wrong with one.
+    to be sound, and may be cut: SEEK_NONE also where `check_v2` would find something wrong with one.
     """
     count, before, place, stop = load_i32(batch + BATCH_COUNT), load_i64(batch + BATCH_BASE_OFFSET) - 1, row, data + end
     wrong, here, largest, found = SOUND if count >= 0 else COUNT_NEGATIVE, data + at, -(2**63), 0
@@ -216,9 +215,7 @@ def seek_record(
         largest = max(largest, time)
         if before >= first_offset and time >= timestamp:
             place, found = row + RECORD_ROW, 1
-    if wrong != SOUND or (here != stop and not known):
-        return SEEK_ODD
-    if not found:
+    if not found or wrong != SOUND or (here != stop and not known):
         return SEEK_NONE
     start = load_i64(row + RECORD_KEY_AT)
     store_64(out, start)
