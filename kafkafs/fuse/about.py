@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from kafkafs.errors import NotFound
-from kafkafs.view.node import Attributes, Content, Directory, Entry, Kind, Node, Tree, Usage
+from kafkafs.view.node import Attributes, Content, Directory, Disk, Entry, Kind, Node, Tree
 
 NAME = ".kafkafs"
 
@@ -91,8 +91,5 @@ class Top:
     def entries(self) -> Sequence[Entry]:
         return [*self._tree.entries(), Entry(NAME, "directory", None)]
 
-    def usage(self) -> Usage:
-        return self._tree.usage()
-
-    def sweepers(self) -> Mapping[str, Callable[[], None]]:
-        return self._tree.sweepers()
+    def disks(self) -> Sequence[Disk]:
+        return self._tree.disks()

@@ -124,7 +124,7 @@ async def _serve(operations: Operations, lanes: int, connection_fd: int | None) 
     _add_gauges(operations)
     be_eager(lambda: not workers.busy)
     root = trio.lowlevel.current_root_task()
-    signal.signal(signal.SIGUSR1, lambda *_: stacks.log_all(root))
+    signal.signal(signal.SIGUSR1, lambda *_: stacks.log_all(root, workers.calls()))
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(workers.watch)

@@ -5,11 +5,12 @@ would not answer.
 """
 
 import errno
+import functools
 import os
 import re
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import CDLL, get_errno
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from kafkafs.errors import UsageError
 
 FILESYSTEM = "fuse.kafkafs"
 ANSWER_S = 2.0  # for a daemon to answer
+DISK_S = 20.0  # for a disk, which may have to be started up
 MNT_DETACH = 2
 UMOUNT_NOFOLLOW = 8
 
@@ -61,18 +63,26 @@ def real_path(path: Path | str) -> str:
 
 def is_stale(path: Path | str) -> bool:
     """True for a mount whose daemon is gone; one that is there but does not answer is not stale."""
+    number = _errno_of(lambda: os.statvfs(path), ANSWER_S)  # unlike `stat`, never answered from a cache
+    return number in (errno.ENOTCONN, errno.ECONNABORTED)
+
+
+def _errno_of(call: Callable[[], object], limit_s: float) -> int | None:
+    """How a system call ends, 0 where it succeeds; None where it does not end in time."""
     numbers: list[int] = []
 
-    def ask() -> None:
+    def make() -> None:
         try:
-            os.statvfs(path)  # unlike `stat`, never answered from a cache
+            call()
         except OSError as error:
             numbers.append(error.errno or errno.EIO)
+        else:
+            numbers.append(0)
 
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(ANSWER_S)
-    return bool(numbers) and numbers[0] in (errno.ENOTCONN, errno.ECONNABORTED)
+    making = threading.Thread(target=make, daemon=True)
+    making.start()
+    making.join(limit_s)
+    return numbers[0] if numbers else None
 
 
 def check(mountpoint: Path, data_dirs: Sequence[Path]) -> None:
@@ -98,6 +108,10 @@ def check(mountpoint: Path, data_dirs: Sequence[Path]) -> None:
     except OSError as error:
         raise UsageError(f"the mount point {shown} cannot be used: {error.strerror}") from None
     for data_dir in data_dirs:
+        if _errno_of(functools.partial(_open, data_dir), DISK_S) is None:
+            raise UsageError(
+                f"the disk of {str(data_dir)!r} does not answer; leave it out, or mount again when it does"
+            )
         if _is_within(mountpoint, data_dir):
             raise UsageError(
                 f"the mount point {shown} lies inside the data directory {str(data_dir)!r}; choose one outside"
@@ -108,6 +122,10 @@ def check(mountpoint: Path, data_dirs: Sequence[Path]) -> None:
             )
     if listed:
         raise UsageError(f"the mount point {shown} is not empty")
+
+
+def _open(directory: Path) -> None:
+    os.close(os.open(directory, os.O_RDONLY | os.O_DIRECTORY))
 
 
 def unmount(path: Path | str, lazily: bool = False) -> None:

@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
 
-from kafkafs.errors import NotFound, Vanished, WouldBlock
+from kafkafs.errors import DiskError, NotFound, Vanished, WouldBlock
 from kafkafs.fuse.answering import answering
 from kafkafs.fuse.entries import FILE_TYPE, Entry
 from kafkafs.fuse.handles import Handles, OpenDirectory, OpenFile
@@ -25,12 +25,11 @@ from kafkafs.fuse.inodes import Inodes, inode_number
 from kafkafs.fuse.metrics import Metrics
 from kafkafs.fuse.waiting import WaitingReads
 from kafkafs.fuse.workers import Kind, Workers
-from kafkafs.view.node import Attributes, Content, Directory, Laned, Node, Tree
+from kafkafs.view.node import Attributes, Content, Directory, Disk, Laned, Node, Tree, Usage
 
 XATTR_PREFIX = b"user.kafkafs."
 FRAGMENT = 4096  # bytes, the unit of `statfs`
 ENCODING = sys.getfilesystemencoding()
-USAGE_LANE = "usage"  # `df` asks all disks: its own lane, or many of it would stop the root while one hangs
 
 T = TypeVar("T")
 
@@ -107,11 +106,11 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def statfs(self, ctx: RequestContext) -> StatvfsData:
-        usage = await self._ask(USAGE_LANE, self.tree.usage)
+        usages = [await self._usage(disk) for disk in self.tree.disks()]
         answer = StatvfsData()
         answer.f_bsize = answer.f_frsize = FRAGMENT
-        answer.f_blocks = -(-usage.size // FRAGMENT)
-        answer.f_files = usage.files
+        answer.f_blocks = -(-sum(usage.size for usage in usages) // FRAGMENT)
+        answer.f_files = sum(usage.files for usage in usages)
         answer.f_namemax = 255
         return answer
 
@@ -195,6 +194,15 @@ class Operations(pyfuse3.Operations):
         self.files.pop(handle).release()
 
     # Asking
+
+    async def _usage(self, disk: Disk) -> Usage:
+        """`find` and `du` ask too, on whichever disk they are: none that hangs or fails may keep them from theirs."""
+        try:
+            return await self._ask(disk.lane, disk.usage, Kind.SHARED)
+        except DiskError:
+            if disk.known_usage is None:
+                raise
+            return disk.known_usage
 
     async def _ask(self, lane: str, question: Callable[[], T], kind: Kind = Kind.ASK) -> T:
         try:

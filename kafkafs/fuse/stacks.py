@@ -1,11 +1,12 @@
-"""What every task and every thread is doing, for the log: on SIGUSR1, and when the trio thread stops answering."""
+"""What every call, task and thread is doing, for the log: on SIGUSR1, and when the trio thread stops answering."""
 
 import logging
 import os
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -16,13 +17,26 @@ from kafkafs.fuse.journal import UNLIMITED
 log = logging.getLogger(__name__)
 
 
-def log_all(root: "trio.lowlevel.Task | None") -> None:
-    """One line a task and a thread: where it stands, innermost call first."""
-    for task in _tasks(root):
-        log.warning("task %s: %s", task.name, " < ".join(_awaits(task.coro)), extra=UNLIMITED)
+def log_all(root: "trio.lowlevel.Task | None", calls: Iterable[str] = ()) -> None:
+    """What is asked of the disks, then where tasks and threads stand, innermost call first, those alike on one line."""
+    for call in calls:
+        log.warning("call %s", call, extra=UNLIMITED)
+    _log_alike("task", ((task.name, _awaits(task.coro)) for task in _tasks(root)))
+    _log_alike("thread", _threads())
+
+
+def _threads() -> list[tuple[str, list[str]]]:
+    """No frame is kept in a variable: this one's own is among them, and the cycle would hold what all of them hold."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    for ident, frame in sys._current_frames().items():
-        log.warning("thread %s: %s", names.get(ident, ident), " < ".join(_calls(frame)), extra=UNLIMITED)
+    return [(names.get(ident, str(ident)), _calls(frame)) for ident, frame in sys._current_frames().items()]
+
+
+def _log_alike(kind: str, places: Iterable[tuple[str, list[str]]]) -> None:
+    alike = defaultdict(list)
+    for name, place in places:
+        alike[" < ".join(place)].append(name)
+    for stack, names in alike.items():
+        log.warning("%s %s: %s", kind, ", ".join(names), stack, extra=UNLIMITED)
 
 
 def _tasks(task: "trio.lowlevel.Task | None") -> Iterator["trio.lowlevel.Task"]:

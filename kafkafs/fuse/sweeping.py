@@ -6,14 +6,13 @@ back the memory that two dozen threads keep for later; having it do so at once m
 
 import ctypes
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 
 import trio
 
 from kafkafs.errors import KafkafsError
 from kafkafs.fuse.workers import Kind, Workers
-from kafkafs.view.node import Tree
+from kafkafs.view.node import Disk, Tree
 
 EVERY_S = 0.4
 MEMORY_EVERY_S = 2.0
@@ -24,20 +23,20 @@ log = logging.getLogger(__name__)
 async def sweep(tree: Tree, workers: Workers) -> None:
     """Sweeps as long as the mount stands."""
     async with trio.open_nursery() as nursery:
-        for lane, sweep_once in tree.sweepers().items():
-            nursery.start_soon(_sweep_lane, lane, sweep_once, workers)
+        for disk in tree.disks():
+            nursery.start_soon(_sweep_disk, disk, workers)
         nursery.start_soon(_give_memory_back, workers)
 
 
-async def _sweep_lane(lane: str, sweep_once: Callable[[], None], workers: Workers) -> None:
+async def _sweep_disk(disk: Disk, workers: Workers) -> None:
     while True:
         await trio.sleep(EVERY_S)
         try:
-            await workers.run(lane, sweep_once, Kind.CANARY)
+            await workers.run(disk.lane, disk.sweep, Kind.CANARY)
         except KafkafsError:
             continue  # a disk that does not answer is told about where somebody asks for it
         except Exception as error:
-            log.error("bug in sweeping %r: %r", lane, error, exc_info=error)
+            log.error("bug in sweeping %r: %r", disk.lane, error, exc_info=error)
 
 
 async def _give_memory_back(workers: Workers) -> None:

@@ -87,16 +87,19 @@ class WaitingReads:
                 await self._some.wait()
                 await trio.sleep(PULSE_S)
                 beat += 1
-                for number, wait in enumerate(list(self._waits)):
-                    self._look_for_more(wait, nursery)
-                    if number % 100 == 99:
-                        await trio.lowlevel.checkpoint()
+                await self._look_for_more_for_all(nursery)
                 if beat % PULSES_PER_SIGNAL_CHECK == 0:
                     self._look_for_signals()
                     if self._connection.poll(0):
                         self.close()
                 if not self._waits:
                     self._some = trio.Event()
+
+    async def _look_for_more_for_all(self, nursery: trio.Nursery) -> None:
+        for number, wait in enumerate(list(self._waits)):
+            self._look_for_more(wait, nursery)
+            if number % 100 == 99:
+                await trio.lowlevel.checkpoint()
 
     def _look_for_more(self, wait: _Wait, nursery: trio.Nursery) -> None:
         wait.pulses += 1

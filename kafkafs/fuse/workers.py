@@ -2,9 +2,10 @@
 
 All threads start with the mount: starting one later, when memory is short, can block the process for good. Calls are
 queued by *lane*, one for each data directory, and a lane occupies at most `PER_LANE` threads, so that a hung disk
-stops only its own directory. Within a lane, reads leave `RESERVED` threads to lookups, so that nobody's `ls` waits for
-someone else's gigabyte. A call that takes longer than `PATIENCE_S` is answered with an error, and its thread counts as
-stuck until it comes back; a lane with stuck threads gets little patience, one with nothing else refuses at once.
+stops only its own directory; its canary, which tells that it hangs, waits for none of them. Within a lane, reads leave
+`RESERVED` threads to lookups, so that nobody's `ls` waits for someone else's gigabyte. A call that takes longer than
+`PATIENCE_S` is answered with an error, and its thread counts as stuck until it comes back; a lane with stuck threads
+gets little patience, one with nothing else refuses at once.
 
 All bookkeeping is done on the trio thread; a thread only takes a job, runs it and hands it back through the trio token.
 """
@@ -13,7 +14,7 @@ import logging
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from typing import Any, TypeVar
 
@@ -40,7 +41,7 @@ class Kind(Enum):
     ASK = auto()
     READ = auto()  # can take long: leaves threads to others
     SHARED = auto()  # the kernel lets nobody else into a directory that all lanes share: given up with the canary
-    CANARY = auto()  # made all the time, and quick unless the disk hangs
+    CANARY = auto()  # one at a time, quick unless the disk hangs, and never given up: who is late tells that it does
 
 
 log = logging.getLogger(__name__)
@@ -63,6 +64,8 @@ class _Lane:
 
     def take(self) -> "_Job | None":
         """The next job that may run now."""
+        if self.lookups and self.lookups[0].kind is Kind.CANARY:
+            return self.lookups.popleft()
         if self.running >= PER_LANE:
             return None
         if self.lookups:
@@ -73,7 +76,7 @@ class _Lane:
 
 
 class _Job:
-    __slots__ = ("call", "due", "kind", "lane", "late", "running", "stuck", "task", "value")
+    __slots__ = ("asked", "call", "due", "kind", "lane", "late", "running", "stuck", "task", "thread", "value")
 
     def __init__(self, lane: _Lane, call: Callable[[], Any], kind: Kind, late: Callable[[Any], None] | None) -> None:
         self.lane = lane
@@ -81,7 +84,9 @@ class _Job:
         self.kind = kind
         self.late = late  # takes the value that nobody waits for any more
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
-        self.due = trio.current_time() + (SUSPECT_S if lane.stuck else PATIENCE_S)
+        self.asked = trio.current_time()
+        self.due = self.asked + (SUSPECT_S if lane.stuck else PATIENCE_S)
+        self.thread = ""  # the one that runs it
         self.running = False
         self.stuck = False
         self.value: outcome.Maybe[Any]
@@ -117,6 +122,14 @@ class Workers:
         """Threads that have not come back in time, by lane."""
         return {lane.key: lane.stuck for lane in self._lanes.values() if lane.stuck}
 
+    def calls(self) -> Iterator[str]:
+        """A line about each call that is not back, the oldest first: whose disk, for how long, what, and where."""
+        now = trio.current_time()
+        for job in sorted(self._unfinished, key=lambda job: job.asked):
+            what = getattr(job.call, "func", job.call)
+            place = "stuck in " * job.stuck + (job.thread or "no thread yet")
+            yield f"to the disk of {job.lane.key!r}, for {now - job.asked:.1f} s: {what.__qualname__}, {place}"
+
     async def run(
         self, lane_key: str, call: Callable[[], T], kind: Kind = Kind.ASK, *, late: Callable[[T], None] | None = None
     ) -> T:
@@ -130,7 +143,10 @@ class Workers:
         if len(waiting) >= QUEUED_PER_LANE:
             raise Exhausted(f"more than {QUEUED_PER_LANE} calls wait for the disk of {lane_key!r}")
         job = _Job(lane, call, kind, late)
-        waiting.append(job)
+        if kind is Kind.CANARY:
+            waiting.appendleft(job)
+        else:
+            waiting.append(job)
         self._unfinished.add(job)
         self._fill(lane)
         result: T = await trio.lowlevel.wait_task_rescheduled(lambda _: self._leave(job))
@@ -158,15 +174,17 @@ class Workers:
             while True:
                 await trio.sleep(BEAT_S)
                 watchdog.beat()
-                now = trio.current_time()
-                for job in [job for job in self._unfinished if job.is_over(now)]:
-                    self._give_up(job)
+                self._give_up_late(trio.current_time())
         finally:
             watchdog.stop()
 
+    def _give_up_late(self, now: float) -> None:
+        for job in [job for job in self._unfinished if job.is_over(now)]:
+            self._give_up(job)
+
     def _give_up(self, job: _Job) -> None:
         """Its time is over: the caller gets an error, and the thread counts as stuck until it is back."""
-        if job.task is not None:
+        if job.task is not None and job.kind is not Kind.CANARY:
             log.error("no answer from the disk of %r in time", job.lane.key)
             error = DiskError(f"the disk of {job.lane.key!r} does not answer")
             trio.lowlevel.reschedule(job.task, outcome.Error(error))
@@ -194,12 +212,15 @@ class Workers:
             self._taken.put(job)
 
     def _work(self) -> None:
+        name = threading.current_thread().name
         while (job := self._taken.get()) is not None:
+            job.thread = name
             job.value = outcome.capture(job.call)
             try:
                 self._token.run_sync_soon(self._finish, job)
             except trio.RunFinishedError:
                 return
+            del job  # and with it what was read, before this thread sleeps
 
     def _finish(self, job: _Job) -> None:
         lane = job.lane

@@ -1,20 +1,26 @@
-"""What the mount's root shows of one data directory: the names in it, who may enter, when it changed.
+"""What the mount's root shows of one data directory: its names, who may enter, when it changed, how much it holds.
 
 Several data directories are several disks, and the root belongs to all of them: one that hangs must not take the root
 with it. So each is looked at by one thread at a time; while that hangs, or where it fails, what was last known counts.
 With a single data directory nothing is gained by that, and a failure is told.
 """
 
+import os
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
-from kafkafs.errors import KafkafsError
+from kafkafs.errors import Denied, KafkafsError, NotFound
 from kafkafs.format.names import PartitionName
 from kafkafs.log.ancestors import Ancestors
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.patience import patience_needed
+from kafkafs.view.node import Usage
 from kafkafs.view.permissions import Access, access, below_ancestors
+
+USAGE_S = 30.0  # how long it is good for: half a minute
+MEASURE_S = 3.0  # how long it may take
 
 ALONE_S = 0.1  # how long a look is good for
 AMONG_S = 0.9  # the same beside others; a sweep comes earlier, so that hardly a request looks itself
@@ -42,6 +48,8 @@ class Front:
         self._slow = False  # a look takes long; nobody waits for it any more
         self._known = self._look()
         self._until = time.monotonic() + self._good_for_s
+        self.known_usage: Usage | None = None
+        self._usage_until = 0.0
 
     def known(self) -> Known:
         """What there is, at most `good_for_s` old unless the disk fails or hangs."""
@@ -66,6 +74,37 @@ class Front:
         finally:
             self._until = time.monotonic() + self._good_for_s
             self._looking.release()
+
+    def sweep(self) -> None:
+        """Looks again, and lets go of files nobody reads."""
+        self.refresh()
+        self.directory.root.sweep()
+
+    @property
+    def lane(self) -> str:
+        return os.fspath(self.directory.path)
+
+    def usage(self) -> Usage:
+        """The bytes and the files of all partitions, as the disk holds them; measured twice a minute at most."""
+        if self.known_usage is None or time.monotonic() > self._usage_until:
+            patience_needed()
+            self.known_usage = self._measure()
+            self._usage_until = time.monotonic() + USAGE_S
+        return self.known_usage
+
+    def _measure(self) -> Usage:
+        """Of more partitions than can be looked at in time, the rest is taken to be like those that were."""
+        blocks: list[int] = []
+        names = self.directory.names()
+        until, looked_at = time.monotonic() + MEASURE_S, 0
+        for name in names:
+            looked_at += 1
+            with suppress(NotFound, Denied), self.directory.root.scan(name) as entries:
+                blocks += [entry.stat(follow_symlinks=False).st_blocks for entry in entries if entry.is_file()]
+            if time.monotonic() > until:
+                break
+        share = len(names) / looked_at if looked_at else 1
+        return Usage(int(sum(blocks) * 512 * share), int(len(blocks) * share))
 
     def _look(self) -> Known:
         root = self.directory.root

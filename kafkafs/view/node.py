@@ -5,7 +5,7 @@
 worker thread. Names are `str` with surrogate escapes (`os.fsdecode`). Errors are `kafkafs.errors`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -120,10 +120,22 @@ class Usage:
     files: int
 
 
-class Tree(Directory, Protocol):
-    """The root of what is mounted."""
+class Disk(Protocol):
+    """One data directory, as far as the mount as a whole asks about it."""
+
+    known_usage: Usage | None
+    """What `usage` said last, which counts where the disk does not answer."""
+
+    @property
+    def lane(self) -> str: ...
 
     def usage(self) -> Usage: ...
 
-    def sweepers(self) -> Mapping[str, Callable[[], None]]:
-        """By lane, what to call a few times a second: it looks what is there and lets go of files nobody reads."""
+    def sweep(self) -> None:
+        """To be called a few times a second: looks what is there and lets go of files nobody reads."""
+
+
+class Tree(Directory, Protocol):
+    """The root of what is mounted."""
+
+    def disks(self) -> Sequence[Disk]: ...

@@ -200,6 +200,7 @@ class Stream:
         with self._state:
             self._kept.clear()
         self._pieces = self._held = None
+        del self._make, self._grown  # a follower's hold the log's files open, whoever still knows this stream
 
 
 def _joined(parts: list[bytes | memoryview]) -> bytes | memoryview:

@@ -1,14 +1,10 @@
 """The mount's root: a directory for each partition of all data directories, and what each of them holds."""
 
-import functools
-import os
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 
-from kafkafs.errors import Denied, NotFound
+from kafkafs.errors import NotFound
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.options import Options
 from kafkafs.log.ownership import Owner, owner_of
@@ -17,14 +13,11 @@ from kafkafs.log.patience import patience_needed
 from kafkafs.log.recent import Recent
 from kafkafs.view.front import Front
 from kafkafs.view.info import Info
-from kafkafs.view.node import Attributes, Entry, Node, Usage
+from kafkafs.view.node import Attributes, Disk, Entry, Node
 from kafkafs.view.permissions import common
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.scene import KEEP_S, Scene, Seen
 from kafkafs.view.segments import Segments
-
-_USAGE_S = 30.0
-_LOOK_S = 3.0
 
 
 class Root:
@@ -41,8 +34,6 @@ class Root:
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
         self._shown_of: list[object] = []
         self._seen: Recent[Seen] = Recent()
-        self._usage: Usage | None = None
-        self._usage_until = 0.0
         keep_pages(options.cache_keep)
 
     def attributes(self) -> Attributes:
@@ -74,31 +65,8 @@ class Root:
         """Whose data it is."""
         return owner_of(self._directories)
 
-    def usage(self) -> Usage:
-        """The bytes and the files of all partitions, as the disk holds them; looked at twice a minute at most."""
-        if self._usage is None or time.monotonic() > self._usage_until:
-            patience_needed()
-            self._usage = self._measure()
-            self._usage_until = time.monotonic() + _USAGE_S
-        return self._usage
-
-    def sweepers(self) -> Mapping[str, Callable[[], None]]:
-        """What looks at each data directory and lets go of its files."""
-        return {os.fspath(front.directory.path): functools.partial(_sweep, front) for front in self._fronts}
-
-    def _measure(self) -> Usage:
-        """Of more partitions than can be looked at in time, the rest is taken to be like those that were."""
-        blocks: list[int] = []
-        names = [(directory, name) for directory in self._directories for name in directory.names()]
-        until, looked_at = time.monotonic() + _LOOK_S, 0
-        for directory, name in names:
-            looked_at += 1
-            with suppress(NotFound, Denied), directory.root.scan(name) as entries:
-                blocks += [entry.stat(follow_symlinks=False).st_blocks for entry in entries if entry.is_file()]
-            if time.monotonic() > until:
-                break
-        share = len(names) / looked_at if looked_at else 1
-        return Usage(int(sum(blocks) * 512 * share), int(len(blocks) * share))
+    def disks(self) -> Sequence[Disk]:
+        return self._fronts
 
     def _names(self) -> dict[str, tuple[DataDirectory, str]]:
         """The data directory and the real name behind each name shown."""
@@ -112,11 +80,6 @@ class Root:
                 self._shown, self._shown_of = shown, list(names)
                 self._seen.keep_only(shown.__contains__)
             return self._shown
-
-
-def _sweep(front: Front) -> None:
-    front.refresh()
-    front.directory.root.sweep()
 
 
 def _free_name(name: str, taken: dict[str, tuple[DataDirectory, str]]) -> str:

@@ -112,6 +112,20 @@ def test_short_of_memory_callers_get_errors_and_the_next_are_served(mount, tmp_p
     assert "bug in" not in mounted.log
 
 
+def test_a_follower_that_has_ended_holds_no_deleted_file_open(mount, many_segments):
+    """Its disk space would stay in use, which was what the broker deleted it for."""
+    mounted = mount(many_segments.data)
+    pid = mounted.status()["pid"]
+    followers = [subprocess.Popen(["cat", mounted / f"t-0/by-offset/{n}...follow.jsonl"], stdout=subprocess.DEVNULL)
+                 for n in (0, 590)]  # fmt: skip
+    wait_until(lambda: mounted.status()["waitingReads"] == len(followers))
+    assert any("/t-0/" in path for path in _descriptors(pid))
+    for follower in followers:
+        follower.terminate()
+        follower.wait(2)
+    wait_until(lambda: not any("/t-0/" in path for path in _descriptors(pid)))
+
+
 def test_a_stopped_daemon_goes_on_where_it_was(mount, tmp_path):
     mounted = mount(unpack(tmp_path))
     questions = Questions(mounted.path)

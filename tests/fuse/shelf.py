@@ -22,7 +22,7 @@ from kafkafs.fuse.mount import Settings, serve
 from kafkafs.fuse.mountpoint import check
 from kafkafs.fuse.supervise import supervise, supervise_in_background
 from kafkafs.log.patience import patience_needed
-from kafkafs.view.node import Attributes, Content, Entry, Kind, Node, Usage
+from kafkafs.view.node import Attributes, Content, Disk, Entry, Kind, Node, Usage
 
 KINDS: Mapping[int, Kind] = {0o040000: "directory", 0o100000: "file", 0o120000: "symlink"}
 
@@ -117,11 +117,19 @@ class ShelfDirectory:
             for entry in os.scandir(self._path)
         ]
 
-    def sweepers(self) -> Mapping[str, Callable[[], None]]:
-        return {}
+    def disks(self) -> Sequence[Disk]:
+        return [ShelfDisk()]
+
+
+class ShelfDisk:
+    lane = ""
+    known_usage: Usage | None = None
 
     def usage(self) -> Usage:
         return Usage(size=4096 * 1000, files=7)
+
+    def sweep(self) -> None:
+        pass
 
 
 class Hung(ShelfDirectory):

@@ -1,20 +1,23 @@
-"""One of two disks hangs: what is on the other is served as if nothing were."""
+"""One of two disks hangs or is gone: what is on the other is served as if nothing were."""
 
+import errno
 import os
 import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from kafkafs import sample
 from kafkafs.fuse.mountpoint import mounted_at
-from tests.mounting import run, wait_until
+from tests.mounting import KAFKAFS, run, wait_until
 
 QUICK_S = 2.0  # on a busy machine
+EIO_S = 30.0  # the promise: within that time everybody has his error
 
 
 class Disk:
@@ -30,6 +33,10 @@ class Disk:
 
     def go_on(self) -> None:
         self._process.send_signal(signal.SIGCONT)
+
+    def vanish(self) -> None:
+        self._process.kill()
+        self._process.wait(5)
 
     def end(self) -> None:
         self.go_on()
@@ -79,3 +86,67 @@ def test_a_hung_disk_stops_only_its_own_directory(disks, mount):
         assert process.wait(30) != 0
     disk.go_on()
     wait_until(lambda: run("cat", mounted / "other-test-0/by-offset/23350", check=False).returncode == 0, 10)
+
+
+def test_who_stands_on_a_hung_disk_has_an_error_in_time_and_others_notice_nothing(disks, mount, tmp_path):
+    """Twenty who have files of it open, a follower, and one who wants to mount it; then the disk goes on."""
+    healthy, disk = disks
+    mounted = mount(healthy, disk.path)
+    place = tmp_path / "place"
+    place.mkdir()
+    usage = quickly("df", "--output=size,iused", mounted.path)
+    before = mounted.status()
+    names = [f"other-test-0/by-offset/{offset}...jsonl" for offset in range(23200, 23220)]
+    files = [os.open(mounted / name, os.O_RDONLY) for name in names]
+    followers = [
+        subprocess.Popen(["cat", mounted / topic / "by-offset/0...follow.jsonl"], stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE) for topic in ("test-0", "other-test-0")]  # fmt: skip
+    wait_until(lambda: mounted.status()["waitingReads"] == 2)
+    disk.hang()
+    started = time.monotonic()
+    mounting = subprocess.Popen([KAFKAFS, "mount", healthy, disk.path, place], stderr=subprocess.PIPE)
+    with ThreadPoolExecutor(len(files)) as pool:
+        reads = [pool.submit(os.pread, file, 1 << 16, 0) for file in files]
+        wait_until(lambda: mounted.status()["busyWorkers"] > 4)
+        while not all(read.done() for read in reads):
+            assert b"test-0\n" in quickly("ls", mounted.path)
+            assert quickly("cat", mounted / "test-0/by-offset/23360...jsonl")
+            quickly("find", mounted / "test-0", "-size", "+1")
+            quickly("du", mounted / "test-0")
+            assert quickly("df", "--output=size,iused", mounted.path) == usage
+            assert time.monotonic() - started < EIO_S
+        assert [type(read.exception()) for read in reads] == [OSError] * len(reads)
+        assert {getattr(read.exception(), "errno", None) for read in reads} == {errno.EIO}
+    os.kill(before["pid"], signal.SIGUSR1)
+    wait_until(lambda: f"to the disk of '{disk.path}', for 2" in mounted.log)
+    assert mounted.status()["stuckWorkers"] > 0
+    assert b"Input/output error" in followers[1].communicate(timeout=EIO_S)[1]
+    refusal = mounting.communicate(timeout=EIO_S)[1].decode()
+    assert time.monotonic() - started < EIO_S
+    assert refusal == f"kafkafs: the disk of '{disk.path}' does not answer; leave it out, or mount again when it does\n"
+    disk.go_on()
+    wait_until(lambda: mounted.status()["stuckWorkers"] == mounted.status()["busyWorkers"] == 0, 10)
+    for file in files:
+        assert os.pread(file, 1 << 16, 0)
+        os.close(file)
+    assert followers[0].poll() is None
+    followers[0].terminate()
+    followers[0].wait(2)
+    wait_until(lambda: mounted.status()["openDescriptors"] <= before["openDescriptors"], 10)
+
+
+def test_a_vanished_disk_takes_nothing_with_it(disks, mount):
+    """Its process is killed, as where a network file system's server is gone for good: every call on it fails."""
+    healthy, disk = disks
+    mounted = mount(healthy, disk.path)
+    usage = run("df", "--output=size,iused", mounted.path).stdout
+    with open(mounted / "other-test-0/by-offset/23350..", "rb", buffering=0) as opened:
+        disk.vanish()
+        time.sleep(1.5)  # what is known of it grows old
+        with pytest.raises(OSError, match="Input/output error"):
+            opened.read(10)
+    for name in ("other-test-0", "other-test-0/by-offset/23350", "other-test-0/info.json"):
+        assert b"Input/output error" in run("cat", mounted / name, check=False).stderr
+    assert b"test-0\n" in quickly("ls", mounted.path)
+    assert quickly("cat", mounted / "test-0/by-offset/23360")
+    assert quickly("df", "--output=size,iused", mounted.path) == usage

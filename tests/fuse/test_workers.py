@@ -1,5 +1,6 @@
 """The pool of threads: what waits for one disk never holds up another, and no caller waits for ever."""
 
+import contextlib
 import os
 import subprocess
 import threading
@@ -135,6 +136,32 @@ def test_a_hung_directory_stops_only_itself_through_the_mount(shelf):
         os.close(os.open(shelf.source / "hung/fifo", os.O_RDWR))
         time.sleep(0.01)
     wait_until(lambda: shelf.mounted.status()["busyWorkers"] == 0)
+
+
+def test_a_canary_flies_past_those_who_wait_and_stays_out_alone():
+    """Else it would tell nothing while callers have all threads, or those that follow it would take the threads."""
+    back = threading.Event()
+
+    async def main():
+        pool = Workers()
+
+        async def call(kind: Kind) -> None:
+            with contextlib.suppress(DiskError):
+                await pool.run("hung", back.wait, kind)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(pool.watch)
+            for kind in (*[Kind.ASK] * PER_LANE * 2, Kind.CANARY):
+                nursery.start_soon(call, kind)
+                await trio.lowlevel.checkpoint()
+            await trio.sleep(module.PATIENCE_S + module.SUSPECT_S + 3)
+            assert pool.stuck == {"hung": PER_LANE + 1}
+            assert len(nursery.child_tasks) == 2  # the watch, and the canary still
+            back.set()
+            nursery.cancel_scope.cancel()
+        pool.close()
+
+    trio.run(main, clock=trio.testing.MockClock(rate=20))
 
 
 def test_a_canary_that_does_not_come_back_ends_calls_that_hold_up_everybody():
