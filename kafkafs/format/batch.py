@@ -16,6 +16,7 @@ FRAME = struct.Struct(
 FRAME_SIZE = FRAME.size
 """17 bytes; the broker looks at nothing unless more than these are left."""
 
+_MAGIC_AT = 16
 LOG_OVERHEAD = 12
 """Bytes of offset and size, which the size does not count."""
 
@@ -105,20 +106,24 @@ def parse_batch(data: bytes | memoryview, at: int, position: int) -> Batch | Non
     Nothing is read behind the header and no CRC is checked: see `crc_holds`.
     """
     left = len(data) - at
-    if left < FRAME_SIZE:
-        return None
-    offset, size, _, magic = FRAME.unpack_from(data, at)
-    size += LOG_OVERHEAD
-    if magic > 2 or offset < 0 or size < SMALLEST[magic] or left < HEADER_SIZES[magic]:
-        return None
-    if magic == 2:
-        (base, _, epoch, _, crc, attributes, delta, base_ts, max_ts, producer, producer_epoch, sequence, count) = (
+    if left >= HEADER_V2.size and data[at + _MAGIC_AT] == 2:
+        (base, length, epoch, _, crc, attributes, delta, base_ts, max_ts, producer, producer_epoch, sequence, count) = (
             HEADER_V2.unpack_from(data, at)
         )
-        if delta < 0:
+        size = length + LOG_OVERHEAD
+        if base < 0 or delta < 0 or size < HEADER_V2.size:
             return None
         return Batch(position, size, 2, base, base + delta, epoch, crc, attributes, base_ts, max_ts,
                      producer, producer_epoch, sequence, count)  # fmt: skip
+    return _parse_message(data, at, position) if left >= FRAME_SIZE else None
+
+
+def _parse_message(data: bytes | memoryview, at: int, position: int) -> Batch | None:
+    """`parse_batch` of v0 and v1."""
+    offset, size, _, magic = FRAME.unpack_from(data, at)
+    size += LOG_OVERHEAD
+    if magic > 1 or offset < 0 or size < SMALLEST[magic] or len(data) - at < HEADER_SIZES[magic]:
+        return None
     timestamp = NO_TIMESTAMP
     if magic == 1:
         _, _, crc, _, attributes, timestamp = _HEADER_V1.unpack_from(data, at)

@@ -31,6 +31,9 @@ IDLE_S = 2.0
 STREAM_SIZE = 1 << 20
 """The largest read that is answered from the calling thread's own buffer."""
 
+LATELY_S = 0.1
+"""For how long the attributes of a file count as those of now, for who only shows them."""
+
 SETTLED_AFTER_NS = 50_000_000
 """A file or directory changed so recently may change again within the same tick of the file system's clock."""
 
@@ -48,7 +51,10 @@ class _OpenHow(ctypes.Structure):
 class DataFile:
     """An open regular file. Reads are positional, so any number of threads may share it."""
 
-    __slots__ = ("__weakref__", "_acl", "_acl_as_of_ns", "_device", "_far", "descriptor", "inode", "name", "used")
+    __slots__ = (
+        *("__weakref__", "_acl", "_acl_as_of_ns", "_device", "_far", "_lately", "_lately_until"),
+        *("descriptor", "inode", "name", "used"),
+    )
 
     def __init__(self, descriptor: int, name: str, inode: int, far: "deque[int] | None" = None) -> None:
         """`far` is where to leave the descriptor in the end if closing it might take long."""
@@ -58,6 +64,8 @@ class DataFile:
         self._device = -1
         self._acl: bytes | None = None
         self._acl_as_of_ns = -1
+        self._lately: os.stat_result | None = None
+        self._lately_until = 0.0
         self.used = time.monotonic()
         self._far = far
 
@@ -75,6 +83,14 @@ class DataFile:
             return os.fstat(self.descriptor)
         except OSError as error:
             raise _reading_failed(error, self.name) from error
+
+    def stat_lately(self) -> os.stat_result:
+        """As `stat`, of now or a moment ago."""
+        now, about = time.monotonic(), self._lately
+        if about is None or now >= self._lately_until:
+            about = self._lately = self.stat()
+            self._lately_until = now + LATELY_S
+        return about
 
     @property
     def size(self) -> int:

@@ -9,87 +9,95 @@ sound and follows at its end, so the careful path comes to the same answer wheth
 import os
 import threading
 from array import array
-from typing import NamedTuple
 
 import numpy as np
 
 from kafkafs.format import native
-from kafkafs.format.batch import HEADER_V2, Batch, parse_batch
+from kafkafs.format.batch import Batch, parse_batch
 from kafkafs.format.batches import walk
 from kafkafs.format.columns import Records
 from kafkafs.format.native.layout import (
     BATCH_ROW,
     GLANCE_ANY,
     GLANCE_AT,
-    GLANCE_FOUND,
+    GLANCE_BASE,
+    GLANCE_CHANGED,
+    GLANCE_END,
+    GLANCE_ENTRIES,
+    GLANCE_FIRST,
+    GLANCE_FLAGS,
+    GLANCE_GENERATION,
+    GLANCE_INDEX,
+    GLANCE_KNOWN,
+    GLANCE_LAST,
+    GLANCE_LOG,
+    GLANCE_NEED,
+    GLANCE_NEXT_BASE,
+    GLANCE_OFFSET,
     GLANCE_POSITION,
     GLANCE_PROVEN,
+    GLANCE_ROOM,
+    GLANCE_ROOM_SIZE,
+    GLANCE_SEEN_SIZE,
+    GLANCE_SEEN_TIME,
+    GLANCE_SOUGHT,
+    GLANCE_TABLE,
+    GLANCE_TIME_ENTRIES,
+    GLANCE_TIME_FIRST,
+    GLANCE_TIME_LAST,
+    GLANCE_TIMES,
+    GLANCE_TIMESTAMP,
+    GLANCE_UNSURE,
     KNOWN_SLOTS_BITS,
-    KNOWN_TIMES,
     NEED_ALL,
     NEED_HEADER,
     NEED_RECORD,
     RECORD,
+    RECORD_ROW,
     SEEK_FOUND,
 )
 from kafkafs.log.files import DataFile
 from kafkafs.log.patience import is_impatient
-from kafkafs.log.stretches import Bounds, Stretch
+from kafkafs.log.stretches import Stretch
 
-__all__ = ["ANY", "NEED_ALL", "NEED_HEADER", "NEED_RECORD", "Files", "Glimpse", "Wanted", "glance"]
+__all__ = ["ANY", "NEED_ALL", "NEED_HEADER", "NEED_RECORD", "Glances", "Glimpse"]
 
 ANY = GLANCE_ANY
 _NO_LIMIT = 2**63 - 1
-_AT, _POSITION, _PROVEN = GLANCE_AT // 8, GLANCE_POSITION // 8, GLANCE_PROVEN // 8
 _ROOM = (1 << 20) + 4096
 """The largest batch that is looked at here: what a broker takes unless it is told otherwise."""
 
 _COLD = 64 << 10
 """The largest that may have to come from the disk: longer reads take care of the page cache."""
 
-
-class Wanted(NamedTuple):
-    """The first batch whose last offset is at or after `offset` and whose largest timestamp is at or after `timestamp`.
-
-    A timestamp is looked up in the time index first. `need` is what is read of a batch that was found sound before: all
-    of it, its header, or up to about the record.
-    """
-
-    offset: int = ANY
-    timestamp: int = ANY
-    need: int = NEED_ALL
-
-
-class Files(NamedTuple):
-    """A segment's open files, and the number by which its batches are known. An index without a file has no entries."""
-
-    generation: int
-    log: DataFile
-    offsets: DataFile | None
-    offset_entries: int
-    times: DataFile | None = None
-    time_entries: int = 0
+# The same places as the kernel's, in numbers instead of bytes.
+_LOG, _INDEX, _TIMES, _FLAGS = GLANCE_LOG // 8, GLANCE_INDEX // 8, GLANCE_TIMES // 8, GLANCE_FLAGS // 8
+_LAST, _TIME_ENTRIES = GLANCE_LAST // 8, GLANCE_TIME_ENTRIES // 8
+_TIME_FIRST, _TIME_LAST = GLANCE_TIME_FIRST // 8, GLANCE_TIME_LAST // 8
+_ROOM_AT, _ROOM_SIZE, _SOUGHT = GLANCE_ROOM // 8, GLANCE_ROOM_SIZE // 8, GLANCE_SOUGHT // 8
+_OFFSET, _TIMESTAMP, _NEED = GLANCE_OFFSET // 8, GLANCE_TIMESTAMP // 8, GLANCE_NEED // 8
+_AT, _POSITION, _PROVEN = GLANCE_AT // 8, GLANCE_POSITION // 8, GLANCE_PROVEN // 8
 
 
 class Glimpse:
     """A sound batch, where it was read: good until the thread's next glance.
 
-    `proven`: how many of its bytes were read, if it was found sound before; else 0.
+    `proven`: how many of its bytes were read, if it was found sound before; else 0. `changed`: the log was not as it
+    had been seen when the batch had been read.
     """
 
-    __slots__ = ("_at", "_data", "_generation", "batch", "proven")
+    __slots__ = ("_state", "batch", "changed", "proven")
 
-    def __init__(self, data: memoryview, at: int, batch: Batch, proven: int, generation: int) -> None:
-        """`at` is the address of `data`."""
-        self._data = data
-        self._at = at
-        self._generation = generation
+    def __init__(self, state: "array[int]", batch: Batch, changed: bool) -> None:
+        """`state` is the table that the kernel has filled."""
+        self._state = state
         self.batch = batch
-        self.proven = proven
+        self.proven = state[_PROVEN]
+        self.changed = changed
 
     def stretch(self) -> Stretch:
         """The whole batch, to keep. Not for one that is proven."""
-        data = bytes(self._data[: self.batch.size])
+        data = self._bytes(0, self.batch.size)
         return Stretch(data, self.batch.position, walk(data, self.batch.position, verify=False).rows)
 
     def record(self, first_offset: int, timestamp: int) -> Records | None:
@@ -98,19 +106,18 @@ class Glimpse:
         None where there is none, and where a look at one record takes more: it is packed, or something is odd, or it
         lies behind what was read of a proven batch.
         """
-        batch, room = self.batch, _room
-        if batch.magic < 2 or batch.codec or batch.is_control:
+        room, (state_at, _) = _room, self._state.buffer_info()
+        found = native.kernel("seek_record")(
+            state_at, first_offset, timestamp, room.batch_at, room.record_at, room.out_at
+        )
+        if found != SEEK_FOUND:
             return None
-        native.kernel("walk")(self._at, 0, batch.size, 0, False, room.batch_at, 1, room.out_at)
-        if native.kernel("seek_record")(
-            room.batch_at, self._at, HEADER_V2.size, self.proven or batch.size, self.proven,
-            first_offset, timestamp, room.record_at, room.out_at,
-        ) != SEEK_FOUND:  # fmt: skip
-            return None
-        start, size, largest = room.out
-        if largest == batch.max_timestamp and not self.proven:
-            native.kernel("learn")(_known_at, self._generation, batch.position, KNOWN_TIMES)
-        return Records(np.frombuffer(bytes(self._data[start : start + size]), np.uint8), room.record[:1].copy())
+        start, size = room.out
+        return Records(np.frombuffer(self._bytes(start, size), np.uint8), np.frombuffer(bytes(room.record), RECORD, 1))
+
+    def _bytes(self, start: int, size: int) -> bytes:
+        start += self._state[_AT]
+        return bytes(_room.view[start : start + size])
 
 
 class _Room(threading.local):
@@ -118,12 +125,11 @@ class _Room(threading.local):
 
     def __init__(self) -> None:
         self.view = memoryview(bytearray(_ROOM))
-        self.address = native.address(self.view)
-        self.batch = bytearray(BATCH_ROW)
-        self.record = np.empty(2, RECORD)
-        self.out = array("q", (0, 0, 0))
-        self.batch_at, self.record_at = native.address(self.batch), native.address(self.record)
-        self.out_at, _ = self.out.buffer_info()
+        self.batch, self.record = bytearray(BATCH_ROW), bytearray(2 * RECORD_ROW)
+        self.out = array("q", (0, 0))
+        self.address, self.batch_at, self.record_at, self.out_at = map(
+            native.address, (self.view, self.batch, self.record, self.out)
+        )
 
 
 _room = _Room()
@@ -131,25 +137,69 @@ _known = array("q", bytes(8 << KNOWN_SLOTS_BITS))  # of all threads: a slot is w
 _known_at, _ = _known.buffer_info()
 
 
-def glance(files: Files, sought: int, bounds: Bounds, wanted: Wanted) -> Glimpse | None:
-    """The batch wanted, which lies not before the offset `sought`.
+class Glances:
+    """Glances at one segment in one state: what the kernel has to know of it stands in a table, made once."""
 
-    None where only the careful path can tell, or where a page is not in memory and this thread must not wait. The file
-    may change meanwhile: the caller checks that behind.
-    """
-    room = _room
-    generation, log, offsets, offset_entries, times, time_entries = files
-    flags, size = (os.RWF_NOWAIT, _ROOM) if is_impatient() else (0, _COLD)
-    next_base = _NO_LIMIT if bounds.next_base is None else bounds.next_base
-    state = array("q", (
-        log.descriptor, offsets.descriptor if offsets else -1, offset_entries if offsets else 0,
-        times.descriptor if times else -1, time_entries if times else 0, flags, room.address, size,
-        sought, bounds.first_offset, next_base, bounds.end, wanted.offset, wanted.timestamp,
-        wanted.need, _known_at, generation, 0, 0, 0, 0, 0,
-    ))  # fmt: skip
-    if native.kernel("glance")(state.buffer_info()[0]) != GLANCE_FOUND:
-        return None
-    at = state[_AT]
-    data = room.view[at:]
-    batch = parse_batch(data, 0, state[_POSITION])
-    return None if batch is None else Glimpse(data, room.address + at, batch, state[_PROVEN], generation)
+    __slots__ = ("_table", "end")
+
+    def __init__(
+        self, generation: int, base_offset: int, next_base: int | None, end: int, seen: tuple[int, int], entries: int
+    ) -> None:
+        """`generation`: what its batches are known by. `seen`: the log's size and time of change in that state.
+        `end`: the position at which the log ends. `entries`: of the offset index."""
+        self.end = end
+        self._table = table = array("q", bytes(8 * GLANCE_TABLE))
+        for place, value in {
+            GLANCE_ENTRIES: entries, GLANCE_FIRST: 0, GLANCE_LAST: ANY,
+            GLANCE_TIME_ENTRIES: -1, GLANCE_TIME_FIRST: ANY, GLANCE_TIME_LAST: ANY,
+            GLANCE_BASE: base_offset, GLANCE_NEXT_BASE: _NO_LIMIT if next_base is None else next_base,
+            GLANCE_END: end, GLANCE_SEEN_SIZE: seen[0], GLANCE_SEEN_TIME: seen[1],
+            GLANCE_KNOWN: _known_at, GLANCE_GENERATION: generation,
+        }.items():  # fmt: skip
+            table[place // 8] = value
+
+    @property
+    def knows_times(self) -> bool:
+        """Whether it was told of the time index."""
+        return self._table[_TIME_ENTRIES] >= 0
+
+    def tell_times(self, entries: int) -> None:
+        """The time index has so many entries."""
+        self._table[_TIME_ENTRIES] = entries
+
+    def glance(
+        self,
+        log: DataFile,
+        offsets: DataFile | None,
+        times: DataFile | None,
+        sought: int,
+        offset: int,
+        timestamp: int,
+        need: int,
+    ) -> Glimpse | None:
+        """The first batch, not before the offset `sought`, whose last offset is at or after `offset` and whose largest
+        timestamp is at or after `timestamp` (or ANY). A timestamp is looked up in the time index first.
+
+        `need` is what is read of a batch that was found sound before: all of it, its header, or up to about the record.
+        None where only the careful path can tell, or where a page is not in memory and this thread must not wait.
+        """
+        room, table = _room, self._table
+        state = table[:]
+        state[_LOG] = log.descriptor
+        state[_INDEX] = offsets.descriptor if offsets is not None else -1
+        state[_TIMES] = times.descriptor if times is not None else -1
+        state[_FLAGS], state[_ROOM_SIZE] = (os.RWF_NOWAIT, _ROOM) if is_impatient() else (0, _COLD)
+        state[_ROOM_AT] = room.address
+        state[_SOUGHT] = sought
+        state[_OFFSET] = offset
+        state[_TIMESTAMP] = timestamp
+        state[_NEED] = need
+        answer = native.kernel("glance")(state.buffer_info()[0])
+        if answer == GLANCE_UNSURE:
+            return None
+        if table[_LAST] == ANY:
+            table[_LAST] = state[_LAST]
+        if times is not None and table[_TIME_LAST] == ANY:
+            table[_TIME_FIRST], table[_TIME_LAST] = state[_TIME_FIRST], state[_TIME_LAST]
+        batch = parse_batch(room.view, state[_AT], state[_POSITION])
+        return None if batch is None else Glimpse(state, batch, answer == GLANCE_CHANGED)

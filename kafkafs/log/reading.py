@@ -14,7 +14,7 @@ from kafkafs.errors import CorruptData, NotFound
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, batch_at
 from kafkafs.format.records import Records, Refusal, decode
-from kafkafs.log.glance import ANY, NEED_ALL, NEED_HEADER, NEED_RECORD, Glimpse, Wanted
+from kafkafs.log.glance import ANY, NEED_ALL, NEED_HEADER, NEED_RECORD, Glimpse
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
 from kafkafs.log.places import Start, Tell, silent
@@ -89,7 +89,7 @@ class Reader:
             return None
         end = self.log.walk_end(segment)
         glimpse, columns = _one(
-            lambda need: segment.glance(offset, end, Wanted(offset, need=need)),
+            lambda need: segment.glance(offset, end, offset, need=need),
             lambda glimpse: glimpse.record(offset, ANY),
         )
         if glimpse is None:
@@ -154,9 +154,7 @@ class Reader:
         return None if self._committed else next(self.log.segments_reaching(timestamp), None)
 
     def _glance_at(self, segment: Segment, timestamp: int, need: int) -> Glimpse | None:
-        return segment.glance(
-            self.log.start_offset, self.log.walk_end(segment), Wanted(timestamp=timestamp, need=need)
-        )
+        return segment.glance(self.log.start_offset, self.log.walk_end(segment), timestamp=timestamp, need=need)
 
     def earliest(self) -> int | None:
         """The offset of the first visible record; None where none is visible. A corrupt batch counts as nothing."""

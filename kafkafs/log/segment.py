@@ -19,7 +19,7 @@ from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import AbortedTransaction, parse_transaction_index
 from kafkafs.log.files import DataFile, Directory
-from kafkafs.log.glance import ANY, NEED_ALL, NEED_HEADER, Files, Glimpse, Wanted, glance
+from kafkafs.log.glance import ANY, NEED_ALL, NEED_HEADER, Glances, Glimpse
 from kafkafs.log.listing import FileName
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.resync import whole_batch
@@ -58,6 +58,7 @@ class Segment:
         self._sealed: tuple[int, int] | None = None
         self._open: dict[str, ReferenceType[DataFile]] = {}
         self._generation = next(_generations)
+        self._glances: Glances | None = None
 
     @property
     def log_name(self) -> str:
@@ -94,7 +95,9 @@ class Segment:
         """
         if self._sealed != (size, mtime_ns):
             self._generation = next(_generations)
-        self._seal, self._sealed = last, (size, mtime_ns)
+            self._sealed = size, mtime_ns
+            self._glances = None
+        self._seal = last
 
     def is_as_seen(self, file: DataFile) -> bool:
         """Whether `file`, the open `.log`, was not written since somebody looked at it last."""
@@ -178,7 +181,7 @@ class Segment:
 
     def drop_index_state(self) -> None:
         """Look at the indexes anew: the broker appends to those of the last segment."""
-        self._offset_index = self._time_index = self._largest = None
+        self._offset_index = self._time_index = self._largest = self._glances = None
 
     def aborted(self) -> tuple[AbortedTransaction, ...] | None:
         """The transaction index; None where the segment has none. CorruptData where it cannot be true."""
@@ -301,38 +304,50 @@ class Segment:
             yield item
         self.check(file)
 
-    def glance(self, sought: int, end: int, wanted: Wanted) -> Glimpse | None:
-        """The batch wanted, not before the offset `sought`; None where only the careful path can tell."""
-        entries, file = (self._offset_index or self.offset_index).most_entries, self._file("log")
-        time_entries = self.time_index.most_entries if wanted.timestamp != ANY else 0
+    def glance(
+        self, sought: int, end: int, offset: int = ANY, timestamp: int = ANY, need: int = NEED_ALL
+    ) -> Glimpse | None:
+        """The first batch that is wanted, see `Glances`; None where only the careful path can tell."""
+        glances = self._glances
+        if glances is None or glances.end != end:
+            glances = self._glances = self._glances_up_to(end)
+        log = self._file("log")
         try:
-            index = self._file("index") if entries else None
-            times = self._file("timeindex") if time_entries else None
+            index = self._file("index") if "index" in self.files else None
+            times = self._time_file(glances) if timestamp != ANY else None
         except _UNREADABLE:
             return None
-        files = Files(self._generation, file, index, entries, times, time_entries)
-        found = glance(files, sought, Bounds(end, self.base_offset, self.next_base), wanted)
-        if found is not None and not self.is_as_seen(file):
+        found = glances.glance(log, index, times, sought, offset, timestamp, need)
+        if found is not None and found.changed:
             if found.proven:
-                return self.glance(sought, end, wanted._replace(need=NEED_ALL))
-            self.check(file)
+                return self.glance(sought, end, offset, timestamp)
+            self.check(log)
         return found
+
+    def _glances_up_to(self, end: int) -> Glances:
+        listed = self.files["log"]
+        seen = (self._sealed or (-1, -1)) if self.next_base is None else (listed.size, listed.mtime_ns)
+        entries = self.offset_index.most_entries
+        return Glances(self._generation, self.base_offset, self.next_base, end, seen, entries)
+
+    def _time_file(self, glances: Glances) -> DataFile | None:
+        if not glances.knows_times:
+            glances.tell_times(self.time_index.most_entries)
+        return self._file("timeindex") if "timeindex" in self.files else None
 
     def find(self, offset: int, end: int, tell: Tell = silent) -> Batch | Damage | None:
         """The first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the last.
 
         Kafka calls it translateOffset.
         """
-        if tell is silent and (glimpse := self.glance(offset, end, Wanted(offset, need=NEED_HEADER))) is not None:
+        if tell is silent and (glimpse := self.glance(offset, end, offset, need=NEED_HEADER)) is not None:
             return glimpse.batch
         start = self.start(offset, tell)
         scanned = 0
         for item in self.walk(start, end):
             if item.last_offset >= offset:
                 if isinstance(item, Damage):
-                    tell(
-                        f"log {self.log_name}: the bytes at {item.position} are no valid batch and own {offset}"
-                    )
+                    tell(f"log {self.log_name}: the bytes at {item.position} are no valid batch and own {offset}")
                     return item
                 row = int(np.searchsorted(item.rows["last_offset"], offset))
                 found = batch_at(item.rows, row)
@@ -343,9 +358,7 @@ class Segment:
                 )
                 return found
             scanned += item.end - item.position
-        tell(
-            f"log {self.log_name}: scanned {scanned} bytes from position {start.position}: none at or after {offset}"
-        )
+        tell(f"log {self.log_name}: scanned {scanned} bytes from position {start.position}: none at or after {offset}")
         return None
 
     def largest_timestamp(self, end: int) -> int:

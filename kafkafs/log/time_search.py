@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkafs.format.time_index import TimestampOffset
-from kafkafs.log.glance import Wanted
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.stretches import Damage, Stretch
 
@@ -33,7 +32,7 @@ def first_late(
 ) -> Found | None:
     """The first batch with offsets at or behind `min_offset` that may hold a record at or after `timestamp`, and that
     `wanted` takes; None where the segment has none. Damage is passed over."""
-    if tell is silent and (glimpse := segment.glance(min_offset, end, Wanted(timestamp=timestamp))) is not None:
+    if tell is silent and (glimpse := segment.glance(min_offset, end, timestamp=timestamp)) is not None:
         item = glimpse.stretch()
         if wanted(item, 0):
             return item, 0

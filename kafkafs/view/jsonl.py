@@ -5,6 +5,7 @@ that is too large for one piece comes in several. Keys, values and header names 
 base64, so that a line always tells the original bytes.
 """
 
+import functools
 from collections.abc import Iterator
 
 import numpy as np
@@ -26,27 +27,37 @@ _FEW = 64
 _TYPES = {CREATE_TIME: '"CreateTime"', LOG_APPEND_TIME: '"LogAppendTime"'}
 
 
+_ONE = 4 << 10
+"""Bytes that most lines find room in: tried first for one record alone."""
+
+
+@functools.lru_cache(maxsize=64)
+def _prefix(topic: str, partition: int) -> tuple[bytes, Array]:
+    """How each line of a partition begins, and that with room behind: the kernel copies 16 bytes at a time."""
+    prefix = f'{{"topic":"{topic}","partition":{partition},"offset":'.encode()
+    return prefix, np.frombuffer(prefix + bytes(16), np.uint8)
+
+
 class JsonLines:
     """The lines of one partition's records."""
 
     def __init__(self, topic: str, partition: int) -> None:
-        self._prefix = f'{{"topic":"{topic}","partition":{partition},"offset":'.encode()
-        self._padded = self._prefix + bytes(16)  # the kernel copies 16 bytes at a time
+        self._prefix, self._padded = _prefix(topic, partition)
         self._left: Array = np.empty(0, np.uint8)  # of the room that was written last
 
     def pieces(self, records: Records) -> Iterator[memoryview]:
         """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
         kernel, out = native.kernel("json_lines"), np.empty(1, np.int64)
-        number, total = 0, len(records)
+        number, total, tried = 0, len(records), False
         table = np.ascontiguousarray(records.rows)  # it may be every other row of another
         rows, data, prefix = (native.address(buffer) for buffer in (table, records.data, self._padded))
         while number < total:
-            room = self._room(rows, number, total)
+            room = np.empty(_ONE, np.uint8) if total == 1 and not tried else self._room(rows, number, total)
             made = kernel(
                 rows, number, total, data, len(records.data),
                 prefix, len(self._prefix), native.address(room), len(room), native.address(out),
             )  # fmt: skip
-            number = int(out[0])
+            number, tried = int(out[0]), True
             self._left = room[made:] if made else self._left[:0]
             if made:
                 yield room.data[:made]

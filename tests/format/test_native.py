@@ -3,12 +3,15 @@
 import shutil
 import subprocess
 import sys
+from array import array
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import kafkafs
 from kafkafs.format import native
+from kafkafs.format.native.layout import RECORD
 
 ROOT = Path(kafkafs.__file__).parent.parent
 
@@ -92,3 +95,11 @@ for records in decode(data, 0, rows, 1 << 20):
     elsewhere, ours = run(code, str(bare_copy)), run(here, str(ROOT))
     assert elsewhere.stdout == ours.stdout, elsewhere.stderr
     assert ours.stdout.count("\n") == 3
+
+
+@pytest.mark.parametrize(
+    "buffer", [b"bytes", bytearray(3), memoryview(b"view")[1:], array("q", [1]), np.empty(5, RECORD), np.empty(9)[3:]]
+)
+def test_an_address_is_where_the_bytes_begin(buffer):
+    view = buffer if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)
+    assert native.address(buffer) == view.ctypes.data

@@ -126,10 +126,14 @@ WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, W
 # The table of a glance: int64 numbers by the byte they lie at, see kernels.glance.
 (
     GLANCE_LOG,  # descriptor
-    GLANCE_INDEX,  # descriptor of the offset index, and how many entries it has
-    GLANCE_ENTRIES,
+    GLANCE_INDEX,  # descriptor of the offset index, how many entries it has; what its first and its last page begin
+    GLANCE_ENTRIES,  # with, where that is known: it is noted for the next glance
+    GLANCE_FIRST,
+    GLANCE_LAST,
     GLANCE_TIMES,  # the same of the time index
     GLANCE_TIME_ENTRIES,
+    GLANCE_TIME_FIRST,
+    GLANCE_TIME_LAST,
     GLANCE_FLAGS,  # of each read
     GLANCE_ROOM,  # address and size of the buffer to read into
     GLANCE_ROOM_SIZE,
@@ -137,6 +141,8 @@ WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, W
     GLANCE_BASE,  # offset of the segment: all offsets lie at or behind it
     GLANCE_NEXT_BASE,  # all offsets lie below
     GLANCE_END,  # position at which the log ends
+    GLANCE_SEEN_SIZE,  # the log's size and time of change, in nanoseconds, when it was looked at
+    GLANCE_SEEN_TIME,
     GLANCE_OFFSET,  # of the batch wanted: its last offset is at or after this one
     GLANCE_TIMESTAMP,  # and its largest timestamp at or after this one
     GLANCE_NEED,  # what is needed of a batch that is known: all of it (NEED_ALL), its header, or one record
@@ -147,9 +153,11 @@ WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, W
     GLANCE_AT,  # answer: of the batch, in the buffer
     GLANCE_PLACE,  # an iovec: address and size
     GLANCE_PLACE_SIZE,
-) = range(0, 22 * 8, 8)
+    GLANCE_ABOUT,  # what `statx` says of the log
+) = range(0, 29 * 8, 8)
+GLANCE_TABLE = GLANCE_ABOUT // 8 + 32
 GLANCE_ANY = -(2**63)
-GLANCE_UNSURE, GLANCE_FOUND = range(2)
+GLANCE_UNSURE, GLANCE_FOUND, GLANCE_CHANGED = range(3)
 NEED_ALL, NEED_HEADER, NEED_RECORD = range(3)
 
 # What is known of a batch: its checksum holds and another follows; also, its records reach its largest timestamp.

@@ -6,21 +6,27 @@ The one kernel that reads files, from descriptors that are open: what it saves i
 from kafkafs.format.native.kernels.headers import smallest, verdict
 from kafkafs.format.native.kernels.known import is_known, known_key, make_known
 from kafkafs.format.native.kernels.machine import (
+    ABOUT_NANOSECONDS,
+    ABOUT_SECONDS,
+    ABOUT_SIZE,
+    about_file,
     called,
     inlined,
     load_i8,
     load_i32be,
     load_i64,
     load_i64be,
+    load_u32,
     read_file,
     store_64,
 )
 from kafkafs.format.native.layout import (
+    GLANCE_ABOUT,
     GLANCE_ANY,
     GLANCE_AT,
     GLANCE_BASE,
+    GLANCE_CHANGED,
     GLANCE_END,
-    GLANCE_ENTRIES,
     GLANCE_FLAGS,
     GLANCE_FOUND,
     GLANCE_GENERATION,
@@ -36,8 +42,9 @@ from kafkafs.format.native.layout import (
     GLANCE_PROVEN,
     GLANCE_ROOM,
     GLANCE_ROOM_SIZE,
+    GLANCE_SEEN_SIZE,
+    GLANCE_SEEN_TIME,
     GLANCE_SOUGHT,
-    GLANCE_TIME_ENTRIES,
     GLANCE_TIMES,
     GLANCE_TIMESTAMP,
     GLANCE_UNSURE,
@@ -50,6 +57,7 @@ from kafkafs.format.native.layout import (
 
 _FRAME, _HEADER = 17, 61
 _PAGE, _OFFSET_WIDTH, _TIME_WIDTH = 4096, 8, 12
+_ENTRIES, _FIRST, _LAST = 8, 16, 24  # of an index's numbers, behind its descriptor
 _FARTHEST_KEY = 1 << 41  # with so many pages no product of the two overflows
 _FIRST_LOOK, _MODEST = 4096, 64 << 10
 _FARTHEST = 4 << 20  # bytes behind the index entry: who has to go on for longer takes the careful way
@@ -73,22 +81,27 @@ def _key(at: int, width: int) -> int:
 
 
 @called
-def _floor_entry(state: int, descriptor: int, entries: int, width: int, target: int) -> int:
+def _floor_entry(state: int, index: int, width: int, target: int) -> int:
     """The address of the last index entry at or before `target`; _NO_SLOT without one, _LOST in a bad or padded index.
 
-    The last page is looked at first, since most lookups end there; the next guess takes the keys to be even, and one
-    page beside it is tried before the rest is halved.
+    `index` is the address of the index's numbers. The first guess takes the keys to be even, and one page beside it is
+    tried before the rest is halved. Where the guess lacks what the last page begins with, that page is looked at first.
     """
     room, in_page = load_i64(state + GLANCE_ROOM), _PAGE // width
+    descriptor, entries, last = load_i64(index), load_i64(index + _ENTRIES), load_i64(index + _LAST)
     low, high = 0, (entries - 1) // in_page
-    page, tries = high, 0
+    end, page, tries = high, high, 0
+    if last != GLANCE_ANY and target < last:
+        page, tries = _even(state, index, width, target, end), 1
     while entries > 0 and low <= high:
         count = min(in_page, entries - page * in_page)
         if not _fetch(state, descriptor, page * in_page * width, count * width):
             return _LOST
         first, last_at = _key(room, width), room + width * (count - 1)
-        if page == (entries - 1) // in_page and _key(last_at, width) == 0 and load_i32be(last_at + width - 4) == 0:
-            return _LOST
+        if page == end:
+            store_64(index + _LAST, first)
+            if _key(last_at, width) == 0 and load_i32be(last_at + width - 4) == 0:
+                return _LOST
         if first > target:
             if page == low:
                 return _NO_SLOT if page == 0 else _LOST
@@ -96,7 +109,7 @@ def _floor_entry(state: int, descriptor: int, entries: int, width: int, target: 
             tries += 1
             page = low + (high - low + 1) // 2
             if tries == 1:
-                page = min(high, max(low, _even(state, descriptor, width, target, first, high + 1)))
+                page = min(high, _even(state, index, width, target, end))
             elif tries == 2:
                 page = high
         elif page == high or target < _key(last_at, width):
@@ -116,13 +129,13 @@ def _floor_entry(state: int, descriptor: int, entries: int, width: int, target: 
 
 
 @inlined
-def _even(state: int, descriptor: int, width: int, target: int, last: int, pages: int) -> int:
-    """The page that holds `target` if the keys are even, from the first one to `last`, `pages` pages behind it."""
-    first = 0
-    if width == _TIME_WIDTH:
-        if not _fetch(state, descriptor, 0, width):
+def _even(state: int, index: int, width: int, target: int, pages: int) -> int:
+    """The page that holds `target` if the keys are even up to that of the last page, with `pages` before it."""
+    if load_i64(index + _FIRST) == GLANCE_ANY:
+        if not _fetch(state, load_i64(index), 0, width):
             return 0
-        first = _key(load_i64(state + GLANCE_ROOM), width)
+        store_64(index + _FIRST, _key(load_i64(state + GLANCE_ROOM), width))
+    first, last = load_i64(index + _FIRST), load_i64(index + _LAST)
     if first < 0 or target <= first or last <= target or last - first > _FARTHEST_KEY:
         return 0
     return (target - first) * pages // (last - first)
@@ -177,15 +190,13 @@ def _start(state: int) -> tuple[int, int, int, int, int]:
     base_offset, timestamp = load_i64(state + GLANCE_BASE), load_i64(state + GLANCE_TIMESTAMP)
     sought, landmark, landmark_time = load_i64(state + GLANCE_SOUGHT), _NO_LIMIT, 0
     if timestamp != GLANCE_ANY:
-        times, count = load_i64(state + GLANCE_TIMES), load_i64(state + GLANCE_TIME_ENTRIES)
-        hint = _floor_entry(state, times, count, _TIME_WIDTH, timestamp - 1)
+        hint = _floor_entry(state, state + GLANCE_TIMES, _TIME_WIDTH, timestamp - 1)
         if hint == _LOST:
             return 0, 0, 0, 0, 0
         if hint != _NO_SLOT and base_offset + load_i32be(hint + 8) > sought:
             sought = landmark = base_offset + load_i32be(hint + 8)
             landmark_time = load_i64be(hint)
-    index, count = load_i64(state + GLANCE_INDEX), load_i64(state + GLANCE_ENTRIES)
-    hint = _floor_entry(state, index, count, _OFFSET_WIDTH, sought - base_offset)
+    hint = _floor_entry(state, state + GLANCE_INDEX, _OFFSET_WIDTH, sought - base_offset)
     if hint == _NO_SLOT:
         return 1, 0, _NO_LIMIT, landmark, landmark_time
     if hint == _LOST:
@@ -194,12 +205,22 @@ def _start(state: int) -> tuple[int, int, int, int, int]:
     return 1 if position > 0 and entry <= sought else 0, position, entry, landmark, landmark_time
 
 
+@inlined
+def _is_as_seen(state: int) -> int:
+    about = state + GLANCE_ABOUT
+    if about_file(load_i64(state + GLANCE_LOG), about) != 0:
+        return 0
+    changed = load_i64(about + ABOUT_SECONDS) * 1_000_000_000 + load_u32(about + ABOUT_NANOSECONDS)
+    same_size = load_i64(about + ABOUT_SIZE) == load_i64(state + GLANCE_SEEN_SIZE)
+    return 1 if same_size and changed == load_i64(state + GLANCE_SEEN_TIME) else 0
+
+
 def glance(state: int) -> int:
     """Kernel: looks up what the table of GLANCE_ numbers at `state` asks for.
 
     FOUND: the batch wanted stands at byte AT of the room, whole and sound, and at POSITION in the segment; of one that
-    is PROVEN so many bytes. UNSURE: a read failed or was short, something is not as it should be, or there is no such
-    batch before the end.
+    is PROVEN so many bytes. CHANGED: the same, but the log is not as it was SEEN. UNSURE: a read failed or was short,
+    something is not as it should be, or there is no such batch before the end.
     """
     need, known, generation = (
         load_i64(state + GLANCE_NEED), load_i64(state + GLANCE_KNOWN), load_i64(state + GLANCE_GENERATION)
@@ -271,7 +292,7 @@ def glance(state: int) -> int:
             store_64(state + GLANCE_PROVEN, min(left, size) if proven else 0)
             store_64(state + GLANCE_POSITION, position + at)
             store_64(state + GLANCE_AT, at)
-            return GLANCE_FOUND
+            return GLANCE_FOUND if _is_as_seen(state) else GLANCE_CHANGED
         at, before, first, skipped = at + size, last, 0, 1 if skips else 0
         if got - at < _HEADER and not is_last:
             needed = size + size // 8 + _HEADER if size <= _MODEST else _HEADER

@@ -52,7 +52,8 @@ def smallest(magic: int) -> int:
 
 
 @inlined
-def _fill_v2(row: int, at: int) -> None:
+def fill_v2(row: int, at: int) -> None:
+    """What the header at `at` says, but for position, size, base offset and magic."""
     base = load_i64be(at)
     store_64(row + BATCH_LAST_OFFSET, base + load_i32be(at + 23))
     store_64(row + BATCH_BASE_TIMESTAMP, load_i64be(at + 27))
@@ -117,7 +118,7 @@ def walk(data: int, at: int, end: int, position: int, verify: int, rows: int, ca
         store_64(row + BATCH_BASE_OFFSET, load_i64be(here))
         store_8(row + BATCH_MAGIC, magic)
         if magic == 2:
-            _fill_v2(row, here)
+            fill_v2(row, here)
         else:
             _fill_legacy(row, here, magic)
         store_8(row + BATCH_VALID, verdict(here, size, magic) if verify else UNCHECKED)

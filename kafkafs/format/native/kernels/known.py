@@ -27,9 +27,3 @@ def is_known(table: int, key: int) -> int:
 @inlined
 def make_known(table: int, key: int) -> None:
     store_64(_slot(table, key), key)
-
-
-def learn(table: int, generation: int, position: int, kind: int) -> int:
-    """Kernel: from now on that much is known of the batch."""
-    make_known(table, known_key(generation, position, kind))
-    return 0

@@ -153,6 +153,28 @@ read_file = _word(4, _read_file)
 """The C library's `preadv2` into one place: descriptor, address of an iovec, position, flags. Negative if it fails."""
 
 
+_NAMELESS, _WHAT = 0x1000, 0x240  # AT_EMPTY_PATH; STATX_MTIME | STATX_SIZE
+
+
+def _about_file(builder: Builder, descriptor: Any, place: Any) -> Any:
+    number, pointer = ir.IntType(32), _BYTE.as_pointer()
+    kind = ir.FunctionType(number, [number, pointer, number, number, pointer])
+    function = builder.module.globals.get("statx") or ir.Function(builder.module, kind, "statx")
+    empty = builder.inttoptr(_table(builder, "no_name", b"\0"), pointer)
+    failed = builder.call(function, [
+        builder.trunc(descriptor, number), empty, ir.Constant(number, _NAMELESS), ir.Constant(number, _WHAT),
+        builder.inttoptr(place, pointer),
+    ])  # fmt: skip
+    return builder.sext(failed, _WORD)
+
+
+about_file = _word(2, _about_file)
+"""The C library's `statx` of an open file's size and time of change, into 256 bytes. Negative if it fails."""
+
+ABOUT_SIZE, ABOUT_SECONDS, ABOUT_NANOSECONDS = 40, 112, 120
+"""Where they stand there, the same on every machine: two int64 and a uint32."""
+
+
 def splat(value: int) -> Any:
     """A vector of sixteen times one byte."""
     return ir.Constant(_VECTOR, [value] * 16)

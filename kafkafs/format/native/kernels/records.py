@@ -41,8 +41,6 @@ from kafkafs.format.native.layout import (
     RECORD_VALUE_AT,
     RECORD_VALUE_SIZE,
     RECORDS_CUT,
-    SEEK_FOUND,
-    SEEK_NONE,
     SOUND,
     VALUE_BAD,
     VARINT_BAD,
@@ -64,7 +62,7 @@ def _past_headers(at: int, end: int, count: int) -> int:
 
 
 @inlined
-def _record(batch: int, data: int, at: int, end: int, previous: int, row: int) -> tuple[int, int, int]:
+def record(batch: int, data: int, at: int, end: int, previous: int, row: int) -> tuple[int, int, int]:
     """One record at `at`, its row written: (address behind it, its offset, what is wrong)."""
     size, at = varint(at, end)
     if at == 0:
@@ -113,7 +111,7 @@ def _record(batch: int, data: int, at: int, end: int, previous: int, row: int) -
 
 
 @inlined
-def _finish(batch: int, number: int, row: int) -> None:
+def finish(batch: int, number: int, row: int) -> None:
     """What a row has of its batch."""
     log_append = load_i16(batch + BATCH_ATTRIBUTES) & 8
     if log_append:
@@ -133,17 +131,15 @@ def _records(
         if at >= end:
             return at, previous, RECORDS_CUT
         row = rows + index * RECORD_ROW if rows else 0
-        at, previous, wrong = _record(batch, data, at, end, previous, row)
+        at, previous, wrong = record(batch, data, at, end, previous, row)
         if wrong != SOUND:
             return at, previous, wrong
         if row:
-            _finish(batch, number, row)
+            finish(batch, number, row)
     return at, previous, wrong
 
 
-def decode_v2(
-    batches: int, spans: int, first: int, stop: int, data: int, rows: int, capacity: int, out: int
-) -> int:
+def decode_v2(batches: int, spans: int, first: int, stop: int, data: int, rows: int, capacity: int, out: int) -> int:
     """Kernel: rows for all records of batches [first, stop), whose records lie at spans[i] = (at, size) in `data`.
 
     Stops before a batch that is bad or that states more records than rows are left, and answers with the rows made.
@@ -183,45 +179,7 @@ def check_v2(batch: int, data: int, at: int, end: int) -> int:
     return BATCH_LEFTOVER if wrong == SOUND and behind != data + end else wrong
 
 
-def decode_part(
-    batch: int, number: int, data: int, at: int, end: int, count: int, previous: int, rows: int
-) -> int:
+def decode_part(batch: int, number: int, data: int, at: int, end: int, count: int, previous: int, rows: int) -> int:
     """Kernel: rows for the next `count` records of a batch that `check_v2` found sound; the byte behind them."""
     behind, _, _ = _records(batch, number, data, data + at, data + end, count, previous, rows)
     return behind - data
-
-
-def seek_record(
-    batch: int, data: int, at: int, end: int, known: int, first_offset: int, timestamp: int, row: int, out: int
-) -> int:
-    """Kernel: the first record with neither a smaller offset nor timestamp, of a batch in [at, end) of `data`.
-
-    `row` has room for two. The record's row counts from the first byte of its key; out: where that lies in `data`, the
-    size from there on, and the largest timestamp of all records. All of them are looked at, unless the batch is `known`
-    to be sound, and may be cut: SEEK_NONE also where `check_v2` would find something wrong with one.
-    """
-    count, before, place, stop = load_i32(batch + BATCH_COUNT), load_i64(batch + BATCH_BASE_OFFSET) - 1, row, data + end
-    wrong, here, largest, found = SOUND if count >= 0 else COUNT_NEGATIVE, data + at, -(2**63), 0
-    for _ in range(count):
-        if found and known:
-            break
-        wrong = RECORDS_CUT
-        if here < stop:
-            here, before, wrong = _record(batch, data, here, stop, before, place)
-        if wrong != SOUND:
-            break
-        _finish(batch, 0, place)
-        time = load_i64(place + RECORD_TIMESTAMP)
-        largest = max(largest, time)
-        if before >= first_offset and time >= timestamp:
-            place, found = row + RECORD_ROW, 1
-    if not found or wrong != SOUND or (here != stop and not known):
-        return SEEK_NONE
-    start = load_i64(row + RECORD_KEY_AT)
-    store_64(out, start)
-    store_64(out + 8, load_i64(row + RECORD_HEADERS_AT) + load_i32(row + RECORD_HEADERS_SIZE) - start)
-    store_64(out + 16, largest)
-    store_64(row + RECORD_KEY_AT, 0)
-    store_64(row + RECORD_VALUE_AT, load_i64(row + RECORD_VALUE_AT) - start)
-    store_64(row + RECORD_HEADERS_AT, load_i64(row + RECORD_HEADERS_AT) - start)
-    return SEEK_FOUND
