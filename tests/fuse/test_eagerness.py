@@ -1,6 +1,7 @@
 """Waiting for the next request: at once where it is there, never at the cost of the other tasks."""
 
 import os
+import random
 import socket
 from collections.abc import Iterator
 
@@ -8,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from kafkafs.fuse.eagerness import _TURNS, _Wait
+from kafkafs.fuse.eagerness import _TURNS, Baton, _Wait
 
 WAITS = 20 * _TURNS
 
@@ -78,3 +79,66 @@ def test_a_wait_can_be_cancelled(pipe):
         assert scope.cancelled_caught
 
     trio.run(main)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_one_task_at_a_time_has_the_baton_and_nobody_waits_for_ever(seed):
+    """Tasks that suspend with and without it, and are cancelled anywhere, as pyfuse3's are when a mount ends."""
+    chance, baton = random.Random(seed), Baton()
+    holders, held = 0, 0
+
+    async def suspend() -> None:
+        for _ in range(chance.choice((0, 0, 1, 3))):
+            await trio.lowlevel.checkpoint()
+
+    async def task(times: int, scope: trio.CancelScope) -> None:
+        nonlocal holders, held
+        with scope:
+            for _ in range(times):
+                async with baton:
+                    held, holders = held + 1, holders + 1
+                    try:
+                        assert holders == 1
+                        await suspend()
+                    finally:
+                        holders -= 1
+                await suspend()
+
+    async def main() -> None:
+        with trio.fail_after(10):
+            async with trio.open_nursery() as nursery:
+                scopes = [trio.CancelScope() for _ in range(6)]
+                for scope in scopes:
+                    nursery.start_soon(task, 40, scope)
+                for scope in chance.sample(scopes, 3):
+                    for _ in range(chance.randrange(40)):
+                        await trio.lowlevel.checkpoint()
+                    scope.cancel()
+
+    trio.run(main)
+    assert held >= 3 * 40
+
+
+def test_who_laid_the_baton_down_may_take_it_before_who_waits():
+    """Without a round of the loop in between; who waits has it once the other is busy elsewhere."""
+    order: list[str] = []
+
+    async def waiting(baton: Baton) -> None:
+        async with baton:
+            order.append("waiting")
+
+    async def main() -> None:
+        baton = Baton()
+        async with trio.open_nursery() as nursery:
+            async with baton:
+                nursery.start_soon(waiting, baton)
+                await trio.testing.wait_all_tasks_blocked()
+            for _ in range(3):
+                async with baton:
+                    order.append("first")
+            await trio.testing.wait_all_tasks_blocked()
+            async with baton:
+                order.append("first")
+
+    trio.run(main)
+    assert order == [*["first"] * 3, "waiting", "first"]
