@@ -5,7 +5,8 @@ and created again has the same name. What tells is a witness, a file that trunca
 last segment, while its last batch stands where it stood. One that has just begun and is empty tells by being there,
 since truncation to below its base offset deletes it, and so does the closed one before it by being as it was. Where
 compaction or retention took them away, topic id and leader epochs tell, as they tell followers: of the same topic, an
-epoch that reaches as far as it did lost nothing. Source: LocalLog.truncateTo, LeaderEpochFileCache.endOffsetFor.
+epoch that reaches as far as it did lost nothing. And a log's start moves back only by a truncation to below it, which
+its checkpoint learns of later. Source: UnifiedLog.truncateTo, LeaderEpochFileCache.endOffsetFor.
 """
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
@@ -42,7 +43,9 @@ class Lineage:
 
     def _leads_to(self, log: Log) -> bool:
         before = self._log
-        if log.directory_inode != before.directory_inode or log.end_offset < before.end_offset:
+        if log.directory_inode != before.directory_inode:
+            return False
+        if log.start_offset < before.start_offset or log.end_offset < before.end_offset:
             return False
         if not before.segments or (log.segments and log.segments[0].base_offset >= before.end_offset):
             return True

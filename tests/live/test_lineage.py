@@ -135,3 +135,19 @@ def test_a_reader_gets_an_error_where_something_was(broker, name, rolled, move):
     move(broker)
     with pytest.raises(Vanished):
         read()
+
+
+@pytest.mark.parametrize("name", ["0..", "0...follow.jsonl"])
+def test_a_reader_gets_an_error_where_records_came_up_before_him(broker, name):
+    """He began while the checkpoint still told the start from before a truncation to below it."""
+    broker.delete_records(broker.next_offset)
+    end, told = broker.next_offset, broker.data / "log-start-offset-checkpoint"
+    stale = told.read_text()
+    broker.truncate(batches=9)
+    told.write_text(stale)
+    read = opened(broker, name)
+    assert read() == b""
+    told.unlink()
+    broker.append([end])
+    with pytest.raises(Vanished):
+        read()
