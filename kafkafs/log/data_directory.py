@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kafkafs.errors import CorruptData, KafkafsError, NotFound, UsageError, WouldBlock
+from kafkafs.errors import CorruptData, Exhausted, KafkafsError, NotFound, UsageError, WouldBlock
 from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
 from kafkafs.format.names import PartitionName, parse_partition_name
 from kafkafs.log.files import SETTLED_AFTER_NS, Directory
@@ -95,9 +95,9 @@ class DataDirectory:
             raise NotFound(f"there is no partition directory {directory!r}")
         return self._partitions.get(directory, lambda: Partition(self, name))
 
-    def checkpoints(self) -> Checkpoints:
-        """The checkpoints as they are now; read anew when a file was replaced."""
-        if time.monotonic() < self._checkpoints_until:
+    def checkpoints(self, *, anew: bool = False) -> Checkpoints:
+        """The checkpoints as they are now (`anew`) or were a moment ago; a file is read again when it was replaced."""
+        if not anew and time.monotonic() < self._checkpoints_until:
             return self._checkpoints
         patience_needed()
         with self._lock:
@@ -109,7 +109,7 @@ class DataDirectory:
                     self._read_checkpoint(HIGH_WATERMARK, problems),
                     tuple(problems),
                 )
-                self._checkpoint_stamps = stamps
+                self._checkpoint_stamps = stamps if not problems else ()  # what a disk refused, it may give next time
             self._checkpoints_until = time.monotonic() + FRESH_S
             return self._checkpoints
 
@@ -125,7 +125,7 @@ class DataDirectory:
             return parse_offset_checkpoint(self.root.read_whole(name))
         except NotFound:
             return {}
-        except WouldBlock:
+        except (WouldBlock, Exhausted):
             raise
         except CorruptData as error:
             problems.append(f"{name} counts as absent: {error}")

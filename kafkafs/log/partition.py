@@ -124,8 +124,7 @@ class Partition:
         listing = self._current_listing()
         before = self._log
         segments, tail = self._to_the_end(self._segments(listing, before), before)
-        checkpoints = self.directory.checkpoints()
-        start, high = checkpoints.of(self.name)
+        start, high = self.directory.checkpoints(anew=not _went_on(before, tail)).of(self.name)
         if (
             before is not None
             and before.segments == segments
@@ -181,3 +180,8 @@ class Partition:
             segments = (*segments[:-1], last)
         last.seal(tail.last, tail.size, tail.mtime_ns)
         return segments, tail
+
+
+def _went_on(before: Log | None, tail: Tail | None) -> bool:
+    """Whether a log did nothing but grow. If not, a checkpoint read before may be that of the generation before."""
+    return before is not None and before.tail is not None and tail is not None and tail.grew_from(before.tail)

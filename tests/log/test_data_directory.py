@@ -1,8 +1,12 @@
 """A data directory's names and checkpoints, as they change."""
 
+import os
+import resource
+
 import pytest
 
-from kafkafs.errors import NotFound, UsageError
+from kafkafs.errors import Exhausted, NotFound, UsageError
+from kafkafs.log import data_directory
 from kafkafs.log.data_directory import open_data_directory
 from tests.log.making import made, write_partition, write_start
 from tests.mounting import wait_until
@@ -20,6 +24,36 @@ def test_checkpoints_are_read_anew_when_they_are_replaced(tmp_path):
     wait_until(lambda: (partition.log().start_offset, partition.log().high_watermark) == (4, 8))
     (tmp_path / "log-start-offset-checkpoint").write_text("broken")
     wait_until(lambda: partition.log().start_offset == 0)
+
+
+def test_a_log_that_was_cut_has_no_start_from_before(tmp_path, monkeypatch):
+    """A broker that truncates to below the log start moves the start back with it."""
+    monkeypatch.setattr(data_directory, "FRESH_S", 60.0)
+    write_partition(tmp_path, {0: [made(0, [1] * 9)]})
+    write_start(tmp_path, 4)
+    partition = open_data_directory(tmp_path).partition("t-0")
+    assert (partition.log().start_offset, partition.log().end_offset) == (4, 9)
+    (tmp_path / "log-start-offset-checkpoint").unlink()
+    write_partition(tmp_path, {0: [made(0, [2] * 3), made(3, [2] * 5)]})
+    partition.look_again()
+    assert (partition.log().start_offset, partition.log().end_offset) == (0, 8)
+
+
+def test_a_checkpoint_without_a_descriptor_to_read_it_is_not_absent(tmp_path):
+    write_partition(tmp_path, {0: [made(0, [1] * 9)]})
+    write_start(tmp_path, 4)
+    directory = open_data_directory(tmp_path)
+    partition = directory.partition("t-0")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(directory.root.descriptor)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        with pytest.raises(Exhausted):
+            directory.checkpoints()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert partition.log().start_offset == 4
 
 
 @pytest.mark.parametrize(("mark", "start"), [("", 4), ("-future", 4), ("-delete", 0), ("-stray", 0)])
