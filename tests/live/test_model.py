@@ -170,7 +170,9 @@ class BrokerBesideReader(RuleBasedStateMachine):
         if self.broker.corrupt(batch, byte):
             self.corrupt = True
             self._anything_goes()
-            self.snapshots = []  # they show what is on disk, or fail
+            for snapshot in self.snapshots:  # they show what is on disk, or fail
+                snapshot.content.close()
+            self.snapshots = []
 
     def _finish_compaction(self) -> None:
         for _ in self.compacting:
