@@ -22,8 +22,9 @@ from kafkafs.format.buffers import Buffers, pages
 from kafkafs.log import page_cache
 from kafkafs.log.patience import is_impatient, patience_needed
 
-OPEN_FILES = 1024
-"""Descriptors that the cache keeps at most; files that handles hold open come on top."""
+OPEN_FILES = 4096
+"""Descriptors that the cache keeps at most, the three files of a thousand segments; files that handles hold open come
+on top. To open one takes longer than to answer from it."""
 
 IDLE_S = 2.0
 """For how long the cache keeps a file that nobody asks for."""

@@ -24,7 +24,6 @@ from kafkafs.format.native.layout import (
     GLANCE_CHANGED,
     GLANCE_END,
     GLANCE_ENTRIES,
-    GLANCE_FIRST,
     GLANCE_FLAGS,
     GLANCE_GENERATION,
     GLANCE_INDEX,
@@ -71,10 +70,12 @@ _COLD = 64 << 10
 """The largest that may have to come from the disk: longer reads take care of the page cache."""
 
 # The same places as the kernel's, in numbers instead of bytes.
-_LOG, _INDEX, _TIMES, _FLAGS = GLANCE_LOG // 8, GLANCE_INDEX // 8, GLANCE_TIMES // 8, GLANCE_FLAGS // 8
-_LAST, _TIME_ENTRIES = GLANCE_LAST // 8, GLANCE_TIME_ENTRIES // 8
+_LOG, _INDEX, _ENTRIES, _LAST = (at // 8 for at in (GLANCE_LOG, GLANCE_INDEX, GLANCE_ENTRIES, GLANCE_LAST))
+_TIMES, _TIME_ENTRIES = GLANCE_TIMES // 8, GLANCE_TIME_ENTRIES // 8
 _TIME_FIRST, _TIME_LAST = GLANCE_TIME_FIRST // 8, GLANCE_TIME_LAST // 8
-_ROOM_AT, _ROOM_SIZE, _SOUGHT = GLANCE_ROOM // 8, GLANCE_ROOM_SIZE // 8, GLANCE_SOUGHT // 8
+_FLAGS, _ROOM_AT, _ROOM_SIZE = GLANCE_FLAGS // 8, GLANCE_ROOM // 8, GLANCE_ROOM_SIZE // 8
+_SOUGHT, _BASE, _NEXT_BASE, _END = (at // 8 for at in (GLANCE_SOUGHT, GLANCE_BASE, GLANCE_NEXT_BASE, GLANCE_END))
+_SEEN_SIZE, _SEEN_TIME, _GENERATION = GLANCE_SEEN_SIZE // 8, GLANCE_SEEN_TIME // 8, GLANCE_GENERATION // 8
 _OFFSET, _TIMESTAMP, _NEED = GLANCE_OFFSET // 8, GLANCE_TIMESTAMP // 8, GLANCE_NEED // 8
 _AT, _POSITION, _PROVEN = GLANCE_AT // 8, GLANCE_POSITION // 8, GLANCE_PROVEN // 8
 
@@ -133,8 +134,11 @@ class _Room(threading.local):
 
 
 _room = _Room()
+_blank = array("q", bytes(8 * GLANCE_TABLE))
+_blank[_LAST] = _blank[_TIME_FIRST] = _blank[_TIME_LAST] = ANY
+_blank[_TIME_ENTRIES] = -1
 _known = array("q", bytes(8 << KNOWN_SLOTS_BITS))  # of all threads: a slot is written at once
-_known_at, _ = _known.buffer_info()
+_blank[GLANCE_KNOWN // 8], _ = _known.buffer_info()
 
 
 class Glances:
@@ -148,15 +152,11 @@ class Glances:
         """`generation`: what its batches are known by. `seen`: the log's size and time of change in that state.
         `end`: the position at which the log ends. `entries`: of the offset index."""
         self.end = end
-        self._table = table = array("q", bytes(8 * GLANCE_TABLE))
-        for place, value in {
-            GLANCE_ENTRIES: entries, GLANCE_FIRST: 0, GLANCE_LAST: ANY,
-            GLANCE_TIME_ENTRIES: -1, GLANCE_TIME_FIRST: ANY, GLANCE_TIME_LAST: ANY,
-            GLANCE_BASE: base_offset, GLANCE_NEXT_BASE: _NO_LIMIT if next_base is None else next_base,
-            GLANCE_END: end, GLANCE_SEEN_SIZE: seen[0], GLANCE_SEEN_TIME: seen[1],
-            GLANCE_KNOWN: _known_at, GLANCE_GENERATION: generation,
-        }.items():  # fmt: skip
-            table[place // 8] = value
+        self._table = table = _blank[:]
+        table[_ENTRIES], table[_BASE], table[_END] = entries, base_offset, end
+        table[_NEXT_BASE] = _NO_LIMIT if next_base is None else next_base
+        table[_SEEN_SIZE], table[_SEEN_TIME] = seen
+        table[_GENERATION] = generation
 
     @property
     def knows_times(self) -> bool:
