@@ -47,6 +47,7 @@ from kafkafs.format.native.layout import (
     GLANCE_TIMES,
     GLANCE_TIMESTAMP,
     GLANCE_UNSURE,
+    GLANCE_WAYPOINTS,
     KNOWN_SLOTS_BITS,
     NEED_ALL,
     NEED_HEADER,
@@ -54,6 +55,8 @@ from kafkafs.format.native.layout import (
     RECORD,
     RECORD_ROW,
     SEEK_FOUND,
+    WAYPOINT_ROW,
+    WAYPOINT_SLOTS_BITS,
 )
 from kafkafs.log.files import DataFile
 from kafkafs.log.patience import is_impatient
@@ -138,7 +141,9 @@ _blank = array("q", bytes(8 * GLANCE_TABLE))
 _blank[_LAST] = _blank[_TIME_FIRST] = _blank[_TIME_LAST] = ANY
 _blank[_TIME_ENTRIES] = -1
 _known = array("q", bytes(8 << KNOWN_SLOTS_BITS))  # of all threads: a slot is written at once
+_waypoints = array("q", bytes(WAYPOINT_ROW << WAYPOINT_SLOTS_BITS))
 _blank[GLANCE_KNOWN // 8], _ = _known.buffer_info()
+_blank[GLANCE_WAYPOINTS // 8], _ = _waypoints.buffer_info()
 
 
 class Glances:

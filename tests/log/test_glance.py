@@ -8,13 +8,18 @@ import pytest
 from kafkafs.errors import KafkafsError, NotFound
 from kafkafs.format.batch import Batch
 from kafkafs.format.columns import Records
+from kafkafs.format.native.layout import WAYPOINT_EVERY
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
+from kafkafs.log.patience import impatient
 from kafkafs.log.places import silent
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
+from tests.log.making import Made, log_of, write_partition
 
 FLIPS = 12
 
@@ -138,3 +143,38 @@ def test_what_is_known_of_a_batch_ends_with_its_file(stopped, tmp_path, topic):
     assert not isinstance(partition.answer(lambda log: log.locate(offsets[0]))[1], Batch)
     with pytest.raises(KafkafsError):
         partition.answer(lambda log: Reader(log, Options(), OpenTransactions()).first(offsets[0]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_same_answers_inside_of_large_batches(tmp_path, seed):
+    """Records of all sizes, with holes between their offsets and times that go back: each is asked for three times, so
+    that the later ones start at a waypoint."""
+    chance, offset, newest = random.Random(seed), 0, 1000
+    batches: list[Made] = []
+    for _ in range(3):
+        records: list[Record] = []
+        for _ in range(900):
+            offset += chance.choice((1, 1, 1, 7))
+            newest += chance.choice((0, 1, 5))
+            time = newest - chance.choice((0, 0, 300))
+            value = b"v" * chance.choice((0, 30, 300, 300, 2000) if chance.random() < 0.995 else (40_000,))
+            records.append(Record(offset, time, 0, b"%d" % offset, value))
+        batches.append(Made(v2_batch(records), tuple(records)))
+    assert min(len(batch.data) for batch in batches) > 10 * WAYPOINT_EVERY
+    write_partition(tmp_path, {0: batches})
+    log = log_of(tmp_path)
+    records = [record for batch in batches for record in batch.records]
+    for _ in range(3):
+        for record in chance.sample(records, 150):
+            for asked in (record.offset, record.offset - 1):
+                found = next(r for r in records if r.offset >= asked)
+                with impatient():  # others do not read so much at once
+                    first = _first(log, asked)
+                assert first == (found.offset, found.timestamp, (found.key, found.value, []))
+            time = record.timestamp + chance.choice((-1, 0, 1))
+            late = next((r for r in records if r.timestamp >= time), None)
+            with impatient():
+                at_time = _at_time(log, time)
+            assert at_time == _at_time(log, time, aloud), time
+            expected = (late.offset, late.timestamp) if late else None
+            assert (at_time[:2] if isinstance(at_time, tuple) else at_time) == expected

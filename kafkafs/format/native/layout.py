@@ -147,14 +147,16 @@ WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, W
     GLANCE_TIMESTAMP,  # and its largest timestamp at or after this one
     GLANCE_NEED,  # what is needed of a batch that is known: all of it (NEED_ALL), its header, or one record
     GLANCE_KNOWN,  # address of the table of batches that were found sound, see kernels.known
-    GLANCE_GENERATION,  # what the segment's batches are known by in there
+    GLANCE_WAYPOINTS,  # address of the table of places inside of large ones
+    GLANCE_GENERATION,  # what the segment's batches are known by in both
     GLANCE_PROVEN,  # answer: where the batch was known, how many bytes of it were read; else 0
+    GLANCE_BEFORE,  # answer: where its first records were left out, the offset of the last of those; else ANY
     GLANCE_POSITION,  # answer: of the batch, in the segment
     GLANCE_AT,  # answer: of the batch, in the buffer
     GLANCE_PLACE,  # an iovec: address and size
     GLANCE_PLACE_SIZE,
     GLANCE_ABOUT,  # what `statx` says of the log
-) = range(0, 29 * 8, 8)
+) = range(0, 31 * 8, 8)
 GLANCE_TABLE = GLANCE_ABOUT // 8 + 32
 GLANCE_ANY = -(2**63)
 GLANCE_UNSURE, GLANCE_FOUND, GLANCE_CHANGED = range(3)
@@ -163,6 +165,9 @@ NEED_ALL, NEED_HEADER, NEED_RECORD = range(3)
 # What is known of a batch: its checksum holds and another follows; also, its records reach its largest timestamp.
 KNOWN_SOUND, KNOWN_TIMES = range(2)
 KNOWN_SLOTS_BITS = 15
+WAYPOINT_SLOTS_BITS = 16
+WAYPOINT_ROW = 32
+WAYPOINT_EVERY = 16 << 10  # bytes of a batch
 KNOWN_FACTOR = 0x9E3779B97F4A7C15 - 2**64
 
 # What a search for one record of a batch ends with.

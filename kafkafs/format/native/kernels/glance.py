@@ -11,6 +11,7 @@ from kafkafs.format.native.kernels.machine import (
     ABOUT_SIZE,
     about_file,
     called,
+    copy_bytes,
     inlined,
     load_i8,
     load_i32be,
@@ -20,11 +21,13 @@ from kafkafs.format.native.kernels.machine import (
     read_file,
     store_64,
 )
+from kafkafs.format.native.kernels.waypoints import waypoint
 from kafkafs.format.native.layout import (
     GLANCE_ABOUT,
     GLANCE_ANY,
     GLANCE_AT,
     GLANCE_BASE,
+    GLANCE_BEFORE,
     GLANCE_CHANGED,
     GLANCE_END,
     GLANCE_FLAGS,
@@ -48,11 +51,13 @@ from kafkafs.format.native.layout import (
     GLANCE_TIMES,
     GLANCE_TIMESTAMP,
     GLANCE_UNSURE,
+    GLANCE_WAYPOINTS,
     KNOWN_SOUND,
     KNOWN_TIMES,
     NEED_ALL,
     NEED_RECORD,
     VALID,
+    WAYPOINT_EVERY,
 )
 
 _FRAME, _HEADER = 17, 61
@@ -67,8 +72,13 @@ _NO_SLOT, _LOST = -1, -2
 
 @inlined
 def _fetch(state: int, descriptor: int, position: int, size: int) -> int:
-    """Whether all those bytes stand in the room now."""
-    store_64(state + GLANCE_PLACE, load_i64(state + GLANCE_ROOM))
+    """Whether all those bytes stand at the beginning of the room now."""
+    return _fetch_to(state, load_i64(state + GLANCE_ROOM), descriptor, position, size)
+
+
+@inlined
+def _fetch_to(state: int, place: int, descriptor: int, position: int, size: int) -> int:
+    store_64(state + GLANCE_PLACE, place)
     store_64(state + GLANCE_PLACE_SIZE, size)
     got: int = read_file(descriptor, state + GLANCE_PLACE, position, load_i64(state + GLANCE_FLAGS))
     return 1 if got == size else 0
@@ -184,6 +194,41 @@ def _up_to(here: int, size: int, base: int, last: int, offset: int, timestamp: i
 
 
 @inlined
+def _leads(state: int, key: int, number: int) -> int:
+    """The place in the batch of a waypoint that stands before what is wanted; 0 without one."""
+    place, before, newest = waypoint(load_i64(state + GLANCE_WAYPOINTS), key, number)
+    offset, timestamp = load_i64(state + GLANCE_OFFSET), load_i64(state + GLANCE_TIMESTAMP)
+    too_far = (offset != GLANCE_ANY and before >= offset) or (timestamp != GLANCE_ANY and newest >= timestamp)
+    return 0 if too_far else place
+
+
+@called
+def _shortcut(state: int, here: int, size: int, position: int, part: int) -> int:
+    """Of the large batch at `position`, its header at `here`: how much of it stands at the beginning of the room now,
+    the header and what follows the last waypoint before the record that is wanted; 0 without one. `part` of the batch
+    would have to be read otherwise."""
+    room, log = load_i64(state + GLANCE_ROOM), load_i64(state + GLANCE_LOG)
+    key = known_key(load_i64(state + GLANCE_GENERATION), position, KNOWN_TIMES)
+    number = part // WAYPOINT_EVERY
+    while number > 0 and not _leads(state, key, number):
+        number -= 1
+    while number > 0 and _leads(state, key, number + 1):
+        number += 1
+    if number == 0:
+        return 0
+    place, before, _ = waypoint(load_i64(state + GLANCE_WAYPOINTS), key, number)
+    behind, _, _ = waypoint(load_i64(state + GLANCE_WAYPOINTS), key, number + 1)
+    length = (behind if behind > place else min(size, place + WAYPOINT_EVERY + _FIRST_LOOK)) - place
+    if place <= 0 or length <= 0 or _HEADER + length > load_i64(state + GLANCE_ROOM_SIZE):
+        return 0
+    copy_bytes(room, here, _HEADER)
+    if not _fetch_to(state, room + _HEADER, log, position + place, length):
+        return 0
+    store_64(state + GLANCE_BEFORE, before)
+    return _HEADER + length
+
+
+@inlined
 def _start(state: int) -> tuple[int, int, int, int, int]:
     """What the indexes say: (whether they tell, the position to start from, an offset that a batch ends with, the first
     one there or one behind it, an offset, the largest timestamp of the first batch to reach that one)."""
@@ -233,6 +278,7 @@ def glance(state: int) -> int:
         return GLANCE_UNSURE
     farthest, before, first, skipped = position + _FARTHEST, base_offset - 1, 1, 0
     at, got, needed = 0, 0, _FIRST_LOOK
+    store_64(state + GLANCE_BEFORE, GLANCE_ANY)
     while True:
         if needed > 0:  # the room is to begin with the entry that stands at `at`
             position, at = position + at, 0
@@ -267,6 +313,10 @@ def glance(state: int) -> int:
             proven = is_known(known, known_key(generation, position + at, kind))
             if proven and found and need == NEED_RECORD:
                 part = _up_to(here, size, base, last, offset, timestamp)
+                if size > _MODEST and left < part:
+                    short = _shortcut(state, here, size, position + at, part)
+                    if short:
+                        position, at, here, left, part = position + at, 0, room, short, 0
                 if left < part:
                     needed = part
                     continue
