@@ -7,6 +7,7 @@ itself lets go of what nobody has asked for in a while, and of what was deleted:
 
 import ctypes
 import errno
+import functools
 import os
 import resource
 import stat
@@ -67,7 +68,7 @@ class DataFile:
         self._acl_as_of_ns = -1
         self._lately: os.stat_result | None = None
         self._lately_until = 0.0
-        self.used = time.monotonic()
+        self.used = 0.0
         self._far = far
 
     def __del__(self) -> None:
@@ -87,11 +88,15 @@ class DataFile:
 
     def stat_lately(self) -> os.stat_result:
         """As `stat`, of now or a moment ago."""
-        now, about = time.monotonic(), self._lately
-        if about is None or now >= self._lately_until:
-            about = self._lately = self.stat()
-            self._lately_until = now + LATELY_S
+        about = self._lately
+        if about is None or time.monotonic() >= self._lately_until:
+            about = self.stat()
+            self.note(about)
         return about
+
+    def note(self, about: os.stat_result) -> None:
+        """These are its attributes now."""
+        self._lately, self._lately_until = about, time.monotonic() + LATELY_S
 
     @property
     def size(self) -> int:
@@ -222,6 +227,7 @@ class Directory:
                 opened = DataFile(_openat2(self.descriptor, name, _OPEN_FLAGS | os.O_NOATIME, _CACHED), name, inode)
                 about = os.fstat(opened.descriptor)
                 if about.st_ino == inode and stat.S_ISREG(about.st_mode):
+                    opened.note(about)
                     return opened
         raise WouldBlock("a file is to be opened")
 
@@ -369,9 +375,14 @@ def _acl(descriptor: int) -> bytes | None:
         raise DiskError(f"an access control list cannot be read: {error.strerror}") from error
 
 
+@functools.cache
+def _how(flags: int, resolve: int) -> tuple[object, int]:
+    """An `open_how`, and its size."""
+    return ctypes.byref(_OpenHow(flags, 0, _RESOLVE | resolve)), ctypes.sizeof(_OpenHow)
+
+
 def _openat2(root: int, name: str, flags: int, resolve: int = 0) -> int:
-    how = _OpenHow(flags, 0, _RESOLVE | resolve)
-    got: int = _libc.syscall(_SYS_OPENAT2, root, os.fsencode(name), ctypes.byref(how), ctypes.sizeof(how))
+    got: int = _libc.syscall(_SYS_OPENAT2, root, os.fsencode(name), *_how(flags, resolve))
     if got >= 0:
         return got
     code = ctypes.get_errno()

@@ -175,7 +175,7 @@ class Segment:
                 return b""
 
         try:
-            return read, self._file(kind).size
+            return read, self._file(kind).stat_lately().st_size
         except _UNREADABLE:
             return read, 0
 
