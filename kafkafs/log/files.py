@@ -183,7 +183,7 @@ _buffers = Buffers(STREAM_SIZE, keep=8)
 
 
 def _reading_failed(error: OSError, name: str) -> KafkafsError:
-    if error.errno in (errno.EAGAIN, errno.EOPNOTSUPP):
+    if is_impatient() and error.errno in (errno.EAGAIN, errno.EOPNOTSUPP):
         return WouldBlock("a page is not in memory, or the file system cannot tell")
     return DiskError(f"reading {name!r} failed: {error.strerror}")
 

@@ -149,7 +149,9 @@ class Segment:
         """Opened at the first lookup; an empty one where the file is missing."""
         index = self._offset_index  # another thread may drop it meanwhile
         if index is None:
-            index = self._offset_index = OffsetIndex(*self._index("index"), self.base_offset)
+            read, size = self._index("index")
+            index = OffsetIndex(read, size or 0, self.base_offset)
+            self._offset_index = None if size is None else index
         return index
 
     @property
@@ -157,13 +159,16 @@ class Segment:
         """Opened at the first lookup; an empty one where the file is missing."""
         index = self._time_index
         if index is None:
-            index = self._time_index = TimeIndex(*self._index("timeindex"), self.base_offset)
+            read, size = self._index("timeindex")
+            index = TimeIndex(read, size or 0, self.base_offset)
+            self._time_index = None if size is None else index
         return index
 
-    def _index(self, kind: str) -> tuple[Callable[[int, int], bytes], int]:
+    def _index(self, kind: str) -> tuple[Callable[[int, int], bytes], int | None]:
         """How to read an index file, and its length. The file is asked for anew each time, so that few stay open.
 
-        A file that is gone or cannot be read reads as empty: an index is a hint.
+        A file that is gone or cannot be read reads as empty: an index is a hint. Where the disk failed, which it may do
+        for a moment only, there is no length, and nothing that was made of the index is remembered.
         """
         if kind not in self.files:
             return (lambda _position, _size: b""), 0
@@ -171,13 +176,15 @@ class Segment:
         def read(position: int, size: int) -> bytes:
             try:
                 return self._file(kind).read(position, size)
-            except _UNREADABLE:
+            except _UNREADABLE as error:
+                if isinstance(error, DiskError):
+                    self.drop_index_state()
                 return b""
 
         try:
             return read, self._file(kind).stat_lately().st_size
-        except _UNREADABLE:
-            return read, 0
+        except _UNREADABLE as error:
+            return read, None if isinstance(error, DiskError) else 0
 
     def drop_index_state(self) -> None:
         """Look at the indexes anew: the broker appends to those of the last segment."""

@@ -15,15 +15,21 @@ SYSTEM_CALLS = (READS, "openat2", "newfstatat,fstat", "getdents64", "fgetxattr,g
 """Not brk: the kernel never fails it with an errno, and the C library takes one for the heap's new end and writes
 there, sooner or later."""
 
+MADE_ALL_THE_TIME = SYSTEM_CALLS[:5]
+"""The others are made now and then: when memory is short, or by the status of the mount."""
+
 OUTCOMES = (
     "error=EIO", "error=ENOENT", "error=EACCES", "error=EMFILE", "error=ENOMEM", "error=EINTR", "error=ESTALE",
-    "delay_enter=50000",
+    "error=EAGAIN", "delay_enter=50000",
 )  # fmt: skip
 END_OF_DIRECTORY = ("getdents64", "error=ENOENT")
 """What the C library takes for the end of a listing: the kernel says it of a removed directory only, and the look that
 follows each listing finds that out. Injected into one that stands, nobody could tell it from the end."""
 
-KINDS = [(calls, outcome) for calls in SYSTEM_CALLS for outcome in OUTCOMES] + [(READS, "retval=0")]
+UNREAD = (READS, "retval=100")
+"""A read that says it has read and has not: the bytes are those of memory. Only what has a checksum can tell."""
+
+KINDS = [(calls, outcome) for calls in SYSTEM_CALLS for outcome in OUTCOMES] + [(READS, "retval=0"), UNREAD]
 """All combinations but that one; a read can also come to an early end."""
 KINDS.remove(END_OF_DIRECTORY)
 
