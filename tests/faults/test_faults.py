@@ -38,7 +38,8 @@ def test_any_system_call_may_fail(mount, tmp_path):
                 break
             _write_anew(data)
             with injecting(pid, calls, outcome, chance.randint(1, 4), chance.randint(2, 4)) as injection:
-                names = questions.checked if (calls, outcome) == UNREAD else questions.names
+                is_unread = (calls, outcome) == UNREAD
+                names = questions.checked if is_unread else questions.names
                 for name in chance.choices(names, k=ASKED):
                     try:
                         answers[_named(questions.ask(name))] += 1
@@ -46,8 +47,10 @@ def test_any_system_call_may_fail(mount, tmp_path):
                         raise AssertionError(f"seed {SEED}, {injection.what}: {error}") from error
             injected[calls] += injection.count
             attached += 1
+            # an index that was never read may be remembered so: it is a hint, and only .explain tells the difference
             for name in (*chance.sample(questions.names, 3), chance.choice(questions.explanations)):
-                assert questions.is_as_before(name), f"seed {SEED}, after {injection.what}: {name}"
+                is_right = questions.ask(name) == 0 if is_unread else questions.is_as_before(name)
+                assert is_right, f"seed {SEED}, after {injection.what}: {name}"
     print(f"\nseed {SEED}: {injected.total()} faults in {attached} kinds: {dict(injected)}, answers {dict(answers)},"
           f" slowest {questions.slowest:.2f} s")  # fmt: skip
     assert injected.total() >= FAULTS
