@@ -65,6 +65,7 @@ class Reader:
                     self._pass_over(piece)
                 else:
                     yield piece.between(start, end)
+                del piece  # and with it a large batch's memory, before the next is unpacked
 
     def first(self, offset: int) -> Record:
         """The first visible record at or behind `offset`; NotFound outside the log or where none follows."""

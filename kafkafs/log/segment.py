@@ -28,7 +28,8 @@ from kafkafs.log.time_search import largest_timestamp
 
 _HINTS_TRIED = 8
 _generations = count(1)  # of segments: what is known of batches holds for one state of one file
-_UNREADABLE = (NotFound, Vanished, Denied, DiskError)
+_PASSING = (Vanished, DiskError)  # may be otherwise the next time
+_UNREADABLE = (NotFound, Denied, *_PASSING)
 
 
 class Segment:
@@ -167,8 +168,8 @@ class Segment:
     def _index(self, kind: str) -> tuple[Callable[[int, int], bytes], int | None]:
         """How to read an index file, and its length. The file is asked for anew each time, so that few stay open.
 
-        A file that is gone or cannot be read reads as empty: an index is a hint. Where the disk failed, which it may do
-        for a moment only, there is no length, and nothing that was made of the index is remembered.
+        A file that is gone or cannot be read reads as empty: an index is a hint. Where that may pass, as an error of
+        the disk may, there is no length, and nothing that was made of the index is remembered.
         """
         if kind not in self.files:
             return (lambda _position, _size: b""), 0
@@ -177,14 +178,14 @@ class Segment:
             try:
                 return self._file(kind).read(position, size)
             except _UNREADABLE as error:
-                if isinstance(error, DiskError):
+                if isinstance(error, _PASSING):
                     self.drop_index_state()
                 return b""
 
         try:
             return read, self._file(kind).stat_lately().st_size
         except _UNREADABLE as error:
-            return read, None if isinstance(error, DiskError) else 0
+            return read, None if isinstance(error, _PASSING) else 0
 
     def drop_index_state(self) -> None:
         """Look at the indexes anew: the broker appends to those of the last segment."""

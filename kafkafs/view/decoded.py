@@ -151,11 +151,14 @@ class JsonRange:
         name = self._scene.partition.name
         lines = JsonLines(name.topic, name.partition)
         for records in sight.decoded.records(start, end):
-            if not len(records):
-                continue
-            pieces = list(lines.pieces(records))
-            yield from ((None, piece) for piece in pieces[:-1])
-            yield int(records.rows["offset"][-1]) + 1, pieces[-1]
+            made: memoryview | None = None
+            for piece in lines.pieces(records):
+                if made is not None:
+                    yield None, made
+                made = piece
+            if made is not None:
+                yield int(records.rows["offset"][-1]) + 1, made
+            del records  # and with it a large batch's memory, before the next is unpacked
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}
