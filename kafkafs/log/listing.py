@@ -8,7 +8,7 @@ import os
 import time
 from dataclasses import dataclass, field
 
-from kafkafs.errors import Denied, NotFound
+from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import parse_segment_file, parse_transitional_file
 from kafkafs.log.files import SETTLED_AFTER_NS, Directory
 
@@ -46,11 +46,17 @@ def list_partition(root: Directory, partition: str, indexes: Directory | None = 
 
     Where `indexes` has an index for a segment, that one counts and not the broker's own.
     """
+    listing = None
     for _ in range(_ATTEMPTS):
         about = root.stat(partition)
-        listing = _look(root, partition, (about.st_ino, about.st_mtime_ns))
+        try:
+            listing = _look(root, partition, (about.st_ino, about.st_mtime_ns))
+        except FileNotFoundError:
+            continue
         if (after := root.stat(partition)).st_mtime_ns == about.st_mtime_ns and after.st_ino == about.st_ino:
             break
+    if listing is None:
+        raise Vanished(f"the files of {partition!r} come and go while they are listed; read again")
     if indexes is not None:
         _prefer_rebuilt(listing, indexes, partition)
     return listing
@@ -88,10 +94,7 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
 def _file_name(entry: "os.DirEntry[str]") -> FileName:
     if ".log" not in entry.name:
         return FileName(entry.name, entry.inode())
-    try:
-        about = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return FileName(entry.name, entry.inode())
+    about = entry.stat(follow_symlinks=False)
     return FileName(entry.name, about.st_ino, about.st_size, about.st_mtime_ns)
 
 
