@@ -50,11 +50,31 @@ class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
+class _Closing:
+    """Closes a descriptor when its file is gone. Only the file holds it.
+
+    Python calls a `__del__` of the file itself while weak references still lead there: whoever took that way meanwhile
+    would read from a number that is closed, or another file's by then.
+    """
+
+    __slots__ = ("_descriptor", "_far")
+
+    def __init__(self, descriptor: int, far: "deque[int] | None") -> None:
+        self._descriptor = descriptor
+        self._far = far
+
+    def __del__(self) -> None:
+        if self._far is None:
+            os.close(self._descriptor)
+        else:
+            self._far.append(self._descriptor)
+
+
 class DataFile:
     """An open regular file. Reads are positional, so any number of threads may share it."""
 
     __slots__ = (
-        *("__weakref__", "_acl", "_acl_as_of_ns", "_device", "_far", "_lately", "_lately_until"),
+        *("__weakref__", "_acl", "_acl_as_of_ns", "_closing", "_device", "_far", "_lately", "_lately_until"),
         *("descriptor", "inode", "name", "used"),
     )
 
@@ -70,12 +90,7 @@ class DataFile:
         self._lately_until = 0.0
         self.used = 0.0
         self._far = far
-
-    def __del__(self) -> None:
-        if self._far is None:
-            os.close(self.descriptor)
-        else:
-            self._far.append(self.descriptor)
+        self._closing = _Closing(descriptor, far)
 
     def stat(self) -> os.stat_result:
         """The file's own attributes, whatever it is called by now."""

@@ -3,6 +3,8 @@
 import gc
 import os
 import resource
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -116,3 +118,24 @@ def test_reading_moves_no_access_time(root, tmp_path):
     os.utime(path, (1, path.stat().st_mtime))
     assert root.open_now("d/9").read(0, 100)
     assert path.stat().st_atime == 1
+
+
+def test_a_file_that_somebody_lets_go_of_is_not_found_half_closed(tmp_path):
+    """Its number may be another file's a moment later: whoever found it again would read that one."""
+    names = [f"t-0/{number:020d}.log" for number in range(4)]
+    (tmp_path / "t-0").mkdir()
+    for name in names:
+        (tmp_path / name).write_bytes(name.encode())
+    inodes = {name: os.stat(tmp_path / name).st_ino for name in names}
+    directory = Directory(str(tmp_path))
+
+    def read(number: int) -> set[bytes]:
+        name, ends = names[number % len(names)], time.monotonic() + 1
+        found = set()
+        while time.monotonic() < ends:
+            directory.forget_cached()
+            found.add(directory.open(name, inodes[name]).read(0, 100))
+        return found - {name.encode()}
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(read, range(8))) == [set()] * 8
