@@ -31,14 +31,14 @@ def test_any_system_call_may_fail(mount, tmp_path):
     answers: Counter[str] = Counter()
     attached = 0
     kinds = list(KINDS)
-    while injected.total() < FAULTS:
+    while not _enough(injected):
         chance.shuffle(kinds)
         for calls, outcome in kinds:
-            if injected.total() >= FAULTS:
+            if _enough(injected):
                 break
             _write_anew(data)
+            is_unread = (calls, outcome) == UNREAD
             with injecting(pid, calls, outcome, chance.randint(1, 4), chance.randint(2, 4)) as injection:
-                is_unread = (calls, outcome) == UNREAD
                 names = questions.checked if is_unread else questions.names
                 for name in chance.choices(names, k=ASKED):
                     try:
@@ -47,16 +47,18 @@ def test_any_system_call_may_fail(mount, tmp_path):
                         raise AssertionError(f"seed {SEED}, {injection.what}: {error}") from error
             injected[calls] += injection.count
             attached += 1
-            # an index that was never read may be remembered so: it is a hint, and only .explain tells the difference
+            if is_unread:
+                continue  # what was never read may be remembered until the file is another one, as it is next time
             for name in (*chance.sample(questions.names, 3), chance.choice(questions.explanations)):
-                is_right = questions.ask(name) == 0 if is_unread else questions.is_as_before(name)
-                assert is_right, f"seed {SEED}, after {injection.what}: {name}"
+                assert questions.is_as_before(name), f"seed {SEED}, after {injection.what}: {name}"
     print(f"\nseed {SEED}: {injected.total()} faults in {attached} kinds: {dict(injected)}, answers {dict(answers)},"
           f" slowest {questions.slowest:.2f} s")  # fmt: skip
-    assert injected.total() >= FAULTS
-    assert all(injected[calls] for calls in MADE_ALL_THE_TIME)
     assert answers["right"]
     assert "bug in" not in mounted.log
+
+
+def _enough(injected: Counter[str]) -> bool:
+    return injected.total() >= FAULTS and all(injected[calls] for calls in MADE_ALL_THE_TIME)
 
 
 def _write_anew(data: Path) -> None:
