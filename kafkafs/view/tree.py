@@ -18,6 +18,7 @@ from kafkafs.view.permissions import common
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.scene import KEEP_S, Scene, Seen
 from kafkafs.view.segments import Segments
+from kafkafs.view.targets import Sight
 
 
 class Root:
@@ -139,9 +140,11 @@ class EndLink:
 
     def target(self) -> str:
         """The path, relative to the partition's directory; NotFound where no record is visible."""
-        reader = self._scene.sight().decoded
-        patience_needed()
-        offset = reader.earliest() if self._which == "earliest" else reader.latest()
+        offset = self._scene.ask(self._offset)
         if offset is None:
             raise NotFound(f"{self._scene.shown_as}: no record is visible")
         return f"by-offset/{offset}"
+
+    def _offset(self, sight: Sight) -> int | None:
+        patience_needed()
+        return sight.decoded.earliest() if self._which == "earliest" else sight.decoded.latest()

@@ -151,3 +151,13 @@ def test_a_reader_gets_an_error_where_records_came_up_before_him(broker, name):
     broker.append([end])
     with pytest.raises(Vanished):
         read()
+
+
+def test_a_link_is_looked_up_again_where_its_log_was_cut(broker, monkeypatch):
+    broker.append([2, 2])
+    directory: Any = tree.Root([broker.data], Options()).child("t-0")
+    link = directory.child("latest")
+    monkeypatch.setattr(partition, "FRESH_S", 60.0)
+    assert link.target() == f"by-offset/{broker.next_offset - 1}"
+    broker.truncate(batches=1)
+    assert link.target() == f"by-offset/{broker.next_offset - 1}"
