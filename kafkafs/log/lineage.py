@@ -5,8 +5,9 @@ and created again has the same name. What tells is a witness, a file that trunca
 last segment, while its last batch stands where it stood. One that has just begun and is empty tells by being there,
 since truncation to below its base offset deletes it, and so does the closed one before it by being as it was. Where
 compaction or retention took them away, topic id and leader epochs tell, as they tell followers: of the same topic, an
-epoch that reaches as far as it did lost nothing. And a log's start moves back only by a truncation to below it, which
-its checkpoint learns of later. Source: UnifiedLog.truncateTo, LeaderEpochFileCache.endOffsetFor.
+epoch that reaches as far as it did lost nothing. Nothing tells of a log that was cut to below its start, as long as
+the checkpoint has yet to learn of it: what comes up there until it does, its readers miss.
+Source: UnifiedLog.truncateTo, LeaderEpochFileCache.endOffsetFor.
 """
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
@@ -24,6 +25,7 @@ class Lineage:
 
     def __init__(self, log: Log) -> None:
         self._topic_id = _topic_id(log)
+        self._epoch = _UNKNOWN
         self._take(log)
 
     def follow(self, log: Log) -> None:
@@ -39,15 +41,17 @@ class Lineage:
         witnesses = log.segments[-1:] if last else log.segments[-2:]
         held = [(segment, _hold(segment)) for segment in reversed(witnesses)]
         epoch = last.leader_epoch if last else _epoch_before(log)
-        self._log, self._last, self._witnesses, self._epoch = log, last, held, epoch
+        if epoch != _UNKNOWN:
+            self._epoch = epoch
+        self._log, self._last, self._witnesses = log, last, held
 
     def _leads_to(self, log: Log) -> bool:
         before = self._log
-        if log.directory_inode != before.directory_inode:
+        if log.directory_inode != before.directory_inode or log.end_offset < before.end_offset:
             return False
-        if log.start_offset < before.start_offset or log.end_offset < before.end_offset:
+        if log.start_offset < before.start_offset and _starts_behind_its_end(before):
             return False
-        if not before.segments or (log.segments and log.segments[0].base_offset >= before.end_offset):
+        if not before.segments:
             return True
         there = {segment.base_offset: segment for segment in log.segments}
         for witness, held in self._witnesses:
@@ -57,11 +61,13 @@ class Lineage:
                     return is_at_its_place(segment.log(), self._last)
                 if held if witness.next_base is None else witness.files["log"] == segment.files["log"]:
                     return True
+        if self._epoch == _UNKNOWN:
+            return bool(log.segments) and log.segments[0].base_offset >= before.end_offset
         return self._reaches(log)
 
     def _reaches(self, log: Log) -> bool:
         """Whether the same topic's leader epoch lasted at least until the offset at which the log ended before."""
-        if self._epoch == _UNKNOWN or self._topic_id not in (None, _topic_id(log)):
+        if self._topic_id not in (None, _topic_id(log)):
             return False
         try:
             epochs = parse_leader_epochs(log.segments[-1].read_beside("leader-epoch-checkpoint"))
@@ -70,6 +76,11 @@ class Lineage:
         later = [one.start_offset for one in epochs if one.epoch > self._epoch]
         is_known = any(one.epoch == self._epoch for one in epochs)
         return is_known and min(later, default=log.end_offset) >= self._log.end_offset
+
+
+def _starts_behind_its_end(log: Log) -> bool:
+    """Whether the checkpoint tells a start that the log itself does not reach."""
+    return log.tail is None or log.tail.end_offset < log.start_offset
 
 
 def _last_batch(log: Log) -> Batch | None:

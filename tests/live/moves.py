@@ -109,9 +109,10 @@ class Moves:
         if len(self.segments) > 1:
             oldest = min(self.segments)
             del self.segments[oldest]
-            self.start = min(self.segments)
+            self.start = max(self.start, min(self.segments))
             if told:
                 self._checkpoint()
+            self._forget_epochs()
             self._rename_away(oldest)
 
     def delete_records(self, below: int) -> None:
@@ -119,6 +120,7 @@ class Moves:
         if self.start < min(below, self.next_offset):
             self.start = min(below, self.next_offset)
             self._checkpoint()
+            self._forget_epochs()
 
     def unlink_deleted(self) -> None:
         """What is deleted is gone from the disk after a while."""
@@ -254,6 +256,12 @@ class Moves:
         if self.epoch not in dict(self._epochs):
             self._epochs.append((self.epoch, self.next_offset))
             self._checkpoint_epochs()
+
+    def _forget_epochs(self) -> None:
+        """Those that ended below the log start; the one before it then begins there."""
+        starts = {epoch: max(start, self.start) for epoch, start in self._epochs}
+        self._epochs = [(epoch, at) for at, epoch in {at: epoch for epoch, at in starts.items()}.items()]
+        self._checkpoint_epochs()
 
     def _checkpoint_epochs(self) -> None:
         lines = [f"{epoch} {start}" for epoch, start in self._epochs]

@@ -74,6 +74,12 @@ def cut_and_compact(broker: Moves) -> None:
     broker.unlink_deleted()
 
 
+def cut_and_retain(broker: Moves) -> None:
+    """Nothing is left of what a reader could compare with."""
+    cut(broker)
+    retain(broker)
+
+
 def create_anew(broker: Moves) -> None:
     """With the inode of the old directory, as file systems give them out."""
     inode = broker.directory.stat().st_ino
@@ -87,7 +93,13 @@ def create_anew(broker: Moves) -> None:
         pass
 
 
-HARMFUL = (cut, cut_and_compact, create_anew)
+def elect_and_retain(broker: Moves) -> None:
+    """Nothing was lost but to retention, and nothing is left that would tell it from `cut_and_retain`."""
+    broker.elect()
+    retain(broker)
+
+
+HARMFUL = (cut, cut_and_compact, cut_and_retain, elect_and_retain, create_anew)
 
 
 def opened(broker: Moves, name: str) -> Callable[[], bytes]:
