@@ -77,8 +77,8 @@ class BrokerBesideReader(RuleBasedStateMachine):
         self.compacting: Iterator[str] = iter(())
         self.corrupt = False
         self.steps = 0
-        self.cut_at = time.monotonic()
-        self.pasts: deque[dict[int, bytes]] = deque(maxlen=3)
+        self.cut_at = self.made_at = time.monotonic()
+        self.pasts: deque[dict[int, bytes]] = deque(maxlen=16)  # several in a second
 
     def teardown(self) -> None:
         if hasattr(self, "broker"):
@@ -142,6 +142,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
         self._read_on()
         self.pasts.append(dict(self.broker.history))
         self.broker.recreate(at_once)
+        self.made_at = time.monotonic()
         self.corrupt = False
         self._another_log()
 
@@ -329,10 +330,14 @@ class BrokerBesideReader(RuleBasedStateMachine):
         return recent
 
     def _agree(self, ask: Callable[[], Answer], answer: Callable[[Naive], object]) -> Answer:
-        """The mount's answer, which must be that of one moment."""
+        """The mount's answer, which must be that of one moment: for one there was no partition, if it was made anew."""
         asked = time.monotonic()
         try:
             got = ask()
+        except NotFound:
+            if asked < self.made_at + self.door.late_s:
+                return self._agree(ask, answer)
+            raise
         except Vanished:
             if len(self._recent(asked)) > 1:
                 return self._agree(ask, answer)
