@@ -62,7 +62,7 @@ class Lineage:
                 if held if witness.next_base is None else witness.files["log"] == segment.files["log"]:
                     return True
         if self._epoch == _UNKNOWN:
-            return bool(log.segments) and log.segments[0].base_offset >= before.end_offset
+            return log.start_offset >= before.end_offset
         return self._reaches(log)
 
     def _reaches(self, log: Log) -> bool:

@@ -149,6 +149,19 @@ def test_a_reader_gets_an_error_where_something_was(broker, name, rolled, move):
         read()
 
 
+def test_a_reader_of_an_empty_log_goes_on(broker):
+    """No batch told him a leader epoch, and nothing that could be cut was there."""
+    broker.delete_records(broker.next_offset)
+    read = opened(broker, "0...follow.jsonl")
+    assert read() == b""
+    broker.append([3])
+    broker.roll()
+    for _ in broker.compaction(9, lambda _: True):
+        pass
+    broker.unlink_deleted()
+    assert read().count(b"\n") == 3
+
+
 @pytest.mark.parametrize("name", ["0..", "0...follow.jsonl"])
 def test_a_reader_gets_an_error_where_records_came_up_before_him(broker, name):
     """He began while the checkpoint still told the start from before a truncation to below it."""
