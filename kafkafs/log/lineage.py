@@ -25,7 +25,6 @@ class Lineage:
 
     def __init__(self, log: Log) -> None:
         self._topic_id = _topic_id(log)
-        self._epoch = _UNKNOWN
         self._take(log)
 
     def follow(self, log: Log) -> None:
@@ -41,9 +40,7 @@ class Lineage:
         witnesses = log.segments[-1:] if last else log.segments[-2:]
         held = [(segment, _hold(segment)) for segment in reversed(witnesses)]
         epoch = last.leader_epoch if last else _epoch_before(log)
-        if epoch != _UNKNOWN:
-            self._epoch = epoch
-        self._log, self._last, self._witnesses = log, last, held
+        self._log, self._last, self._witnesses, self._epoch = log, last, held, epoch
 
     def _leads_to(self, log: Log) -> bool:
         before = self._log

@@ -150,10 +150,12 @@ def test_a_reader_gets_an_error_where_something_was(broker, name, rolled, move):
 
 
 def test_a_reader_of_an_empty_log_goes_on(broker):
-    """No batch told him a leader epoch, and nothing that could be cut was there."""
-    broker.delete_records(broker.next_offset)
+    """No batch is there to tell him a leader epoch, and nothing that could be cut."""
     read = opened(broker, "0...follow.jsonl")
+    assert read()
+    broker.delete_records(broker.next_offset)
     assert read() == b""
+    broker.elect()
     broker.append([3])
     broker.roll()
     for _ in broker.compaction(9, lambda _: True):
