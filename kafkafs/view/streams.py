@@ -2,7 +2,8 @@
 
 A stream has no size; a reader goes on until nothing comes. Most read straight on, so the pieces made last are kept. Who
 reads elsewhere is served from the nearest mark: places in the text, a mark every megabyte or so, from which it can be
-made again. All readers get the same bytes, since a stream is fixed on the log that it was opened on.
+made again. All readers get the same bytes, since a stream is fixed on the log that it was opened on. Where many are
+open, those that are not read let go of what they have made, and make it again (see `awake`).
 
 One thread at a time makes text; what is made is handed out meanwhile. Who reads straight on finds the next piece made
 already: `fuse` lets a worker `go_ahead` while the reader takes what he got.
@@ -18,6 +19,7 @@ from contextlib import contextmanager
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers
 from kafkafs.log.patience import patience_needed
+from kafkafs.view.awake import Awake
 
 _MARK_EVERY = 1 << 20
 _AHEAD = 4 << 20
@@ -28,6 +30,8 @@ _KEPT = 512 << 10
 
 _ROOMS = Buffers(1 << 20, keep=4)
 """For what is asked for at once and lies in two pieces."""
+
+_AWAKE = Awake()
 
 Pieces = Iterator[tuple[int | None, bytes | memoryview]]
 """Pieces of text, each with the offset from which what follows can be made; None inside what is made in one go."""
@@ -97,7 +101,9 @@ class Stream:
     def lags(self) -> bool:
         """Whether `go_ahead` would help whoever read last, if he goes on."""
         left = self._position - self._read_to
-        return self._end is None and self._error is None and 0 <= left < _AHEAD and not self._making.locked()
+        if self._end is not None or self._error is not None or not 0 <= left < _AHEAD:
+            return False
+        return _AWAKE.has_plenty and not self._making.locked()
 
     def go_ahead(self) -> None:
         """Make one more piece before it is asked for. For a worker thread."""
@@ -106,8 +112,28 @@ class Stream:
                 if self._position - self._read_to < _AHEAD and self._pieces is not None:
                     self._advance()
                     self._forget(self._read_to)
+                    self._say_what_it_holds()
             finally:
                 self._making.release()
+
+    def rest(self) -> bool:
+        """Let go of what is made and of what it is made from, unless it is being made; see `awake`."""
+        if not self._making.acquire(blocking=False):
+            return False
+        try:
+            self._begin_at_mark(-1)
+        finally:
+            self._making.release()
+        return True
+
+    def _say_what_it_holds(self) -> None:
+        """The text, and while more is being made about twice the last piece: its records and their bytes.
+
+        A follower never rests: what it would make again compaction may have taken away.
+        """
+        if self._grown is None:
+            text = sum(len(text) for _, text in self._kept)
+            _AWAKE.hold(self, text + (2 * len(self._kept[-1][1]) if self._kept and self._pieces else 0))
 
     def _made(self, offset: int, size: int) -> bytes | memoryview | None:
         """The answer, as far as it is made already and nothing has to be asked or made for it; else None."""
@@ -126,6 +152,7 @@ class Stream:
             self._go_back(offset)
         while self._position < offset + size and self._advance():
             self._forget(offset)
+        self._say_what_it_holds()
         with self._state:
             return self._cut(offset, size)
 
@@ -200,6 +227,7 @@ class Stream:
         with self._state:
             self._kept.clear()
         self._pieces = self._held = None
+        _AWAKE.hold(self, 0)
         del self._make, self._grown  # a follower's hold the log's files open, whoever still knows this stream
 
 

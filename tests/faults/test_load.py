@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
 from tests.live.moves import Moves
+from tests.log.making import Made, write_partition
 from tests.mounting import shell, wait_until
 
 SECONDS = float(os.environ.get("KAFKAFS_LOAD_SECONDS", "6"))
@@ -106,3 +109,22 @@ def test_names_that_were_looked_up_leave_nothing_behind(mount, tmp_path):
     shell("sync; echo 2 > /proc/sys/vm/drop_caches")
     wait_until(lambda: mounted.status()["inodes"] <= 1000, 20)
     assert mounted.status()["residentBytes"] < resident + (64 << 20)
+
+
+def test_a_thousand_that_are_half_read_hold_little(mount, tmp_path):
+    """Each has a large batch before it; whoever reads on, however late, goes on where he was."""
+    value = b"v" * 1000
+    batches = [
+        Made(v2_batch([Record(base + n, 1000, 0, None, value) for n in range(900)]), ()) for base in range(0, 5400, 900)
+    ]
+    write_partition(tmp_path, {0: batches})
+    mounted = mount(tmp_path, guard_s=100)
+    whole = (mounted / "t-0/by-offset/0..5400.jsonl").read_bytes()
+    before = mounted.status()["residentBytes"]
+    with ExitStack() as stack:
+        files = [stack.enter_context((mounted / "t-0/by-offset/0..5400.jsonl").open("rb", 0)) for _ in range(1000)]
+        starts = [file.read(4096) for file in files]
+        assert mounted.status()["residentBytes"] - before < 256 << 20
+        assert {*starts} == {whole[:4096]}
+        for file in files[::90]:
+            assert starts[0] + file.read() == whole

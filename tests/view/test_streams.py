@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kafkafs.errors import CorruptData, DiskError, WouldBlock
 from kafkafs.log.patience import impatient, patience_needed
 from kafkafs.view import streams
+from kafkafs.view.awake import Awake
 from kafkafs.view.streams import Pieces, Stream
 
 
@@ -42,6 +43,47 @@ def test_any_read_is_a_slice_of_the_text(pieces, asked, kept, mark):
         for at, size in asked:
             got = bytes(stream.read(at, size))
             assert got == whole[at : at + size]
+
+
+@settings(deadline=None)
+@given(pieces=groups, asked=st.lists(st.tuples(st.integers(0, 4), reads.map(tuple)), max_size=20),
+       budget=st.integers(1, 3000))  # fmt: skip
+def test_who_rests_reads_on_as_if_he_had_not(pieces, asked, budget):
+    """Streams that hold too much together let go of it; only who was read last may hold more than there is."""
+    whole = b"".join(piece for group in pieces for piece in group)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streams, "_MARK_EVERY", 200)
+        patch.setattr(streams, "_AWAKE", Awake(budget))
+        opened = [Stream(maker(pieces), 0) for _ in range(5)]
+        for number, places in asked:
+            for at, size in places:
+                assert bytes(opened[number].read(at, size)) == whole[at : at + size]
+                opened[number].go_ahead()
+                others = [stream for stream in opened if stream is not opened[number]]
+                assert sum(len(text) for stream in others for _, text in stream._kept) <= budget
+        for stream in opened:
+            stream.close()
+        assert streams._AWAKE.has_plenty
+
+
+def test_who_is_read_does_not_rest():
+    """A thread that makes text is not disturbed, and who asks him to rest does not wait for it."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    def make(_: int) -> Pieces:
+        reading.set()
+        assert go_on.wait(10)
+        yield 1, b"text"
+
+    stream = Stream(make, 0)
+    reader = threading.Thread(target=stream.read, args=(0, 4))
+    reader.start()
+    assert reading.wait(10)
+    assert not stream.rest()
+    go_on.set()
+    reader.join(10)
+    assert stream.rest()
+    assert bytes(stream.read(0, 4)) == b"text"
 
 
 def test_what_is_kept_is_bounded():
