@@ -1,14 +1,16 @@
 """Lookups in one segment against a list, and what they cost."""
 
+import os
 import random
 
 import pytest
 
+from kafkafs.format.names import segment_file
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex, TimestampOffset
 from kafkafs.log.files import DataFile
 from tests.kafka.dataset import Dataset
-from tests.log.making import log_of, made, spread, write_partition
+from tests.log.making import log_of, made, partition_of, spread, write_partition
 from tests.log.reading import reader
 
 BATCHES = [made(number * 4, [1000 + number] * 3, size=100) for number in range(200)]
@@ -103,3 +105,18 @@ def test_an_offset_index_entry_that_is_too_late_is_not_followed(segment, monkeyp
         found = segment.find(offset, segment.closed_end())
         assert found is not None
         assert found.base_offset == (offset // 4 * 4 if offset % 4 < 3 else offset + 1)
+
+
+def test_an_index_is_as_long_as_it_is_when_its_segment_was_rolled(tmp_path):
+    """A broker cuts the zeros off the index of the segment it leaves, a moment after somebody looked at it."""
+    batches = [made(base, [1000 + base] * 5) for base in range(0, 50, 5)]
+    directory = write_partition(tmp_path, {0: batches})
+    index = directory / segment_file(0, "index")
+    size = index.stat().st_size
+    os.truncate(index, 1 << 20)
+    partition = partition_of(tmp_path)
+    assert partition.log().segments[0].offset_index.length == 1 << 20
+    os.truncate(index, size)
+    write_partition(tmp_path, {50: [made(50, [2000])]})
+    partition.look_again()
+    assert partition.log().segments[0].offset_index.length == size
