@@ -46,17 +46,16 @@ def list_partition(root: Directory, partition: str, indexes: Directory | None = 
 
     Where `indexes` has an index for a segment, that one counts and not the broker's own.
     """
-    listing = None
-    for _ in range(_ATTEMPTS):
+    for attempt in range(1, _ATTEMPTS + 1):
         about = root.stat(partition)
         try:
             listing = _look(root, partition, (about.st_ino, about.st_mtime_ns))
-        except FileNotFoundError:
+        except Vanished:
+            if attempt == _ATTEMPTS:
+                raise
             continue
         if (after := root.stat(partition)).st_mtime_ns == about.st_mtime_ns and after.st_ino == about.st_ino:
             break
-    if listing is None:
-        raise Vanished(f"the files of {partition!r} come and go while they are listed; read again")
     if indexes is not None:
         _prefer_rebuilt(listing, indexes, partition)
     return listing
@@ -94,7 +93,10 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
 def _file_name(entry: "os.DirEntry[str]") -> FileName:
     if ".log" not in entry.name:
         return FileName(entry.name, entry.inode())
-    about = entry.stat(follow_symlinks=False)
+    try:
+        about = entry.stat(follow_symlinks=False)
+    except FileNotFoundError as error:  # as such `scan` would take it for the directory's
+        raise Vanished(f"{entry.name!r} went away while its directory was listed; read again") from error
     return FileName(entry.name, about.st_ino, about.st_size, about.st_mtime_ns)
 
 

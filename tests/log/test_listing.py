@@ -1,9 +1,14 @@
 """What counts as a segment while files are swapped, and which names are told of."""
 
 import os
+import threading
+from contextlib import suppress
 
 import pytest
 
+from kafkafs.errors import Vanished
+from kafkafs.format.names import segment_file
+from kafkafs.log.files import Directory
 from kafkafs.log.listing import list_partition
 from tests.log.making import NAME, Made, log_of, made, partition_of, write_partition
 from tests.log.reading import reader, rows
@@ -76,3 +81,28 @@ def test_an_old_look_is_not_taken_for_a_new_one(tmp_path):
     assert not list_partition(root, NAME).settled
     os.utime(directory, (1, 1))
     assert list_partition(root, NAME).settled
+
+
+def test_logs_that_come_and_go_meanwhile_are_no_missing_partition(tmp_path):
+    """A look may take them in or not, or have to be made again, but the directory is there all the time."""
+    (tmp_path / "t-0").mkdir()
+    names = [tmp_path / "t-0" / segment_file(base, "log") for base in range(0, 2000, 10)]
+    done = threading.Event()
+
+    def churn() -> None:
+        while not done.is_set():
+            for name in names:
+                name.touch()
+            for name in names:
+                name.unlink()
+
+    churning, listed, root = threading.Thread(target=churn), 0, Directory(str(tmp_path))
+    churning.start()
+    try:
+        for _ in range(300):
+            with suppress(Vanished):
+                listed += len(list_partition(root, "t-0").segments)
+    finally:
+        done.set()
+        churning.join(10)
+    assert listed
