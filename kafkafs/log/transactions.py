@@ -140,13 +140,24 @@ class _Ahead:
     markers: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
 
 
+def _stretches(log: Log, ahead: _Ahead) -> Iterator[Stretch]:
+    """What stands from `ahead` on. It knows nothing of who asks: a cycle of the two would keep a buffer for long."""
+    for number in range(ahead.segment, len(log.segments)):
+        segment = log.segments[number]
+        place = ahead.start if number == ahead.segment else Start(0, segment.base_offset)
+        ahead.segment = number
+        for item in segment.walk(place, log.walk_end(segment)) if segment.is_readable() else ():
+            if isinstance(item, Stretch):
+                yield item
+
+
 class Outcomes:
     """Whether transactional batches below the last stable offset were aborted, asked in offset order."""
 
     def __init__(self, log: Log, segment: Segment, start: Start) -> None:
         self._log = log
         self._ahead = _Ahead(log.segments.index(segment), start)
-        self._walk = self._stretches()
+        self._walk = _stretches(log, self._ahead)
 
     def aborted(self, rows: Batches) -> Flags:
         """For each batch, whether its transaction was aborted; False for those outside any."""
@@ -176,16 +187,6 @@ class Outcomes:
         for row in np.flatnonzero(is_control(stretch.rows) & _is_transactional(stretch.rows)).tolist():
             producer, offset = int(stretch.rows["producer_id"][row]), int(stretch.rows["last_offset"][row])
             markers.setdefault(producer, []).append((offset, is_abort(stretch, row)))
-
-    def _stretches(self) -> Iterator[Stretch]:
-        log, ahead = self._log, self._ahead
-        for number in range(ahead.segment, len(log.segments)):
-            segment = log.segments[number]
-            place = ahead.start if number == ahead.segment else Start(0, segment.base_offset)
-            ahead.segment = number
-            for item in segment.walk(place, log.walk_end(segment)) if segment.is_readable() else ():
-                if isinstance(item, Stretch):
-                    yield item
 
     def _indexed(self, producer: int, offset: int) -> bool:
         """Whether the transaction index of the segment that the scan is in names the transaction, and rightly so."""

@@ -1,6 +1,7 @@
 """Transactions: who waits for whom, and what a growing log does to the last stable offset. The records that a
 read_committed consumer sees are compared in test_reading."""
 
+import gc
 import struct
 import threading
 
@@ -11,7 +12,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.options import Options
 from kafkafs.log.patience import impatient
 from kafkafs.log.reading import Reader
-from kafkafs.log.transactions import OpenTransactions
+from kafkafs.log.transactions import OpenTransactions, Outcomes
 from kafkafs.view.targets import Sight
 from tests.format.batch_maker import v2_around
 from tests.kafka.dataset import Dataset
@@ -87,3 +88,16 @@ def test_an_impatient_reader_does_not_wait_for_a_scan(ask):
         threading.Thread(target=again, daemon=True).start()
         assert done.wait(5)
     assert answer is not None
+
+
+def test_a_read_leaves_nothing_to_the_garbage_collector(tmp_path):
+    """It comes by seldom, and each read that ends early has a megabyte or two in its hands."""
+    first = [data(0, 1), marker(1, 1, True), data(2, 1)]
+    write_partition(tmp_path, {0: first, 3: [marker(3, 1, True)], 4: [data(4, 1), marker(5, 1, True)]})
+    found = committed(log_of(tmp_path))
+    gc.disable()
+    try:
+        assert len(next(found.records(0)))
+        assert not [thing for thing in gc.get_objects() if isinstance(thing, Outcomes)]
+    finally:
+        gc.enable()
