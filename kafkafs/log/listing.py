@@ -15,6 +15,7 @@ from kafkafs.log.files import SETTLED_AFTER_NS, Directory
 INDEX_KINDS = ("index", "timeindex", "txnindex")
 _ATTEMPTS = 5
 
+
 @dataclass(frozen=True, slots=True)
 class FileName:
     """A regular file of the partition: its name, its inode and, of a log, its size and when it was last written.

@@ -85,12 +85,8 @@ class OpenTransactions:
             start = (first, Start(0, log.segments[first].base_offset)) if log.segments else None
         if start is None:
             return {}
-        for number in range(start[0], len(log.segments)):
-            segment = log.segments[number]
-            place = start[1] if number == start[0] else Start(0, segment.base_offset)
-            for item in segment.walk(place, log.walk_end(segment)) if segment.is_readable() else ():
-                if isinstance(item, Stretch):
-                    _follow(item.rows, found)
+        for stretch in _stretches(log, _Ahead(*start)):
+            _follow(stretch.rows, found)
         return {producer: max(offset, log.start_offset) for producer, offset in found.items()}
 
 
@@ -133,7 +129,7 @@ def _follow(rows: Batches, found: dict[int, int]) -> None:
 
 @dataclass(slots=True)
 class _Ahead:
-    """Where the scan for markers has got to: a segment by number, the position and the offset there."""
+    """Where a scan has got to: a segment by number, the position and the offset there; and the markers it has met."""
 
     segment: int
     start: Start
