@@ -3,6 +3,8 @@
 Every message is one sentence for a person: what is wrong, where, and, where something can be done, what to do.
 """
 
+from collections.abc import Callable
+
 
 class KafkafsError(Exception):
     """Root of the family. Only its leaves are raised."""
@@ -42,6 +44,15 @@ class Vanished(KafkafsError):
 
 class Exhausted(KafkafsError):
     """This process has no descriptor or memory left for one caller: "Too many open files"."""
+
+
+class Crowded(KafkafsError):
+    """Large batches that others read fill the memory for them: "Cannot allocate memory"."""
+
+    def __init__(self, message: str, has_room: Callable[[], bool]) -> None:
+        """`has_room` tells whether asking again may help."""
+        super().__init__(message)
+        self.has_room = has_room
 
 
 class ReadOnly(KafkafsError):

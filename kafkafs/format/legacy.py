@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, KafkafsError
+from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format import codecs, native
 from kafkafs.format.columns import Records, Refusal
 from kafkafs.format.native.layout import BATCH_ROW, RECORD, SOUND
@@ -27,7 +27,7 @@ def wrapped(work: Work, first: int, stop: int, _announced: int) -> Iterator[Reco
         pieces: Iterable[Records | Refusal]
         try:
             pieces = _messages(work, number, _unpacked(work, number))
-        except KafkafsError as error:
+        except (CorruptData, TooLarge) as error:
             pieces = [work.refusal(number, error)]
         yield from pieces
 

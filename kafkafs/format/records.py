@@ -8,14 +8,13 @@ Memory is bounded by `limit` and a few megabytes, whatever a batch claims. Sourc
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge
 from kafkafs.format import codecs, legacy, native
 from kafkafs.format.batches import Batches
 from kafkafs.format.columns import Records, Refusal
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import BATCH_ROW, SOUND
+from kafkafs.format.room import ROOM
 from kafkafs.format.work import ARENAS, PIECE, Array, Bytes, Work, table
 
 __all__ = ["PIECE", "Records", "Refusal", "decode"]
@@ -55,12 +54,13 @@ def _packed_v2(work: Work, first: int, stop: int, announced: int) -> Iterator[Re
             try:
                 arena = _unpacked_alone(work, number)
                 number += 1
-            except KafkafsError as error:
+            except (CorruptData, TooLarge) as error:
                 refusal = work.refusal(number, error)
         yield from _run(work, "decode_v2", arena, since, number, announced)
         if refusal is not None:
             yield refusal
             number += 1
+        del arena  # what comes next may need its memory
 
 
 def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, Refusal | None]:
@@ -96,7 +96,7 @@ def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, Refusal
 def _unpacked_alone(work: Work, number: int) -> Array:
     """A buffer with what one batch unpacks to, which is much; TooLarge, CorruptData."""
     codec, payload = work.codec(number), work.payload(number)
-    buffer = np.empty(codecs.measure(codec, 2, payload, work.limit), np.uint8)
+    buffer = ROOM.take(codecs.measure(codec, 2, payload, work.limit))
     work.spans[number] = 0, codecs.unpack(codec, 2, payload, buffer.data) or 0
     return buffer
 

@@ -14,6 +14,7 @@ ERRNO: dict[type[errors.KafkafsError], int] = {
     errors.Denied: errno.EACCES,
     errors.Vanished: errno.ESTALE,
     errors.Exhausted: errno.EMFILE,
+    errors.Crowded: errno.ENOMEM,
     errors.ReadOnly: errno.EROFS,
     errors.Unsupported: errno.EOPNOTSUPP,
     errors.WouldBlock: errno.EAGAIN,

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import outcome
 import trio
 
-from kafkafs.errors import DiskError, Exhausted
+from kafkafs.errors import Crowded, DiskError, Exhausted
 from kafkafs.fuse.watchdog import BEAT_S, Watchdog
 
 PER_LANE = 8
@@ -30,6 +30,7 @@ LANES_AT_ONCE = 4  # lanes that can be busy to their limit while others still fi
 QUEUED_PER_LANE = 4096
 PATIENCE_S = 20.0
 SUSPECT_S = 2.0  # the patience with a lane that has stuck threads
+ROOM_S, ROOM_EVERY_S = 3.0, 0.05  # how long calls wait for room in memory
 CANARY_S = 1.0  # a canary that is out for longer tells of a disk that hangs
 
 T = TypeVar("T")
@@ -104,6 +105,7 @@ class Workers:
         self._taken: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._lanes: dict[str, _Lane] = {}
         self._unfinished: set[_Job] = set()
+        self._crowd = trio.Lock()  # those who wait for room come one after the other
         self.threads = PER_LANE * min(lanes + 1, LANES_AT_ONCE) + PER_LANE
         self._free = self.threads
         for number in range(self.threads):
@@ -133,7 +135,26 @@ class Workers:
     async def run(
         self, lane_key: str, call: Callable[[], T], kind: Kind = Kind.ASK, *, late: Callable[[T], None] | None = None
     ) -> T:
-        """What `call()` returns or raises, run in a thread. `late` gets a value that came after its caller had left."""
+        """What `call()` returns or raises, run in a thread. `late` gets a value that came after its caller had left.
+
+        A call that finds no room in memory is made again when there is some, unless that takes `ROOM_S`.
+        """
+        try:
+            return await self._run_once(lane_key, call, kind, late)
+        except Crowded as error:
+            crowded = error.with_traceback(None)  # whose frames hold what they found room for
+        with trio.move_on_after(ROOM_S):
+            async with self._crowd:
+                while True:
+                    while not crowded.has_room():
+                        await trio.sleep(ROOM_EVERY_S)
+                    try:
+                        return await self._run_once(lane_key, call, kind, late)
+                    except Crowded as error:
+                        crowded = error.with_traceback(None)
+        raise crowded
+
+    async def _run_once(self, lane_key: str, call: Callable[[], T], kind: Kind, late: Callable[[T], None] | None) -> T:
         lane = self._lanes.get(lane_key)
         if lane is None:
             lane = self._lanes[lane_key] = _Lane(lane_key)

@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers, pages
+from kafkafs.format.room import ROOM
 from kafkafs.log import page_cache
 from kafkafs.log.patience import is_impatient, patience_needed
 
@@ -142,7 +143,7 @@ class DataFile:
 
     def read_long(self, position: int, size: int) -> memoryview:
         """Like `read`, into a large buffer that is used again once nobody holds a view of it."""
-        buffer = _buffers.take()[:size].data if size <= _buffers.size else memoryview(bytearray(size))
+        buffer = _buffers.take()[:size].data if size <= _buffers.size else ROOM.take(size).data
         return buffer[: self.read_into(buffer, position)]
 
     def read_into(self, buffer: memoryview, position: int, *, passing: bool = False) -> int:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers
 from kafkafs.log.patience import patience_needed
-from kafkafs.view.awake import Awake
+from kafkafs.view.awake import AWAKE
 
 _MARK_EVERY = 1 << 20
 _AHEAD = 4 << 20
@@ -30,8 +30,6 @@ _KEPT = 512 << 10
 
 _ROOMS = Buffers(1 << 20, keep=4)
 """For what is asked for at once and lies in two pieces."""
-
-_AWAKE = Awake()
 
 Pieces = Iterator[tuple[int | None, bytes | memoryview]]
 """Pieces of text, each with the offset from which what follows can be made; None inside what is made in one go."""
@@ -103,7 +101,7 @@ class Stream:
         left = self._position - self._read_to
         if self._end is not None or self._error is not None or not 0 <= left < _AHEAD:
             return False
-        return _AWAKE.has_plenty and not self._making.locked()
+        return AWAKE.has_plenty and not self._making.locked()
 
     def go_ahead(self) -> None:
         """Make one more piece before it is asked for. For a worker thread."""
@@ -133,7 +131,7 @@ class Stream:
         """
         if self._grown is None:
             text = sum(len(text) for _, text in self._kept)
-            _AWAKE.hold(self, text + (2 * len(self._kept[-1][1]) if self._kept and self._pieces else 0))
+            AWAKE.hold(self, text + (2 * len(self._kept[-1][1]) if self._kept and self._pieces else 0))
 
     def _made(self, offset: int, size: int) -> bytes | memoryview | None:
         """The answer, as far as it is made already and nothing has to be asked or made for it; else None."""
@@ -227,7 +225,7 @@ class Stream:
         with self._state:
             self._kept.clear()
         self._pieces = self._held = None
-        _AWAKE.hold(self, 0)
+        AWAKE.hold(self, 0)
         del self._make, self._grown  # a follower's hold the log's files open, whoever still knows this stream
 
 

@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from kafkafs.errors import DiskError, NotFound
+from kafkafs.errors import Crowded, DiskError, NotFound
 from kafkafs.fuse import workers as module
 from kafkafs.fuse.workers import PER_LANE, RESERVED, Kind, Workers
 from tests.mounting import run, wait_until
@@ -28,6 +28,55 @@ def test_a_value_and_an_error_come_back_from_the_thread():
         raise NotFound("nothing")
 
     trio.run(main)
+
+
+def test_who_finds_no_room_waits_for_it_in_turn_and_not_in_a_thread():
+    """Eight calls share room for one; sixteen lookups go on meanwhile, since nobody waits in a thread."""
+    inside: list[int] = []
+    most = 0
+
+    def needs_room(number: int) -> int:
+        nonlocal most
+        if inside:
+            raise Crowded("full", lambda: not inside)
+        inside.append(number)
+        most = max(most, len(inside))
+        time.sleep(0.02)
+        inside.remove(number)
+        return number
+
+    async def main():
+        pool, answers = Workers(), []
+
+        async def call(number):
+            answers.append(await pool.run("disk", lambda: needs_room(number), Kind.READ))
+
+        async with trio.open_nursery() as nursery:
+            for number in range(8):
+                nursery.start_soon(call, number)
+            await trio.sleep(0)
+            for _ in range(16):
+                assert await pool.run("disk", lambda: 1) == 1
+        assert sorted(answers) == list(range(8))
+        assert most == 1
+        pool.close()
+
+    trio.run(main)
+
+
+def test_who_finds_no_room_for_long_is_told_so():
+    def full() -> None:
+        raise Crowded("full", lambda: False)
+
+    async def main():
+        pool = Workers()
+        started = trio.current_time()
+        with pytest.raises(Crowded):
+            await pool.run("disk", full)
+        assert module.ROOM_S <= trio.current_time() - started < module.ROOM_S + 2
+        pool.close()
+
+    trio.run(main, clock=trio.testing.MockClock(rate=8))
 
 
 def test_all_threads_start_with_the_pool_and_none_later():

@@ -53,7 +53,8 @@ def test_who_rests_reads_on_as_if_he_had_not(pieces, asked, budget):
     whole = b"".join(piece for group in pieces for piece in group)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streams, "_MARK_EVERY", 200)
-        patch.setattr(streams, "_AWAKE", Awake(budget))
+        awake = Awake(budget)
+        patch.setattr(streams, "AWAKE", awake)
         opened = [Stream(maker(pieces), 0) for _ in range(5)]
         for number, places in asked:
             for at, size in places:
@@ -63,7 +64,7 @@ def test_who_rests_reads_on_as_if_he_had_not(pieces, asked, budget):
                 assert sum(len(text) for stream in others for _, text in stream._kept) <= budget
         for stream in opened:
             stream.close()
-        assert streams._AWAKE.has_plenty
+        assert awake.has_plenty
 
 
 def test_who_is_read_does_not_rest():
