@@ -1,5 +1,6 @@
 """Points: `stat`, and `open`, 4 KiB `read`, `close`, of names nobody has asked for before, against the floor."""
 
+import contextlib
 import itertools
 import os
 import random
@@ -22,7 +23,9 @@ Visit = Callable[[str], object]
 def run(bench: Bench, rounds: int) -> Iterator[Result]:
     for topic, shape in ((SMALL, "16 KiB batches"), (topic_of("none"), "850 KB batches")):
         yield from _against_floor(bench, topic, shape, rounds)
-    yield from _by_segments(bench, rounds)
+    with _one_processor():
+        yield from _against_floor(bench, SMALL, "16 KiB batches, one processor", rounds)
+        yield from _by_segments(bench, rounds)
 
 
 def _against_floor(bench: Bench, topic: str, shape: str, rounds: int) -> Iterator[Result]:
@@ -44,6 +47,17 @@ def _against_floor(bench: Bench, topic: str, shape: str, rounds: int) -> Iterato
                              at_most=True)  # fmt: skip
 
 
+@contextlib.contextmanager
+def _one_processor() -> Iterator[None]:
+    """Who asks and who answers share one: what is left is work, without the time that it takes to wake another one."""
+    all_of_them = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(all_of_them)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, all_of_them)
+
+
 def _by_segments(bench: Bench, rounds: int) -> Iterator[Result]:
     """A point costs the same however many segments there are."""
     few, many = (SEGMENTED[number] for number in sorted(SEGMENTED))
@@ -55,8 +69,8 @@ def _by_segments(bench: Bench, rounds: int) -> Iterator[Result]:
                            _numbers(bench.records(topic)))
             for topic in (many, few)
         }, rounds)  # fmt: skip
-    yield Result("points", "open, read, close of offset, 1,000 segments", "us", found[many], "10 segments", found[few],
-                 1.25, at_most=True)  # fmt: skip
+    yield Result("points", "open, read, close of offset, 1,000 segments, one processor", "us", found[many],
+                 "10 segments", found[few], 1.25, at_most=True)  # fmt: skip
 
 
 def _numbers(count: int) -> Iterator[int]:
