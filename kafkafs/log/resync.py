@@ -39,7 +39,7 @@ def whole_batch(file: DataFile, batch: Batch, end: int) -> bool:
     """Whether the batch lies before `end` and its CRC holds."""
     if batch.end > end or batch.size > _CRC_AT_ONCE:
         return False
-    return crc_holds(batch, file.read(batch.position, batch.size))
+    return crc_holds(batch, file.read_long(batch.position, batch.size))
 
 
 def _candidates(file: DataFile, position: int, end: int) -> Iterator[Batch]:
