@@ -4,7 +4,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -121,9 +121,10 @@ def _read(root: Root, directory: str, name: str) -> None:
     top: Any = root.child("t-0")
     node = top.child(directory).child(name)
     node.attributes()
-    content, offset = node.open(), 0
-    while offset < LIMIT and (got := content.read(offset, 1 << 17)):
-        offset += len(got)
+    with closing(node.open()) as content:
+        offset = 0
+        while offset < LIMIT and (got := content.read(offset, 1 << 17)):
+            offset += len(got)
 
 
 def _or_refused(parse: Callable[[Any], object], data: Any) -> None:
