@@ -19,6 +19,7 @@ class OpenFile:
     def __init__(self, inode: Inode, content: Content, opener: int) -> None:
         """`opener` is a process or thread id in the daemon's namespace, 0 where it is in none of those it can see."""
         self.inode = inode
+        inode.opened += 1
         self.content = content
         self.follows = content.follows
         self.leads: Leading | None = content if _can_lead(type(content)) else None  # type: ignore[assignment]
@@ -58,6 +59,7 @@ class OpenFile:
 
     def release(self) -> None:
         """Nobody has it open any more."""
+        self.inode.opened -= 1
         with self._lock:
             self._released = True
             is_last = not self._reading

@@ -5,12 +5,16 @@ remembers it; a change of kind (a file where a directory was) is another inode, 
 to the trio thread.
 """
 
+from itertools import islice
 from typing import Any
 
 import pyfuse3
 
 from kafkafs.errors import Vanished
 from kafkafs.view.node import Directory, Kind, Node
+
+MOST_LEAVES = 32_768
+"""Files and links that the kernel may know; by itself it would forget none before memory is short, theirs and ours."""
 
 _POSITIVE = (1 << 63) - 1
 
@@ -23,7 +27,7 @@ def inode_number(parent: int, name: bytes) -> int:
 class Inode:
     """One path that the kernel knows. `number` is shown to people, `node_id` is the kernel's handle."""
 
-    __slots__ = ("kind", "lane", "lookups", "name", "node", "node_id", "number", "parent")
+    __slots__ = ("kind", "lane", "lookups", "name", "node", "node_id", "number", "opened", "parent")
 
     def __init__(self, node_id: int, number: int, parent: "Inode | None", name: bytes, kind: Kind, node: Node) -> None:
         self.node_id = node_id
@@ -34,6 +38,7 @@ class Inode:
         self.node: Any = node  # a Directory, File or Link, as `kind` says
         self.lane: str = parent.lane if parent and parent.lane else getattr(node, "lane", "")
         self.lookups = 0
+        self.opened = 0  # handles
 
     def path(self) -> bytes:
         """Relative to the mount point, without a leading slash; empty for the root."""
@@ -52,6 +57,7 @@ class Inodes:
         top = Inode(pyfuse3.ROOT_INODE, pyfuse3.ROOT_INODE, None, b"", "directory", root)
         self._by_id = {top.node_id: top}
         self._by_path: dict[tuple[int, bytes, Kind], Inode] = {}
+        self._leaves: dict[int, Inode] = {}  # all but directories, the oldest first
         self._last_id = top.node_id
 
     def __len__(self) -> int:
@@ -72,6 +78,8 @@ class Inodes:
             self._last_id += 1
             inode = Inode(self._last_id, inode_number(parent.number, name), parent, name, kind, node)
             self._by_path[key] = self._by_id[inode.node_id] = inode
+            if kind != "directory":
+                self._leaves[inode.node_id] = inode
         else:
             inode.node = node
         inode.lookups += 1
@@ -85,4 +93,10 @@ class Inodes:
         inode.lookups -= lookups
         if inode.lookups <= 0:
             del self._by_id[node_id]
+            self._leaves.pop(node_id, None)
             self._by_path.pop((inode.parent.node_id, inode.name, inode.kind), None)
+
+    def superfluous(self) -> list[Inode]:
+        """What the kernel should forget: the oldest leaves beyond `MOST_LEAVES`, but for those that somebody reads."""
+        excess = max(0, len(self._leaves) - MOST_LEAVES)
+        return list(islice((leaf for leaf in self._leaves.values() if not leaf.opened), excess))

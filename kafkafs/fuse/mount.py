@@ -129,7 +129,7 @@ async def _serve(operations: Operations, lanes: int, connection_fd: int | None) 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(workers.watch)
             nursery.start_soon(waiting.pulse)
-            nursery.start_soon(sweep, operations.tree, workers)
+            nursery.start_soon(sweep, operations.tree, operations.inodes, workers)
             nursery.start_soon(_end_on_signal, waiting, nursery.cancel_scope)
             with impatient():  # this thread, and with it every task on it
                 await _answer_requests()

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.fuse.inodes import MOST_LEAVES
+from kafkafs.sample import unpack
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
@@ -109,6 +111,24 @@ def test_names_that_were_looked_up_leave_nothing_behind(mount, tmp_path):
     shell("sync; echo 2 > /proc/sys/vm/drop_caches")
     wait_until(lambda: mounted.status()["inodes"] <= 1000, 20)
     assert mounted.status()["residentBytes"] < resident + (64 << 20)
+
+
+def test_the_kernel_is_told_to_forget_names_beyond_a_limit(mount, tmp_path):
+    """By itself it would remember all of them as long as memory lasts. Who holds one open notices nothing."""
+    mounted = mount(unpack(tmp_path))
+    resident = mounted.status()["residentBytes"]
+    place = mounted / "test-0/by-time"
+    whole = (place / "5.jsonl").read_bytes()
+    with (place / "5.jsonl").open("rb", 0) as held:
+        start = held.read(10)
+        for number in range(MOST_LEAVES * 5 // 4):
+            os.stat(place / str(number))
+        wait_until(lambda: mounted.status()["inodes"] <= MOST_LEAVES + 100, 20)
+        assert os.readlink(f"/proc/self/fd/{held.fileno()}") == os.fspath(place / "5.jsonl")
+        assert start + held.read() == whole
+    assert os.stat(place / "7").st_size == os.stat(place / "8").st_size > 0
+    assert mounted.status()["residentBytes"] < resident + (96 << 20)
+    assert mounted.status()["errors"] == []
 
 
 def test_a_thousand_that_are_half_read_hold_little(mount, tmp_path):
