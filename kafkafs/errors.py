@@ -49,8 +49,8 @@ class Exhausted(KafkafsError):
 class Crowded(KafkafsError):
     """Large batches that others read fill the memory for them: "Cannot allocate memory"."""
 
-    def __init__(self, message: str, has_room: Callable[[], bool]) -> None:
-        """`has_room` tells whether asking again may help."""
+    def __init__(self, message: str, has_room: Callable[[], bool] = lambda: True) -> None:
+        """`has_room` tells whether it is worth asking again."""
         super().__init__(message)
         self.has_room = has_room
 

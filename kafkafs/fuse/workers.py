@@ -146,12 +146,12 @@ class Workers:
         with trio.move_on_after(ROOM_S):
             async with self._crowd:
                 while True:
-                    while not crowded.has_room():
-                        await trio.sleep(ROOM_EVERY_S)
-                    try:
-                        return await self._run_once(lane_key, call, kind, late)
-                    except Crowded as error:
-                        crowded = error.with_traceback(None)
+                    await trio.sleep(ROOM_EVERY_S)
+                    if crowded.has_room():
+                        try:
+                            return await self._run_once(lane_key, call, kind, late)
+                        except Crowded as error:
+                            crowded = error.with_traceback(None)
         raise crowded
 
     async def _run_once(self, lane_key: str, call: Callable[[], T], kind: Kind, late: Callable[[T], None] | None) -> T:
