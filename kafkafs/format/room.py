@@ -26,12 +26,12 @@ class Room:
         self.ask_back: Callable[[], None] = lambda: None
         """Has those let go of theirs who do not need it at the moment."""
         self._lock = threading.Lock()
-        self._lent: dict[int, tuple[int, weakref.ref[Array]]] = {}
+        self._lent: dict[int, int] = {}  # bytes, by array
 
     @property
     def taken(self) -> int:
         """Bytes that are lent."""
-        return sum(size for size, _ in list(self._lent.values()))
+        return sum(self._lent.values())
 
     def take(self, size: int) -> Array:
         """`size` bytes of whatever content; Crowded."""
@@ -40,9 +40,8 @@ class Room:
         with self._lock:
             if self.has(size):
                 array: Array = np.empty(size, np.uint8)
-                key = id(array)
-                back = weakref.ref(array, lambda _: self._lent.pop(key))  # at any moment, so without the lock
-                self._lent[key] = size, back
+                self._lent[id(array)] = size
+                weakref.finalize(array, self._lent.pop, id(array))  # at any moment, so without the lock
                 return array
         raise Crowded("too many large batches are read at the same time; try again", lambda: self.has(size))
 

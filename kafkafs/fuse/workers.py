@@ -10,11 +10,12 @@ gets little patience, one with nothing else refuses at once.
 All bookkeeping is done on the trio thread; a thread only takes a job, runs it and hands it back through the trio token.
 """
 
+import functools
 import logging
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from enum import Enum, auto
 from typing import Any, TypeVar
 
@@ -139,20 +140,26 @@ class Workers:
 
         A call that finds no room in memory is made again when there is some, unless that takes `ROOM_S`.
         """
+        once = functools.partial(self._run_once, lane_key, call, kind, late)
         try:
-            return await self._run_once(lane_key, call, kind, late)
+            return await once()
         except Crowded as error:
             crowded = error.with_traceback(None)  # whose frames hold what they found room for
         with trio.move_on_after(ROOM_S):
-            async with self._crowd:
-                while True:
-                    await trio.sleep(ROOM_EVERY_S)
-                    if crowded.has_room():
-                        try:
-                            return await self._run_once(lane_key, call, kind, late)
-                        except Crowded as error:
-                            crowded = error.with_traceback(None)
+            return await self._run_in_turn(once, crowded)
         raise crowded
+
+    async def _run_in_turn(self, once: Callable[[], Awaitable[T]], crowded: Crowded) -> T:
+        """Made again whenever there is room, for one caller at a time."""
+        async with self._crowd:
+            while True:
+                await trio.sleep(ROOM_EVERY_S)
+                if not crowded.has_room():
+                    continue
+                try:
+                    return await once()
+                except Crowded as error:
+                    crowded = error.with_traceback(None)
 
     async def _run_once(self, lane_key: str, call: Callable[[], T], kind: Kind, late: Callable[[T], None] | None) -> T:
         lane = self._lanes.get(lane_key)

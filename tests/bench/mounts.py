@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.mounting import resident_bytes
+
 READY_S = 20.0
 END_S = 10.0
 
@@ -23,7 +25,7 @@ class Mounted:
 
     def resident(self) -> int:
         """Bytes of the serving process that are in memory."""
-        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+        return resident_bytes(self.pid)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ import zstandard
 from kafkafs.sample import unpack
 from tests.faults.questions import FIRST, read
 from tests.format.batch_maker import v2_around, varint
+from tests.mounting import resident_bytes
 
 GIB = 1 << 30
 
@@ -87,7 +88,7 @@ def test_sixteen_bombs_at_once(bombs, mount):
         thread.start()
     highest = 0
     while any(thread.is_alive() for thread in threads):
-        highest = max(highest, _resident(pid))
+        highest = max(highest, resident_bytes(pid))
         time.sleep(0.02)
     done.set()
     beside.join(10)
@@ -101,7 +102,3 @@ def test_sixteen_bombs_at_once(bombs, mount):
     assert neighbours[int(len(neighbours) * 0.99)] < 1.0
     for name in names:
         assert read(mounted / f"{name}/by-offset/0..") == (bombs / name / f"{0:020d}.log").read_bytes()
-
-
-def _resident(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")

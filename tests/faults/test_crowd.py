@@ -14,7 +14,7 @@ from kafkafs.sample import unpack
 from tests.faults.questions import FIRST
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
-from tests.mounting import wait_until
+from tests.mounting import resident_bytes, wait_until
 
 RECORDS, VALUE = 200, b"v" * (1 << 20)
 READERS = 16
@@ -63,7 +63,7 @@ def test_readers_of_huge_batches_share_what_memory_there_is(huge, mount):
         thread.start()
     highest, neighbours = 0, list[float]()
     while any(thread.is_alive() for thread in threads):
-        highest = max(highest, _resident(pid))
+        highest = max(highest, resident_bytes(pid))
         started = time.monotonic()
         os.stat(mounted / f"test-0/by-offset/{FIRST + len(neighbours) % 300}")
         neighbours.append(time.monotonic() - started)
@@ -91,13 +91,7 @@ def test_who_reads_no_further_gives_way(huge, mount):
         heads = [file.read(1 << 17) for file in opened]
         assert heads[1:] == heads[:1] * 2
         for file in opened:
-            lines = 0
-            while part := file.read(1 << 20):
-                lines += part.count(b"\n")
-            assert lines == 2 * RECORDS
+            rest = iter(lambda file=file: file.read(1 << 20), b"")  # type: ignore[misc]
+            assert sum(part.count(b"\n") for part in rest) == 2 * RECORDS
     pid = mounted.status()["pid"]
-    wait_until(lambda: _resident(pid) < 300 * MIB, 10)
-
-
-def _resident(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    wait_until(lambda: resident_bytes(pid) < 300 * MIB, 10)

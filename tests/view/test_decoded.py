@@ -4,7 +4,6 @@ import errno
 import gc
 import json
 import os
-from pathlib import Path
 from typing import cast
 from weakref import ref
 
@@ -18,7 +17,7 @@ from kafkafs.view.tree import PartitionDirectory
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import Made, made, spread, write_partition
-from tests.mounting import wait_until
+from tests.mounting import resident_bytes, wait_until
 from tests.view.trees import assert_random_access, cat, node, opened, tree
 
 
@@ -26,23 +25,18 @@ class State:
     """Of a log."""
 
 
-def resident() -> int:
-    """Bytes of memory that this process has."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-
 def test_many_points_take_no_memory(tmp_path):
     """Regression: each name that the kernel remembered held the bytes around its record, up to a megabyte each."""
     write_partition(tmp_path, spread([made(number, [number], size=300_000) for number in range(200)], 50))
     root = tree(tmp_path)
     node(root, "t-0/by-offset/0.value").attributes()
-    before, nodes = resident(), []
+    before, nodes = resident_bytes(os.getpid()), []
     for number in range(200):
         for suffix in (".value", ".jsonl"):
             point = cast(File, node(root, f"t-0/by-offset/{number}{suffix}"))
             assert point.attributes().size > 300_000
             nodes.append(point)
-    assert resident() - before < BUDGET + (24 << 20)
+    assert resident_bytes(os.getpid()) - before < BUDGET + (24 << 20)
     assert len(nodes) == 400
 
 
