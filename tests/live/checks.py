@@ -29,6 +29,34 @@ for line in sys.stdin.buffer:
     sys.stdout.buffer.write(b"%f " % time.monotonic() + line)
     sys.stdout.flush()
 """
+STALLS = """
+import os, select, sys, time
+worst, directory = 0.0, sys.argv[1]
+while True:
+    started = time.monotonic()
+    if select.select([sys.stdin], [], [], 0.05)[0]:
+        break
+    for name in os.listdir(directory):
+        try:
+            os.listdir(os.path.join(directory, name))
+        except OSError:
+            pass
+    worst = max(worst, time.monotonic() - started - 0.05)
+print(worst)
+"""
+
+
+class Machine:
+    """How long the machine itself keeps others waiting: who only sleeps for a moment and lists the broker's files."""
+
+    def __init__(self, data: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", STALLS, data], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def end(self) -> float:
+        """The longest it kept this one waiting, in seconds."""
+        return float(self._process.communicate(timeout=10)[0])
 
 
 class Checks:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.kafka import broker
-from tests.live.checks import LONGEST_S, Checks, Follower
+from tests.live.checks import LONGEST_S, Checks, Follower, Machine
 from tests.live.churn import BUSY, Churn
 from tests.mounting import wait_until
 
@@ -43,10 +43,12 @@ def test_readers_see_what_producers_wrote(churn, mount, record_property):
                  Follower(committed / "paced-0/by-offset/0...follow.jsonl")]  # fmt: skip
     compacted = Follower(everything / "compacted-0/by-offset/0...follow.jsonl")
     checks = Checks(churn, everything.path, committed.path, SEED)
+    machine = Machine(churn.broker.data)
     started = time.monotonic()
     checks.start(READERS)
     time.sleep(SECONDS)
     checks.stop()
+    stall = machine.end()
     churn.stop()
     checks.compare()
     assert checks.wrong == [], f"seed {SEED}, {everything.log[-3000:]}"
@@ -60,7 +62,8 @@ def test_readers_see_what_producers_wrote(churn, mount, record_property):
     counted = dict(sorted(checks.counted.items()))
     median, late, latest = delays[len(delays) // 2], delays[int(len(delays) * 0.95)], delays[-1]
     print(f"\nseed {SEED}: {counted}, slowest {checks.slowest:.2f} s, generations {churn.generation};"
-          f" wakes: median {median * 1000:.0f} ms, p95 {late * 1000:.0f} ms, worst {latest * 1000:.0f} ms;"
+          f" wakes: median {median * 1000:.0f} ms, p95 {late * 1000:.0f} ms, worst {latest * 1000:.0f} ms,"
+          f" the machine's own worst stall {stall * 1000:.0f} ms;"
           f" rss {after['residentBytes'] >> 20} MiB,"
           f" descriptors {before['openDescriptors']} -> {after['openDescriptors']}")  # fmt: skip
     record_property("reads", sum(n for kind, n in counted.items() if kind in _KINDS))
@@ -68,7 +71,7 @@ def test_readers_see_what_producers_wrote(churn, mount, record_property):
     assert counted["records"], "nothing happened"
     assert churn.generation
     assert median < 0.2
-    assert latest < 1.0
+    assert latest < 1.0 + stall
     assert after["residentBytes"] < 256 << 20
 
 
