@@ -10,7 +10,6 @@ for them for ever. Unmounting is left to the parent process (`supervise`): this 
 
 import dataclasses
 import functools
-import gc
 import logging
 import os
 import resource
@@ -28,6 +27,7 @@ from kafkafs.errors import UsageError
 from kafkafs.fuse import stacks
 from kafkafs.fuse.about import AboutDirectory, Top
 from kafkafs.fuse.eagerness import be_eager
+from kafkafs.fuse.garbage import look_in_small_steps
 from kafkafs.fuse.metrics import Metrics
 from kafkafs.fuse.operations import Operations
 from kafkafs.fuse.sandbox import Confinement, confine
@@ -43,7 +43,6 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MIN_TASKS = 4  # idle tasks kept to take requests
 MAX_TASKS = WAITING_LIMIT + 4096  # every waiting read occupies one, and others must find theirs
 SWITCH_INTERVAL_S = 0.0005  # how long a worker's Python code may keep the trio thread waiting
-GARBAGE_THRESHOLD = 50_000  # new objects between two looks for cycles, of which serving makes hardly any
 RECEIVE_RETRIES = 10
 
 log = logging.getLogger(__name__)
@@ -81,8 +80,7 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    gc.freeze()  # what stands now stays: no collection need look at it again
-    gc.set_threshold(GARBAGE_THRESHOLD)
+    look_in_small_steps()
     connection_fd = _mount(operations, mountpoint, settings)
     log.info("mounted %r at %r", settings.fsname, str(mountpoint))
     if settings.confined:
