@@ -18,8 +18,6 @@ from tests.faults.questions import FIRST, read
 from tests.format.batch_maker import v2_around, varint
 from tests.mounting import resident_bytes
 
-GIB = 1 << 30
-
 
 def zstd_bomb() -> bytes:
     packer = zstandard.ZstdCompressor(level=3).compressobj()
