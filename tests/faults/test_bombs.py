@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import cramjam
 import pytest
 import zstandard
 
@@ -30,8 +31,6 @@ def gzip_bomb() -> bytes:
 
 def lz4_bomb() -> bytes:
     """A frame of 4 MiB blocks, each a run of zeros."""
-    import cramjam
-
     return bytes(cramjam.lz4.compress(bytes(256 << 20))) * 4
 
 
