@@ -17,8 +17,7 @@ import pytest
 
 from kafkafs.log.files import Directory
 from tests.kafka.dataset import Dataset
-from tests.live.disks import DISKS, Disk, plain
-from tests.live.test_broker_untouched import resident
+from tests.live.disks import DISKS, Disk, plain, resident
 from tests.mounting import run
 
 SIZE = 128 << 20
