@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs import sample
-from kafkafs.fuse.mountpoint import mounted_at
+from tests.bindfs import Disk, bindfs
 from tests.mounting import KAFKAFS, run, wait_until
 
 QUICK_S = 2.0  # on a busy machine
@@ -23,43 +23,16 @@ EIO_S = 30.0  # the promise: within that time everybody has his error
 AGED_S = 10.0  # until what was known of a disk counts no more, on a busy machine
 
 
-class Disk:
-    """A directory seen through bindfs, whose process can be stopped: then every call on it hangs."""
-
-    def __init__(self, source: Path, place: Path) -> None:
-        self.path = place
-        self._process = subprocess.Popen(["bindfs", "-f", "-o", "ro,attr_timeout=0,entry_timeout=0", source, place])
-        wait_until(lambda: mounted_at(place) is not None)
-
-    def hang(self) -> None:
-        self._process.send_signal(signal.SIGSTOP)
-
-    def go_on(self) -> None:
-        self._process.send_signal(signal.SIGCONT)
-
-    def vanish(self) -> None:
-        self._process.kill()
-        self._process.wait(5)
-
-    def end(self) -> None:
-        self.go_on()
-        run("umount", "-l", self.path, check=False)
-        self._process.terminate()
-        self._process.wait(5)
-
-
 @pytest.fixture
 def disks(tmp_path) -> Iterator[tuple[Path, Disk]]:
     """Two data directories with different partitions, the second of which can hang."""
-    healthy, other, place = tmp_path / "healthy", tmp_path / "other", tmp_path / "disk"
+    healthy, other = tmp_path / "healthy", tmp_path / "other"
     shutil.copytree(sample.unpack(tmp_path), healthy)
     shutil.copytree(healthy, other)
     for partition in [path for path in other.iterdir() if path.is_dir()]:
         partition.rename(other / f"other-{partition.name}")
-    place.mkdir()
-    disk = Disk(other, place)
-    yield healthy, disk
-    disk.end()
+    with bindfs(other, tmp_path / "disk") as disk:
+        yield healthy, disk
 
 
 def quickly(*command: str | Path) -> bytes:
