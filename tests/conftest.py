@@ -30,13 +30,6 @@ def mount_for_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mount
         yield _mounter(tmp_path_factory, stack)
 
 
-@pytest.fixture(scope="session")
-def mount_for_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mount]:
-    """The same for fixtures that serve the whole session."""
-    with ExitStack() as stack:
-        yield _mounter(tmp_path_factory, stack)
-
-
 def _mounter(tmp_path_factory: pytest.TempPathFactory, stack: ExitStack) -> Mount:
     def mount(*data_dirs: Path, options: str = "", guard_s: float = GUARD_S) -> Mounted:
         place = tmp_path_factory.mktemp("mount")

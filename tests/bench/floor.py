@@ -1,8 +1,7 @@
 """The floor: an empty pyfuse3 file system. Whatever is asked, it answers about one file, and does nothing else.
 
 Every name below the root leads to the file, under an inode of its own, so that a thousand names cost the kernel what
-they cost it in kafkafs. Run as `python -m tests.bench.floor FILE MOUNTPOINT direct|cached`; a line on standard output
-says that it answers.
+they cost it in kafkafs. Run as `python -m tests.bench.floor FILE MOUNTPOINT direct|cached`.
 """
 
 import os
@@ -25,9 +24,6 @@ class Floor(pyfuse3.Operations):
         self.about = os.fstat(self.descriptor)
         self.direct = direct
         self.inodes: dict[bytes, int] = {}
-
-    def init(self) -> None:
-        print("ready", flush=True)
 
     def attributes(self, inode: int, mode: int) -> pyfuse3.EntryAttributes:
         entry = pyfuse3.EntryAttributes()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mounting import resident_bytes
+from tests.mounting import KAFKAFS, resident_bytes
 
 READY_S = 20.0
 END_S = 10.0
@@ -32,7 +32,7 @@ class Mounted:
 def kafkafs(data: Path, options: Sequence[str] = ()) -> Iterator[Mounted]:
     """A data directory mounted by kafkafs."""
     words = [word for option in options for word in ("-o", option)]
-    command = [str(Path(sys.executable).with_name("kafkafs")), "mount", *words, str(data)]
+    command = [str(KAFKAFS), "mount", *words, str(data)]
     with _mounted(command) as mounted:
         yield mounted
 

@@ -12,7 +12,6 @@ DOCUMENTED = {errno.EIO, errno.ESTALE, errno.EMFILE, errno.EACCES, errno.ENOENT,
 
 LONGEST_S = 5.0
 FIRST, END = 23147, 23488
-RANGES = ("..", "..jsonl", "..batches.jsonl")
 
 
 def read(path: Path) -> bytes:

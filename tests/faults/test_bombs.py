@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import cramjam
 import pytest
 import zstandard
 
@@ -17,8 +18,6 @@ from kafkafs.sample import unpack
 from tests.faults.questions import FIRST, read
 from tests.format.batch_maker import v2_around, varint
 from tests.mounting import resident_bytes
-
-GIB = 1 << 30
 
 
 def zstd_bomb() -> bytes:
@@ -32,8 +31,6 @@ def gzip_bomb() -> bytes:
 
 def lz4_bomb() -> bytes:
     """A frame of 4 MiB blocks, each a run of zeros."""
-    import cramjam
-
     return bytes(cramjam.lz4.compress(bytes(256 << 20))) * 4
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from kafkafs.fuse.mountpoint import mounted_at
 from kafkafs.sample import unpack
+from tests.bindfs import bindfs
 from tests.faults.questions import FIRST, Questions, read
 from tests.kafka.dataset import Dataset
 from tests.live.moves import Moves
@@ -164,19 +165,16 @@ def test_a_killed_daemon_leaves_no_stale_mount(tmp_path, times):
 
 
 def test_open_files_of_a_hung_disk_hold_nobody_up(mount, tmp_path):
-    """bindfs stands for the disk; stopped, it answers nothing, not even a close. See also tests/fuse/test_hung_disk."""
-    healthy, source, disk = unpack(tmp_path), tmp_path / "hung", tmp_path / "disk"
+    """A disk that is stopped answers nothing, not even a close. See also tests/fuse/test_hung_disk."""
+    healthy, source = unpack(tmp_path), tmp_path / "hung"
     broker = Moves(source)
     broker.append([3, 3])
-    disk.mkdir()
-    bindfs = subprocess.Popen(["bindfs", "-f", "-o", "ro", source, disk], stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: mounted_at(disk) is not None)
-        mounted = mount(healthy, disk)
+    with bindfs(source, tmp_path / "disk") as disk:
+        mounted = mount(healthy, disk.path)
         questions = Questions(mounted.path)
         held = [os.open(mounted / f"t-0/by-offset/{n}..", os.O_RDONLY) for n in range(3)]
         assert os.pread(held[0], 100, 0)
-        bindfs.send_signal(signal.SIGSTOP)
+        disk.hang()
         errors: list[int] = []
         threads = [threading.Thread(target=_error_of, args=(mounted.path / "t-0/by-offset" / name, errors), daemon=True)
                    for name in ("5", "0...jsonl", "1.value", "2..")]  # fmt: skip
@@ -185,7 +183,7 @@ def test_open_files_of_a_hung_disk_hold_nobody_up(mount, tmp_path):
         os.close(held[0])
         for name in questions.names:
             assert questions.ask(name) == 0
-        bindfs.send_signal(signal.SIGCONT)
+        disk.go_on()
         for thread in threads:
             thread.join(10)
         assert set(errors) <= {errno.EIO}
@@ -194,11 +192,6 @@ def test_open_files_of_a_hung_disk_hold_nobody_up(mount, tmp_path):
         for descriptor in held[1:]:
             os.close(descriptor)
         assert mounted.end() == 0
-    finally:
-        bindfs.send_signal(signal.SIGCONT)
-        run("fusermount3", "-uz", disk, check=False)
-        bindfs.terminate()
-        bindfs.wait(5)
 
 
 def _address_space(pid: int) -> int:

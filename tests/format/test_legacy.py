@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batches import walk
 from kafkafs.format.records import Refusal, decode
+from tests.format.decoding import decoded, reason
 from tests.format.golden import Record
-from tests.format.test_records import decoded, reason
 
 LOG_APPEND_TIME = 8
 GZIP = 1

@@ -1,46 +1,15 @@
 """Decoding: true batches of every shape give their records, untrue ones a refusal, and nothing else ever happens."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format.batches import Walk, walk
+from kafkafs.format.batches import walk
 from kafkafs.format.records import PIECE, Records, Refusal, decode
 from tests.format.batch_maker import record_bytes, v2_around, v2_batch, varint
+from tests.format.decoding import LIMIT, decoded, reason, unpacked
 from tests.format.golden import BATCHES, COMMIT, V1_GZIP, V1_NONE, V2, V2_GZIP, V2_NONE, Record
-
-LIMIT = 1 << 20
-
-
-def unpacked(piece: Records) -> list[Record]:
-    """A piece as values."""
-    found = []
-    for i, row in enumerate(piece.rows):
-        key, value = piece.key(i), piece.value(i)
-        found.append(Record(
-            int(row["offset"]), int(row["timestamp"]), int(row["timestamp_type"]),
-            None if key is None else bytes(key), None if value is None else bytes(value), tuple(piece.headers(i)),
-        ))  # fmt: skip
-    return found
-
-
-def decoded(data: bytes, *, verify: bool = True, limit: int = LIMIT) -> tuple[Walk, list[Record | Refusal]]:
-    """All that decoding makes of a buffer."""
-    found = walk(data, 0, verify=verify)
-    made: list[Record | Refusal] = []
-    for piece in decode(data, 0, found.rows, limit):
-        made += unpacked(piece) if isinstance(piece, Records) else [piece]
-    return found, made
-
-
-def reason(made: list[Record | Refusal]) -> str:
-    """Why the only batch was refused."""
-    (refusal,) = made
-    assert isinstance(refusal, Refusal)
-    assert isinstance(refusal.error, CorruptData)
-    return str(refusal.error)
 
 
 @pytest.mark.parametrize("name", BATCHES)

@@ -1,6 +1,7 @@
 """The contract where a directory is not as a broker leaves it: damage, gaps, strange names, wrong kinds of file."""
 
 import errno
+import gzip
 import json
 import os
 import socket
@@ -195,8 +196,6 @@ def test_a_corrupt_batch_is_shown_raw_and_refused_decoded(mount, data):
 
 def test_a_batch_too_large_to_unpack_is_said_to_be(mount, tmp_path):
     """A small file must not become a gigabyte in the daemon's memory."""
-    import gzip
-
     small, bomb = made(0, [1]), made(1, [2], size=3 << 20, codec=1, compress=gzip.compress)
     write_partition(tmp_path, {0: [small, bomb, made(2, [3])]})
     mounted = mount(tmp_path, options="max_batch=1M")

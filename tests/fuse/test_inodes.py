@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import Vanished
-from kafkafs.fuse import inodes as module
-from kafkafs.fuse.inodes import Inodes, inode_number
+from kafkafs.fuse.inodes import MOST_LEAVES, Inodes, inode_number
 from tests.fuse.shelf import ShelfDirectory
 
 NAMES = [b"one", b"two", b"three"]
@@ -38,12 +37,11 @@ def test_an_inode_lives_exactly_as_long_as_its_references(tmp_path_factory, step
     assert len(inodes) == 1 + len(references)
 
 
-def test_the_oldest_leaves_that_nobody_reads_are_superfluous(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MOST_LEAVES", 3)
+def test_the_oldest_leaves_that_nobody_reads_are_superfluous(tmp_path):
     inodes = empty(tmp_path)
     root = inodes[1]
     inodes.refer(root, b"directory", "directory", root.node)
-    leaves = [inodes.refer(root, b"%d" % number, "file", root.node) for number in range(6)]
+    leaves = [inodes.refer(root, b"%d" % number, "file", root.node) for number in range(MOST_LEAVES + 3)]
     assert inodes.superfluous() == leaves[:3]
     leaves[1].opened = 1
     assert inodes.superfluous() == [leaves[0], leaves[2], leaves[3]]

@@ -5,7 +5,7 @@ import random
 import signal
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,11 +14,7 @@ from kafkafs.errors import UsageError
 from kafkafs.fuse import mountpoint
 from kafkafs.fuse.mountpoint import check, mounted_at
 from tests.fuse.conftest import ROOT
-from tests.mounting import mounting, run, wait_until
-
-
-def daemon_of(shelf) -> int:
-    return int(shelf.mounted.status()["pid"])
+from tests.mounting import KAFKAFS, Mounted, mounting, run, wait_until
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -43,6 +39,11 @@ def start(script: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(["bash", "-c", script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def is_under_load(mounted: Mounted) -> bool:
+    """Whether it has handed out what takes several readers some rounds."""
+    return int(mounted.status()["bytesRead"]) > 2 << 20
+
+
 @pytest.mark.parametrize("victim", ["daemon", "supervisor", "both"])
 def test_kill_9_under_load_leaves_no_stale_mount(tmp_path, victim):
     """A stale mount breaks every program that walks by, until somebody with root finds it."""
@@ -55,7 +56,7 @@ def test_kill_9_under_load_leaves_no_stale_mount(tmp_path, victim):
         with mounting(command, place, tmp_path / "log", cwd=ROOT) as mounted:
             pids = {"daemon": mounted.status()["pid"], "supervisor": mounted.process.pid}
             load = [start(f"while cat {place}/file; do ls {place}; done") for _ in range(4)]
-            time.sleep(0.1)  # of load
+            wait_until(partial(is_under_load, mounted))
             for pid in pids.values() if victim == "both" else [pids[victim]]:
                 os.kill(pid, signal.SIGKILL)
             wait_until(lambda: mounted_at(place) is None, 1.0)
@@ -74,7 +75,7 @@ def test_a_stale_mount_is_recognised_explained_and_taken_away(own_shelf):
     own_shelf.mounted.process.wait(5)
     with pytest.raises(UsageError, match=r"stale mount, .* `kafkafs umount /.*` takes it away"):
         check(own_shelf.path, [own_shelf.source])
-    run(Path(sys.executable).with_name("kafkafs"), "umount", own_shelf.path)
+    run(KAFKAFS, "umount", own_shelf.path)
     assert mounted_at(own_shelf.path) is None
 
 

@@ -5,6 +5,9 @@ import os
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 
 import pytest
 import trio
@@ -14,6 +17,16 @@ from kafkafs.errors import Crowded, DiskError, NotFound
 from kafkafs.fuse import workers as module
 from kafkafs.fuse.workers import PER_LANE, RESERVED, Kind, Workers
 from tests.mounting import run, wait_until
+
+RATE = 20  # how much faster a mock clock goes
+MOCKED_S = 5.0 * RATE
+
+
+async def until(condition: Callable[[], object], timeout: float = 5.0) -> None:
+    """As `wait_until`, in trio's own time."""
+    with trio.fail_after(timeout):
+        while not condition():
+            await trio.sleep(0.01)
 
 
 def test_a_value_and_an_error_come_back_from_the_thread():
@@ -54,7 +67,7 @@ def test_who_finds_no_room_waits_for_it_in_turn_and_not_in_a_thread():
         async with trio.open_nursery() as nursery:
             for number in range(8):
                 nursery.start_soon(call, number)
-            await trio.sleep(0)
+            await trio.lowlevel.checkpoint()
             for _ in range(16):
                 assert await pool.run("disk", lambda: 1) == 1
         assert sorted(answers) == list(range(8))
@@ -116,19 +129,18 @@ def test_a_hung_lane_leaves_the_others_alone_and_is_given_up():
                     callers.start_soon(call)
                 await trio.lowlevel.checkpoint()
                 assert await pool.run("healthy", lambda: 1) == 1
-            assert trio.current_time() <= module.PATIENCE_S + 2
+            assert trio.current_time() <= module.PATIENCE_S + RATE  # a second for a busy machine
             assert len(caught) == PER_LANE * 3
             assert pool.stuck == {"hung": PER_LANE}
             with pytest.raises(DiskError, match="'hung' does not answer"):
                 await pool.run("hung", lambda: 1)
             back.set()
             nursery.cancel_scope.cancel()
-        while pool.stuck:
-            await trio.lowlevel.checkpoint()
+        await until(lambda: not pool.stuck, MOCKED_S)
         assert await pool.run("hung", lambda: 1) == 1
         pool.close()
 
-    trio.run(main, clock=trio.testing.MockClock(rate=20))
+    trio.run(main, clock=trio.testing.MockClock(rate=RATE))
 
 
 def test_reads_leave_threads_to_lookups():
@@ -164,12 +176,17 @@ def test_a_value_that_comes_too_late_is_handed_to_whoever_lets_it_go():
         with trio.move_on_after(0.05):
             await pool.run("disk", slow_open, late=let_go.append)
         go.set()
-        while not let_go:
-            await trio.sleep(0.01)
+        await until(lambda: let_go)
         pool.close()
 
     trio.run(main)
     assert let_go == ["content"]
+
+
+def all_let_go(processes: "Sequence[subprocess.Popen[bytes]]", fifo: Path) -> bool:
+    """Whether all have ended; those that wait for a writer of the FIFO go on, one after the other."""
+    os.close(os.open(fifo, os.O_RDWR))
+    return all(process.poll() is not None for process in processes)
 
 
 def test_a_hung_directory_stops_only_itself_through_the_mount(shelf):
@@ -181,9 +198,7 @@ def test_a_hung_directory_stops_only_itself_through_the_mount(shelf):
     started = time.monotonic()
     assert run("cat", shelf / "file").stdout == b"hello"
     assert time.monotonic() - started < 1.0
-    while any(process.poll() is None for process in stuck):  # a writer that comes lets the FIFO's readers go
-        os.close(os.open(shelf.source / "hung/fifo", os.O_RDWR))
-        time.sleep(0.01)
+    wait_until(partial(all_let_go, stuck, shelf.source / "hung/fifo"), 10)
     wait_until(lambda: shelf.mounted.status()["busyWorkers"] == 0)
 
 
@@ -203,14 +218,14 @@ def test_a_canary_flies_past_those_who_wait_and_stays_out_alone():
             for kind in (*[Kind.ASK] * PER_LANE * 2, Kind.CANARY):
                 nursery.start_soon(call, kind)
                 await trio.lowlevel.checkpoint()
-            await trio.sleep(module.PATIENCE_S + module.SUSPECT_S + 3)
-            assert pool.stuck == {"hung": PER_LANE + 1}
+            await until(lambda: pool.stuck == {"hung": PER_LANE + 1}, MOCKED_S)
+            await trio.testing.wait_all_tasks_blocked()
             assert len(nursery.child_tasks) == 2  # the watch, and the canary still
             back.set()
             nursery.cancel_scope.cancel()
         pool.close()
 
-    trio.run(main, clock=trio.testing.MockClock(rate=20))
+    trio.run(main, clock=trio.testing.MockClock(rate=RATE))
 
 
 def test_a_canary_that_does_not_come_back_ends_calls_that_hold_up_everybody():
@@ -229,8 +244,7 @@ def test_a_canary_that_does_not_come_back_ends_calls_that_hold_up_everybody():
                 await pool.run("hung", back.wait, Kind.SHARED)
             back.set()
             assert await pool.run("hung", lambda: 1) == 1
-            while pool.busy:  # the canary has a thread of its own, which may come back last
-                await trio.sleep(0.01)
+            await until(lambda: not pool.busy)  # the canary has a thread of its own, which may come back last
             assert await pool.run("hung", lambda: 1, Kind.SHARED) == 1
             nursery.cancel_scope.cancel()
         pool.close()

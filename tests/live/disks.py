@@ -63,3 +63,8 @@ def overlay(place: Path) -> Iterator[Disk]:
 
 
 DISKS: dict[str, Callable[[Path], AbstractContextManager[Disk]]] = {"plain": plain, "btrfs": btrfs, "overlay": overlay}
+
+
+def resident(path: Path) -> int:
+    """Bytes of a file in the page cache."""
+    return int(run("fincore", "-b", "-n", "-o", "RES", path).stdout)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.faults.injecting import all_traced
 from tests.kafka.dataset import Dataset
+from tests.live.disks import resident
 from tests.mounting import run, shell, wait_until
 
 DIRECTORIES = ("binary-0", "broker-gzip-0", "compacted-0", "partitions-4", "segments-0", "transactions-0")
@@ -82,8 +83,3 @@ def test_a_cold_read_leaves_the_page_cache_alone(mount, tmp_path, size):
     run("dd", f"if={mounted.path}/big-0/segments/{cold.name}", "of=/dev/null", "bs=1M", timeout=60)
     assert resident(cold) <= 32 << 20
     assert resident(hot) == 4 << 20
-
-
-def resident(path: Path) -> int:
-    """Bytes of a file in the page cache."""
-    return int(run("fincore", "-b", "-n", "-o", "RES", path).stdout)

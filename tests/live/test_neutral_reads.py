@@ -17,8 +17,7 @@ import pytest
 
 from kafkafs.log.files import Directory
 from tests.kafka.dataset import Dataset
-from tests.live.disks import DISKS, Disk, plain
-from tests.live.test_broker_untouched import resident
+from tests.live.disks import DISKS, Disk, plain, resident
 from tests.mounting import run
 
 SIZE = 128 << 20
@@ -26,6 +25,7 @@ HOT = (32 << 20, 2 << 20)   # position and size of what the broker has in use
 ATTEMPTS = 10
 POINTS = 50
 PAGE = 4096
+INDEX_INTERVAL = 4096
 
 
 class Cold:
@@ -37,7 +37,7 @@ class Cold:
         (disk.path / "data" / "meta.properties").write_text("version=1\n")
         self.data = disk.path / "data"
         self.log = directory / f"{0:020d}.log"
-        _write(self.log)
+        self.records = _write(self.log)
         self.real = disk.file(self.log)
 
     def cool(self) -> None:
@@ -58,14 +58,20 @@ class Cold:
         return min(lost)
 
 
-def _write(path: Path) -> None:
+def _write(path: Path) -> int:
+    """The log, and an offset index as a broker would have left it: how many records are in there."""
     source = Dataset("4.3.1", "stopped").directory("codec-none").joinpath(f"{0:020d}.log").read_bytes()
     batch = 12 + int.from_bytes(source[8:12], "big")
     count = 1 + int.from_bytes(source[23:27], "big")
-    with open(path, "wb") as file:
+    indexed = 0
+    with open(path, "wb") as file, open(path.with_suffix(".index"), "wb") as index:
         for number in range(SIZE // batch):
+            if number * batch - indexed > INDEX_INTERVAL:
+                indexed = number * batch
+                index.write(struct.pack(">ii", (number + 1) * count - 1, indexed))
             file.write((number * count).to_bytes(8, "big") + source[8:batch])    # the offset is outside the checksum
         os.fsync(file.fileno())
+    return SIZE // batch * count
 
 
 def cached(path: Path, position: int, size: int) -> int:
@@ -115,7 +121,6 @@ def test_points_bring_in_what_they_need(mount, tmp_path):
         os.stat(mounted.path / "big-0/by-offset/0")
         cold.cool()
         before = resident(cold.log)
-        for _ in range(POINTS):
-            run("dd", f"if={mounted.path}/big-0/segments/{cold.log.name}", "of=/dev/null", "bs=4096", "count=1",
-                f"skip={random.randrange(SIZE // PAGE)}", timeout=20)   # fmt: skip
+        for offset in random.sample(range(cold.records), POINTS):
+            assert run("cat", f"{mounted.path}/big-0/by-offset/{offset}").stdout
         assert resident(cold.log) <= before + POINTS * (16 << 10)

@@ -21,6 +21,10 @@ class Row(NamedTuple):
     value: bytes | None
 
 
+def aloud(_: str) -> None:
+    """A `Tell` other than `silent`: lookups that are to be explained take the careful way, not the compiled one."""
+
+
 def reader(log: Log, **options: object) -> Reader:
     """A reader of its own, with the mount's defaults."""
     return Reader(log, Options(**options), OpenTransactions())  # type: ignore[arg-type]

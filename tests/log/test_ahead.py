@@ -11,6 +11,7 @@ from kafkafs.log import ahead
 from kafkafs.log.ahead import BLOCK, Ahead
 from kafkafs.log.files import DataFile, Directory
 from kafkafs.log.patience import impatient
+from tests.mounting import wait_until
 
 SIZE = 5 * BLOCK + 12_345
 
@@ -128,17 +129,26 @@ def test_few_have_memory_and_all_get_their_bytes(directory, tmp_path):
     assert not ahead._admitted
 
 
-def test_who_has_stopped_loses_his_blocks_to_another(directory, tmp_path, monkeypatch):
-    monkeypatch.setattr(ahead, "_IDLE_S", 0.0)
-    monkeypatch.setattr(ahead, "_READERS", 1)
-    file = directory.open_now("a")
-    first, second = Reader(), Reader()
-    for reader in (first, second):
-        for position in range(0, BLOCK, 1 << 18):
-            reader.read(file, position, 1 << 18)
-    assert first.ahead._made is None
-    assert second.ahead._made is not None
-    whole = (tmp_path / "a").read_bytes()
-    assert first.read(file, BLOCK, 1 << 18) == whole[BLOCK : BLOCK + (1 << 18)]
-    for reader in (first, second):
+def read_a_block(reader: Reader, file: DataFile) -> None:
+    for position in range(0, BLOCK, 1 << 18):
+        reader.read(file, position, 1 << 18)
+
+
+def test_who_has_stopped_loses_his_blocks_to_another(directory, tmp_path):
+    file, whole = directory.open_now("a"), (tmp_path / "a").read_bytes()
+    readers = [Reader() for _ in range(ahead._READERS)]
+    another = Reader()
+
+    def another_has_blocks() -> bool:
+        cool(tmp_path)
+        read_a_block(another, file)
+        return another.ahead._made is not None
+
+    for reader in readers:
+        cool(tmp_path)
+        read_a_block(reader, file)
+    wait_until(another_has_blocks)
+    assert [reader.ahead._made is None for reader in readers] == [True] + [False] * (len(readers) - 1)
+    assert readers[0].read(file, BLOCK, 1 << 18) == whole[BLOCK : BLOCK + (1 << 18)]
+    for reader in (*readers, another):
         reader.ahead.close()

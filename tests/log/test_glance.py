@@ -20,12 +20,9 @@ from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
 from tests.log.making import Made, log_of, write_partition
+from tests.log.reading import aloud
 
 FLIPS = 12
-
-
-def aloud(_: str) -> None:
-    """A `Tell` other than `silent`: lookups that are to be explained take the careful way."""
 
 
 def _found(log: Log, offset: int, tell=None) -> object:

@@ -2,18 +2,23 @@
 
 import os
 import random
+from pathlib import Path
 
 import pytest
 
+from kafkafs.format.abstract_index import PAGE
 from kafkafs.format.names import segment_file
 from kafkafs.format.offset_index import OffsetIndex
-from kafkafs.format.time_index import TimeIndex, TimestampOffset
-from kafkafs.log.files import DataFile
+from kafkafs.format.time_index import TimeIndex
+from kafkafs.log.places import silent
+from tests.counting import counted
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, made, partition_of, spread, write_partition
-from tests.log.reading import reader
+from tests.log.reading import aloud, reader
 
 BATCHES = [made(number * 4, [1000 + number] * 3, size=100) for number in range(200)]
+MANY = [made(offset, [1000 + offset]) for offset in range(600)]  # more than a page of either index tells of
+MOST_READ = 64 << 10
 
 
 @pytest.fixture
@@ -50,27 +55,20 @@ def test_steps_are_told(segment):
     assert "to the batch 400..402" in told[1]
 
 
-def test_a_lookup_scans_no_more_than_an_index_interval(monkeypatch):
-    """A gigabyte of segment must cost what a small one does: the index, then a little of the log."""
+@pytest.mark.parametrize("tell", [silent, aloud])
+def test_a_lookup_reads_pages_of_an_index_and_a_little_of_the_log(tell):
+    """A gigabyte of segment must cost what a small one does."""
     data = Dataset("4.3.1", "stopped")
-    log, read = log_of(data.path, "long-index-0"), [0]
-    real = DataFile.read
-
-    def counting(self: DataFile, position: int, size: int, *, passing: bool = False) -> bytes:
-        got = real(self, position, size, passing=passing)
-        read[0] += len(got)
-        return got
-
-    monkeypatch.setattr(DataFile, "read", counting)
-    records = data.records("long-index")
+    log, records = log_of(data.path, "long-index-0"), data.records("long-index")
+    assert log.end_of(log.segments[0]) > 2 * MOST_READ
+    log.locate(records[0].offset)  # links the kernels
     for record in random.Random(1).sample(records, 60):
-        read[0] = 0
-        assert log.locate(record.offset)[1].last_offset >= record.offset
-        assert read[0] <= 96 << 10
-        read[0] = 0
-        found = reader(log).first_at(record.timestamp_ms)
+        (_, batch), read = counted(log.locate, record.offset, tell)
+        assert batch.last_offset >= record.offset
+        assert 0 < read <= MOST_READ
+        found, read = counted(reader(log).first_at, record.timestamp_ms, tell)
         assert found is not None
-    assert read[0] <= 128 << 10
+        assert 0 < read <= MOST_READ
 
 
 def test_a_closed_segments_largest_timestamp_is_told_by_a_glance_at_its_end(tmp_path):
@@ -83,28 +81,43 @@ def test_a_closed_segments_largest_timestamp_is_told_by_a_glance_at_its_end(tmp_
     assert log.segments[0].hinted_between(300, 301) == -1
 
 
-def test_a_time_index_entry_that_is_too_late_is_not_followed(tmp_path, segment, monkeypatch):
+def rewrite_behind_its_first_page(index: Path, entry_size: int) -> None:
+    """In place, under a reader that remembers what the second page began with: from the first page's last entry on,
+    the last entry is all there is."""
+    entries = index.read_bytes()
+    assert len(entries) > PAGE + entry_size
+    kept = (PAGE - 1) // entry_size
+    index.write_bytes(entries[: kept * entry_size] + entries[-entry_size:] * (len(entries) // entry_size - kept))
+
+
+@pytest.mark.parametrize("tell", [silent, aloud])
+def test_a_time_index_entry_that_is_too_late_is_not_followed(tmp_path, tell):
     """Regression: in an index out of order a search can end on an entry that is true, and behind the answer."""
-    late = TimestampOffset(150, 1150, 602)
-    monkeypatch.setattr(TimeIndex, "lookup", lambda *_: late)
-    log = log_of(tmp_path)
-    for time in (1000, 1100, 1150):
-        found = reader(log).first_at(time)
+    path = write_partition(tmp_path, {0: MANY, len(MANY): []})
+    log, newest = log_of(tmp_path), MANY[-1].max_timestamp
+    assert all(reader(log).first_at(newest, each) for each in (silent, aloud))
+    rewrite_behind_its_first_page(path / segment_file(0, "timeindex"), TimeIndex.entry_size)
+    assert log.segments[0].time_index.lookup(newest - 1).timestamp == newest
+    for time in range(1000, newest + 1, 7):
+        found = reader(log).first_at(time, tell)
         assert found is not None
-        assert found.offset == (time - 1000) * 4
-    found = reader(log).first_at(1151)
-    assert found is not None
-    assert found.offset == 604
+        assert found.offset == time - 1000
+    assert reader(log).first_at(newest + 1, tell) is None
 
 
-def test_an_offset_index_entry_that_is_too_late_is_not_followed(segment, monkeypatch):
+@pytest.mark.parametrize("tell", [silent, aloud])
+def test_an_offset_index_entry_that_is_too_late_is_not_followed(tmp_path, tell):
     """The same for offsets."""
-    late = segment.offset_index.entry(150)
-    monkeypatch.setattr(OffsetIndex, "lookup", lambda *_: late)
-    for offset in (0, 5, 399, late.offset - 1, late.offset):
-        found = segment.find(offset, segment.closed_end())
+    path = write_partition(tmp_path, {0: MANY, len(MANY): []})
+    segment, last = log_of(tmp_path).segments[0], MANY[-1].last
+    end = segment.closed_end()
+    assert all(segment.find(last, end, each) for each in (silent, aloud))
+    rewrite_behind_its_first_page(path / segment_file(0, "index"), OffsetIndex.entry_size)
+    assert segment.offset_index.lookup(last - 1).offset == last
+    for offset in range(0, last + 1, 7):
+        found = segment.find(offset, end, tell)
         assert found is not None
-        assert found.base_offset == (offset // 4 * 4 if offset % 4 < 3 else offset + 1)
+        assert found.base_offset == offset
 
 
 def test_an_index_is_as_long_as_it_is_when_its_segment_was_rolled(tmp_path):

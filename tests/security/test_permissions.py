@@ -28,7 +28,7 @@ USERS = (
 )
 MODES = ((0o755, 0o644), (0o750, 0o640), (0o700, 0o600), (0o755, 0o600), (0o711, 0o644), (0o750, 0o604), (0o705, 0o444))
 ACLS = ("", f"u:{NAMED}:r", f"u:{NAMED}:-", f"g:{NAMED_GROUP}:r,m::-", f"u:{NAMED}:r,g::-", f"g:{NAMED_GROUP}:-,o::r")
-SETTLED_S = 1.0  # how long an answer may be old
+PROMISED_S = 1.0  # how long an answer may be old
 
 
 class Mirror:
@@ -82,12 +82,17 @@ def mirror() -> Iterator[Mirror]:
 
 
 def test_users_read_what_the_disk_lets_them_read(mirror):
-    """Hundreds of cases: 9 users, 7 modes, 6 ACLs, 15 views."""
+    """Thousands of cases: 9 users, 7 modes, 6 ACLs, 14 views of each partition."""
     leaks, refusals, granted = compare(USERS, mirror.places())
     assert leaks == []
     assert granted > 500
     plain = {f"p-{number * len(ACLS)}" for number in range(len(MODES))}  # those without an ACL
     assert [refusal for refusal in refusals if refusal.split("/")[4:5] and refusal.split("/")[4] in plain] == []
+
+
+def wait_out_the_promise(slack_s: float = 0.0) -> None:
+    """No condition to wait for: what was true before a change may be told so long, by the kernel too, and no longer."""
+    time.sleep(PROMISED_S + slack_s)
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o000, 0o004, 0o040])
@@ -98,7 +103,7 @@ def test_a_change_of_mode_counts_within_a_second(mirror, mode):
     assert compare(USERS, places)[2] > 0  # (info.json leaves out a log that not even its owner may read)
     log.chmod(mode)
     try:
-        time.sleep(SETTLED_S)
+        wait_out_the_promise()
         assert compare(USERS, places)[0] == []
     finally:
         log.chmod(0o644)
@@ -109,7 +114,7 @@ def test_a_change_of_a_directorys_mode_counts_within_a_second(mirror):
     places = [place for place in mirror.places() if partition in (*place.made_of, *(p.parent for p in place.made_of))]
     for mode in (0o700, 0o000, 0o110):
         partition.chmod(mode)
-        time.sleep(SETTLED_S)
+        wait_out_the_promise()
         assert compare(USERS, places)[0] == []
     partition.chmod(0o755)
 
@@ -138,7 +143,7 @@ def test_who_cannot_reach_the_data_directory_does_not_reach_it_through_the_mount
     if acl:
         run("setfacl", "-m", acl, mirror.above)
     try:
-        time.sleep(SETTLED_S)
+        wait_out_the_promise()
         places = [place for place in mirror.places() if not place.shown.parts[4:] or place.shown.parts[4] == "p-0"]
         leaks, refusals, _ = compare(USERS, places)
         assert leaks == []
@@ -162,7 +167,7 @@ def test_of_two_data_directories_the_root_lets_in_whom_both_let_in():
             both = [Place(place, (first, second))]
             for mode in (0o755, 0o750, 0o700, 0o755):
                 second.chmod(mode)
-                time.sleep(SETTLED_S + 0.1)
+                wait_out_the_promise(slack_s=0.1)  # what is known of several may be 0.9 s old, and is passed on
                 leaks, refusals, _ = compare(USERS, both)
                 assert (leaks, refusals) == ([], [])
     finally:

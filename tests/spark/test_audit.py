@@ -13,6 +13,7 @@ import pytest
 
 from kafkafs.format.batch import parse_batch
 from kafkafs.format.crc import crc32c
+from kafkafs.sample import unpack
 from kafkafs.spark import jobs
 from kafkafs.spark.audit import job
 from kafkafs.spark.audit.findings import Finding
@@ -35,8 +36,6 @@ def test_nothing_is_wrong_with_what_brokers_write(dataset: Dataset):
 
 
 def test_nothing_is_wrong_with_the_sample(tmp_path):
-    from kafkafs.sample import unpack
-
     assert look(unpack(tmp_path)) == []
 
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import NewPartitions
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
@@ -113,7 +114,7 @@ def test_a_stream_follows_a_living_broker(spark: SparkSession, running_broker, t
     roll(node, writer, topic, 1)
     more = len(list((node.data / f"{topic}-1").glob("*.log")))
     writer.batch(topic, [Record(b"x")] * 5, 1)
-    node.admin.create_partitions([_three(topic)])[topic].result(30)
+    node.admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
     wait_until(lambda: (node.data / f"{topic}-2").exists(), "the new partition")
     Writer(node).batch(topic, [Record(b"new")] * 4, 2)  # one that has not heard of two partitions
     found = run(read(spark, node.data, **options), out)
@@ -128,12 +129,6 @@ def test_a_stream_follows_a_living_broker(spark: SparkSession, running_broker, t
     offsets = {topic: {"0": 30, "1": 0, "2": 0}}
     wanted = reader(node.data, subscribe=topic).latestOffset(offsets, ReadAllAvailable())
     assert wanted[topic]["0"] == 40
-
-
-def _three(topic: str):
-    from confluent_kafka.admin import NewPartitions
-
-    return NewPartitions(topic, 3)
 
 
 def test_a_stream_that_lost_records_ends_with_a_sentence(spark: SparkSession, tmp_path):

@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import gzip
 import json
 import os
 from typing import cast
@@ -14,6 +15,7 @@ from kafkafs.fuse.errnos import ERRNO
 from kafkafs.view.node import File
 from kafkafs.view.recall import BUDGET, Recall
 from kafkafs.view.tree import PartitionDirectory
+from tests.counting import counted
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import Made, made, spread, write_partition
@@ -40,13 +42,15 @@ def test_many_points_take_no_memory(tmp_path):
     assert len(nodes) == 400
 
 
-def test_an_open_finds_what_the_lookup_has_made(tmp_path, monkeypatch):
-    """`cat` looks up and opens: the batch is unpacked once."""
-    write_partition(tmp_path, {0: [made(0, [1, 2, 3])]})
+@pytest.mark.parametrize("how", [{}, {"codec": 1, "compress": gzip.compress}])
+def test_an_open_finds_what_the_lookup_has_made(tmp_path, how):
+    """`cat` looks up and opens: the record is read and unpacked once."""
+    write_partition(tmp_path, {0: [made(0, [1, 2, 3], **how)]})
     point = cast(File, node(tree(tmp_path), "t-0/by-offset/1.value"))
-    size = point.attributes().size
-    monkeypatch.setattr("kafkafs.log.reading.decode", lambda *_: pytest.fail("decoded again"))
-    assert point.open().size == size
+    attributes, read = counted(point.attributes)
+    assert read > 0
+    content, read = counted(point.open)
+    assert (content.size, read) == (attributes.size, 0)
 
 
 def test_an_answer_is_not_recalled_for_another_state_of_the_log(tmp_path):

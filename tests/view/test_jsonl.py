@@ -14,16 +14,7 @@ from tests.format.batch_maker import v2_batch
 from tests.format.golden import BATCHES, Record
 from tests.view.json_model import line as model_line
 from tests.view.json_model import original
-
-
-def rendered(batch: bytes, topic: str = "my-topic.x_1", partition: int = 3) -> bytes:
-    """What kafkafs makes of a batch."""
-    lines = JsonLines(topic, partition)
-    pieces = []
-    for records in decode(batch, 0, walk(batch, 0).rows, 1 << 30):
-        assert isinstance(records, Records)
-        pieces += [bytes(piece) for piece in lines.pieces(records)]
-    return b"".join(pieces)
+from tests.view.rendering import rendered
 
 
 def test_pieces_that_share_memory_do_not_touch_each_other() -> None:

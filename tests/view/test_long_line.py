@@ -5,7 +5,7 @@ import pytest
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.view.json_model import line as model_line
-from tests.view.test_jsonl import rendered
+from tests.view.rendering import rendered
 
 
 @pytest.mark.parametrize("size", [350_000, 393_216, 400_001, 1_500_000])

@@ -8,7 +8,7 @@ from kafkafs.log.transactions import OpenTransactions
 from kafkafs.view.grammar import OffsetPoint, OffsetRange, TimePoint, TimeRange, parse_offset_name
 from kafkafs.view.targets import Sight, point_target, range_target
 from tests.log.making import log_of, made, write_partition
-from tests.log.test_transactions import data, marker
+from tests.log.transactional import data, marker
 
 
 def sight(path, **options):

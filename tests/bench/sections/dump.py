@@ -1,6 +1,5 @@
 """What is in a segment: `.batches.jsonl` and `kafkafs dump` against the real kafka-dump-log."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from tests.bench import mounts, peers
 from tests.bench.data import CODECS, SMALL, Bench, topic_of
 from tests.bench.measure import Result, in_turns, seconds
 from tests.bench.sections.points import warm
+from tests.mounting import KAFKAFS
 
 _HEADERS_GOAL, _RECORDS_GOAL, _PACKED_GOAL = 2.0, 15.0, 8.0
 
@@ -33,7 +33,7 @@ def _records(bench: Bench, topic: str, goal: float, rounds: int) -> Result:
     """All records of a topic's first segment; the tool takes its time for nine million."""
     log = bench.log(topic)
     warm(log.parent)
-    command: list[str | Path] = [Path(sys.executable).with_name("kafkafs"), "dump", "--print-data-log", "--files", log]
+    command: list[str | Path] = [KAFKAFS, "dump", "--print-data-log", "--files", log]
     found = in_turns({
         "ours": lambda: 1 / seconds(lambda: peers.run(command)),
         "theirs": lambda: 1 / seconds(lambda: peers.dump_log("--print-data-log", "--files", log)),

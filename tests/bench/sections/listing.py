@@ -1,10 +1,10 @@
-"""Listings: `ls -U` of a root with 10,000 partitions, and of a partition with 1,000 segments."""
+"""Listings by `os.scandir`: of a root with 10,000 partitions, and of a partition with 1,000 segments."""
 
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.bench import many, mounts, peers
+from tests.bench import many, mounts
 from tests.bench.data import SEGMENTED, Bench
 from tests.bench.measure import Result, in_turns, seconds
 from tests.bench.sections.scale import PARTITIONS
@@ -29,8 +29,3 @@ def _listed(what: str, path: Path, rounds: int) -> Result:
 def _rate(path: Path, action: Callable[[], object]) -> Callable[[], float]:
     count = len(os.listdir(path))
     return lambda: count / seconds(action)
-
-
-def ls(path: Path) -> None:
-    """As people list."""
-    peers.run(["ls", "-U", path])

@@ -1,5 +1,6 @@
 """A whole file, whatever is in it."""
 
+import gzip
 import io
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from kafkafs.view.dump.files import dump
 from kafkafs.view.dump.findings import Findings
 from kafkafs.view.dump.options import Options
 from kafkafs.view.dump.source import Source
+from tests.format.batch_maker import v2_around
 from tests.format.golden import V0_LZ4, V1_NONE, V2_GZIP, V2_NONE
 
 SUFFIXES = ["log", "index", "timeindex", "txnindex", "snapshot", "checkpoint"]
@@ -80,10 +82,6 @@ def test_all_bytes_are_accounted_for(batches: list[bytes], rubbish: bytes) -> No
 
 def test_a_bomb_is_not_unpacked() -> None:
     """Sixteen at once in a mount must not need gigabytes."""
-    import gzip
-
-    from tests.format.batch_maker import v2_around
-
     bomb = v2_around(gzip.compress(bytes(50 << 20)), 1, attributes=1)
     text = dump_of("log", V2_NONE + bomb + V2_NONE, b"", {"print_data_log": True}).decode()
     assert text.count("baseOffset: ") == 3
