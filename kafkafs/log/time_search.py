@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kafkafs.format.batches import Batches
+from kafkafs.format.batches import Batches, batch_at
 from kafkafs.format.time_index import TimestampOffset
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.stretches import Damage, Stretch
+from kafkafs.log.wrapped import span
 
 if TYPE_CHECKING:
     from kafkafs.log.segment import Segment
@@ -81,11 +82,12 @@ def _scan(
         hint = _checked(item, hint)
         for row in np.flatnonzero((item.rows["max_timestamp"] >= timestamp) & (item.rows["count"] > 0)).tolist():
             if wanted(item, row):
-                at = int(item.rows["position"][row])
-                behind = at + int(item.rows["size"][row])
-                tell(f"log {segment.log_name}: scanned {behind - start.position} bytes from position {start.position} "
-                     f"to the batch {int(item.rows['base_offset'][row])}..{int(item.rows['last_offset'][row])} "
-                     f"at position {at}")  # fmt: skip
+                if tell is not silent:
+                    batch = batch_at(item.rows, row)
+                    tell(
+                        f"log {segment.log_name}: scanned {batch.end - start.position} bytes from position "
+                        f"{start.position} to the batch {span(segment.log(), batch)} at position {batch.position}"
+                    )
                 return item, row
     if hint is not None:
         raise _Contradiction
