@@ -171,3 +171,13 @@ def test_leader_epochs_are_null_where_unknown(tmp_path, text, epochs):
     if text is not None:
         file.write_text(text)
     assert info(tmp_path)["leaderEpochs"] == epochs
+
+
+def test_a_checkpoint_beyond_64_bits_counts_as_absent(tmp_path):
+    """Regression: OverflowError, "bug in ...", for everything in the partition."""
+    write_partition(tmp_path, {0: BATCHES[:2]})
+    write_start(tmp_path, 10**19)
+    told = info(tmp_path)
+    assert told["logStartOffset"] == 0
+    assert "log-start-offset-checkpoint counts as absent" in str(told["problems"])
+    assert cat(tree(tmp_path), "t-0/by-offset/0..") == b"".join(batch.data for batch in BATCHES[:2])
