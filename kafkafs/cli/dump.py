@@ -4,6 +4,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
+from kafkafs.cli.parser import Version
 from kafkafs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def add(commands: "Commands") -> None:
         "dump", help="print segments and indexes as text", description=DESCRIPTION, allow_abbrev=False
     )
     parser._negative_number_matcher = _VALUE
+    parser.add_argument("--version", action=Version)
     parser.add_argument(
         "--files", required=True, action="append", metavar="FILE[,FILE...]",
         help="what to dump; a partition's or a data directory stands for the files in it",

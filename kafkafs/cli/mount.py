@@ -45,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"cannot log to {str(log_file)!r}: {error.strerror}") from None
     start = supervise_in_background if arguments.background else supervise
+    place = Path(mountpoint.real_path(place))  # where the mount will stand, whatever becomes of a link to it
     return start(place, _daemon(data_dirs, place, options))
 
 

@@ -9,6 +9,7 @@ from kafkafs.errors import UsageError
 from kafkafs.log.options import Options
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+LARGEST_BATCH = 1024 << 30  # that `max_batch` may let through: beyond any machine's memory, and far below 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,12 @@ def _corrupt(options: MountOptions, value: str) -> MountOptions:
 
 def _max_batch(options: MountOptions, value: str) -> MountOptions:
     number, unit = (value[:-1], value[-1:].upper()) if value[-1:].isalpha() else (value, "")
-    if not (number.isascii() and number.isdigit()) or unit not in UNITS or int(number) == 0:
+    if not (number.isascii() and number.isdigit()) or unit not in UNITS or float(number) == 0:
         raise UsageError(
             f"max_batch={value!r} is no size; write bytes, or a number with K, M or G, as in max_batch=512M"
         )
+    if float(number) * UNITS[unit] > LARGEST_BATCH:
+        raise UsageError(f"max_batch={value[:40]!r} is more than any batch takes; write {LARGEST_BATCH >> 30}G at most")
     return replace(options, reading=replace(options.reading, max_batch=int(number) * UNITS[unit]))
 
 

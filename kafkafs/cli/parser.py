@@ -19,7 +19,7 @@ COMMANDS = ("mount", "umount", "dump", "audit", "reindex", "export", "profile", 
 """Each is a module beside this one."""
 
 
-class _Version(argparse._VersionAction):
+class Version(argparse._VersionAction):
     """Finds the version out only where it is asked for."""
 
     def __call__(self, *asked: Any, **more: Any) -> None:
@@ -33,7 +33,7 @@ def build(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
         prog="kafkafs",
         description="Mount a Kafka data directory and read its log with ls, cat, grep and jq. Nothing is changed.",
     )
-    parser.add_argument("--version", action=_Version)
+    parser.add_argument("--version", action=Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in names:
         import_module(f"kafkafs.cli.{name}").add(commands)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from kafkafs.errors import CorruptData
 
 TopicPartition = tuple[str, int]
+_LONGEST = len(str(-(2**63)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +25,20 @@ def parse_offset_checkpoint(data: bytes) -> dict[TopicPartition, int]:
     """Offsets by (topic, partition) of a `*-offset-checkpoint`; an empty file, which Kafka leaves about, has none."""
     offsets: dict[TopicPartition, int] = {}
     for topic, partition, offset in _entries(data, fields=3):
-        offsets[topic, _number(partition)] = _number(offset)
+        offsets[topic, _int32(partition)] = _int64(offset)
     return offsets
 
 
 def parse_leader_epochs(data: bytes) -> tuple[LeaderEpoch, ...]:
     """The epochs of a partition's `leader-epoch-checkpoint`, in file order, which is ascending."""
-    return tuple(LeaderEpoch(_number(epoch), _number(start)) for epoch, start in _entries(data, fields=2))
+    return tuple(LeaderEpoch(_int32(epoch), _int64(start)) for epoch, start in _entries(data, fields=2))
 
 
 def parse_partition_metadata(data: bytes) -> str:
     """The topic id in `partition.metadata`, as Kafka prints it: 22 characters of URL-safe base64."""
     lines = _text(data).splitlines()
     fields = dict(line.split(": ", 1) for line in lines if ": " in line)
-    if len(lines) != 2 or set(fields) != {"version", "topic_id"} or _number(fields["version"]) < 0:
+    if len(lines) != 2 or set(fields) != {"version", "topic_id"} or _int32(fields["version"]) < 0:
         raise CorruptData("it does not have the two lines 'version: 0' and 'topic_id: ...'")
     topic_id = fields["topic_id"].strip()
     try:
@@ -54,12 +55,12 @@ def _entries(data: bytes, fields: int) -> list[list[str]]:
     lines = _text(data).splitlines()
     if not lines:
         return []
-    if _number(lines[0]) != 0:
+    if _int32(lines[0]) != 0:
         raise CorruptData(f"version {lines[0]!r} is not 0, the only one known")
     if len(lines) == 1:
         return []
     entries = [line.split() for line in lines[2:]]
-    if _number(lines[1]) != len(entries):
+    if _int32(lines[1]) != len(entries):
         raise CorruptData(f"it announces {lines[1]!r} entries and holds {len(entries)}")
     for number, entry in enumerate(entries, start=3):
         if len(entry) != fields:
@@ -74,8 +75,20 @@ def _text(data: bytes) -> str:
         raise CorruptData("it is not text") from error
 
 
-def _number(word: str) -> int:
+def _int32(word: str) -> int:
+    return _number(word, 32)
+
+
+def _int64(word: str) -> int:
+    return _number(word, 64)
+
+
+def _number(word: str, bits: int) -> int:
+    """The number, within the limits of what Java reads it into."""
     word = word.strip()
-    if not (word.isascii() and word.removeprefix("-").isdigit() and len(word) <= 20):
+    if not (word.isascii() and word.removeprefix("-").isdigit() and len(word) <= _LONGEST):
         raise CorruptData(f"{word[:40]!r} is no number")
-    return int(word)
+    number = int(word)
+    if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
+        raise CorruptData(f"{word} does not fit into {bits} bits")
+    return number

@@ -22,6 +22,7 @@ ANSWER_S = 2.0  # for a daemon to answer
 DISK_S = 20.0  # for a disk, which may have to be started up
 MNT_DETACH = 2
 UMOUNT_NOFOLLOW = 8
+MOST_LINKS = 40  # as the kernel follows
 
 _libc = CDLL(None, use_errno=True)
 
@@ -56,9 +57,17 @@ def mounted_at(path: Path | str) -> Mount | None:
 
 
 def real_path(path: Path | str) -> str:
-    """The path with links resolved, without touching its last part, which may be a mount that does not answer."""
-    parent, name = os.path.split(os.path.abspath(path))
-    return os.path.join(os.path.realpath(parent), name) if name else parent
+    """The path with links resolved, without asking what stands at its end, which may be a mount that does not answer:
+    whether it is a link, the kernel tells by itself."""
+    place = os.path.abspath(path)
+    for _ in range(MOST_LINKS):
+        parent, name = os.path.split(place)
+        place = os.path.join(os.path.realpath(parent), name)
+        try:
+            place = os.path.normpath(os.path.join(os.path.dirname(place), os.readlink(place)))
+        except OSError:
+            break
+    return place
 
 
 def is_stale(path: Path | str) -> bool:

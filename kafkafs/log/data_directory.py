@@ -67,7 +67,7 @@ class DataDirectory:
                 settled = time.time_ns() - stamp > SETTLED_AFTER_NS
                 self._names, strangers = self._list()
                 for stranger in sorted(strangers - self._strangers):
-                    logger.warning("%s: %s is a symbolic link and not served", self.path, stranger)
+                    logger.warning("%s: %s and not served", self.path, stranger)
                 self._strangers = strangers
                 self._names_stamp = (stamp, settled)
                 self._partitions.keep_only(self._names.__contains__)
@@ -75,18 +75,20 @@ class DataDirectory:
             return self._names
 
     def _list(self) -> tuple[dict[str, PartitionName], frozenset[str]]:
-        """The partitions, and the links that are named like one."""
-        names, links = {}, set()
+        """The partitions; and what else is named like one, but for regular files, with what it is."""
+        names, strangers = {}, set()
         with self.root.scan() as entries:
             for entry in entries:
                 name = parse_partition_name(entry.name)
                 if name is None:
                     continue
-                if entry.is_symlink():
-                    links.add(entry.name)
-                elif entry.is_dir(follow_symlinks=False):
+                if entry.is_dir(follow_symlinks=False):
                     names[entry.name] = name
-        return names, frozenset(links)
+                elif entry.is_symlink():
+                    strangers.add(f"{entry.name} is a symbolic link")
+                elif not entry.is_file(follow_symlinks=False):
+                    strangers.add(f"{entry.name} is a special file")
+        return names, frozenset(strangers)
 
     def partition(self, directory: str) -> Partition:
         """The partition in the directory of that name; NotFound where there is none."""

@@ -31,21 +31,24 @@ _looked_at: WeakKeyDictionary[Segment, tuple[object, SegmentHealth]] = WeakKeyDi
 
 
 def look_at(segment: Segment) -> SegmentHealth:
-    """The segment's health. Reads its indexes and some headers, again only when one of its files has changed."""
+    """The segment's health. Reads its indexes and some headers, again only when one of its files has changed.
+
+    A log that cannot be read is asked for again each time: the next time it may be otherwise.
+    """
     stamp = segment.stamp()
     known = _looked_at.get(segment)
     if known is None or known[0] != stamp:
-        known = _looked_at[segment] = (stamp, _look(segment))
+        try:
+            known = _looked_at[segment] = (stamp, _look(segment))
+        except (Denied, NotFound, DiskError) as error:
+            return SegmentHealth("missing", "missing", "missing", (f"{segment.log_name} cannot be read: {error}",))
     return known[1]
 
 
 def _look(segment: Segment) -> SegmentHealth:
     problems: list[str] = []
     is_last = segment.next_base is None
-    try:
-        size = segment.log().size
-    except (Denied, NotFound, Vanished, DiskError) as error:
-        return SegmentHealth("missing", "missing", "missing", (f"{segment.log_name} cannot be read: {error}",))
+    size = segment.log().size
     if size == 0 and not is_last:
         problems.append(f"{segment.log_name} is empty though a later segment follows: a gap in the offsets")
     states = _offset_index(segment, size), _time_index(segment, size), _transaction_index(segment)

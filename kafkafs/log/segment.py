@@ -25,6 +25,7 @@ from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.resync import whole_batch
 from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
 from kafkafs.log.time_search import largest_timestamp
+from kafkafs.log.wrapped import span
 
 _HINTS_TRIED = 8
 _generations = count(1)  # of segments: what is known of batches holds for one state of one file
@@ -360,10 +361,11 @@ class Segment:
                 row = int(np.searchsorted(item.rows["last_offset"], offset))
                 found = batch_at(item.rows, row)
                 scanned += found.end - item.position
-                tell(
-                    f"log {self.log_name}: scanned {scanned} bytes from position {start.position} to the batch "
-                    f"{found.base_offset}..{found.last_offset} at position {found.position}"
-                )
+                if tell is not silent:
+                    tell(
+                        f"log {self.log_name}: scanned {scanned} bytes from position {start.position} to the batch "
+                        f"{span(self.log(), found)} at position {found.position}"
+                    )
                 return found
             scanned += item.end - item.position
         tell(f"log {self.log_name}: scanned {scanned} bytes from position {start.position}: none at or after {offset}")

@@ -8,13 +8,15 @@ Where it has not, the index is not believed and the scan starts over at the segm
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from kafkafs.format.batches import Batches, batch_at
 from kafkafs.format.time_index import TimestampOffset
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.stretches import Damage, Stretch
+from kafkafs.log.wrapped import span
 
 if TYPE_CHECKING:
     from kafkafs.log.segment import Segment
@@ -80,11 +82,12 @@ def _scan(
         hint = _checked(item, hint)
         for row in np.flatnonzero((item.rows["max_timestamp"] >= timestamp) & (item.rows["count"] > 0)).tolist():
             if wanted(item, row):
-                at = int(item.rows["position"][row])
-                behind = at + int(item.rows["size"][row])
-                tell(f"log {segment.log_name}: scanned {behind - start.position} bytes from position {start.position} "
-                     f"to the batch {int(item.rows['base_offset'][row])}..{int(item.rows['last_offset'][row])} "
-                     f"at position {at}")  # fmt: skip
+                if tell is not silent:
+                    batch = batch_at(item.rows, row)
+                    tell(
+                        f"log {segment.log_name}: scanned {batch.end - start.position} bytes from position "
+                        f"{start.position} to the batch {span(segment.log(), batch)} at position {batch.position}"
+                    )
                 return item, row
     if hint is not None:
         raise _Contradiction
@@ -131,3 +134,47 @@ def _largest(segment: Segment, start: Start, end: int, hint: TimestampOffset | N
     if hint is not None:
         raise _Contradiction
     return largest
+
+
+class Newest(NamedTuple):
+    """The batch with the largest timestamp, as its header tells it."""
+
+    timestamp: int
+    base_offset: int
+
+
+def newest(segment: Segment, end: int, wanted: Callable[[Batches], Batches]) -> Newest | None:
+    """The newest of those batches that `wanted` leaves of any; None where none of them has a timestamp.
+
+    The scan begins at the last time index entry, and where only others are that new, at earlier ones: nothing in front
+    of an entry is newer than it.
+    """
+    slot, step = segment.time_index.last().slot, 1
+    while slot >= 0:
+        entry = segment.time_index.entry(slot)
+        try:
+            found = _newest(segment, segment.start(entry.offset), end, wanted, entry)
+        except _Contradiction:
+            break
+        if found is not None and found.timestamp >= entry.timestamp:
+            return found
+        slot, step = slot - step, step * 2
+    return _newest(segment, Start(0, segment.base_offset), end, wanted, None)
+
+
+def _newest(
+    segment: Segment, start: Start, end: int, wanted: Callable[[Batches], Batches], hint: TimestampOffset | None
+) -> Newest | None:
+    found: Newest | None = None
+    for item in segment.walk(start, end):
+        if isinstance(item, Damage):
+            continue
+        hint = _checked(item, hint)
+        rows = wanted(item.rows)
+        if len(rows):
+            row = rows[int(rows["max_timestamp"].argmax())]
+            if int(row["max_timestamp"]) > (-1 if found is None else found.timestamp):
+                found = Newest(int(row["max_timestamp"]), int(row["base_offset"]))
+    if hint is not None:
+        raise _Contradiction
+    return found

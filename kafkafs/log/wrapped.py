@@ -26,6 +26,11 @@ def first_offset(file: DataFile, batch: Batch) -> int:
     return contents(file, batch)[0]
 
 
+def span(file: DataFile, batch: Batch) -> str:
+    """The offsets that the batch holds, for people."""
+    return f"{first_offset(file, batch)}..{batch.last_offset}"
+
+
 def contents(file: DataFile, batch: Batch) -> tuple[int, int]:
     """The first offset that the batch holds, and how many records; from its header where that tells."""
     if batch.magic >= 2 or not batch.codec:

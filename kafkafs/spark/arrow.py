@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
+from kafkafs.errors import Unsupported
 from kafkafs.format import native
 from kafkafs.format.native import layout
 from kafkafs.format.records import Records
@@ -17,6 +18,7 @@ ROWS, BYTES = 1 << 14, 2 << 20
 """A batch is closed with the piece that reaches either."""
 
 _SPARE = 16
+_LAST_MS = (2**63 - 1) // 1000  # columns tell microseconds
 _HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 _FIELDS = (
     pa.field("key", pa.binary()),
@@ -66,6 +68,7 @@ class _Constants:
 
     def __init__(self, topic: str, partition: int) -> None:
         self._topic, self._partition = topic, partition
+        self.place = f"{topic}-{partition}"
         self._made = 0
 
     def of(self, rows: int) -> tuple[pa.Array, pa.Array]:
@@ -105,6 +108,7 @@ class _Bytes:
 
 
 def _batch(group: list[Records], rows: int, constant: _Constants, headers: bool) -> pa.RecordBatch:
+    _check_times(group, constant)
     table = np.zeros(layout.ARROW_TABLE // 8, np.int64)
     offsets, timestamps, types = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int32)
     table[1:4] = [native.address(each) for each in (offsets, timestamps, types)]
@@ -124,6 +128,19 @@ def _batch(group: list[Records], rows: int, constant: _Constants, headers: bool)
     if headers:
         columns.append(_headers(group, rows, table))
     return pa.RecordBatch.from_arrays(columns, schema=schema(headers))
+
+
+def _check_times(group: list[Records], constant: _Constants) -> None:
+    """Unsupported where a timestamp does not fit: Spark's own source fails there as well, with "long overflow"."""
+    for piece in group:
+        times = piece.rows["timestamp"]
+        beyond = np.flatnonzero((times > _LAST_MS) | (times < -_LAST_MS))
+        if len(beyond):
+            row = piece.rows[int(beyond[0])]
+            raise Unsupported(
+                f"the record at offset {row['offset']} of {constant.place} has the timestamp {row['timestamp']} ms, "
+                "which is beyond what a timestamp of Spark or Parquet can be; choose offsets around it"
+            )
 
 
 def _headers(group: list[Records], rows: int, table: np.ndarray) -> pa.Array:

@@ -5,7 +5,10 @@ from datetime import UTC, datetime
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import CODECS, Batch
+from kafkafs.log.files import DataFile
+from kafkafs.log.segment import Segment
 from kafkafs.log.stretches import Damage
+from kafkafs.log.wrapped import contents
 from kafkafs.view.decoded import BytesContent
 from kafkafs.view.node import Attributes
 from kafkafs.view.raw import RawPoint
@@ -23,8 +26,9 @@ class Explanation:
 
     def attributes(self) -> Attributes:
         def attributes(sight: Sight) -> Attributes:
-            segment, _ = self._target.batch(sight)
-            return self._scene.file([segment.log()], len(self._text(sight)), -1, 0.0)
+            segment, found = self._target.batch(sight)
+            timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
+            return self._scene.file([segment.log()], len(self._text(sight)), timestamp_ms, 0.0)
 
         return self._scene.ask(attributes)
 
@@ -44,19 +48,20 @@ class Explanation:
             lines.append(f"time: {_moment(self._target.time_ms)}; wanted is the first record at or after it")
         steps: list[str] = []
         try:
-            _, found = self._target.batch(sight, steps.append)
+            place = self._target.batch(sight, steps.append)
         except NotFound:
-            found = None
+            answer = ["answer: none"]
+        else:
+            answer = self._answer(sight, *place)
         lines += [f"{number}. {step}" for number, step in enumerate(dict.fromkeys(steps), start=1)]
-        if found is None:
-            lines.append("answer: none")
-        elif isinstance(found, Damage):
+        return ("\n".join(lines + answer) + "\n").encode()
+
+    def _answer(self, sight: Sight, segment: Segment, found: Batch | Damage) -> list[str]:
+        if isinstance(found, Damage):
             where = f"{found.size} bytes at position {found.position}"
             owned = f"{found.base_offset}..{found.last_offset}"
-            lines.append(f"answer: a corrupt batch, {where}, which owns offsets {owned}")
-        else:
-            lines += [f"answer: {_batch(found)}", f"record: {self._record(sight)}"]
-        return ("\n".join(lines) + "\n").encode()
+            return [f"answer: a corrupt batch, {where}, which owns offsets {owned}"]
+        return [f"answer: {_batch(segment.log(), found)}", f"record: {self._record(sight)}"]
 
     def _record(self, sight: Sight) -> str:
         try:
@@ -65,16 +70,22 @@ class Explanation:
             return "none is visible"
         except (CorruptData, TooLarge) as error:
             return str(error)
-        return f"offset {record.offset}, timestamp {record.timestamp} ({_moment(record.timestamp)})"
+        return f"offset {record.offset}, {_timestamp(record.timestamp)}"
 
 
-def _batch(batch: Batch) -> str:
+def _batch(file: DataFile, batch: Batch) -> str:
+    base_offset, records = contents(file, batch)
     codec = CODECS[batch.codec] if batch.codec < len(CODECS) else f"codec {batch.codec}"
     kind = "control batch" if batch.is_control else "batch"
     return (
-        f"{kind} {batch.base_offset}..{batch.last_offset}, {batch.size} bytes at position {batch.position}, "
-        f"{batch.count} records, format v{batch.magic}, {codec}, largest timestamp {batch.max_timestamp}"
+        f"{kind} {base_offset}..{batch.last_offset}, {batch.size} bytes at position {batch.position}, "
+        f"{records} records, format v{batch.magic}, {codec}, "
+        + (f"largest timestamp {batch.max_timestamp}" if batch.max_timestamp >= 0 else "without timestamps")
     )
+
+
+def _timestamp(timestamp_ms: int) -> str:
+    return f"timestamp {timestamp_ms} ({_moment(timestamp_ms)})" if timestamp_ms >= 0 else "without a timestamp"
 
 
 def _moment(timestamp_ms: int) -> str:

@@ -3,13 +3,18 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.format.batches import Batches
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
 from kafkafs.log.files import DataFile
 from kafkafs.log.health import SegmentHealth, look_at, problems_of_listing
+from kafkafs.log.log import Log
 from kafkafs.log.patience import patience_needed
+from kafkafs.log.segment import Segment
+from kafkafs.log.time_search import Newest, newest
 from kafkafs.log.transactions import is_control
 from kafkafs.view.decoded import BytesContent
 from kafkafs.view.node import Attributes
@@ -57,9 +62,10 @@ def describe(scene: Scene, sight: Sight) -> dict[str, object]:
     ]
     topic_id = _topic_id(scene, problems)
     epochs = _leader_epochs(scene, problems)
-    health = {segment.base_offset: look_at(segment) for segment in log.segments}
+    health = {segment: look_at(segment) for segment in log.segments}
     for one in health.values():
         problems += one.problems
+    largest = {segment: _known(partial(_largest, log, segment)) for segment in log.segments}
     return {
         "topic": name.topic,
         "partition": name.partition,
@@ -67,20 +73,20 @@ def describe(scene: Scene, sight: Sight) -> dict[str, object]:
         "logStartOffset": log.start_offset,
         "logEndOffset": log.end_offset,
         "highWatermark": log.high_watermark,
-        "lastStableOffset": scene.transactions.last_stable_offset(log),
-        "earliestOffset": sight.decoded.earliest(),
-        "latestOffset": sight.decoded.latest(),
+        "lastStableOffset": _known(lambda: scene.transactions.last_stable_offset(log)),
+        "earliestOffset": _known(sight.decoded.earliest),
+        "latestOffset": _known(sight.decoded.latest),
         "minTimestamp": None,
-        "maxTimestamp": _largest_timestamp(sight),
+        "maxTimestamp": _newest(log, largest),
         "sizeBytes": sum(_size(segment.log_name, scene) for segment in log.segments),
-        "leaderEpochs": [{"epoch": one.epoch, "startOffset": one.start_offset} for one in epochs],
+        "leaderEpochs": None if epochs is None else [_epoch(one) for one in epochs],
         "segments": [
             {
                 "baseOffset": segment.base_offset,
                 "file": segment.log_name,
                 "sizeBytes": _size(segment.log_name, scene),
-                "largestTimestamp": _known_time(segment.hinted_largest()),
-                **_states(health[segment.base_offset]),
+                "largestTimestamp": largest[segment],
+                **_states(health[segment]),
             }
             for segment in log.segments
         ],
@@ -103,34 +109,50 @@ def _size(name: str, scene: Scene) -> int:
         return 0
 
 
-def _largest_timestamp(sight: Sight) -> int | None:
-    """The largest timestamp of the data, where headers tell it.
+def _largest(log: Log, segment: Segment) -> int | None:
+    """The largest timestamp of the segment's batches, markers too; None where none has one."""
+    found = segment.largest_timestamp(log.walk_end(segment))
+    return found if found >= 0 else None
 
-    Markers carry wall-clock times, and a batch that the log start cuts may have its largest below it: then nobody knows
-    without reading all records.
+
+def _newest(log: Log, largest: Mapping[Segment, int | None]) -> int | None:
+    """The largest timestamp of the data, where headers tell it; `largest` is that of each segment's batches.
+
+    Markers carry wall-clock times and do not count. A batch that the log start cuts may have its largest below it: then
+    nobody knows without reading all records.
     """
-    log = sight.log
-    largest = max((segment.largest_timestamp(log.walk_end(segment)) for segment in log.segments_from(log.start_offset)),
-                  default=-1)  # fmt: skip
-    found = log.locate_time(largest, lambda _item, _row: True) if largest >= 0 else None
-    if found is None:
-        return None
-    _, item, row = found
-    if is_control(item.rows)[row] or int(item.rows["base_offset"][row]) < log.start_offset:
-        return None
-    return largest
+
+    def visible(rows: Batches) -> Batches:
+        return rows[~is_control(rows) & (rows["last_offset"] >= log.start_offset) & (rows["count"] > 0)]
+
+    found: Newest | None = None
+    with_times = [(time, segment) for segment in log.visible_segments() if (time := largest[segment]) is not None]
+    for time, segment in sorted(with_times, key=lambda one: -one[0]):
+        if found is not None and time <= found.timestamp:
+            break
+        other = _known(partial(newest, segment, log.walk_end(segment), visible))
+        found = max(filter(None, (found, other)), default=None)
+    return found.timestamp if found is not None and found.base_offset >= log.start_offset else None
 
 
-def _known_time(timestamp_ms: int) -> int | None:
-    return timestamp_ms if timestamp_ms >= 0 else None
+def _known(question: Callable[[], Answer]) -> Answer | None:
+    """The answer; None where it takes a log that cannot be read, as `problems` then says."""
+    try:
+        return question()
+    except (Denied, NotFound, DiskError):
+        return None
 
 
 def _topic_id(scene: Scene, problems: list[str]) -> str | None:
     return _beside(scene, "partition.metadata", parse_partition_metadata, problems)
 
 
-def _leader_epochs(scene: Scene, problems: list[str]) -> tuple[LeaderEpoch, ...]:
-    return _beside(scene, "leader-epoch-checkpoint", parse_leader_epochs, problems) or ()
+def _leader_epochs(scene: Scene, problems: list[str]) -> tuple[LeaderEpoch, ...] | None:
+    return _beside(scene, "leader-epoch-checkpoint", parse_leader_epochs, problems)
+
+
+def _epoch(one: LeaderEpoch) -> dict[str, int]:
+    return {"epoch": one.epoch, "startOffset": one.start_offset}
 
 
 def _beside(scene: Scene, name: str, parse: Callable[[bytes], Answer], problems: list[str]) -> Answer | None:

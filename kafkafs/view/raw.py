@@ -17,9 +17,10 @@ from kafkafs.log.log import HELD, Extent, Log
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
+from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange
 from kafkafs.view.node import Attributes
 from kafkafs.view.scene import KEEP_S, Scene
-from kafkafs.view.targets import Place, PointTarget, RangeTarget, Sight
+from kafkafs.view.targets import AtOffset, BetweenOffsets, Place, PointTarget, RangeTarget, Sight
 
 
 class BatchContent:
@@ -180,7 +181,7 @@ class RawPoint:
     def _open(self, sight: Sight) -> BatchContent:
         segment, found = self._found(sight)
         extent = sight.log.extent(segment, found.position, found.end, segment.hold())
-        return BatchContent(extent, self._scene.options.cache_keep)
+        return BatchContent(extent, self._scene.options.cache_keep and _stands_still(self._target, sight))
 
     def xattrs(self) -> Mapping[str, bytes]:
         return self._scene.ask(self._xattrs)
@@ -218,10 +219,26 @@ class RawRange:
     def _open(self, sight: Sight) -> RawContent:
         start, end = self._target.offsets(sight, decoded=False)
         growth = Growth(self._scene, sight.log, max(start, sight.log.end_offset)) if end is None else None
-        return RawContent(sight.log.extents(start, end), growth, self._scene.options.cache_keep and growth is None)
+        keep_cache = self._scene.options.cache_keep and _stands_still(self._target, sight)
+        return RawContent(sight.log.extents(start, end), growth, keep_cache)
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}
+
+
+def _stands_still(target: PointTarget | RangeTarget, sight: Sight) -> bool:
+    """Whether the name leads to the same bytes whatever is appended, so that the kernel may keep them beyond a second.
+
+    It forgets them only where size or time are others, and two batches may be alike in both. Times do not stand still:
+    `now` and `-1h` are nothing but times here.
+    """
+    match target:
+        case AtOffset(point):
+            return point.kind is Anchor.ABSOLUTE
+        case BetweenOffsets(OffsetRange(start, OffsetPoint(Anchor.ABSOLUTE, stop))):
+            return start.kind is Anchor.ABSOLUTE and stop < sight.log.end_offset
+        case _:
+            return False
 
 
 def batch_xattrs(segment: Segment, batch: Batch, offset: int | None) -> Mapping[str, bytes]:

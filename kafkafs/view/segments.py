@@ -57,14 +57,20 @@ class RealFile:
         file = self._scene.partition.root.open_now(_path(self._scene, self._name))
         about = file.stat()
         granted = access(about, file.acl(about)).of_file()
-        keep_s = KEEP_S if self._scene.options.cache_keep else 0.0  # the kernel asks before each read from its cache
+        keep_s = KEEP_S if self._keeps else 0.0  # the kernel asks before each read from its cache
         return Attributes(
             "file", granted.mode, granted.uid, granted.gid, about.st_size, about.st_blocks, about.st_mtime_ns, 1, keep_s
         )
 
     def open(self) -> "RealContent":
         root, name = self._scene.partition.root, _path(self._scene, self._name)
-        return RealContent(root.open_now(name), self._scene.options.cache_keep)
+        return RealContent(root.open_now(name), self._keeps)
+
+    @property
+    def _keeps(self) -> bool:
+        """Whether the kernel may keep pages until size or time change: brokers write indexes through mappings, which
+        changes neither, and replace small files by others that may be like them."""
+        return self._scene.options.cache_keep and self._name.endswith(".log")
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}

@@ -26,6 +26,13 @@ def dump(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProces
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
 
 
+def test_the_version_is_told() -> None:
+    """The tool has the flag, and scripts ask with it whether there is a tool."""
+    done = dump("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("kafkafs ")
+
+
 def test_several_files_are_dumped_one_after_the_other(stopped: Dataset) -> None:
     """As kafka-dump-log.sh does, and its output is the same."""
     names = [f"segments-0/{LOG}", f"nulls-0/{LOG}", "segments-0/00000000000000000000.index"]

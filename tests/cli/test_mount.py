@@ -1,5 +1,6 @@
 """`kafkafs mount` and `umount` as people type them, on the bundled sample."""
 
+import json
 import os
 import signal
 import subprocess
@@ -62,6 +63,25 @@ def test_relative_paths_mean_where_the_command_was_typed(data, tmp_path, place):
     run(KAFKAFS, "umount", "mount", cwd=tmp_path)
 
 
+def test_a_link_to_the_mount_point_stands_for_it(data, place, tmp_path):
+    """Regression: what could be mounted through a link could not be unmounted through it."""
+    (tmp_path / "before").symlink_to(place)
+    (tmp_path / "link").symlink_to("before")
+    run(KAFKAFS, "mount", data, tmp_path / "link", "--background")
+    assert mounted_at(place) == mounted_at(tmp_path / "link") is not None
+    assert "is in use" in refusal("mount", data, tmp_path / "link")
+    run(KAFKAFS, "umount", tmp_path / "link")
+    assert mounted_at(place) is None
+
+
+def test_kill_9_of_a_mount_made_through_a_link_leaves_nothing_stale(data, place, tmp_path):
+    """Regression: whoever watches the daemon looked for a mount under the link's name and found none."""
+    (tmp_path / "link").symlink_to(place)
+    run(KAFKAFS, "mount", data, tmp_path / "link", "--background")
+    os.kill(json.loads((place / ".kafkafs/status.json").read_bytes())["pid"], signal.SIGKILL)
+    wait_until(lambda: mounted_at(place) is None, 1.0)
+
+
 def test_ctrl_c_ends_a_mount_in_the_foreground_without_a_trace(data, place):
     process = subprocess.Popen([KAFKAFS, "mount", data, place], start_new_session=True, stderr=subprocess.PIPE)
     wait_until(lambda: mounted_at(place))
@@ -90,6 +110,8 @@ def test_what_is_no_data_directory_is_refused_in_both_ways(tmp_path, place):
         ("corrupt=repair", "corrupt=skip"),
         ("max_batch=lots", "max_batch=512M"),
         ("max_batch=0", "no size"),
+        ("max_batch=9999999999G", "1024G at most"),
+        pytest.param("max_batch=" + "9" * 5000, "1024G at most", id="max_batch=999..."),
         ("index_dir=/nowhere", "kafkafs reindex"),
         ("cache=drop", "cache=keep"),
         ("colour=red", "unknown option 'colour=red'; known are"),

@@ -42,6 +42,27 @@ def test_a_checkpoint_that_kafka_would_refuse_is_refused(data):
         parse_offset_checkpoint(data)
 
 
+@pytest.mark.parametrize("offset", [2**63 - 1, -(2**63)])
+def test_numbers_may_be_as_large_as_java_reads_them(offset):
+    assert parse_offset_checkpoint(b"0\n1\nt 2147483647 %d\n" % offset) == {("t", 2**31 - 1): offset}
+    assert parse_leader_epochs(b"0\n1\n2147483647 %d\n" % offset) == (LeaderEpoch(2**31 - 1, offset),)
+
+
+@pytest.mark.parametrize("words", [b"t 0 9223372036854775808", b"t 0 -9223372036854775809", b"t 2147483648 0"])
+def test_a_number_that_java_cannot_read_is_refused(words):
+    """Regression: an offset beyond 64 bits was believed, and every read of the partition "a bug in kafkafs"."""
+    with pytest.raises(CorruptData):
+        parse_offset_checkpoint(b"0\n1\n" + words)
+    with pytest.raises(CorruptData):
+        parse_leader_epochs(b"0\n1\n" + words.split(b" ", 1)[1])
+
+
+@pytest.mark.parametrize("data", [b"4294967296\n0\n", b"0\n4294967296\n"])
+def test_a_version_or_count_that_java_cannot_read_is_refused(data):
+    with pytest.raises(CorruptData):
+        parse_offset_checkpoint(data)
+
+
 def test_leader_epochs_in_file_order():
     assert parse_leader_epochs(b"0\n2\n0 0\n3 120\n") == (LeaderEpoch(0, 0), LeaderEpoch(3, 120))
     with pytest.raises(CorruptData):

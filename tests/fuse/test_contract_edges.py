@@ -245,7 +245,7 @@ def test_checkpoints_that_cannot_be_read_count_as_absent(mount, data):
     mounted = mount(data)
     assert offsets(mounted, "t-0/by-offset/0...jsonl") == list(range(36))
     told = info(mounted)
-    assert (told["logStartOffset"], told["highWatermark"], told["topicId"], told["leaderEpochs"]) == (0, None, None, [])
+    assert (told["logStartOffset"], told["highWatermark"], told["topicId"], told["leaderEpochs"]) == (0, *[None] * 3)
     for name in ("log-start-offset-checkpoint", "replication-offset-checkpoint", "leader-epoch", "partition.metadata"):
         assert name in str(told["problems"])
 

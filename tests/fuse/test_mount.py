@@ -79,6 +79,28 @@ def test_a_stale_mount_is_recognised_explained_and_taken_away(own_shelf):
     assert mounted_at(own_shelf.path) is None
 
 
+def test_where_a_link_leads_is_told_without_asking_a_mount(own_shelf, tmp_path):
+    """A daemon that hangs must not take with it who wants to end it."""
+    link = tmp_path / "link"
+    link.symlink_to(own_shelf.path)
+    daemon = daemon_of(own_shelf)
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        ask = f"from kafkafs.fuse.mountpoint import mounted_at; print(mounted_at({str(link)!r}).path)"
+        assert run(sys.executable, "-c", ask).stdout.decode() == f"{own_shelf.path}\n"
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("target", ["loop", "missing", "../{here}/mount", "mount/", ".", ""])
+def test_real_paths_of_links_are_those_of_the_kernel(tmp_path, target):
+    (tmp_path / "mount").mkdir()
+    link = tmp_path / "loop"
+    if target:
+        link.symlink_to(target.format(here=tmp_path.name))
+    assert mountpoint.real_path(link) == os.path.realpath(link)
+
+
 def test_a_mount_point_in_use_is_refused(shelf):
     """A second mount would silently lie over the first."""
     with pytest.raises(UsageError, match="in use"):

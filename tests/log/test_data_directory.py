@@ -94,3 +94,18 @@ def test_a_directory_without_partitions_is_known_by_its_files(tmp_path, mark):
 def test_a_partition_named_instead_of_its_parent_is_guessed(tmp_path):
     with pytest.raises(UsageError, match="name the directory above it"):
         open_data_directory(write_partition(tmp_path, {0: []}))
+
+
+def test_what_is_named_like_a_partition_and_is_none_is_told_once(tmp_path, caplog):
+    """Regression: a FIFO was passed over in silence, and somebody looked for a partition that was not there."""
+    write_partition(tmp_path, {0: [made(0, [1])]})
+    os.mkfifo(tmp_path / "fifo-0")
+    (tmp_path / "link-0").symlink_to("t-0")
+    (tmp_path / "file-0").touch()
+    directory = open_data_directory(tmp_path)
+    (tmp_path / "t-1").mkdir()
+    wait_until(lambda: set(directory.names()) == {"t-0", "t-1"})
+    assert caplog.messages == [
+        f"{tmp_path}: fifo-0 is a special file and not served",
+        f"{tmp_path}: link-0 is a symbolic link and not served",
+    ]

@@ -116,6 +116,21 @@ def test_windows(run: Run, tmp_path):
     assert read(tmp_path / "times") == wanted
 
 
+@pytest.mark.parametrize(
+    "value",
+    [b'{"a":"\\ud800"}', b'{"\\uDFFF":1}', b'{"a":1' + b"0" * 400 + b"}", b'{"a":"\xed\xa0\x80"}',
+     b'{"a":' + b"[" * 900 + b"]" * 900 + b"}", b'{"a":' * 300 + b"1" + b"}" * 300],
+)  # fmt: skip
+def test_an_object_that_columns_cannot_hold_keeps_its_bytes(value):
+    """Regression: one such value ended the whole export with an error of Python's."""
+    told = [b'{"a":1}', value, b'{"a":"\\ud83d\\ude00"}']
+    kind = values.kind_of_values(told)
+    batch = pa.RecordBatch.from_arrays([pa.array(told, pa.binary())], names=["value"])
+    shaped = values.shape(batch, values.shaped_schema(batch.schema, kind), kind).to_pylist()
+    assert [each["value"] for each in shaped] == [{"a": "1"}, None, {"a": "\U0001f600"}]
+    assert [each["valueBytes"] for each in shaped] == [None, value, None]
+
+
 def test_types_of_json_meet():
     documents = [
         {"a": 1, "b": [1, 2.5], "c": {"x": None, "y": "s"}, "d": True, "e": [], "big": 2**70},

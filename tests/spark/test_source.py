@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, LessThan
 
+from kafkafs.errors import Unsupported
 from kafkafs.spark.arrow import schema as arrow_schema
 from kafkafs.spark.options import batch_options
 from kafkafs.spark.source import BatchReader, KafkafsDataSource
@@ -18,6 +19,7 @@ from kafkafs.spark.tasks import Task, read
 from tests.kafka import jars
 from tests.kafka.dataset import Dataset
 from tests.kafka.writer import START_MS
+from tests.log.making import made, write_partition
 from tests.spark.reading import frame, row, rows, rows_of
 
 LATEST = Dataset("4.3.1", "stopped")
@@ -259,6 +261,19 @@ def test_arrow_columns_are_those_that_spark_expects():
     for headers in ("true", "false"):
         source = KafkafsDataSource({"includeHeaders": headers})
         assert to_arrow_schema(source.schema(), timezone="UTC").equals(arrow_schema(headers == "true"))
+
+
+@pytest.mark.parametrize("timestamp", [2**63 // 1000 + 1, 1_600_000_000_000_000_000, -(2**63) + 1_000])
+def test_a_timestamp_beyond_sparks_is_refused(tmp_path, timestamp):
+    """Regression: nanoseconds where milliseconds belong gave some other date; Spark's own source fails there."""
+    write_partition(tmp_path, {0: [made(0, [1_000]), made(1, [timestamp])]})
+    with pytest.raises(Unsupported, match=f"offset 1 of t-0 has the timestamp {timestamp} ms"):
+        read_all(planned(tmp_path, subscribe="t"))
+
+
+def test_the_last_timestamp_that_spark_knows_is_read(tmp_path):
+    write_partition(tmp_path, {0: [made(0, [(2**63 - 1) // 1000])]})
+    assert read_all(planned(tmp_path, subscribe="t")) == 1
 
 
 def test_another_directory_under_a_known_name_is_read(tmp_path):

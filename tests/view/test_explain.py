@@ -4,6 +4,7 @@ import pytest
 
 from kafkafs.errors import NotFound
 from kafkafs.sample import unpack
+from tests.kafka.dataset import Dataset
 from tests.log.making import made, write_partition
 from tests.view.trees import cat, node, tree
 
@@ -48,3 +49,26 @@ def test_going_on_where_kafka_stops_is_told(tmp_path):
     write_partition(tmp_path, {0: [made(0, [900, 100])], 2: [made(2, [950])]})
     (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 1\n")
     assert "which Kafka would not do" in cat(tree(tmp_path), "t-0/by-time/800.explain").decode()
+
+
+def test_its_time_is_that_of_the_batch(tmp_path):
+    """Regression: it was the file's. `ls -l` reads as a calendar whatever the suffix."""
+    write_partition(tmp_path, {0: [made(0, [1600000000000, 1600000000007]), made(2, [1600000001000])]})
+    root = tree(tmp_path)
+    for name in ("by-offset/0", "by-offset/0.explain", "by-time/1600000000001.explain"):
+        assert node(root, f"t-0/{name}").attributes().mtime_ns == 1600000000007 * 10**6
+
+
+@pytest.mark.parametrize("name", ["by-offset/1", "by-time/1700000001000"])
+def test_a_compressed_message_is_told_by_what_it_holds(name):
+    """Regression: its header states one offset and one record, and the attributes beside said something else."""
+    root = tree(Dataset("2.8.0", "stopped").path)
+    text = cat(root, f"v1-snappy-0/{name}.explain").decode()
+    assert "to the batch 0..2 at position 0" in text
+    assert "answer: batch 0..2, 247 bytes at position 0, 3 records" in text
+
+
+def test_a_record_without_a_timestamp_has_no_date():
+    """Regression: "(1969-12-31T23:59:59.999)"."""
+    text = cat(tree(Dataset("2.8.0", "stopped").path), "v0-gzip-0/by-offset/1.explain").decode()
+    assert "gzip, without timestamps\nrecord: offset 1, without a timestamp\n" in text

@@ -5,6 +5,9 @@ import os
 
 import pytest
 
+from kafkafs.errors import DiskError
+from kafkafs.log.files import DataFile
+from kafkafs.log.transactions import CONTROL, TRANSACTIONAL
 from tests.log.making import made, spread, write_partition, write_start
 from tests.view.trees import cat, tree
 
@@ -95,7 +98,7 @@ def test_what_changes_beside_the_logs_is_seen(tmp_path):
     """Regression: info was remembered as long as the log stayed the same."""
     directory = write_partition(tmp_path, {0: BATCHES[:1]})
     root = tree(tmp_path)
-    assert json.loads(cat(root, "t-0/info.json"))["leaderEpochs"] == []
+    assert json.loads(cat(root, "t-0/info.json"))["leaderEpochs"] is None
     (directory / "new").write_text("0\n1\n7 0\n")
     (directory / "new").rename(directory / "leader-epoch-checkpoint")
     assert json.loads(cat(root, "t-0/info.json"))["leaderEpochs"] == [{"epoch": 7, "startOffset": 0}]
@@ -106,3 +109,75 @@ def test_the_largest_timestamp_is_null_where_headers_do_not_tell(tmp_path):
     write_partition(tmp_path, {0: [made(0, [900, 100])]})
     write_start(tmp_path, 1)
     assert info(tmp_path)["maxTimestamp"] is None
+
+
+def largest(told):
+    return [segment["largestTimestamp"] for segment in told["segments"]]
+
+
+def test_a_growing_segments_largest_timestamp_is_that_of_its_newest_batch(tmp_path):
+    """Regression: it was that of the last time index entry, which lags behind."""
+    directory = write_partition(tmp_path, spread(BATCHES, 4))
+    index = directory / f"{24:020}.timeindex"
+    index.write_bytes(index.read_bytes()[:12])
+    told = info(tmp_path)
+    assert (largest(told), told["maxTimestamp"]) == ([1003, 1007, 1011], 1011)
+
+
+def test_a_damaged_time_index_tells_no_largest_timestamp(tmp_path):
+    """Regression: a number out of the blue beside "timeIndex": "damaged"."""
+    (write_partition(tmp_path, spread(BATCHES, 4)) / f"{12:020}.timeindex").write_bytes(b"\x01" * 24)
+    told = info(tmp_path)
+    assert told["segments"][1]["timeIndex"] == "damaged"
+    assert largest(told) == [1003, 1007, 1011]
+
+
+def test_a_closed_log_that_a_disk_refuses_is_a_gap(tmp_path, monkeypatch):
+    """Regression: one bad block in a thousand segments made the whole file "Input/output error"."""
+    write_partition(tmp_path, spread(BATCHES, 4))
+    bad, read = f"{12:020}.log", DataFile.read
+
+    def failing(file, position, size, **how):
+        if file.name.endswith(bad):
+            raise DiskError("the disk says no")
+        return read(file, position, size, **how)
+
+    root = tree(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(DataFile, "read", failing)
+        told = json.loads(cat(root, "t-0/info.json"))
+    assert largest(told) == [1003, None, 1011]
+    assert told["problems"] == [f"{bad} cannot be read: the disk says no"]
+    assert (told["maxTimestamp"], told["earliestOffset"], told["latestOffset"]) == (1011, 0, 35)
+    healed = json.loads(cat(root, "t-0/info.json"))
+    assert (largest(healed), healed["problems"]) == ([1003, 1007, 1011], [])
+
+
+@pytest.mark.parametrize("entries", [0, 1, 2, 3])
+def test_the_largest_timestamp_is_that_of_data_where_markers_are_newer(tmp_path, entries):
+    """Regression: null for most transactional partitions, whose newest batch is a marker. With any time index."""
+    control = {"attributes": TRANSACTIONAL | CONTROL}
+    batches = [made(0, [70]), made(1, [50]), made(2, [90], **control), made(3, [95], **control)]
+    index = write_partition(tmp_path, {0: batches}) / f"{0:020}.timeindex"
+    index.write_bytes(index.read_bytes()[: 12 * entries])
+    told = info(tmp_path)
+    assert (told["maxTimestamp"], largest(told)) == (70, [95])
+
+
+@pytest.mark.parametrize(("text", "epochs"), [(None, None), ("no checkpoint", None), ("", []), ("0\n0\n", [])])
+def test_leader_epochs_are_null_where_unknown(tmp_path, text, epochs):
+    """`[]` says that there are none; what is missing or broken says nothing."""
+    file = write_partition(tmp_path, {0: BATCHES[:1]}) / "leader-epoch-checkpoint"
+    if text is not None:
+        file.write_text(text)
+    assert info(tmp_path)["leaderEpochs"] == epochs
+
+
+def test_a_checkpoint_beyond_64_bits_counts_as_absent(tmp_path):
+    """Regression: OverflowError, "bug in ...", for everything in the partition."""
+    write_partition(tmp_path, {0: BATCHES[:2]})
+    write_start(tmp_path, 10**19)
+    told = info(tmp_path)
+    assert told["logStartOffset"] == 0
+    assert "log-start-offset-checkpoint counts as absent" in str(told["problems"])
+    assert cat(tree(tmp_path), "t-0/by-offset/0..") == b"".join(batch.data for batch in BATCHES[:2])

@@ -64,3 +64,23 @@ def test_a_point_keeps_its_bytes_while_it_is_open(tmp_path):
     assert bytes(range_.read(0, 1 << 20)) == b"".join(batch.data for batch in BATCHES[:34])
     point.close()
     assert bytes(point.read(0, 10)) == b""
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("5", True), ("359", True), ("-1", False), ("latest", False), ("earliest", False), ("0..359", True),
+     ("0..360", False), ("0..999", False), ("0..", False), ("-5..-2", False), ("0..-2", False), ("earliest..9", False),
+     ("0..end", False)],
+)  # fmt: skip
+def test_only_what_no_append_changes_is_kept_by_the_kernel(tmp_path, name, kept):
+    """Regression: with `cache=keep`, `-1` was the last batch of long ago, as long as sizes and times were alike."""
+    write_partition(tmp_path, spread(BATCHES, 7))
+    assert opened(tree(tmp_path, cache_keep=True), f"t-0/by-offset/{name}").keep_cache is kept
+    assert not opened(tree(tmp_path), f"t-0/by-offset/{name}").keep_cache
+
+
+@pytest.mark.parametrize("name", ["1000", "now..@9999999999", "1000..1005", "0..1005"])
+def test_what_a_time_leads_to_is_never_kept_by_the_kernel(tmp_path, name):
+    """`now` and `-1h` move by themselves."""
+    write_partition(tmp_path, spread(BATCHES, 7))
+    assert not opened(tree(tmp_path, cache_keep=True), f"t-0/by-time/{name}").keep_cache

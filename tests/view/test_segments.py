@@ -49,3 +49,14 @@ def test_a_listing_follows_the_directory(tmp_path):
     assert [entry.name for entry in view.entries()] == [LOG]
     (directory / LOG).rename(directory / f"{LOG}.deleted")
     wait_until(lambda: [entry.name for entry in view.entries()] == [f"{LOG}.deleted"])
+
+
+def test_only_logs_are_kept_by_the_kernel(tmp_path):
+    """Regression: a growing index, which brokers write through a mapping, stood still on a mount with `cache=keep`."""
+    (write_partition(tmp_path, {0: [made(0, [1])]}) / "leader-epoch-checkpoint").write_text("0\n0\n")
+    kept = tree(tmp_path, cache_keep=True)
+    for name in (LOG, f"{0:020}.index", f"{0:020}.timeindex", "leader-epoch-checkpoint"):
+        path = f"t-0/segments/{name}"
+        assert opened(kept, path).keep_cache is (name == LOG)
+        assert (node(kept, path).attributes().timeout_s > 0) is (name == LOG)
+        assert not opened(tree(tmp_path), path).keep_cache

@@ -1,8 +1,8 @@
 """JSON values: one type for all of them, found by a first pass, and applied in a second.
 
 Types meet as in Spark's own inference: whole numbers and others give others, objects are merged field by field, and
-what does not fit together becomes text, in which an object or a list stands as its JSON. A value that is no JSON object
-stays in `valueBytes`, so that nothing is lost.
+what does not fit together becomes text, in which an object or a list stands as its JSON. A value that is no JSON
+object, or one that columns cannot hold, stays in `valueBytes`, so that nothing is lost.
 """
 
 import json
@@ -16,6 +16,8 @@ Kind = Any
 """null, "boolean", "long", "double", "string", ["list", kind] or ["object", {name: kind}]: JSON itself."""
 
 _LONGEST = 2**63
+_DIGITS = 308  # that every double has room for
+_DEEPEST = 100  # objects and lists in each other: neither Python nor readers of Parquet go down without end
 Convert = Callable[[Any], Any]
 
 
@@ -57,14 +59,33 @@ def merged(one: Kind, other: Kind) -> Kind:
 
 
 def parsed(value: bytes | None) -> dict[str, Any] | None:
-    """The object that a value holds; None where it holds none."""
+    """The object that a value holds; None where it holds none, or one that columns cannot hold: with half of a
+    surrogate pair, which is no Unicode, with a whole number beyond any double, or too deep."""
     if value is None:
         return None
     try:
-        found = json.loads(value)
-    except (ValueError, RecursionError):
+        text = value.decode(json.detect_encoding(value))
+        found = json.loads(text, parse_int=_whole)
+        if "\\u" in text:
+            json.dumps(found, ensure_ascii=False).encode()
+    except (ValueError, OverflowError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    is_deep = text.count("{") + text.count("[") > _DEEPEST and not _is_within(_DEEPEST, found)
+    return found if isinstance(found, dict) and not is_deep else None
+
+
+def _whole(digits: str) -> int:
+    """A whole number; OverflowError for one that is too large for a double."""
+    number = int(digits)
+    if len(digits) > _DIGITS:
+        float(number)
+    return number
+
+
+def _is_within(levels: int, value: Any) -> bool:
+    """Whether objects and lists stand in each other no deeper than that."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return not inner or (levels > 0 and all(_is_within(levels - 1, each) for each in inner))
 
 
 def kind_of_values(values: Iterable[bytes | None]) -> Kind:
