@@ -92,13 +92,6 @@ class Batch:
         """When its tombstones may go, if compaction has set it; it then stands in the place of the base timestamp."""
         return self.base_timestamp if self.magic >= 2 and self.attributes & 0x40 else None
 
-    @property
-    def last_sequence(self) -> int:
-        """-1 without a producer; sequences wrap from 2147483647 to 0."""
-        if self.base_sequence < 0:
-            return -1
-        return (self.base_sequence + self.last_offset - self.base_offset) & 0x7FFFFFFF
-
 
 def parse_batch(data: bytes | memoryview, at: int, position: int) -> Batch | None:
     """The header at `data[at:]`, which lies at `position` in its segment; None where it is cut or cannot be true.
