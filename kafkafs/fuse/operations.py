@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
 
-from kafkafs.errors import DiskError, NotFound, Vanished, WouldBlock
+from kafkafs.errors import DiskError, NotFound, ReadOnly, Vanished, WouldBlock
 from kafkafs.fuse.answering import answering
 from kafkafs.fuse.entries import FILE_TYPE, Entry
 from kafkafs.fuse.handles import Handles, OpenDirectory, OpenFile
@@ -150,7 +150,7 @@ class Operations(pyfuse3.Operations):
     @answering
     async def open(self, node_id: int, flags: int, ctx: RequestContext) -> FileInfo:
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_TRUNC):
-            raise FUSEError(errno.EROFS)
+            raise ReadOnly("nothing in a mount can be changed")
         inode = self.inodes[node_id]
         try:
             content = inode.node.open()
