@@ -58,7 +58,6 @@ class Settings:
 
     data_dirs: Sequence[Path]
     allow_other: bool = True
-    kernel_options: Sequence[str] = ()
     readable: Sequence[Path] = ()
     owner: Owner | None = None
     confined: bool = True
@@ -103,7 +102,6 @@ def _mount(operations: Operations, mountpoint: Path, settings: Settings) -> int 
         "default_permissions",
         "subtype=kafkafs",
         f"fsname={_option_value(settings.fsname)}",
-        *settings.kernel_options,
     }
     if settings.allow_other:
         options.add("allow_other")  # never without default_permissions: the kernel checks owner and mode for us

@@ -208,7 +208,6 @@ class Directory:
     """A data directory's root, held open: everything below is opened relative to it, never through a link."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
         self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._far: deque[int] | None = deque() if _is_far(self.descriptor) else None
         self._cache: OrderedDict[str, DataFile] = OrderedDict()

@@ -67,7 +67,7 @@ def _offset_index(segment: Segment, size: int) -> State:
     if not index.is_sane():
         return "damaged"
     log = segment.log()
-    for slot in {index.entries - 1, index.entries // 2} - {-1} if index.entries else ():
+    for slot in {index.entries - 1, index.entries // 2} if index.entries else ():
         entry = index.entry(slot)
         header = (
             parse_batch(log.read(entry.position, LARGEST_HEADER), 0, entry.position) if entry.position < size else None

@@ -211,7 +211,7 @@ class Reader:
         place: Start | None = None
         if start >= end:
             return
-        for segment in self.log.segments_from(start) if start < end else ():
+        for segment in self.log.segments_from(start):
             if segment.base_offset >= end:
                 return
             place = segment.start(start) if place is None else Start(0, segment.base_offset)
