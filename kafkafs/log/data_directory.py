@@ -1,4 +1,4 @@
-"""A data directory (one entry of `log.dirs`) and several merged: which partitions there are, and their checkpoints."""
+"""A data directory (one entry of `log.dirs`): which partitions there are, and their checkpoints."""
 
 import logging
 import os

@@ -274,7 +274,7 @@ class Directory:
         return len(self._open) < _descriptor_limit() // 2
 
     def sweep(self) -> None:
-        """Let go of files that nobody asks for, or that were deleted. Called every second or so."""
+        """Let go of files that nobody asks for, or that were deleted. Called a few times a second."""
         patience_needed()
         idle_since = time.monotonic() - IDLE_S
         with self._lock:

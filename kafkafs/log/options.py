@@ -9,7 +9,7 @@ Isolation = Literal["read_uncommitted", "read_committed"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The defaults are the contract's (design.md, sections 3 and 4)."""
+    """The defaults are the contract's (docs/queries.md, "Visibility" and "Damage")."""
 
     isolation: Isolation = "read_uncommitted"
     corrupt_skip: bool = False  # decoded ranges go on behind a corrupt batch instead of failing

@@ -48,7 +48,7 @@ def _logs(sight: Sight) -> Iterator[DataFile]:
 
 
 def describe(scene: Scene, sight: Sight) -> dict[str, object]:
-    """The fields of `info.json` (design.md, section 3)."""
+    """The fields of `info.json` (docs/queries.md)."""
     log, name = sight.log, scene.partition.name
     problems = [
         *scene.partition.directory.checkpoints().problems,

@@ -45,7 +45,7 @@ class BatchContent:
 
 
 class RawContent:
-    """The bytes of extents, one behind the other. `more` finds what an open range has got since."""
+    """The bytes of extents, one behind the other. `growth` finds what an open range has got since."""
 
     follows = False
 
