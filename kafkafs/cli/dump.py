@@ -2,12 +2,9 @@
 
 import argparse
 import re
-from typing import TYPE_CHECKING
 
+from kafkafs.cli.parser import Commands
 from kafkafs.errors import UsageError
-
-if TYPE_CHECKING:
-    from kafkafs.cli.parser import Commands
 
 ALL_BYTES = 2**31 - 1
 LARGEST_MESSAGE = 5 << 20
@@ -29,7 +26,7 @@ between them is reported on standard error after all files."""
 DECODER_HELP = "StringDecoder (the default), Long-, Integer-, Double- or ByteArrayDecoder; implies --print-data-log"
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "dump", help="print segments and indexes as text", description=DESCRIPTION, allow_abbrev=False
     )

@@ -7,14 +7,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafkafs.cli.parser import Commands
 from kafkafs.cli.spark_arguments import add_common, data_directories
 from kafkafs.errors import UsageError
+from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
+from kafkafs.spark.options import Choice
 from kafkafs.view.times import parse_time_ms
 
 if TYPE_CHECKING:
-    from kafkafs.cli.parser import Commands
     from kafkafs.spark.export.plan import Request
-    from kafkafs.spark.offsets import Limit
 
 DESCRIPTION = """Writes records as Parquet: OUT/topic=T/partition=P/<first offset>-<behind the last>.parquet, with the
 columns of Spark's Kafka source. A run that was ended is taken up by the same command, without duplicates or loss.
@@ -22,7 +23,7 @@ Without an end, the export ends with what is there when it is first run."""
 COMPRESSIONS = ("snappy", "zstd", "lz4", "gzip", "none")
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser("export", help="write topics as Parquet (Spark)", description=DESCRIPTION)
     add_common(parser)
     parser.add_argument(
@@ -76,8 +77,6 @@ def _request(arguments: argparse.Namespace) -> "Request":
     if arguments.file_mb <= 0:
         raise UsageError("--file-mb must be positive")
     from kafkafs.spark.export.plan import Request
-    from kafkafs.spark.offsets import EARLIEST, LATEST
-    from kafkafs.spark.options import Choice
 
     if arguments.topics is not None:
         topics = tuple(word.strip() for word in arguments.topics.split(",") if word.strip())
@@ -103,9 +102,7 @@ def _pattern(text: str | None) -> str:
     return rf"\A(?:{text})\Z"
 
 
-def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> "Limit":
-    from kafkafs.spark.offsets import AllAt, Specific, Timestamps, parse_offsets
-
+def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> Limit:
     offsets, moment = getattr(arguments, f"{side}_offsets"), getattr(arguments, f"{side}_time")
     if offsets is not None:
         return Specific(parse_offsets(offsets))

@@ -1,19 +1,18 @@
 """The one tree of commands and arguments: what `--help`, the man page and shell completions are made from.
 
 A command is a module with `add(commands)`, which hangs its parser into the tree and names its function:
-`parser.set_defaults(run=function)`, where `function(arguments) -> exit code`. What is heavy to import (pyfuse3, Spark)
+`parser.set_defaults(run=function)`, where `function(arguments) -> exit code`. What is heavy to import (numpy, pyfuse3, Spark)
 is imported inside that function.
 """
 
 import argparse
 from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import kafkafs
 
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # which is generic for type checkers only
 
 COMMANDS = ("mount", "umount", "dump", "audit", "reindex", "export", "profile", "demo")
 """Each is a module beside this one."""
