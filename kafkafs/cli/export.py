@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkafs.cli.parser import Commands
+from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
 from kafkafs.cli.spark_arguments import add_common, data_directories
 from kafkafs.errors import UsageError
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
@@ -25,6 +25,7 @@ COMPRESSIONS = ("snappy", "zstd", "lz4", "gzip", "none")
 
 def add(commands: Commands) -> None:
     parser = commands.add_parser("export", help="write topics as Parquet (Spark)", description=DESCRIPTION)
+    take_for_values(parser, TIME_BACK)
     add_common(parser)
     parser.add_argument(
         "--to", required=True, type=Path, metavar="OUT", help="a new directory, or that of an ended run"
@@ -40,7 +41,7 @@ def add(commands: Commands) -> None:
         limit.add_argument(
             f"--{side}-time", metavar="TIME",
             help=f"{'from the first record at or after' if side == 'from' else 'up to the first record at or after'} a"
-            " time: milliseconds, @seconds, ISO-8601, now, -1h",
+            " time: milliseconds, @seconds, ISO-8601, now, or -1h",
         )  # fmt: skip
     parser.add_argument("--isolation", choices=("read_uncommitted", "read_committed"), default="read_uncommitted",
                         help="leave out aborted and open transactions or not (default: %(default)s)")  # fmt: skip
@@ -110,5 +111,5 @@ def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> Limit:
         return AllAt(otherwise)
     milliseconds = parse_time_ms(moment, time.time_ns() // 1_000_000)
     if milliseconds is None:
-        raise UsageError(f"--{side}-time {moment!r} is no time; write milliseconds, @seconds, ISO-8601, now, or =-1h")
+        raise UsageError(f"--{side}-time {moment!r} is no time; write milliseconds, @seconds, ISO-8601, now, -1h")
     return Timestamps(milliseconds, "latest")
