@@ -17,7 +17,7 @@ from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batches import Batches
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.names import segment_file
-from kafkafs.format.producer_snapshot import parse_producer_snapshot
+from kafkafs.format.producer_snapshot import open_transactions
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.log import Log
 from kafkafs.log.patience import patience_needed
@@ -104,11 +104,9 @@ def _snapshot(log: Log) -> tuple[int, dict[int, int]]:
     for number in range(len(log.segments) - 1, 0, -1):
         segment = log.segments[number]
         try:
-            producers = parse_producer_snapshot(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
+            return number, open_transactions(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
         except (NotFound, CorruptData, Denied, DiskError, Vanished):
             continue
-        first = {p.producer_id: p.transaction_first_offset for p in producers if p.transaction_first_offset >= 0}
-        return number, first
     return 0, {}
 
 

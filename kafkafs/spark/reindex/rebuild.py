@@ -15,7 +15,7 @@ from kafkafs.format.batches import Batches
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.names import segment_file
 from kafkafs.format.offset_index import OffsetIndex
-from kafkafs.format.producer_snapshot import parse_producer_snapshot
+from kafkafs.format.producer_snapshot import open_transactions
 from kafkafs.format.records import Refusal, decode
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import DTYPE as TRANSACTION
@@ -166,7 +166,6 @@ def open_at(log: Log, segment: Segment) -> Transactions:
 def _snapshot(segment: Segment) -> dict[int, int] | None:
     """The transactions open at the segment's start, as its producer snapshot tells; None where it does not."""
     try:
-        producers = parse_producer_snapshot(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
+        return open_transactions(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
     except (NotFound, CorruptData):
         return None
-    return {each.producer_id: each.transaction_first_offset for each in producers if each.transaction_first_offset >= 0}
