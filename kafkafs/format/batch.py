@@ -33,6 +33,9 @@ _HEADER_V1 = struct.Struct(">qiIBbq")  # the same and a timestamp
 SMALLEST = {0: 12 + 14, 1: 12 + 22, 2: HEADER_V2.size}
 """Whole entry sizes below which no entry of that magic can be true."""
 
+TRANSACTIONAL, CONTROL = 0x10, 0x20
+"""Bits of the attributes of v2."""
+
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 NO_TIMESTAMP = -1
 _CRC_START_V2 = 21
@@ -80,12 +83,12 @@ class Batch:
 
     @property
     def is_transactional(self) -> bool:
-        return self.magic >= 2 and bool(self.attributes & 0x10)
+        return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
         """True for transaction markers and KRaft's own records, which consumers never see."""
-        return self.magic >= 2 and bool(self.attributes & 0x20)
+        return self.magic >= 2 and bool(self.attributes & CONTROL)
 
     @property
     def delete_horizon_ms(self) -> int | None:

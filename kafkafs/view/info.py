@@ -6,11 +6,11 @@ from contextlib import suppress
 from typing import TypeVar
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.format.batches import is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
 from kafkafs.log.files import DataFile
 from kafkafs.log.health import SegmentHealth, look_at, problems_of_listing
 from kafkafs.log.patience import patience_needed
-from kafkafs.log.transactions import is_control
 from kafkafs.view.decoded import BytesContent
 from kafkafs.view.node import Attributes
 from kafkafs.view.scene import Scene
