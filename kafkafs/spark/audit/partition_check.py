@@ -89,7 +89,7 @@ def check_small_files(partition: Partition, data_directory: str) -> list[Finding
             findings += _parsed(partition, data_directory, name, "partition-metadata", parse_partition_metadata)
     for offset, found in sorted(kinds.items()):
         if "log" not in found and offset not in listing.segments:
-            where = Where(data_directory, f"{directory}/{offset:020d}.log")
+            where = Where(data_directory, f"{directory}/{segment_file(offset, 'log')}")
             message = "the log is missing though its indexes are there"
             findings.append(where.finding("missing-log", message, offset=offset))
     return findings
