@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
 from kafkafs.cli.spark_arguments import add_common, data_directories
 from kafkafs.errors import UsageError
+from kafkafs.log.options import ISOLATIONS
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
 from kafkafs.spark.options import Choice
 from kafkafs.view.times import parse_time_ms
@@ -43,7 +44,7 @@ def add(commands: Commands) -> None:
             help=f"{'from the first record at or after' if side == 'from' else 'up to the first record at or after'} a"
             " time: milliseconds, @seconds, ISO-8601, now, or -1h",
         )  # fmt: skip
-    parser.add_argument("--isolation", choices=("read_uncommitted", "read_committed"), default="read_uncommitted",
+    parser.add_argument("--isolation", choices=ISOLATIONS, default="read_uncommitted",
                         help="leave out aborted and open transactions or not (default: %(default)s)")  # fmt: skip
     parser.add_argument("--value", choices=("bytes", "json"), default="bytes",
                         help="values as they are, or as objects with a schema found in a first pass")  # fmt: skip
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _request(arguments: argparse.Namespace) -> "Request":
-    paths = tuple(data_directories(arguments.data_dirs))
+    paths = data_directories(arguments.data_dirs)
     if arguments.file_mb <= 0:
         raise UsageError("--file-mb must be positive")
     from kafkafs.spark.export.plan import Request

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
+
+from kafkafs.errors import UsageError
 
 Isolation = Literal["read_uncommitted", "read_committed"]
+ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +19,11 @@ class Options:
     max_batch: int = 256 << 20  # bytes a batch may unpack to in a decoded view; above it: TooLarge
     index_dir: Path | None = None  # where `kafkafs reindex` put rebuilt indexes
     cache_keep: bool = False  # leave pages that a read brought in in the page cache
+
+
+def isolation(option: str, value: str) -> Isolation:
+    """The level that an option's value names; UsageError for any other word."""
+    for level in ISOLATIONS:
+        if value == level:
+            return level
+    raise UsageError(f"{option}={value!r} is neither read_uncommitted nor read_committed")
