@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.cli.endings import EXIT_USAGE, say
+from kafkafs.cli.parser import Commands
 from kafkafs.cli.spark_arguments import add_common, data_directories, file_to_write
 from kafkafs.errors import KafkafsError, UsageError
 
 if TYPE_CHECKING:
-    from kafkafs.cli.parser import Commands
     from kafkafs.spark.audit.job import Report
 
 EXIT_FINDINGS = 1
@@ -23,7 +23,7 @@ summary follows on standard error. Exit code 0: clean; 1: findings; 2: the audit
 index and the torn end of a log in use are no findings. Nothing is changed."""
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "audit", help="check every batch, index and checkpoint (Spark)", description=DESCRIPTION
     )

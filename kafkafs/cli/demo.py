@@ -8,14 +8,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kafkafs import sample
 from kafkafs.cli import mount, umount
 from kafkafs.cli.endings import EXIT_FAILED
+from kafkafs.cli.parser import Commands, build
 from kafkafs.errors import DiskError
-
-if TYPE_CHECKING:
-    from kafkafs.cli.parser import Commands
 
 COMMAND_S = 30  # for one command of the walk
 OPTIONAL = ("jq", "getfattr")  # not on every machine
@@ -47,7 +45,7 @@ WALK = (
 )
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser("demo", help="see it work", description="Mount a bundled sample and walk through it.")
     parser.set_defaults(run=run)
 
@@ -67,9 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
 @contextmanager
 def mounted_sample(scratch: Path) -> Iterator[Path]:
     """The sample, unpacked and mounted below `scratch`: the mount point."""
-    from kafkafs import sample
-    from kafkafs.cli.parser import build
-
     data, place = sample.unpack(scratch), scratch / "mount"
     place.mkdir()
     print(f"$ kafkafs mount {data} {place} --background")

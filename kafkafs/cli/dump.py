@@ -1,17 +1,11 @@
 """`kafkafs dump`: what kafka-dump-log.sh of Kafka 4.3.1 prints, and more. Here are its flags; `dumping` does it."""
 
 import argparse
-import re
-from typing import TYPE_CHECKING
 
-from kafkafs.cli.parser import Version
+from kafkafs.cli.parser import TIME_BACK, Commands, Version, take_for_values
 from kafkafs.errors import UsageError
+from kafkafs.view.dump.options import ALL_BYTES, LARGEST_MESSAGE
 
-if TYPE_CHECKING:
-    from kafkafs.cli.parser import Commands
-
-ALL_BYTES = 2**31 - 1
-LARGEST_MESSAGE = 5 << 20
 WINDOW = {
     "--from-offset": "the first offset",
     "--to-offset": "the first offset that is too large",
@@ -21,8 +15,8 @@ WINDOW = {
 LATER = ("offsets", "transaction-log", "cluster-metadata", "remote-log-metadata", "share-group-state")
 """Decoders of Kafka's own topics that its tool has and kafkafs does not have yet."""
 
-_VALUE = re.compile(r"-[0-9]+[smhd]?|-.*/")
-"""What begins with a dash and is no flag: `--from-time -1h`, `--files -topic-0/00000000000000000000.log`."""
+_PATH = "-.*/"
+"""A path that begins with a dash, as in `--files -topic-0/00000000000000000000.log`."""
 
 DESCRIPTION = """Prints what kafka-dump-log.sh of Kafka 4.3.1 prints, byte for byte: of segments (.log), their indexes
 (.index, .timeindex, .txnindex), producer snapshots (.snapshot) and KRaft snapshots (.checkpoint). What does not agree
@@ -30,11 +24,11 @@ between them is reported on standard error after all files."""
 DECODER_HELP = "StringDecoder (the default), Long-, Integer-, Double- or ByteArrayDecoder; implies --print-data-log"
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "dump", help="print segments and indexes as text", description=DESCRIPTION, allow_abbrev=False
     )
-    parser._negative_number_matcher = _VALUE
+    take_for_values(parser, f"{TIME_BACK}|{_PATH}")
     parser.add_argument("--version", action=Version)
     parser.add_argument(
         "--files", required=True, action="append", metavar="FILE[,FILE...]",

@@ -7,14 +7,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
 from kafkafs.cli.spark_arguments import add_common, data_directories
 from kafkafs.errors import UsageError
+from kafkafs.log.options import ISOLATIONS
+from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
+from kafkafs.spark.options import Choice
 from kafkafs.view.times import parse_time_ms
 
 if TYPE_CHECKING:
-    from kafkafs.cli.parser import Commands
     from kafkafs.spark.export.plan import Request
-    from kafkafs.spark.offsets import Limit
 
 DESCRIPTION = """Writes records as Parquet: OUT/topic=T/partition=P/<first offset>-<behind the last>.parquet, with the
 columns of Spark's Kafka source. A run that was ended is taken up by the same command, without duplicates or loss.
@@ -22,8 +24,9 @@ Without an end, the export ends with what is there when it is first run."""
 COMPRESSIONS = ("snappy", "zstd", "lz4", "gzip", "none")
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser("export", help="write topics as Parquet (Spark)", description=DESCRIPTION)
+    take_for_values(parser, TIME_BACK)
     add_common(parser)
     parser.add_argument(
         "--to", required=True, type=Path, metavar="OUT", help="a new directory, or that of an ended run"
@@ -39,9 +42,9 @@ def add(commands: "Commands") -> None:
         limit.add_argument(
             f"--{side}-time", metavar="TIME",
             help=f"{'from the first record at or after' if side == 'from' else 'up to the first record at or after'} a"
-            " time: milliseconds, @seconds, ISO-8601, now, -1h",
+            " time: milliseconds, @seconds, ISO-8601, now, or -1h",
         )  # fmt: skip
-    parser.add_argument("--isolation", choices=("read_uncommitted", "read_committed"), default="read_uncommitted",
+    parser.add_argument("--isolation", choices=ISOLATIONS, default="read_uncommitted",
                         help="leave out aborted and open transactions or not (default: %(default)s)")  # fmt: skip
     parser.add_argument("--value", choices=("bytes", "json"), default="bytes",
                         help="values as they are, or as objects with a schema found in a first pass")  # fmt: skip
@@ -72,12 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _request(arguments: argparse.Namespace) -> "Request":
-    paths = tuple(data_directories(arguments.data_dirs))
+    paths = data_directories(arguments.data_dirs)
     if arguments.file_mb <= 0:
         raise UsageError("--file-mb must be positive")
     from kafkafs.spark.export.plan import Request
-    from kafkafs.spark.offsets import EARLIEST, LATEST
-    from kafkafs.spark.options import Choice
 
     if arguments.topics is not None:
         topics = tuple(word.strip() for word in arguments.topics.split(",") if word.strip())
@@ -103,9 +104,7 @@ def _pattern(text: str | None) -> str:
     return rf"\A(?:{text})\Z"
 
 
-def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> "Limit":
-    from kafkafs.spark.offsets import AllAt, Specific, Timestamps, parse_offsets
-
+def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> Limit:
     offsets, moment = getattr(arguments, f"{side}_offsets"), getattr(arguments, f"{side}_time")
     if offsets is not None:
         return Specific(parse_offsets(offsets))
@@ -113,5 +112,5 @@ def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> "Limit":
         return AllAt(otherwise)
     milliseconds = parse_time_ms(moment, time.time_ns() // 1_000_000)
     if milliseconds is None:
-        raise UsageError(f"--{side}-time {moment!r} is no time; write milliseconds, @seconds, ISO-8601, now, or =-1h")
+        raise UsageError(f"--{side}-time {moment!r} is no time; write milliseconds, @seconds, ISO-8601, now, -1h")
     return Timestamps(milliseconds, "latest")

@@ -4,17 +4,16 @@ import argparse
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafkafs.cli import options as mount_options
 from kafkafs.cli.endings import run_honestly
+from kafkafs.cli.parser import Commands
 from kafkafs.errors import UsageError
+from kafkafs.fuse import journal, mountpoint
+from kafkafs.fuse.supervise import supervise, supervise_in_background
 
-if TYPE_CHECKING:
-    from kafkafs.cli.parser import Commands
 
-
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "mount",
         help="mount data directories",
@@ -32,9 +31,6 @@ def add(commands: "Commands") -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Checks what can be checked, then leaves the mount to two processes (see `fuse.supervise`)."""
-    from kafkafs.fuse import journal, mountpoint
-    from kafkafs.fuse.supervise import supervise, supervise_in_background
-
     options = mount_options.parse(arguments.options)
     data_dirs = [path.absolute() for path in arguments.data_dirs]
     place = arguments.mountpoint.absolute()

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kafkafs
+from kafkafs.cli import mount
 from kafkafs.cli import options as mount_options
 from kafkafs.cli.endings import run_honestly
 from kafkafs.errors import UsageError
+from kafkafs.fuse import mountpoint
 
 EXIT_INVOCATION = 1
 EXIT_MOUNT_FAILED = 32
@@ -47,8 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _mount(parsed: argparse.Namespace) -> int:
-    from kafkafs.cli import mount
-
     words, read_write = _words(parsed.options, parsed.sloppy)
     data_dirs = _data_dirs(parsed.data_dirs)
     if parsed.fake:
@@ -78,8 +78,7 @@ def _data_dirs(source: str) -> list[Path]:
 
 
 def _check(words: Sequence[str], data_dirs: Sequence[Path], place: Path) -> None:
-    from kafkafs.fuse import mountpoint
-    from kafkafs.log.data_directory import open_data_directory
+    from kafkafs.log.data_directory import open_data_directory  # and with it numpy, which a mount has no use for here
 
     mount_options.parse(words)
     if not data_dirs:

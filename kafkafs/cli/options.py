@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kafkafs.errors import UsageError
-from kafkafs.log.options import Options
+from kafkafs.log.options import Options, isolation
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 LARGEST_BATCH = 1024 << 30  # that `max_batch` may let through: beyond any machine's memory, and far below 64 bits
@@ -34,11 +34,7 @@ class Word:
 
 
 def _isolation(options: MountOptions, value: str) -> MountOptions:
-    if value == "read_committed":
-        return replace(options, reading=replace(options.reading, isolation="read_committed"))
-    if value == "read_uncommitted":
-        return replace(options, reading=replace(options.reading, isolation="read_uncommitted"))
-    raise UsageError(f"isolation={value!r} is neither read_uncommitted nor read_committed")
+    return replace(options, reading=replace(options.reading, isolation=isolation("isolation", value)))
 
 
 def _corrupt(options: MountOptions, value: str) -> MountOptions:

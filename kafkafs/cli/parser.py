@@ -1,22 +1,25 @@
 """The one tree of commands and arguments: what `--help`, the man page and shell completions are made from.
 
 A command is a module with `add(commands)`, which hangs its parser into the tree and names its function:
-`parser.set_defaults(run=function)`, where `function(arguments) -> exit code`. What is heavy to import (pyfuse3, Spark)
-is imported inside that function.
+`parser.set_defaults(run=function)`, where `function(arguments) -> exit code`. What is heavy to import (numpy, pyfuse3,
+Spark) is imported inside that function.
 """
 
 import argparse
+import re
 from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import kafkafs
 
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # which is generic for type checkers only
 
 COMMANDS = ("mount", "umount", "dump", "audit", "reindex", "export", "profile", "demo")
 """Each is a module beside this one."""
+
+TIME_BACK = "-[0-9]+[smhd]?"
+"""A time back from now, as in `--from-time -1h`."""
 
 
 class Version(argparse._VersionAction):
@@ -25,6 +28,11 @@ class Version(argparse._VersionAction):
     def __call__(self, *asked: Any, **more: Any) -> None:
         self.version = f"kafkafs {kafkafs.__version__}"
         super().__call__(*asked, **more)
+
+
+def take_for_values(parser: argparse.ArgumentParser, pattern: str) -> None:
+    """What begins like this is a value, though it begins with a dash: argparse by itself lets only numbers be."""
+    parser._negative_number_matcher = re.compile(pattern)
 
 
 def build(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:

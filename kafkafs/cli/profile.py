@@ -3,20 +3,17 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kafkafs.cli.parser import Commands
 from kafkafs.cli.spark_arguments import add_common, data_directories, file_to_write
 from kafkafs.errors import UsageError
-
-if TYPE_CHECKING:
-    from kafkafs.cli.parser import Commands
 
 DESCRIPTION = """Reads every record and writes one HTML page that needs no network: volume over time, partitions by
 size, sizes of records and batches, codecs and their ratios, lag and disorder of timestamps, keys, tombstones and
 transactions."""
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser("profile", help="draw what is in there as a web page (Spark)", description=DESCRIPTION)
     add_common(parser)
     parser.add_argument("--html", required=True, type=Path, metavar="FILE", help="the page to write")

@@ -3,20 +3,17 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kafkafs.cli.parser import Commands
 from kafkafs.cli.spark_arguments import add_common, data_directories
 from kafkafs.errors import UsageError
-
-if TYPE_CHECKING:
-    from kafkafs.cli.parser import Commands
 
 DESCRIPTION = """Builds the offset, time and transaction index of every segment anew, byte for byte what the broker
 writes when it rebuilds its own, and puts them under another directory, which `kafkafs mount -o index_dir=` then
 prefers. The data directory is not touched."""
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser("reindex", help="rebuild indexes beside the data (Spark)", description=DESCRIPTION)
     add_common(parser)
     parser.add_argument("--index-dir", required=True, type=Path, metavar="DIR", help="where the indexes are put")

@@ -1,12 +1,12 @@
 """What the commands that run on Spark have in common: data directories and a master."""
 
 import argparse
-import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from kafkafs.errors import UsageError
+from kafkafs.spark.options import named_paths
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -17,19 +17,14 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def data_directories(words: Sequence[str]) -> list[Path]:
+def data_directories(words: Sequence[str]) -> tuple[Path, ...]:
     """The directories that are named, absolute, each once; UsageError for what is no data directory."""
     from kafkafs.log.data_directory import open_data_directory
 
-    found: list[Path] = []
-    for word in words:
-        matches = sorted(glob.glob(word)) if glob.has_magic(word) and not Path(word).exists() else [word]
-        if not matches:
-            raise UsageError(f"no directory matches {word!r}; name Kafka data directories, the broker's log.dirs")
-        found += [Path(match).absolute() for match in matches]
+    found = named_paths(words)
     for path in found:
         open_data_directory(path)
-    return list(dict.fromkeys(found))
+    return found
 
 
 def file_to_write(path: Path, data_directories: Sequence[Path]) -> Path:

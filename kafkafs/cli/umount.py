@@ -13,26 +13,22 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kafkafs.cli.parser import Commands
 from kafkafs.errors import DiskError, UsageError
-
-if TYPE_CHECKING:
-    from kafkafs.cli.parser import Commands
+from kafkafs.fuse.mountpoint import FILESYSTEM, is_stale, mounted_at, unmount
 
 ANSWER_S = 2.0  # for the daemon to say who it is
 END_S = 5.0  # for the daemon to end
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     parser = commands.add_parser("umount", help="end a mount", description="End a mount, a stale one too.")
     parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path, help="where it is mounted")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kafkafs.fuse.mountpoint import FILESYSTEM, is_stale, mounted_at, unmount
-
     place: Path = arguments.mountpoint.absolute()
     mount = mounted_at(place)
     if mount is None or mount.filesystem != FILESYSTEM:
@@ -48,8 +44,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _end_daemon(place: Path) -> None:
     """Has the daemon unmount, whoever uses the mount; without it, unmounts lazily."""
-    from kafkafs.fuse.mountpoint import mounted_at, unmount
-
     before = mounted_at(place)
     pid = _daemon_pid(place)
     if pid is not None:

@@ -99,11 +99,6 @@ class AbstractIndex:
             known = self._firsts[page] = self._fields(*pages.entry(slot))
         return known
 
-    def _ceiling_slot(self, target: int, column: int, pages: "Pages") -> int:
-        """The smallest slot whose number in `column` is at least `target`; -1 where there is none."""
-        slot = self._floor_slot(target - 1, column, pages) + 1
-        return slot if slot < self.entries else -1
-
     def _find_padding(self) -> int:
         """The slot where zeros begin. The zero test need not be monotone (stale entries): any such slot will do."""
         pages = Pages(self._read, self.entry_size)

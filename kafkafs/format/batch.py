@@ -33,6 +33,9 @@ _HEADER_V1 = struct.Struct(">qiIBbq")  # the same and a timestamp
 SMALLEST = {0: 12 + 14, 1: 12 + 22, 2: HEADER_V2.size}
 """Whole entry sizes below which no entry of that magic can be true."""
 
+TRANSACTIONAL, CONTROL = 0x10, 0x20
+"""Bits of the attributes of v2."""
+
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 NO_TIMESTAMP = -1
 _CRC_START_V2 = 21
@@ -80,24 +83,17 @@ class Batch:
 
     @property
     def is_transactional(self) -> bool:
-        return self.magic >= 2 and bool(self.attributes & 0x10)
+        return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
         """True for transaction markers and KRaft's own records, which consumers never see."""
-        return self.magic >= 2 and bool(self.attributes & 0x20)
+        return self.magic >= 2 and bool(self.attributes & CONTROL)
 
     @property
     def delete_horizon_ms(self) -> int | None:
         """When its tombstones may go, if compaction has set it; it then stands in the place of the base timestamp."""
         return self.base_timestamp if self.magic >= 2 and self.attributes & 0x40 else None
-
-    @property
-    def last_sequence(self) -> int:
-        """-1 without a producer; sequences wrap from 2147483647 to 0."""
-        if self.base_sequence < 0:
-            return -1
-        return (self.base_sequence + self.last_offset - self.base_offset) & 0x7FFFFFFF
 
 
 def parse_batch(data: bytes | memoryview, at: int, position: int) -> Batch | None:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from kafkafs.format import native
-from kafkafs.format.batch import Batch
+from kafkafs.format.batch import CONTROL, SMALLEST, TRANSACTIONAL, Batch
 from kafkafs.format.native.layout import (
     BATCH,
     INVALID,
@@ -23,14 +23,17 @@ from kafkafs.format.native.layout import (
     WALK_FULL,
 )
 
-__all__ = ["BATCH", "INVALID", "UNCHECKED", "VALID", "Batches", "Walk", "batch_at", "walk"]
+__all__ = [
+    "BATCH", "INVALID", "UNCHECKED", "VALID", "Batches", "Flags", "Walk", "batch_at", "is_control", "is_transactional",
+    "is_wrapped", "walk",
+]  # fmt: skip
 
 Bytes = bytes | bytearray | memoryview
 Batches = np.ndarray[tuple[int], np.dtype[np.void]]
 """A table of dtype `BATCH`."""
 
-_SMALLEST = 26
-"""Bytes that no whole entry is shorter than."""
+Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
+"""A truth for each row."""
 
 _STOPS: dict[int, Literal["end", "cut", "broken"]] = {WALK_END: "end", WALK_CUT: "cut", WALK_BROKEN: "broken"}
 _in_order = itemgetter(*((BATCH.names or ()).index(field.name) for field in fields(Batch)))
@@ -66,7 +69,7 @@ def walk(data: Bytes, position: int, at: int = 0, *, verify: bool = True) -> Wal
         )
         at, reason, missing = out.tolist()
         tables.append(table[:made])
-        capacity = min(capacity * 4, (len(data) - at) // _SMALLEST + 1)
+        capacity = min(capacity * 4, (len(data) - at) // SMALLEST[0] + 1)
     rows = tables[0] if len(tables) == 1 else np.concatenate(tables)
     return Walk(rows, at, _STOPS[reason], missing)
 
@@ -74,3 +77,21 @@ def walk(data: Bytes, position: int, at: int = 0, *, verify: bool = True) -> Wal
 def batch_at(rows: Batches, index: int) -> Batch:
     """One row as the value that the rest of kafkafs passes around."""
     return Batch(*_in_order(rows[index].item()))
+
+
+def is_transactional(rows: Batches) -> Flags:
+    """Which batches belong to transactions: data and markers."""
+    flags: Flags = (rows["magic"] >= 2) & (rows["attributes"] & TRANSACTIONAL != 0)
+    return flags
+
+
+def is_control(rows: Batches) -> Flags:
+    """Which batches are control batches, which consumers never see."""
+    flags: Flags = (rows["magic"] >= 2) & (rows["attributes"] & CONTROL != 0)
+    return flags
+
+
+def is_wrapped(rows: Batches) -> Flags:
+    """Which rows are compressed messages of v0 and v1, whose `base_offset` repeats their last one."""
+    flags: Flags = (rows["magic"] < 2) & (rows["attributes"] & 7 != 0)
+    return flags

@@ -9,14 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkafs.errors import KafkafsError
-from kafkafs.format.native.layout import (
-    CREATE_TIME,
-    LOG_APPEND_TIME,
-    NO_TIMESTAMP_TYPE,
-    RECORD,
-)
+from kafkafs.format.native.layout import CREATE_TIME, LOG_APPEND_TIME, RECORD
 
-__all__ = ["CREATE_TIME", "LOG_APPEND_TIME", "NO_TIMESTAMP_TYPE", "RECORD", "Records", "Refusal", "Rows"]
+__all__ = ["CREATE_TIME", "LOG_APPEND_TIME", "RECORD", "Records", "Refusal", "Rows"]
 
 Rows = np.ndarray[tuple[int], np.dtype[np.void]]
 """A table of dtype `RECORD`."""

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 OFFSET_DIGITS = 20
-"""Width to which a segment's base offset is padded in file names."""
+"""Width to which Kafka pads an offset in file names."""
 
 _MAX_INT = 2**31 - 1
 _MAX_LONG = 2**63 - 1
@@ -59,7 +59,7 @@ def parse_segment_file(name: str) -> SegmentFile | None:
 
 def segment_file(base_offset: int, kind: str) -> str:
     """The file name of a segment's log, index or snapshot."""
-    return f"{base_offset:020d}.{kind}"
+    return f"{base_offset:0{OFFSET_DIGITS}}.{kind}"
 
 
 _SWAPPED = re.compile(r"([0-9]{20})\.(log|index|timeindex|txnindex)\.(swap|deleted|cleaned)", re.ASCII)

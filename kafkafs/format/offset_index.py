@@ -14,7 +14,7 @@ import numpy as np
 from kafkafs.format.abstract_index import AbstractIndex, Pages
 
 _ENTRY = struct.Struct(">ii")
-_OFFSET, _POSITION = 0, 1
+_OFFSET = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,6 @@ class OffsetIndex(AbstractIndex):
     def entry(self, slot: int) -> OffsetPosition:
         """The entry in `slot`; for -1 the start of the segment."""
         return self._at(slot, Pages(self._read, self.entry_size))
-
-    def upper_bound(self, entry: OffsetPosition, size: int) -> OffsetPosition | None:
-        """The first entry at least `size` bytes behind `entry`: an offset outside those bytes; None behind the last.
-
-        Kafka calls it fetchUpperBoundOffset and asks it for the aborted transactions of a fetch.
-        """
-        pages = Pages(self._read, self.entry_size)
-        slot = self._ceiling_slot(entry.position + size, _POSITION, pages)
-        return None if slot < 0 else self._at(slot, pages)
 
     def _at(self, slot: int, pages: Pages) -> OffsetPosition:
         if slot < 0:

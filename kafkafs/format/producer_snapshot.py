@@ -48,3 +48,9 @@ def parse_producer_snapshot(data: bytes) -> tuple[ProducerState, ...]:
     if count < 0 or _HEADER.size + count * _ENTRY.size > len(data):
         raise CorruptData(f"the snapshot announces {count} entries and has no room for them")
     return tuple(ProducerState(*_ENTRY.unpack_from(data, _HEADER.size + i * _ENTRY.size)) for i in range(count))
+
+
+def open_transactions(data: bytes) -> dict[int, int]:
+    """The transactions open at the snapshot's offset, producer to first offset; CorruptData where it is damaged."""
+    producers = parse_producer_snapshot(data)
+    return {each.producer_id: each.transaction_first_offset for each in producers if each.transaction_first_offset >= 0}

@@ -29,7 +29,6 @@ class AbortedTransaction:
     first_offset: int
     last_offset: int
     last_stable_offset: int
-    version: int = 0
 
 
 def parse_transaction_index(data: bytes, base_offset: int) -> tuple[AbortedTransaction, ...]:

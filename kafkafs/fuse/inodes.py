@@ -40,15 +40,6 @@ class Inode:
         self.lookups = 0
         self.opened = 0  # handles
 
-    def path(self) -> bytes:
-        """Relative to the mount point, without a leading slash; empty for the root."""
-        names = []
-        inode: Inode | None = self
-        while inode is not None and inode.parent is not None:
-            names.append(inode.name)
-            inode = inode.parent
-        return b"/".join(reversed(names))
-
 
 class Inodes:
     """All that the kernel holds a reference to; the root stays for good."""

@@ -1,7 +1,7 @@
 """One mount's life in this process: made, served, ended by a signal or by `umount`.
 
     session  the kernel's side: mounted before the first answer, ended with this process
-    loop     trio: pyfuse3's tasks, the waiting reads' pulse, the watch over slow calls, the ear for signals
+    loop     trio: pyfuse3's tasks, the waiting reads' pulse, the watch over slow calls, sweeping, the ear for signals
 
 The order matters. The process gives up its rights (`sandbox`) when the mount stands and before any thread starts;
 worker threads start before the kernel is answered; waiting reads are ended before the loop, since pyfuse3 would wait
@@ -57,7 +57,6 @@ class Settings:
 
     data_dirs: Sequence[Path]
     allow_other: bool = True
-    kernel_options: Sequence[str] = ()
     readable: Sequence[Path] = ()
     owner: Owner | None = None
     confined: bool = True
@@ -101,7 +100,6 @@ def _mount(operations: Operations, mountpoint: Path, settings: Settings) -> int 
         "default_permissions",
         "subtype=kafkafs",
         f"fsname={_option_value(settings.fsname)}",
-        *settings.kernel_options,
     }
     if settings.allow_other:
         options.add("allow_other")  # never without default_permissions: the kernel checks owner and mode for us

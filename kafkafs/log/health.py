@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
-from kafkafs.format.names import parse_segment_file
+from kafkafs.format.names import parse_segment_file, segment_file
 from kafkafs.log.listing import Listing
 from kafkafs.log.segment import Segment
 
@@ -70,7 +70,7 @@ def _offset_index(segment: Segment, size: int) -> State:
     if not index.is_sane():
         return "damaged"
     log = segment.log()
-    for slot in {index.entries - 1, index.entries // 2} - {-1} if index.entries else ():
+    for slot in {index.entries - 1, index.entries // 2} if index.entries else ():
         entry = index.entry(slot)
         header = (
             parse_batch(log.read(entry.position, LARGEST_HEADER), 0, entry.position) if entry.position < size else None
@@ -113,5 +113,5 @@ def problems_of_listing(listing: Listing) -> list[str]:
             named.setdefault(parsed.offset, set()).add(parsed.kind)
     for offset, kinds in sorted(named.items()):
         if "log" not in kinds:
-            problems.append(f"{offset:020d}.log is missing though its index is there: a gap in the offsets")
+            problems.append(f"{segment_file(offset, 'log')} is missing though its index is there: a gap in the offsets")
     return problems

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import parse_segment_file, parse_transitional_file
-from kafkafs.log.files import SETTLED_AFTER_NS, Directory
+from kafkafs.log.data_file import SETTLED_AFTER_NS
+from kafkafs.log.files import Directory
 
 INDEX_KINDS = ("index", "timeindex", "txnindex")
 _ATTEMPTS = 5
@@ -37,7 +38,6 @@ class Listing:
     stamp: tuple[int, int]
     settled: bool
     segments: dict[int, dict[str, FileName]]
-    snapshots: tuple[FileName, ...]
     files: dict[str, FileName]
     problems: tuple[str, ...] = field(default=())
 
@@ -86,9 +86,8 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
                 problems.append(f"{entry.name} is a {kind} and not served: only regular files are")
             elif not entry.is_dir(follow_symlinks=False):
                 problems.append(f"{entry.name!r} is no regular file and not served")
-    segments, snapshots = _segments(files)
     settled = time.time_ns() - stamp[1] > SETTLED_AFTER_NS
-    return Listing(stamp, settled, segments, snapshots, files, tuple(sorted(problems)))
+    return Listing(stamp, settled, _segments(files), files, tuple(sorted(problems)))
 
 
 def _file_name(entry: "os.DirEntry[str]") -> FileName:
@@ -101,16 +100,13 @@ def _file_name(entry: "os.DirEntry[str]") -> FileName:
     return FileName(entry.name, about.st_ino, about.st_size, about.st_mtime_ns)
 
 
-def _segments(files: dict[str, FileName]) -> tuple[dict[int, dict[str, FileName]], tuple[FileName, ...]]:
+def _segments(files: dict[str, FileName]) -> dict[int, dict[str, FileName]]:
     plain: dict[int, dict[str, FileName]] = {}
     swapped: dict[int, dict[str, FileName]] = {}
     unfinished: list[int] = []
-    snapshots = []
     for name in sorted(files):
         if parsed := parse_segment_file(name):
-            if parsed.kind == "snapshot":
-                snapshots.append(files[name])
-            else:
+            if parsed.kind != "snapshot":
                 plain.setdefault(parsed.offset, {})[parsed.kind] = files[name]
         elif transitional := parse_transitional_file(name):
             parsed, state = transitional
@@ -122,4 +118,4 @@ def _segments(files: dict[str, FileName]) -> tuple[dict[int, dict[str, FileName]
         complete = "log" in kinds and not any(other <= base for other in unfinished)
         if complete and "log" not in plain.get(base, {}):
             plain[base] = kinds
-    return {base: plain[base] for base in sorted(plain) if "log" in plain[base]}, tuple(snapshots)
+    return {base: plain[base] for base in sorted(plain) if "log" in plain[base]}

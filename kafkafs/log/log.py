@@ -55,9 +55,9 @@ class Extent(NamedTuple):
         return data
 
 
-def first_visible(bases: Sequence[int], start_offset: int) -> int:
-    """The number of the first segment that is not wholly below the log start."""
-    return max(0, bisect_right(bases, start_offset) - 1)
+def segment_number(bases: Sequence[int], offset: int) -> int:
+    """The number of the last segment with a base offset at or below `offset`; the first one's where none has."""
+    return max(0, bisect_right(bases, offset) - 1)
 
 
 class Log:
@@ -93,12 +93,11 @@ class Log:
 
     def segments_from(self, offset: int) -> Iterator[Segment]:
         """The segments that may hold `offset` or something behind it. One that may not be read is a gap."""
-        first = max(0, bisect_right(self._bases, offset) - 1)
-        return filter(Segment.is_readable, self.segments[first:])
+        return filter(Segment.is_readable, self.segments[segment_number(self._bases, offset) :])
 
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start."""
-        return self.segments[first_visible(self._bases, self.start_offset) :]
+        return self.segments[segment_number(self._bases, self.start_offset) :]
 
     def locate(self, offset: int, tell: Tell = silent) -> tuple[Segment, Batch | Damage]:
         """The first batch whose last offset is at or after `offset`, as a fetch answers, or the damage that owns it.
@@ -107,7 +106,7 @@ class Log:
         """
         if not self.start_offset <= offset < self.end_offset:
             raise NotFound(f"offset {offset} is outside {self.start_offset}..{self.end_offset}")
-        for number in range(max(0, bisect_right(self._bases, offset) - 1), len(self.segments)):
+        for number in range(segment_number(self._bases, offset), len(self.segments)):
             segment = self.segments[number]
             if tell is not silent:
                 which = "the next one"

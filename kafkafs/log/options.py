@@ -2,17 +2,28 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
+
+from kafkafs.errors import UsageError
 
 Isolation = Literal["read_uncommitted", "read_committed"]
+ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The defaults are the contract's (design.md, sections 3 and 4)."""
+    """The defaults are the contract's (docs/queries.md, "Visibility" and "Damage")."""
 
     isolation: Isolation = "read_uncommitted"
     corrupt_skip: bool = False  # decoded ranges go on behind a corrupt batch instead of failing
     max_batch: int = 256 << 20  # bytes a batch may unpack to in a decoded view; above it: TooLarge
     index_dir: Path | None = None  # where `kafkafs reindex` put rebuilt indexes
     cache_keep: bool = False  # leave pages that a read brought in in the page cache
+
+
+def isolation(option: str, value: str) -> Isolation:
+    """The level that an option's value names; UsageError for any other word."""
+    for level in ISOLATIONS:
+        if value == level:
+            return level
+    raise UsageError(f"{option}={value!r} is neither read_uncommitted nor read_committed")

@@ -86,7 +86,7 @@ def _fill(descriptor: int, buffer: memoryview, position: int, flags: int = 0) ->
 def _absent(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
     """Where the range has pages that are not in memory: position and size of each run of them.
 
-    None where the kernel does not tell, as to who neither owns the file nor may write it: then nothing is dropped.
+    Empty where the kernel does not tell, as to who neither owns the file nor may write it: then nothing is dropped.
     The mapping is there for the question only. Nobody touches it, so a file that is cut meanwhile does no harm.
     """
     first = position - position % mmap.PAGESIZE

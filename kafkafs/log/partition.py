@@ -14,7 +14,7 @@ from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.files import Directory
 from kafkafs.log.listing import Listing, list_partition
-from kafkafs.log.log import Log, first_visible
+from kafkafs.log.log import Log, segment_number
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.segment import Segment
 from kafkafs.log.tail import Tail, find_tail
@@ -80,7 +80,7 @@ class Partition:
         """The segments that are not wholly below the log start. No log is read for it."""
         segments = self._segments(self.listing(), self._log)
         start, _ = self.directory.checkpoints().of(self.name)
-        return segments[first_visible([segment.base_offset for segment in segments], start or 0) :]
+        return segments[segment_number([segment.base_offset for segment in segments], start or 0) :]
 
     def may_show_records(self) -> bool:
         """Whether there are records, as far as sizes and checkpoints tell. No log is read for it."""

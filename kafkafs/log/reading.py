@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkafs.errors import CorruptData, NotFound
 from kafkafs.format.batch import Batch
-from kafkafs.format.batches import Batches, batch_at
+from kafkafs.format.batches import Batches, batch_at, is_control
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.glance import ANY, NEED_ALL, NEED_HEADER, NEED_RECORD, Glimpse
 from kafkafs.log.log import Log
@@ -20,7 +20,7 @@ from kafkafs.log.options import Options
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.segment import Segment
 from kafkafs.log.stretches import Damage, Stretch
-from kafkafs.log.transactions import OpenTransactions, Outcomes, is_control
+from kafkafs.log.transactions import OpenTransactions, Outcomes
 from kafkafs.log.wrapped import overlapping
 
 logger = logging.getLogger(__name__)
@@ -211,7 +211,7 @@ class Reader:
         place: Start | None = None
         if start >= end:
             return
-        for segment in self.log.segments_from(start) if start < end else ():
+        for segment in self.log.segments_from(start):
             if segment.base_offset >= end:
                 return
             place = segment.start(start) if place is None else Start(0, segment.base_offset)

@@ -15,6 +15,7 @@ import numpy as np
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
 from kafkafs.format.batches import batch_at
+from kafkafs.format.names import segment_file
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import AbortedTransaction, parse_transaction_index
@@ -293,7 +294,7 @@ class Segment:
         return False
 
     def name_of(self, kind: str) -> str:
-        return self.files[kind].name if kind in self.files else f"{self.base_offset:020d}.{kind}"
+        return self.files[kind].name if kind in self.files else segment_file(self.base_offset, kind)
 
     def read(self, position: int, size: int) -> bytes:
         """Bytes of this generation of the log."""
@@ -328,8 +329,8 @@ class Segment:
             return None
         found = glances.glance(log, index, times, sought, offset, timestamp, need)
         if found is not None and found.changed:
-            if found.proven:
-                return self.glance(sought, end, offset, timestamp)
+            if found.proven:  # that was before the log changed: only all of the batch, read anew, tells now
+                return self.glance(sought, end, offset, timestamp, need=NEED_ALL)
             self.check(log)
         return found
 

@@ -6,11 +6,11 @@ unchanged where it stood: a truncation cuts off a suffix, so everything before t
 
 from dataclasses import dataclass
 
-from kafkafs.format.batch import LARGEST_HEADER, Batch, parse_batch
+from kafkafs.format.batch import Batch
 from kafkafs.format.batches import batch_at
 from kafkafs.log.files import DataFile
 from kafkafs.log.places import Start
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.stretches import LONGEST_READ, Bounds, Stretch, stretches
 
 _ANY_OFFSET = 2**63 - 1
@@ -61,7 +61,7 @@ def _still_true(file: DataFile, known: Tail | None, inode: int, size: int) -> St
     if known is None or known.last is None or known.inode != inode or known.position > size:
         return None
     last = known.last
-    if parse_batch(file.read(last.position, LARGEST_HEADER), 0, last.position) != last:
+    if not is_at_its_place(file, last):
         return None
     return Start(last.position, last.base_offset)
 

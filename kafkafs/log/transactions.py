@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
-from kafkafs.format.batches import Batches
+from kafkafs.format.batches import Batches, Flags, is_control, is_transactional
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.names import segment_file
-from kafkafs.format.producer_snapshot import parse_producer_snapshot
+from kafkafs.format.producer_snapshot import open_transactions
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.log import Log
 from kafkafs.log.patience import patience_needed
@@ -25,33 +25,22 @@ from kafkafs.log.places import Start
 from kafkafs.log.segment import Segment
 from kafkafs.log.stretches import Damage, Stretch
 
-TRANSACTIONAL, CONTROL = 0x10, 0x20
 _MARKER_LIMIT = 1 << 20
 _PRODUCERS_KEPT = 4096
 
 
-Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
-
-
-def is_control(rows: Batches) -> Flags:
-    """Which batches are control batches, which consumers never see."""
-    flags: Flags = (rows["magic"] >= 2) & (rows["attributes"] & CONTROL != 0)
-    return flags
-
-
-def _is_transactional(rows: Batches) -> Flags:
-    flags: Flags = (rows["magic"] >= 2) & (rows["attributes"] & TRANSACTIONAL != 0)
-    return flags
+def marker(stretch: Stretch, row: int) -> ControlType | None:
+    """What the control batch in `row` says; None where compaction has emptied it, or it cannot be read."""
+    for piece in decode(stretch.data, stretch.position, stretch.rows[row : row + 1], _MARKER_LIMIT):
+        if not isinstance(piece, Refusal) and len(piece):
+            return control_type(piece.key(0) or b"")
+    return None
 
 
 def is_abort(stretch: Stretch, row: int) -> bool:
     """Whether the control batch in `row` aborts. One that compaction emptied ends a transaction without aborting it:
     the cleaner drops an aborted transaction's data before its marker."""
-    for piece in decode(stretch.data, stretch.position, stretch.rows[row : row + 1], _MARKER_LIMIT):
-        if isinstance(piece, Refusal) or not len(piece):
-            return False
-        return control_type(piece.key(0) or b"") is ControlType.ABORT
-    return False
+    return marker(stretch, row) is ControlType.ABORT
 
 
 class OpenTransactions:
@@ -104,17 +93,15 @@ def _snapshot(log: Log) -> tuple[int, dict[int, int]]:
     for number in range(len(log.segments) - 1, 0, -1):
         segment = log.segments[number]
         try:
-            producers = parse_producer_snapshot(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
+            return number, open_transactions(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
         except (NotFound, CorruptData, Denied, DiskError, Vanished):
             continue
-        first = {p.producer_id: p.transaction_first_offset for p in producers if p.transaction_first_offset >= 0}
-        return number, first
     return 0, {}
 
 
 def _follow(rows: Batches, found: dict[int, int]) -> None:
     """Take the stretch's data and markers into account."""
-    rows = rows[_is_transactional(rows)]
+    rows = rows[is_transactional(rows)]
     control = is_control(rows)
     for producer in sorted(set(rows["producer_id"].tolist())):  # np.unique would import numpy.ma at its first use
         mine = rows["producer_id"] == producer
@@ -158,7 +145,7 @@ class Outcomes:
     def aborted(self, rows: Batches) -> Flags:
         """For each batch, whether its transaction was aborted; False for those outside any."""
         dropped = np.zeros(len(rows), np.bool_)
-        for row in np.flatnonzero(_is_transactional(rows) & ~is_control(rows)).tolist():
+        for row in np.flatnonzero(is_transactional(rows) & ~is_control(rows)).tolist():
             dropped[row] = self._is_aborted(int(rows["producer_id"][row]), int(rows["last_offset"][row]))
         return dropped
 
@@ -180,7 +167,7 @@ class Outcomes:
         markers = self._ahead.markers
         if len(markers) > _PRODUCERS_KEPT:  # producers come and go: those whose last marker was passed may be forgotten
             self._ahead.markers = markers = {who: known for who, known in markers.items() if known[-1][0] > asked}
-        for row in np.flatnonzero(is_control(stretch.rows) & _is_transactional(stretch.rows)).tolist():
+        for row in np.flatnonzero(is_control(stretch.rows) & is_transactional(stretch.rows)).tolist():
             producer, offset = int(stretch.rows["producer_id"][row]), int(stretch.rows["last_offset"][row])
             markers.setdefault(producer, []).append((offset, is_abort(stretch, row)))
 

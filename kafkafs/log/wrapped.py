@@ -6,18 +6,12 @@ It is asked for where it decides: whether a message reaches into a range, and wh
 import numpy as np
 
 from kafkafs.format.batch import Batch
-from kafkafs.format.batches import Batches, walk
+from kafkafs.format.batches import Batches, is_wrapped, walk
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.files import DataFile
 
 _LIMIT = 256 << 20
 """Bytes of memory that the answer may take; beyond it the last offset stands for the first."""
-
-
-def is_wrapped(rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which rows are compressed messages, whose `base_offset` repeats their last one."""
-    flags: np.ndarray[tuple[int], np.dtype[np.bool_]] = (rows["magic"] < 2) & (rows["attributes"] & 7 != 0)
-    return flags
 
 
 def first_offset(file: DataFile, batch: Batch) -> int:

@@ -3,20 +3,24 @@
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from kafkafs.errors import UsageError
+from kafkafs.errors import NotFound, UsageError, Vanished
 from kafkafs.format.records import Records
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.log import Log
 from kafkafs.log.options import Isolation, Options
 from kafkafs.log.partition import Partition
 from kafkafs.log.reading import Reader
+from kafkafs.log.segment import Segment
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.spark.offsets import TopicPartition, names
 from kafkafs.spark.options import Choice
+
+Answer = TypeVar("Answer")
 
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 """Topics that a pattern does not choose, as a client's own subscription would not; by name they are read."""
@@ -43,8 +47,6 @@ class _Planned(OpenTransactions):
 
 _lock = threading.Lock()
 _transactions: dict[Place, OpenTransactions] = {}
-
-
 _open: dict[Path, tuple[tuple[int, int], DataDirectory]] = {}
 
 
@@ -71,6 +73,23 @@ def _identity(path: Path) -> tuple[int, int]:
 def partition(place: Place) -> Partition:
     """The partition as it is now; NotFound where it is gone."""
     return data_directory(place.data_directory).partition(str(place.name))
+
+
+def ask_segment(
+    path: Path, directory: str, base_offset: int, question: Callable[[Log, Segment], Answer]
+) -> Answer | None:
+    """`question` asked of one segment, and again where files vanish under it; None where the broker has deleted it."""
+
+    def ask(log: Log) -> Answer:
+        for segment in log.segments:
+            if segment.base_offset == base_offset:
+                return question(log, segment)
+        raise Vanished(f"the segment with the base offset {base_offset} is gone")
+
+    try:
+        return data_directory(path).partition(directory).answer(ask)
+    except (NotFound, Vanished):
+        return None
 
 
 def reader(place: Place, isolation: Isolation) -> Reader:

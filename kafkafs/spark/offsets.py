@@ -76,11 +76,6 @@ def parse_timestamps(text: str) -> PartitionOffsets:
     )
 
 
-def to_json(offsets: Mapping[TopicPartition, int]) -> str:
-    """As Spark's Kafka source writes it in a checkpoint."""
-    return json.dumps(to_dict(offsets), separators=(",", ":"))
-
-
 def to_dict(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
     """The JSON object, sorted by topic and partition."""
     tree: dict[str, dict[str, int]] = {}

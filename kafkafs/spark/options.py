@@ -8,12 +8,12 @@ import glob
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from kafkafs.errors import UsageError
-from kafkafs.log.options import Isolation
+from kafkafs.log.options import Isolation, isolation
 from kafkafs.spark.offsets import (
     EARLIEST,
     LATEST,
@@ -99,7 +99,8 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
     if least is not None and most is not None and least > most:
         raise UsageError(f"minOffsetsPerTrigger ({least}) is higher than maxOffsetsPerTrigger ({most})")
     return SourceOptions(
-        _paths(options), _choice(options), starting, ending, _isolation(options),
+        _paths(options), _choice(options), starting, ending,
+        isolation("kafka.isolation.level", options.get("kafka.isolation.level", "read_uncommitted").strip().lower()),
         _flag(options, "includeHeaders", False), _flag(options, "failOnDataLoss", True),
         _positive(options, "minPartitions"), _positive(options, "maxRecordsPerPartition"),
         most, least, _duration(options, "maxTriggerDelay"),
@@ -113,9 +114,13 @@ def _paths(options: Mapping[str, str]) -> tuple[Path, ...]:
         words = [word.strip() for word in options.get("path", "").split(",") if word.strip()]
     if not words:
         raise UsageError("the option 'path' must name a Kafka data directory (several with commas, or a glob)")
+    return named_paths(word.removeprefix("file://") for word in words)
+
+
+def named_paths(words: Iterable[str]) -> tuple[Path, ...]:
+    """The paths that words name, some of which may be globs: absolute, each once. UsageError where a glob fits none."""
     found: list[Path] = []
     for word in words:
-        word = word.removeprefix("file://")
         matches = sorted(glob.glob(word)) if glob.has_magic(word) and not os.path.exists(word) else [word]
         if not matches:
             raise UsageError(f"no directory matches {word!r}; name Kafka data directories, the broker's log.dirs")
@@ -152,15 +157,6 @@ def _pattern(value: str) -> str:
     except re.error as error:
         raise UsageError(f"the pattern {value!r} in the option 'subscribePattern' is malformed: {error}") from error
     return value
-
-
-def _isolation(options: Mapping[str, str]) -> Isolation:
-    value = options.get("kafka.isolation.level", "read_uncommitted").strip().lower()
-    if value == "read_committed":
-        return "read_committed"
-    if value == "read_uncommitted":
-        return "read_uncommitted"
-    raise UsageError(f"kafka.isolation.level={value!r} is neither read_uncommitted nor read_committed")
 
 
 def _limit(options: Mapping[str, str], side: str, default: Limit) -> Limit:

@@ -1,4 +1,4 @@
-"""Batch headers as JSON lines: `.batches.jsonl` (design.md, section 3)."""
+"""Batch headers as JSON lines: `.batches.jsonl` (docs/queries.md, "Suffixes")."""
 
 import json
 from collections.abc import Iterator

@@ -114,12 +114,7 @@ class BatchesRange:
         self._target = target
 
     def attributes(self) -> Attributes:
-        def attributes(sight: Sight) -> Attributes:
-            start, end = self._target.offsets(sight, decoded=False)
-            files = (segment.log() for segment in sight.log.segments_between(start, end))
-            return self._scene.file(files, 0, sight.log.hinted_timestamp(start, end), 0.0)
-
-        return self._scene.ask(attributes)
+        return self._scene.ask(lambda sight: self._scene.stream(sight, *self._target.offsets(sight, decoded=False)))
 
     def open(self) -> Stream:
         return self._scene.ask(self._open)

@@ -17,7 +17,7 @@ from kafkafs.view.targets import AtTime, PointTarget, Sight
 
 
 class Explanation:
-    """The steps that lead to a point's batch, made anew at each open; like `/proc`, it claims no size until then."""
+    """The steps that lead to a point's batch, made anew by each open, and by each `stat` for their size."""
 
     def __init__(self, scene: Scene, target: PointTarget, asked: str) -> None:
         self._scene = scene

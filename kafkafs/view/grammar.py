@@ -18,9 +18,9 @@ import re
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
+from kafkafs.format.names import OFFSET_DIGITS
 from kafkafs.view.times import parse_int64, parse_time_ms
 
-OFFSET_DIGITS = 20  # as in Kafka's own file names
 TIME_DIGITS = 13  # milliseconds, up to the year 2286
 
 

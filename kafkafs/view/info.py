@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
-from kafkafs.format.batches import Batches
+from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
 from kafkafs.log.files import DataFile
 from kafkafs.log.health import SegmentHealth, look_at, problems_of_listing
@@ -15,7 +15,6 @@ from kafkafs.log.log import Log
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import Newest, newest
-from kafkafs.log.transactions import is_control
 from kafkafs.view.decoded import BytesContent
 from kafkafs.view.node import Attributes
 from kafkafs.view.scene import Scene
@@ -53,7 +52,7 @@ def _logs(sight: Sight) -> Iterator[DataFile]:
 
 
 def describe(scene: Scene, sight: Sight) -> dict[str, object]:
-    """The fields of `info.json` (design.md, section 3)."""
+    """The fields of `info.json` (docs/queries.md)."""
     log, name = sight.log, scene.partition.name
     problems = [
         *scene.partition.directory.checkpoints().problems,

@@ -46,7 +46,7 @@ class BatchContent:
 
 
 class RawContent:
-    """The bytes of extents, one behind the other. `more` finds what an open range has got since."""
+    """The bytes of extents, one behind the other. `growth` finds what an open range has got since."""
 
     follows = False
 
@@ -171,6 +171,7 @@ class RawPoint:
         return self._scene.ask(self._attributes)
 
     def _attributes(self, sight: Sight) -> Attributes:
+        # What is found only now is checked by those who find it; what was known may have changed since.
         segment, found = self._checked(sight) if self._known else self._found(sight)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
         return self._scene.file([segment.log()], found.size, timestamp_ms, KEEP_S)

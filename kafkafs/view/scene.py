@@ -145,6 +145,11 @@ class Scene:
         mtime_ns = timestamp_ms * _NS_PER_MS if 0 <= timestamp_ms <= _MAX_MS else about.st_mtime_ns
         return Attributes("file", mode & 0o444, uid, gid, size, -(-size // BLOCK), mtime_ns, 1, keep_s)
 
+    def stream(self, sight: Sight, start: int, end: int | None) -> Attributes:
+        """The attributes of a stream over the offsets [start, end), of no size; `None` for the log end."""
+        files = (segment.log() for segment in sight.log.segments_between(start, end))
+        return self.file(files, 0, sight.log.hinted_timestamp(start, end), 0.0)
+
 
 class SceneDirectory:
     """What the directories of a partition's views share: the attributes of the partition's own, and its disk."""

@@ -62,7 +62,7 @@ class PointTarget(Protocol):
 
     def batch(self, sight: Sight, tell: Tell = silent) -> Place: ...
 
-    def record(self, sight: Sight, tell: Tell = silent) -> Record: ...
+    def record(self, sight: Sight) -> Record: ...
 
     def leads_to(self, sight: Sight) -> int | None:
         """The offset of the record that the raw view leads to; None where the batch is corrupt or no record follows."""
@@ -74,14 +74,11 @@ class AtOffset(NamedTuple):
     point: OffsetPoint
 
     def batch(self, sight: Sight, tell: Tell = silent) -> Place:
-        point = self.point
+        point = self.point  # the usual kind is not worth two calls: each lookup of an offset comes by here
         return sight.log.locate(point.value if point.kind is Anchor.ABSOLUTE else self._offset(sight), tell)
 
-    def record(self, sight: Sight, tell: Tell = silent) -> Record:
-        offset = self._offset(sight)
-        if tell is not silent:
-            sight.log.locate(offset, tell)
-        return sight.decoded.first(offset)
+    def record(self, sight: Sight) -> Record:
+        return sight.decoded.first(self._offset(sight))
 
     def leads_to(self, sight: Sight) -> int | None:
         return _offset_or_none(lambda: sight.raw.first(self._offset(sight)))
@@ -104,14 +101,14 @@ class AtTime(NamedTuple):
             raise NotFound(f"no record at or after {self.time_ms}")
         return found
 
-    def record(self, sight: Sight, tell: Tell = silent) -> Record:
-        return self._record(sight.decoded, tell)
+    def record(self, sight: Sight) -> Record:
+        return self._record(sight.decoded)
 
     def leads_to(self, sight: Sight) -> int | None:
-        return _offset_or_none(lambda: self._record(sight.raw, silent))
+        return _offset_or_none(lambda: self._record(sight.raw))
 
-    def _record(self, reader: Reader, tell: Tell) -> Record:
-        found = reader.first_at(self.time_ms, tell)
+    def _record(self, reader: Reader) -> Record:
+        found = reader.first_at(self.time_ms)
         if found is None:
             raise NotFound(f"no record at or after {self.time_ms}")
         return found
@@ -127,9 +124,6 @@ def _offset_or_none(find: Callable[[], Record]) -> int | None:
 class RangeTarget(Protocol):
     """A range: offsets [start, end), clamped to nothing yet; `end` is None where it grows with the log."""
 
-    @property
-    def is_open(self) -> bool: ...
-
     def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:
         """`decoded`: a time leads to the first record at or after it that the isolation level shows."""
 
@@ -138,10 +132,6 @@ class BetweenOffsets(NamedTuple):
     """A range in `by-offset/`."""
 
     range: OffsetRange
-
-    @property
-    def is_open(self) -> bool:
-        return self.range.stop is None
 
     def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:  # noqa: ARG002 (offsets are offsets)
         end = sight.log.end_offset
@@ -156,10 +146,6 @@ class BetweenTimes(NamedTuple):
     """A range in `by-time/`. A time of 0 is the log start, so that records without a timestamp are in it."""
 
     range: TimeRange
-
-    @property
-    def is_open(self) -> bool:
-        return self.range.stop_ms is None
 
     def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:
         reader = sight.decoded if decoded else sight.raw

@@ -1,7 +1,7 @@
 """Index lookups against a sorted list, and how much of the file they read."""
 
 import struct
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 
 import pytest
 from hypothesis import given
@@ -55,19 +55,6 @@ def test_an_offset_finds_its_floor(offsets, tail, data):
         slot = bisect_right(offsets, target) - 1
         want = (-1, BASE, 0) if slot < 0 else (slot, BASE + entries[slot][0], entries[slot][1])
         assert index.lookup(BASE + target) == OffsetPosition(*want)
-
-
-@given(offsets=rising, data=st.data())
-def test_the_upper_bound_is_the_first_entry_behind_the_bytes(offsets, data):
-    """Aborted transactions are looked for up to there: an entry too early would lose one."""
-    entries = [(offset, position * 7) for position, offset in enumerate(offsets, start=1)]
-    index, _ = offset_index(entries, bytes(800))
-    positions = [position for _, position in entries]
-    for size in data.draw(st.lists(st.integers(0, 25_000), max_size=10)):
-        start = index.entry(data.draw(st.integers(-1, len(entries) - 1)))
-        slot = bisect_left(positions, start.position + size)
-        found = index.upper_bound(start, size)
-        assert found == (None if slot == len(entries) else index.entry(slot))
 
 
 @given(times=st.lists(st.integers(0, 2**62), unique=True, max_size=2000).map(sorted), tail=tails, data=st.data())

@@ -16,7 +16,6 @@ def test_a_v2_header_field_by_field():
     assert batch == Batch(5000, 117, 2, 100, 102, 7, 0x592AD703, 1, 1000, 1005, -1, -1, -1, 3)
     assert (batch.end, CODECS[batch.codec], batch.timestamp_type) == (5117, "gzip", "CreateTime")
     assert (batch.is_transactional, batch.is_control, batch.delete_horizon_ms) == (False, False, None)
-    assert batch.last_sequence == -1
 
 
 def test_a_marker_is_transactional_and_control():
@@ -68,14 +67,6 @@ def test_noise_never_raises(noise):
     for at in range(len(noise) + 1):
         found = parse_batch(noise, at, at)
         assert found is None or found.size >= SMALLEST[found.magic]
-
-
-@pytest.mark.parametrize(("base", "delta", "last"), [(-1, 5, -1), (5, 0, 5), (2**31 - 2, 5, 3), (2**31 - 1, 1, 0)])
-def test_sequences_wrap(base, delta, last):
-    data = v2_around(b"", 0, header=(0, delta, 0, 0, 1, 0, base, 0))
-    batch = parse_batch(data, 0, 0)
-    assert batch is not None
-    assert batch.last_sequence == last
 
 
 def test_bit_six_makes_the_base_timestamp_a_delete_horizon():

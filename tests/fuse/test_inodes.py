@@ -62,13 +62,7 @@ def test_a_node_id_is_never_used_twice(tmp_path):
 def test_the_root_cannot_be_forgotten(tmp_path):
     inodes = empty(tmp_path)
     inodes.forget(1, 100)
-    assert inodes[1].path() == b""
-
-
-def test_a_path_is_known_by_its_names(tmp_path):
-    inodes = empty(tmp_path)
-    outer = inodes.refer(inodes[1], b"test-0", "directory", inodes[1].node)
-    assert inodes.refer(outer, b"by-time", "directory", inodes[1].node).path() == b"test-0/by-time"
+    assert inodes[1].node_id == 1
 
 
 @given(st.integers(1, 2**63 - 1), st.binary(min_size=1))

@@ -83,7 +83,7 @@ def test_where_a_link_leads_is_told_without_asking_a_mount(own_shelf, tmp_path):
     """A daemon that hangs must not take with it who wants to end it."""
     link = tmp_path / "link"
     link.symlink_to(own_shelf.path)
-    daemon = daemon_of(own_shelf)
+    daemon = int(own_shelf.mounted.status()["pid"])
     os.kill(daemon, signal.SIGSTOP)
     try:
         ask = f"from kafkafs.fuse.mountpoint import mounted_at; print(mounted_at({str(link)!r}).path)"

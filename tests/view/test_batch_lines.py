@@ -39,9 +39,14 @@ def model(batch: Batch, valid: bool) -> bytes:
         "producerId": batch.producer_id if v2 else None,
         "producerEpoch": batch.producer_epoch if v2 else None,
         "baseSequence": batch.base_sequence if v2 else None,
-        "lastSequence": batch.last_sequence if v2 else None,
+        "lastSequence": last_sequence(batch) if v2 else None,
     }
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+
+
+def last_sequence(batch: Batch) -> int:
+    """Sequences wrap from 2147483647 to 0; without a producer there is none."""
+    return -1 if batch.base_sequence < 0 else (batch.base_sequence + batch.last_offset - batch.base_offset) % 2**31
 
 
 def lines(data: bytes) -> bytes:

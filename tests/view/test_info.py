@@ -6,8 +6,8 @@ import os
 import pytest
 
 from kafkafs.errors import DiskError
+from kafkafs.format.batch import CONTROL, TRANSACTIONAL
 from kafkafs.log.files import DataFile
-from kafkafs.log.transactions import CONTROL, TRANSACTIONAL
 from tests.log.making import made, spread, write_partition, write_start
 from tests.view.trees import cat, tree
 

@@ -135,14 +135,11 @@ def _is_clean(path: Path) -> bool:
 
 def check_segment(unit: SegmentUnit) -> SegmentReport:
     """One segment and its indexes. What the broker deletes or replaces meanwhile is looked at again, or left out."""
-    for _ in range(3):
-        try:
-            partition = logs.data_directory(unit.data_directory).partition(unit.directory)
-            segment = next(s for s in partition.log().segments if s.base_offset == unit.base_offset)
-            return _checked(segment.anew(), unit)  # what an earlier audit in this process learned is past
-        except (NotFound, Vanished, StopIteration):
-            logs.data_directory(unit.data_directory).partition(unit.directory).look_again()
-    return SegmentReport(unit, [])
+    report = logs.ask_segment(
+        unit.data_directory, unit.directory, unit.base_offset,
+        lambda _, segment: _checked(segment.anew(), unit),  # what an earlier audit in this process learned is past
+    )  # fmt: skip
+    return report or SegmentReport(unit, [])
 
 
 def _checked(segment: Segment, unit: SegmentUnit) -> SegmentReport:

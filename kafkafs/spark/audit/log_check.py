@@ -11,10 +11,10 @@ import numpy as np
 
 from kafkafs.errors import KafkafsError
 from kafkafs.format.batch import LARGEST_HEADER, crc_holds, parse_batch
-from kafkafs.format.batches import Batches, batch_at
+from kafkafs.format.batches import Batches, batch_at, is_control, is_transactional
 from kafkafs.log.segment import Segment
 from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
-from kafkafs.log.transactions import is_abort, is_control
+from kafkafs.log.transactions import is_abort
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.transaction_check import Event, Kind
 
@@ -82,8 +82,7 @@ class _Walk:
             return
         self._counts(rows[v2])
         self._epochs(rows[v2])
-        if (rows["attributes"][v2] & 0x30).any():
-            self._transactions(item)
+        self._transactions(item)
 
     def _counts(self, rows: Batches) -> None:
         span = rows["last_offset"] - rows["base_offset"] + 1
@@ -114,7 +113,7 @@ class _Walk:
         """Where transactions begin and end."""
         rows, events = item.rows, self._table.events
         control = is_control(rows)
-        for row in np.flatnonzero((rows["magic"] >= 2) & (rows["attributes"] & 0x10 != 0)).tolist():
+        for row in np.flatnonzero(is_transactional(rows)).tolist():
             producer = int(rows["producer_id"][row])
             if control[row]:
                 self._open.discard(producer)

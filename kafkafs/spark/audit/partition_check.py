@@ -7,7 +7,7 @@ from itertools import pairwise
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from kafkafs.format.names import PartitionName, parse_segment_file, segment_file
-from kafkafs.format.producer_snapshot import parse_producer_snapshot
+from kafkafs.format.producer_snapshot import open_transactions, parse_producer_snapshot
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
 from kafkafs.spark.audit.findings import Finding, Where
@@ -49,12 +49,11 @@ def open_at_start(partition: Partition) -> dict[int, int] | None:
     if not bases or bases[0] == 0:
         return {}
     try:
-        producers = parse_producer_snapshot(
+        return open_transactions(
             partition.root.read_whole(f"{partition.name.directory}/{segment_file(bases[0], 'snapshot')}")
         )
     except (NotFound, CorruptData):
         return None
-    return {each.producer_id: each.transaction_first_offset for each in producers if each.transaction_first_offset >= 0}
 
 
 def check_joints(spans: Sequence[Span]) -> list[Finding]:
@@ -90,7 +89,7 @@ def check_small_files(partition: Partition, data_directory: str) -> list[Finding
             findings += _parsed(partition, data_directory, name, "partition-metadata", parse_partition_metadata)
     for offset, found in sorted(kinds.items()):
         if "log" not in found and offset not in listing.segments:
-            where = Where(data_directory, f"{directory}/{offset:020d}.log")
+            where = Where(data_directory, f"{directory}/{segment_file(offset, 'log')}")
             message = "the log is missing though its indexes are there"
             findings.append(where.finding("missing-log", message, offset=offset))
     return findings

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from kafkafs.errors import UsageError
@@ -150,4 +150,4 @@ def _unit(told: Sequence[object]) -> FileUnit:
 
 def left(out: Path, plan: Plan) -> list[FileUnit]:
     """The files that are not there yet."""
-    return [replace(unit) for unit in plan.units if not (out / unit.file).exists()]
+    return [unit for unit in plan.units if not (out / unit.file).exists()]

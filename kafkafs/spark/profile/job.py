@@ -52,10 +52,7 @@ def units(path: Path) -> list[SegmentUnit]:
 
 def measure_segment(unit: SegmentUnit) -> Numbers:
     """One segment's numbers; none where the broker deletes it meanwhile."""
-    for _ in range(3):
-        partition = logs.data_directory(unit.data_directory).partition(unit.directory)
-        try:
-            return measure(next(each for each in partition.log().segments if each.base_offset == unit.base_offset))
-        except (NotFound, Vanished, StopIteration):
-            partition.look_again()
-    return Numbers()
+    numbers = logs.ask_segment(
+        unit.data_directory, unit.directory, unit.base_offset, lambda _, segment: measure(segment)
+    )
+    return numbers or Numbers()

@@ -7,11 +7,11 @@ import numpy as np
 
 from kafkafs.format import native
 from kafkafs.format.batch import CODECS
-from kafkafs.format.batches import Batches
+from kafkafs.format.batches import Batches, is_control, is_transactional
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.segment import Segment
 from kafkafs.log.stretches import Bounds, Stretch, stretches
-from kafkafs.log.transactions import is_abort, is_control
+from kafkafs.log.transactions import is_abort
 
 SKETCH_BITS = 12
 MOST_BUCKETS = 1000
@@ -159,7 +159,7 @@ class _Meter:
         found.records += len(rows)
         found.null_keys += int((keys < 0).sum())
         found.tombstones += int(((values < 0) & (keys >= 0)).sum())
-        found.transactional += int(((attributes & 0x10 != 0) & (rows["magic"] >= 2)).sum())
+        found.transactional += int(is_transactional(batches)[rows["batch"]].sum())
         _count_powers(found.record_sizes, sizes)
         for number in np.unique(attributes & 7).tolist():
             mine = attributes & 7 == number

@@ -8,13 +8,13 @@ Sources: ConfigRecord.json, MetadataRecordSerde.
 from collections.abc import Iterator
 
 from kafkafs.errors import KafkafsError, NotFound
-from kafkafs.format.batches import walk
+from kafkafs.format.batches import is_control, walk
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.options import Options
 from kafkafs.log.partition import Partition
 from kafkafs.log.reading import Reader
-from kafkafs.log.transactions import OpenTransactions, is_control
+from kafkafs.log.transactions import OpenTransactions
 
 METADATA = "__cluster_metadata-0"
 SETTING = b"index.interval.bytes"

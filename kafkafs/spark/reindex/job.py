@@ -83,23 +83,19 @@ def units(path: Path, target: Path, interval: int | None = None) -> list[Segment
 
 def make(unit: SegmentUnit) -> Made:
     """The indexes of one segment, written. One that the broker deletes meanwhile needs none."""
-    for _ in range(3):
-        try:
-            partition = logs.data_directory(unit.data_directory).partition(unit.directory)
-            log = partition.log()
-            segment = next(each for each in log.segments if each.base_offset == unit.base_offset)
-            made = rebuild(log, segment, unit.interval)
-            size = segment.log().size
-        except (NotFound, Vanished, StopIteration):
-            logs.data_directory(unit.data_directory).partition(unit.directory).look_again()
-            continue
-        place = unit.index_directory / unit.directory
-        contents = {"index": made.offset_index, "timeindex": made.time_index, "txnindex": made.transaction_index}
-        for kind, content in contents.items():
-            _write(place / segment_file(unit.base_offset, kind), content, keep=kind != "txnindex" or bool(content))
-        written = sum(map(len, contents.values()))
-        return Made(len(made.offset_index) // 8 + len(made.time_index) // 12, written, size - made.valid_end)
-    return Made(0, 0, 0)
+    found = logs.ask_segment(
+        unit.data_directory, unit.directory, unit.base_offset,
+        lambda log, segment: (rebuild(log, segment, unit.interval), segment.log().size),
+    )  # fmt: skip
+    if found is None:
+        return Made(0, 0, 0)
+    made, size = found
+    place = unit.index_directory / unit.directory
+    contents = {"index": made.offset_index, "timeindex": made.time_index, "txnindex": made.transaction_index}
+    for kind, content in contents.items():
+        _write(place / segment_file(unit.base_offset, kind), content, keep=kind != "txnindex" or bool(content))
+    written = sum(map(len, contents.values()))
+    return Made(len(made.offset_index) // 8 + len(made.time_index) // 12, written, size - made.valid_end)
 
 
 def _write(place: Path, content: bytes, *, keep: bool) -> None:

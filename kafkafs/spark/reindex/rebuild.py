@@ -11,22 +11,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kafkafs.errors import CorruptData, NotFound
-from kafkafs.format.batches import Batches
-from kafkafs.format.control import ControlType, control_type
+from kafkafs.format.batches import Batches, is_control, is_transactional
+from kafkafs.format.control import ControlType
 from kafkafs.format.names import segment_file
 from kafkafs.format.offset_index import OffsetIndex
-from kafkafs.format.producer_snapshot import parse_producer_snapshot
-from kafkafs.format.records import Refusal, decode
+from kafkafs.format.producer_snapshot import open_transactions
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import DTYPE as TRANSACTION
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.log.stretches import Bounds, Stretch, stretches
-from kafkafs.log.transactions import is_control
+from kafkafs.log.transactions import marker
 
 DEFAULT_INTERVAL = 4096
 _LARGEST_RELATIVE = 2**31 - 1
-_MARKER_LIMIT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +119,12 @@ class Transactions:
         """The first `count` batches of a stretch."""
         rows = item.rows[:count]
         control = is_control(rows)
-        for row in np.flatnonzero((rows["magic"] >= 2) & (rows["attributes"] & 0x10 != 0)).tolist():
+        for row in np.flatnonzero(is_transactional(rows)).tolist():
             producer = int(rows["producer_id"][row])
             if not control[row]:
                 self.open.setdefault(producer, int(rows["base_offset"][row]))
                 continue
-            kind = _marker(item, row)
+            kind = marker(item, row)
             if kind is None or producer not in self.open:
                 continue
             first, last = self.open.pop(producer), int(rows["last_offset"][row])
@@ -136,14 +134,6 @@ class Transactions:
     def entries(self) -> bytes:
         """The transaction index."""
         return np.array(self.aborted, TRANSACTION).tobytes()
-
-
-def _marker(item: Stretch, row: int) -> ControlType | None:
-    """What the control batch in `row` says; None where compaction has emptied it."""
-    for piece in decode(item.data, item.position, item.rows[row : row + 1], _MARKER_LIMIT):
-        if not isinstance(piece, Refusal) and len(piece):
-            return control_type(piece.key(0) or b"")
-    return None
 
 
 def open_at(log: Log, segment: Segment) -> Transactions:
@@ -166,7 +156,6 @@ def open_at(log: Log, segment: Segment) -> Transactions:
 def _snapshot(segment: Segment) -> dict[int, int] | None:
     """The transactions open at the segment's start, as its producer snapshot tells; None where it does not."""
     try:
-        producers = parse_producer_snapshot(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
+        return open_transactions(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
     except (NotFound, CorruptData):
         return None
-    return {each.producer_id: each.transaction_first_offset for each in producers if each.transaction_first_offset >= 0}

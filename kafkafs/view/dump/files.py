@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from kafkafs.format.names import OFFSET_DIGITS
 from kafkafs.view.dump.findings import Findings
 from kafkafs.view.dump.log import Ahead, Pieces, dump_log
 from kafkafs.view.dump.options import Options
@@ -10,7 +11,7 @@ from kafkafs.view.dump.source import Source
 from kafkafs.view.dump.window import WHOLE, Window
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
-OFFSET_DIGITS, EPOCH_DIGITS = 20, 10
+EPOCH_DIGITS = 10
 _LOGS = (".log", ".checkpoint")
 _TABLES = (".index", ".timeindex", ".txnindex", ".snapshot")
 

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from kafkafs.format.batch import Batch
+from kafkafs.format.batches import is_control
 from kafkafs.format.names import parse_partition_name
 from kafkafs.format.records import Refusal, decode
 from kafkafs.view.batch_lines import batch_lines, unreadable_line
@@ -21,7 +22,6 @@ from kafkafs.view.dump.source import Source
 from kafkafs.view.dump.window import Window
 from kafkafs.view.jsonl import JsonLines
 
-_CONTROL = 0x20
 NO_PARTITION = ("", -1)
 
 
@@ -43,7 +43,7 @@ class JsonLog:
         if not self._options.is_deep:
             yield partial(batch_lines, self._source.name, run.rows)
             return
-        rows = run.rows[(run.rows["magic"] < 2) | (run.rows["attributes"] & _CONTROL == 0)]
+        rows = run.rows[~is_control(run.rows)]
         for piece in decode(run.data, run.position, np.ascontiguousarray(rows), self._options.limit):
             if isinstance(piece, Refusal):
                 yield partial(self._refused, piece)

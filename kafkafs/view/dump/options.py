@@ -7,6 +7,9 @@ from kafkafs.view.dump.decoders import Decoder, as_string
 ALL_BYTES = 2**31 - 1
 """`--max-bytes` unless told otherwise: only then is the end of a log spoken of."""
 
+LARGEST_MESSAGE = 5 << 20
+"""`--max-message-size` unless told otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -16,7 +19,7 @@ class Options:
     print_data_log: bool = False  # implies deep iteration
     skip_record_metadata: bool = False
     max_bytes: int = ALL_BYTES
-    max_message_size: int = 5 << 20
+    max_message_size: int = LARGEST_MESSAGE
     json: bool = False  # a line of JSON for each thing instead of text
     index_sanity_check: bool = False
     verify_index_only: bool = False

@@ -6,7 +6,7 @@ import numpy as np
 
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import Batch
-from kafkafs.format.batches import Batches, walk
+from kafkafs.format.batches import Batches, is_wrapped, walk
 from kafkafs.view.dump.source import Source
 from kafkafs.view.dump.window import Window
 
@@ -63,5 +63,4 @@ def within(run: Run, window: Window) -> tuple[Run, bool]:
 def _first_offsets(rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The first offset that each entry may hold: a compressed message of v0 or v1 tells only its last."""
     follows = np.concatenate([np.zeros(1, np.int64), rows["last_offset"][:-1] + 1])
-    packed = (rows["magic"] < 2) & (rows["attributes"] & 7 != 0)
-    return np.where(packed, follows, rows["base_offset"])
+    return np.where(is_wrapped(rows), follows, rows["base_offset"])

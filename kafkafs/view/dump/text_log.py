@@ -13,7 +13,7 @@ import numpy as np
 
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import CODECS, HEADER_V2, Batch, crc_holds
-from kafkafs.format.batches import UNCHECKED, VALID, Batches, batch_at
+from kafkafs.format.batches import UNCHECKED, VALID, Batches, Flags, batch_at, is_control
 from kafkafs.format.records import PIECE, Records, Refusal, decode
 from kafkafs.view.dump.control import control_text
 from kafkafs.view.dump.damaged import records
@@ -25,9 +25,6 @@ from kafkafs.view.dump.rendering import Text, batch_lines, has_kernels, record_l
 from kafkafs.view.dump.runs import Run, within
 from kafkafs.view.dump.source import Source
 from kafkafs.view.dump.window import WHOLE, Window
-
-CONTROL = 0x20
-"""The bit of a batch's attributes that makes its records control records."""
 
 
 class TextLog:
@@ -71,13 +68,13 @@ class TextLog:
         """The bytes at the end of the file, in which nothing begins."""
         yield f"Found {end - position} invalid bytes at the end of {self._source.name}\n".encode()
 
-    def _goes_singly(self, rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _goes_singly(self, rows: Batches) -> Flags:
         unknown = rows["attributes"] & 7 >= len(CODECS)
         if not self._options.is_deep:
             return unknown
-        many_controls = (rows["attributes"] & CONTROL != 0) & (rows["count"] > PIECE)
+        many_controls = is_control(rows) & (rows["count"] > PIECE)
         bad_message = (rows["magic"] < 2) & (rows["valid"] != VALID)
-        singly: np.ndarray[tuple[int], np.dtype[np.bool_]] = unknown | bad_message | many_controls
+        singly: Flags = unknown | bad_message | many_controls
         return singly | self._needs_python
 
     def _one_by_one(self, run: Run, first: int, stop: int) -> Iterator[bytes]:
