@@ -153,7 +153,10 @@ class BetweenOffsets(NamedTuple):
 
 
 class BetweenTimes(NamedTuple):
-    """A range in `by-time/`. A time of 0 is the log start, so that records without a timestamp are in it."""
+    """A range in `by-time/`. A time of 0 is the log start, so that records without a timestamp are in it.
+
+    An end in a batch that is too large to unpack has that batch in the range, if it is not the batch's only record.
+    """
 
     range: TimeRange
 
@@ -162,15 +165,19 @@ class BetweenTimes(NamedTuple):
         return self.range.stop_ms is None
 
     def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:
-        reader = sight.decoded if decoded else sight.raw
-        start = self._offset(reader, self.range.start_ms)
-        return start, None if self.range.stop_ms is None else self._offset(reader, self.range.stop_ms)
+        reader, time_ms = sight.decoded if decoded else sight.raw, self.range.stop_ms
+        start, _ = self._bounds(reader, self.range.start_ms)
+        if time_ms is None:
+            return start, None
+        if time_ms <= self.range.start_ms:
+            return start, start
+        _, stop = self._bounds(reader, time_ms)
+        return start, stop
 
-    def _offset(self, reader: Reader, time_ms: int) -> int:
+    def _bounds(self, reader: Reader, time_ms: int) -> tuple[int, int]:
         if time_ms <= 0:
-            return reader.log.start_offset
-        found = reader.first_at(time_ms)
-        return reader.log.end_offset if found is None else found.offset
+            return reader.log.start_offset, reader.log.start_offset
+        return reader.bounds_at(time_ms) or (reader.log.end_offset, reader.log.end_offset)
 
 
 def point_target(point: OffsetPoint | TimePoint) -> PointTarget:
