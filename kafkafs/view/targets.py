@@ -130,6 +130,9 @@ class RangeTarget(Protocol):
     @property
     def is_open(self) -> bool: ...
 
+    def start(self, sight: Sight, *, decoded: bool) -> int | None:
+        """Where it begins; None where the log has not got so far yet, and nothing that is there is in it."""
+
     def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:
         """`decoded`: a time leads to the first record at or after it that the isolation level shows."""
 
@@ -143,13 +146,18 @@ class BetweenOffsets(NamedTuple):
     def is_open(self) -> bool:
         return self.range.stop is None
 
-    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:  # noqa: ARG002 (offsets are offsets)
-        end = sight.log.end_offset
-        start = sight.offset(self.range.start)
-        stop = None if self.range.stop is None else sight.offset(self.range.stop)
-        if self.range.stop is not None and stop is None:
-            stop = end
-        return end if start is None else start, stop
+    def start(self, sight: Sight, *, decoded: bool) -> int | None:  # noqa: ARG002 (offsets are offsets)
+        return _offset(sight, self.range.start)
+
+    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:  # noqa: ARG002
+        stop = self.range.stop
+        return _offset(sight, self.range.start), None if stop is None else _offset(sight, stop)
+
+
+def _offset(sight: Sight, point: OffsetPoint) -> int:
+    """Where no record is visible, `earliest` and `latest` are where the next one comes up."""
+    offset = sight.offset(point)
+    return sight.decoded.end_offset if offset is None else offset
 
 
 class BetweenTimes(NamedTuple):
@@ -164,20 +172,28 @@ class BetweenTimes(NamedTuple):
     def is_open(self) -> bool:
         return self.range.stop_ms is None
 
+    def start(self, sight: Sight, *, decoded: bool) -> int | None:
+        reader, time_ms = self._reader(sight, decoded), self.range.start_ms
+        if time_ms <= 0:
+            return sight.log.start_offset
+        found = reader.bounds_at(time_ms)
+        if found is not None:
+            return found[0]
+        return reader.end_offset if self.range.from_now else None
+
     def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:
-        reader, time_ms = sight.decoded if decoded else sight.raw, self.range.stop_ms
-        start, _ = self._bounds(reader, self.range.start_ms)
+        start, time_ms = self.start(sight, decoded=decoded), self.range.stop_ms
+        if start is None:
+            start = sight.log.end_offset
         if time_ms is None:
             return start, None
         if time_ms <= self.range.start_ms:
             return start, start
-        _, stop = self._bounds(reader, time_ms)
-        return start, stop
+        found = self._reader(sight, decoded).bounds_at(time_ms)
+        return start, sight.log.end_offset if found is None else found[1]
 
-    def _bounds(self, reader: Reader, time_ms: int) -> tuple[int, int]:
-        if time_ms <= 0:
-            return reader.log.start_offset, reader.log.start_offset
-        return reader.bounds_at(time_ms) or (reader.log.end_offset, reader.log.end_offset)
+    def _reader(self, sight: Sight, decoded: bool) -> Reader:
+        return sight.decoded if decoded else sight.raw
 
 
 def point_target(point: OffsetPoint | TimePoint) -> PointTarget:
