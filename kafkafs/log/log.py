@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from kafkafs.errors import Denied, NotFound, Vanished
+from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.names import PartitionName
 from kafkafs.log.ahead import Ahead
@@ -165,10 +165,15 @@ class Log:
                 self._largest.append(max(largest, self._largest[-1]) if number else largest)
 
     def _largest_of(self, segment: Segment) -> int:
+        """Of a gap what its time index tells, if the disk gives that: later segments must not depend on this one."""
         try:
             return segment.largest_timestamp(self.walk_end(segment))
         except Denied:
             return -1
+        except DiskError:
+            if segment.next_base is None:
+                raise
+            return segment.hinted_largest()
 
     def segments_between(self, start: int, end: int | None) -> list[Segment]:
         """The segments that may hold offsets in [start, end); `None` for the log end."""
@@ -214,7 +219,7 @@ class Log:
 
     def hinted_timestamp(self, start: int, end: int | None) -> int:
         """The largest timestamp that the time indexes tell for the offsets [start, end); -1 where they tell none."""
-        end = self.end_offset if end is None else end
+        start, end = max(start, self.start_offset), self.end_offset if end is None else end
         largest = -1
         for segment in self.segments_between(start, end):
             largest = max(largest, segment.hinted_between(start, end))
