@@ -18,7 +18,7 @@ from kafkafs.log.places import Tell, silent
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.stretches import Damage, Stretch
 from kafkafs.log.tail import Tail
-from kafkafs.log.time_search import first_late
+from kafkafs.log.time_search import Pass, first_late, unheard
 from kafkafs.log.wrapped import first_offset
 
 HELD = 64
@@ -127,7 +127,7 @@ class Log:
         return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.files["log"].size
 
     def locate_time(
-        self, timestamp: int, wanted: Callable[[Stretch, int], bool], tell: Tell = silent
+        self, timestamp: int, wanted: Callable[[Stretch, int], bool], tell: Tell = silent, passed: Pass = unheard
     ) -> tuple[Segment, Stretch, int] | None:
         """The first batch that may hold a record at or after `timestamp` and that `wanted` takes; None without one.
 
@@ -138,7 +138,7 @@ class Log:
             if not first:
                 tell("going on to a later segment, which Kafka would not do")
             first = False
-            found = first_late(segment, timestamp, self.walk_end(segment), self.start_offset, wanted, tell)
+            found = first_late(segment, timestamp, self.walk_end(segment), self.start_offset, wanted, tell, passed)
             if found is not None:
                 return segment, *found
         return None

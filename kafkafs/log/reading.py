@@ -20,6 +20,7 @@ from kafkafs.log.options import Options
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.segment import Segment
 from kafkafs.log.stretches import Damage, Stretch
+from kafkafs.log.time_search import Pass, unheard
 from kafkafs.log.transactions import OpenTransactions, Outcomes, is_control
 from kafkafs.log.wrapped import overlapping
 
@@ -132,12 +133,22 @@ class Reader:
         """The smallest and the largest offset that the record of `first_at` can have: the same, but in a batch that is
         too large to unpack."""
         found = self._late_at(timestamp, silent)
-        if found is None:
-            return None
+        return None if found is None else self._bounds(found)
+
+    def _bounds(self, found: _Late) -> tuple[int, int]:
         if isinstance(found.record, TooLarge):
             return max(found.batch.base_offset, self.log.start_offset), found.batch.last_offset
         offset = int(found.record.rows["offset"][0])
         return offset, offset
+
+    def since(self, timestamp: int) -> int | None:
+        """The offset of the first record at or after `timestamp`, or of what stands before it and cannot be read; None
+        where there is neither. Who reads from there on misses no record as late, and no error in its place."""
+        passed: list[int] = []
+        found = self._late_at(timestamp, silent, passed.append)
+        if found is not None:
+            passed.append(self._bounds(found)[0])
+        return min(passed, default=None)
 
     def batch_at(self, timestamp: int, tell: Tell) -> tuple[Segment, Batch] | None:
         """The batch of the record that `first_at` finds. TooLarge only where its header does not tell that it has one.
@@ -163,19 +174,19 @@ class Reader:
             return False
         return glimpse.proven > 0 or isinstance(self._late_in(glimpse, timestamp), Records)
 
-    def _late_at(self, timestamp: int, tell: Tell) -> _Late | None:
+    def _late_at(self, timestamp: int, tell: Tell, passed: Pass = unheard) -> _Late | None:
         """The first visible record at or after `timestamp`, or the batch too large to unpack that may have it."""
         if tell is silent and (late := self._glanced_at(timestamp)) is not None:
             return late
         found: list[Records | TooLarge] = []
 
         def wanted(item: Stretch, row: int) -> bool:
-            record = self._late(item, row, timestamp, tell)
+            record = self._late(item, row, timestamp, tell, passed)
             if record is not None:
                 found.append(record)
             return record is not None
 
-        place = self.log.locate_time(timestamp, wanted, tell)
+        place = self.log.locate_time(timestamp, wanted, tell, passed)
         if place is None:
             return None
         segment, item, row = place
@@ -298,7 +309,9 @@ class Reader:
                 return Record(Records(kept.data, kept.rows[:1]), batch_at(item.rows, row), segment)
         return None
 
-    def _late(self, item: Stretch, row: int, timestamp: int, tell: Tell) -> Records | TooLarge | None:
+    def _late(
+        self, item: Stretch, row: int, timestamp: int, tell: Tell, passed: Pass = unheard
+    ) -> Records | TooLarge | None:
         """The batch's first visible record at or after `timestamp`."""
         rows = item.rows[row : row + 1]
         base = int(rows["base_offset"][0])
@@ -315,6 +328,7 @@ class Reader:
                 if isinstance(piece.error, TooLarge):
                     return piece.error
                 tell(f"passing over the batch at offset {base}: {piece.error}")
+                passed(base)
                 continue
             kept = piece.between(self.log.start_offset, self.end_offset)
             late = np.flatnonzero(kept.rows["timestamp"] >= timestamp)
