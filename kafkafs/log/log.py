@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from kafkafs.errors import Denied, NotFound, Vanished
+from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.names import PartitionName
 from kafkafs.log.ahead import Ahead
@@ -18,7 +18,7 @@ from kafkafs.log.places import Tell, silent
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.stretches import Damage, Stretch
 from kafkafs.log.tail import Tail
-from kafkafs.log.time_search import first_late
+from kafkafs.log.time_search import Pass, first_late, unheard
 from kafkafs.log.wrapped import first_offset
 
 HELD = 64
@@ -126,7 +126,7 @@ class Log:
         return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.files["log"].size
 
     def locate_time(
-        self, timestamp: int, wanted: Callable[[Stretch, int], bool], tell: Tell = silent
+        self, timestamp: int, wanted: Callable[[Stretch, int], bool], tell: Tell = silent, passed: Pass = unheard
     ) -> tuple[Segment, Stretch, int] | None:
         """The first batch that may hold a record at or after `timestamp` and that `wanted` takes; None without one.
 
@@ -137,7 +137,7 @@ class Log:
             if not first:
                 tell("going on to a later segment, which Kafka would not do")
             first = False
-            found = first_late(segment, timestamp, self.walk_end(segment), self.start_offset, wanted, tell)
+            found = first_late(segment, timestamp, self.walk_end(segment), self.start_offset, wanted, tell, passed)
             if found is not None:
                 return segment, *found
         return None
@@ -164,10 +164,15 @@ class Log:
                 self._largest.append(max(largest, self._largest[-1]) if number else largest)
 
     def _largest_of(self, segment: Segment) -> int:
+        """Of a gap what its time index tells, if the disk gives that: later segments must not depend on this one."""
         try:
             return segment.largest_timestamp(self.walk_end(segment))
         except Denied:
             return -1
+        except DiskError:
+            if segment.next_base is None:
+                raise
+            return segment.hinted_largest()
 
     def segments_between(self, start: int, end: int | None) -> list[Segment]:
         """The segments that may hold offsets in [start, end); `None` for the log end."""
@@ -213,7 +218,7 @@ class Log:
 
     def hinted_timestamp(self, start: int, end: int | None) -> int:
         """The largest timestamp that the time indexes tell for the offsets [start, end); -1 where they tell none."""
-        end = self.end_offset if end is None else end
+        start, end = max(start, self.start_offset), self.end_offset if end is None else end
         largest = -1
         for segment in self.segments_between(start, end):
             largest = max(largest, segment.hinted_between(start, end))

@@ -6,11 +6,11 @@ out. A corrupt batch ends the reading with CorruptData after all that stands bef
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, NotFound
+from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, batch_at, is_control
 from kafkafs.format.records import Records, Refusal, decode
@@ -20,10 +20,12 @@ from kafkafs.log.options import Options
 from kafkafs.log.places import Start, Tell, silent
 from kafkafs.log.segment import Segment
 from kafkafs.log.stretches import Damage, Stretch
+from kafkafs.log.time_search import Pass, unheard
 from kafkafs.log.transactions import OpenTransactions, Outcomes
 from kafkafs.log.wrapped import overlapping
 
 logger = logging.getLogger(__name__)
+Taken = TypeVar("Taken")
 
 
 class Record(NamedTuple):
@@ -40,6 +42,14 @@ class Record(NamedTuple):
     @property
     def timestamp(self) -> int:
         return int(self.columns.rows["timestamp"][0])
+
+
+class _Late(NamedTuple):
+    """The batch of the first record late enough, and the record; why there is none where the batch is too large."""
+
+    segment: Segment
+    batch: Batch
+    record: Records | TooLarge
 
 
 class Reader:
@@ -91,7 +101,7 @@ class Reader:
         end = self.log.walk_end(segment)
         glimpse, columns = _one(
             lambda need: segment.glance(offset, end, offset, need=need),
-            lambda glimpse: glimpse.record(offset, ANY),
+            lambda glimpse: self._peek(glimpse, offset, ANY),
         )
         if glimpse is None:
             return None
@@ -100,55 +110,104 @@ class Reader:
         item = glimpse.stretch()
         return None if is_control(item.rows)[0] else self._first_in(segment, item, 0, offset)
 
+    def _peek(self, glimpse: Glimpse, offset: int, timestamp: int) -> Records | None:
+        """The batch's first record with neither a smaller offset nor timestamp, where one look at the batch gives it.
+
+        Of a batch that may be too large `decode` has to say so.
+        """
+        return None if glimpse.batch.size > self._options.max_batch else glimpse.record(offset, timestamp)
+
     def first_at(self, timestamp: int, tell: Tell = silent) -> Record | None:
-        """The first visible record, in offset order, at or after `timestamp`; None where there is none."""
-        if tell is silent and (record := self._glanced_at(timestamp)) is not None:
-            return record
-        found: list[Records] = []
+        """The first visible record, in offset order, at or after `timestamp`; None where there is none.
 
-        def wanted(item: Stretch, row: int) -> bool:
-            columns = self._late(item, row, timestamp, tell)
-            if columns is not None:
-                found.append(columns)
-            return columns is not None
-
-        place = self.log.locate_time(timestamp, wanted, tell)
-        if place is None:
+        A corrupt batch is passed over; TooLarge where it may be in a batch that is too large to unpack.
+        """
+        found = self._late_at(timestamp, tell)
+        if found is None:
             return None
-        segment, item, row = place
-        return Record(found[0], batch_at(item.rows, row), segment)
+        if isinstance(found.record, TooLarge):
+            raise found.record
+        return Record(found.record, found.batch, found.segment)
+
+    def bounds_at(self, timestamp: int) -> tuple[int, int] | None:
+        """The smallest and the largest offset that the record of `first_at` can have: the same, but in a batch that is
+        too large to unpack."""
+        found = self._late_at(timestamp, silent)
+        return None if found is None else self._bounds(found)
+
+    def _bounds(self, found: _Late) -> tuple[int, int]:
+        if isinstance(found.record, TooLarge):
+            return max(found.batch.base_offset, self.log.start_offset), found.batch.last_offset
+        offset = int(found.record.rows["offset"][0])
+        return offset, offset
+
+    def since(self, timestamp: int) -> int | None:
+        """The offset of the first record at or after `timestamp`, or of what stands before it and cannot be read; None
+        where there is neither. Who reads from there on misses no record as late, and no error in its place."""
+        passed: list[int] = []
+        found = self._late_at(timestamp, silent, passed.append)
+        if found is not None:
+            passed.append(self._bounds(found)[0])
+        return min(passed, default=None)
 
     def batch_at(self, timestamp: int, tell: Tell) -> tuple[Segment, Batch] | None:
-        """The batch of the record that `first_at` finds."""
+        """The batch of the record that `first_at` finds. TooLarge only where its header does not tell that it has one.
+        """
         segment = self._reaching(timestamp) if tell is silent else None
         glimpse = self._glance_at(segment, timestamp, NEED_HEADER) if segment is not None else None
-        if segment is None or glimpse is None or not self._has_one(glimpse, timestamp):
-            record = self.first_at(timestamp, tell)
-            return None if record is None else (record.segment, record.batch)
-        return segment, glimpse.batch
+        if segment is not None and glimpse is not None and self._has_one(glimpse, timestamp):
+            return segment, glimpse.batch
+        found = self._late_at(timestamp, tell)
+        if found is None:
+            return None
+        if isinstance(found.record, TooLarge) and self._may_be_cut(found.batch):
+            raise found.record
+        return found.segment, found.batch
+
+    def _may_be_cut(self, batch: Batch) -> bool:
+        """Whether the record with the batch's largest timestamp may lie below the log start."""
+        return batch.base_offset < self.log.start_offset or (batch.magic < 2 and batch.codec > 0)
 
     def _has_one(self, glimpse: Glimpse, timestamp: int) -> bool:
         """Whether a batch whose largest timestamp is late enough is sure to have a visible record as late."""
         if glimpse.batch.base_offset < self.log.start_offset:
             return False
-        return glimpse.proven > 0 or self._late_in(glimpse, timestamp) is not None
+        return glimpse.proven > 0 or isinstance(self._late_in(glimpse, timestamp), Records)
 
-    def _glanced_at(self, timestamp: int) -> Record | None:
-        """The usual case of `first_at`, as `_glanced`."""
+    def _late_at(self, timestamp: int, tell: Tell, passed: Pass = unheard) -> _Late | None:
+        """The first visible record at or after `timestamp`, or the batch too large to unpack that may have it."""
+        if tell is silent and (late := self._glanced_at(timestamp)) is not None:
+            return late
+        found: list[Records | TooLarge] = []
+
+        def wanted(item: Stretch, row: int) -> bool:
+            record = self._late(item, row, timestamp, tell, passed)
+            if record is not None:
+                found.append(record)
+            return record is not None
+
+        place = self.log.locate_time(timestamp, wanted, tell, passed)
+        if place is None:
+            return None
+        segment, item, row = place
+        return _Late(segment, batch_at(item.rows, row), found[0])
+
+    def _glanced_at(self, timestamp: int) -> _Late | None:
+        """The usual case of `_late_at`, as `_glanced`."""
         segment = self._reaching(timestamp)
         if segment is None:
             return None
-        glimpse, columns = _one(
+        glimpse, record = _one(
             lambda need: self._glance_at(segment, timestamp, need), lambda glimpse: self._late_in(glimpse, timestamp)
         )
-        return None if glimpse is None or columns is None else Record(columns, glimpse.batch, segment)
+        return None if glimpse is None or record is None else _Late(segment, glimpse.batch, record)
 
-    def _late_in(self, glimpse: Glimpse, timestamp: int) -> Records | None:
+    def _late_in(self, glimpse: Glimpse, timestamp: int) -> Records | TooLarge | None:
         """The batch's first visible record at or after `timestamp`, as far as the batch was read."""
-        columns = glimpse.record(self.log.start_offset, timestamp)
-        if columns is None and not glimpse.proven:
-            columns = self._late(glimpse.stretch(), 0, timestamp, silent)
-        return columns
+        record = self._peek(glimpse, self.log.start_offset, timestamp)
+        if record is None and not glimpse.proven:
+            return self._late(glimpse.stretch(), 0, timestamp, silent)
+        return record
 
     def _reaching(self, timestamp: int) -> Segment | None:
         """The segment of the first record at or after `timestamp`, where isolation does not matter."""
@@ -158,11 +217,12 @@ class Reader:
         return segment.glance(self.log.start_offset, self.log.walk_end(segment), timestamp=timestamp, need=need)
 
     def earliest(self) -> int | None:
-        """The offset of the first visible record; None where none is visible. A corrupt batch counts as nothing."""
+        """The offset of the first visible record; None where none is visible. A corrupt batch counts as nothing; of one
+        that is too large to unpack, what its header says."""
         return self._first_visible(self.log.start_offset)
 
     def latest(self) -> int | None:
-        """The offset of the last visible record; None where none is visible. A corrupt batch counts as nothing."""
+        """The offset of the last visible record; None where none is visible. For the rest see `earliest`."""
         for segment in reversed(self.log.visible_segments()):
             end = self.end_offset
             while end > max(segment.base_offset, self.log.start_offset) and segment.is_readable():
@@ -201,7 +261,11 @@ class Reader:
         """The first and last offset in [start, end) of a batch's records; None where it has none, or is corrupt."""
         found: list[int] = []
         for piece in decode(item.data, item.position, item.rows[row : row + 1], self._options.max_batch):
-            if not isinstance(piece, Refusal) and len(kept := piece.between(start, end)):
+            if isinstance(piece, Refusal):
+                if isinstance(piece.error, TooLarge):
+                    batch = batch_at(item.rows, row)
+                    return max(batch.base_offset, start), min(batch.last_offset, end - 1)
+            elif len(kept := piece.between(start, end)):
                 found += [int(kept.rows["offset"][0]), int(kept.rows["offset"][-1])]
         return (found[0], found[-1]) if found else None
 
@@ -245,7 +309,9 @@ class Reader:
                 return Record(Records(kept.data, kept.rows[:1]), batch_at(item.rows, row), segment)
         return None
 
-    def _late(self, item: Stretch, row: int, timestamp: int, tell: Tell) -> Records | None:
+    def _late(
+        self, item: Stretch, row: int, timestamp: int, tell: Tell, passed: Pass = unheard
+    ) -> Records | TooLarge | None:
         """The batch's first visible record at or after `timestamp`."""
         rows = item.rows[row : row + 1]
         base = int(rows["base_offset"][0])
@@ -259,7 +325,10 @@ class Reader:
             return None
         for piece in decode(item.data, item.position, rows, self._options.max_batch):
             if isinstance(piece, Refusal):
+                if isinstance(piece.error, TooLarge):
+                    return piece.error
                 tell(f"passing over the batch at offset {base}: {piece.error}")
+                passed(base)
                 continue
             kept = piece.between(self.log.start_offset, self.end_offset)
             late = np.flatnonzero(kept.rows["timestamp"] >= timestamp)
@@ -287,16 +356,16 @@ class Reader:
 
 
 def _one(
-    look: Callable[[int], Glimpse | None], take: Callable[[Glimpse], Records | None]
-) -> tuple[Glimpse | None, Records | None]:
+    look: Callable[[int], Glimpse | None], take: Callable[[Glimpse], Taken]
+) -> tuple[Glimpse | None, Taken | None]:
     """A batch, and the record that is taken from it.
 
     What was read of a batch known to be sound may end before the record: then all of it is read.
     """
-    glimpse, columns = None, None
+    glimpse, taken = None, None
     for need in (NEED_RECORD, NEED_ALL):
         glimpse = look(need)
-        columns = take(glimpse) if glimpse is not None else None
-        if columns is not None or glimpse is None or not glimpse.proven:
+        taken = take(glimpse) if glimpse is not None else None
+        if taken is not None or glimpse is None or not glimpse.proven:
             break
-    return glimpse, columns
+    return glimpse, taken

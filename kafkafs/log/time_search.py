@@ -24,13 +24,26 @@ if TYPE_CHECKING:
 Found = tuple[Stretch, int]
 """A batch: a stretch and the row in it."""
 
+Pass = Callable[[int], None]
+"""Hears the first offset of what is passed over because it cannot be read."""
+
+
+def unheard(_: int) -> None:
+    """A `Pass` for those who do not want to know."""
+
 
 class _Contradiction(Exception):
     """The log says otherwise than the time index; never leaves this module."""
 
 
 def first_late(
-    segment: Segment, timestamp: int, end: int, min_offset: int, wanted: Callable[[Stretch, int], bool], tell: Tell
+    segment: Segment,
+    timestamp: int,
+    end: int,
+    min_offset: int,
+    wanted: Callable[[Stretch, int], bool],
+    tell: Tell,
+    passed: Pass = unheard,
 ) -> Found | None:
     """The first batch with offsets at or behind `min_offset` that may hold a record at or after `timestamp`, and that
     `wanted` takes; None where the segment has none. Damage is passed over."""
@@ -43,10 +56,10 @@ def first_late(
     try:
         start = segment.start(offset, tell)
         is_used = hint.slot >= 0 and hint.offset > min_offset
-        return _scan(segment, start, timestamp, end, wanted, hint if is_used else None, tell)
+        return _scan(segment, start, timestamp, end, wanted, hint if is_used else None, tell, passed)
     except _Contradiction:
         tell(f"log {segment.log_name}: no batch there has the time index entry's timestamp: from position 0")
-        return _scan(segment, Start(0, segment.base_offset), timestamp, end, wanted, None, tell)
+        return _scan(segment, Start(0, segment.base_offset), timestamp, end, wanted, None, tell, passed)
 
 
 def _hint(segment: Segment, timestamp: int, tell: Tell) -> TimestampOffset:
@@ -72,12 +85,14 @@ def _scan(
     wanted: Callable[[Stretch, int], bool],
     hint: TimestampOffset | None,
     tell: Tell,
+    passed: Pass,
 ) -> Found | None:
     position = start.position
     for item in segment.walk(start, end):
         position = item.end
         if isinstance(item, Damage):
             tell(f"log {segment.log_name}: passing over {item.size} invalid bytes at position {item.position}")
+            passed(item.base_offset)
             continue
         hint = _checked(item, hint)
         for row in np.flatnonzero((item.rows["max_timestamp"] >= timestamp) & (item.rows["count"] > 0)).tolist():

@@ -123,22 +123,28 @@ def pruned(ranges: list[OffsetRange], wanted: Wanted) -> list[OffsetRange]:
 
 
 def _since(each: OffsetRange, time: int) -> list[OffsetRange]:
-    """The parts of a range in segments that have a record at or after `time`, from the first such record on."""
+    """The parts of a range in segments that have a record at or after `time`, from the first such record on.
+
+    What cannot be read is left in where such a record may be lost in it: the reader has to say so.
+    """
     visible = reader(each.place, "read_uncommitted")
-    found = visible.first_at(time)
-    if found is None or found.offset >= each.end:
-        return []
-    start, log = max(each.start, found.offset), visible.log
+    first, log = visible.since(time), visible.log
     parts: list[OffsetRange] = []
-    for segment in log.segments_between(start, each.end):
-        if segment.largest_timestamp(log.walk_end(segment)) < time:
+    for segment in log.segments_between(each.start, each.end):
+        start = max(each.start, segment.base_offset)
+        if segment.largest_timestamp(log.walk_end(segment)) >= time:
+            if first is None:
+                continue
+            start = max(start, first)
+        elif segment.hinted_largest() < time:
             continue
-        first = max(start, segment.base_offset)
-        last = each.end if segment.next_base is None else min(each.end, segment.next_base)
-        if parts and parts[-1].end == first:
-            parts[-1] = replace(parts[-1], end=last)
-        elif first < last:
-            parts.append(replace(each, start=first, end=last))
+        end = each.end if segment.next_base is None else min(each.end, segment.next_base)
+        if start >= end:
+            continue
+        if parts and parts[-1].end == start:
+            parts[-1] = replace(parts[-1], end=end)
+        else:
+            parts.append(replace(each, start=start, end=end))
     return parts
 
 

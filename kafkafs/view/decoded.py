@@ -128,16 +128,20 @@ class JsonRange:
         return self._scene.ask(self._open)
 
     def _open(self, sight: Sight) -> Stream:
+        if self._follows:
+            following = Following(self._scene, sight, self._target)
+            return Stream(lambda offset: self._followed(following, offset), following.earliest, following.has_more)
         start, end = self._target.offsets(sight, decoded=True)
         start = max(start, sight.log.start_offset)
-        if self._follows:
-            following = Following(self._scene, sight)
-            return Stream(lambda offset: self._followed(following, offset), start, following.has_more)
         end = sight.decoded.end_offset if end is None else end
         return Stream(lambda offset: self._lines(sight, offset, end), start, held=sight.log.hold(start, end))
 
-    def _followed(self, following: Following, start: int) -> Pieces:
-        for behind, piece in self._lines(following.sight_from(start), start, None):
+    def _followed(self, following: Following, offset: int) -> Pieces:
+        sight = following.sight_from(offset)
+        start = following.start(sight)
+        if start is None:
+            return
+        for behind, piece in self._lines(sight, max(start, offset), None):
             if behind is not None:
                 following.give(behind)
             yield behind, piece

@@ -3,14 +3,18 @@
 from kafkafs.errors import Vanished
 from kafkafs.log.lineage import Lineage
 from kafkafs.view.scene import Scene
-from kafkafs.view.targets import Sight
+from kafkafs.view.targets import RangeTarget, Sight
 
 
 class Following:
     """One follower. Its text goes on with what the log gets; what it has given out cannot change any more."""
 
-    def __init__(self, scene: Scene, sight: Sight) -> None:
+    def __init__(self, scene: Scene, sight: Sight, target: RangeTarget) -> None:
         self._scene = scene
+        self._target = target
+        self._start = target.start(sight, decoded=True)
+        self.earliest = max(sight.decoded.end_offset if self._start is None else self._start, sight.log.start_offset)
+        """Nothing below this offset is ever given out."""
         self._lineage = Lineage(sight.log)
         self._files: dict[int, int] = {}
         self._given = -1
@@ -19,6 +23,12 @@ class Following:
     def has_more(self, _: int) -> bool:
         """Whether there may be records behind those of the last sight by now. Vanished where it is another log."""
         return self._now().decoded.end_offset > self._seen
+
+    def start(self, sight: Sight) -> int | None:
+        """Where the target begins; None as long as the log has not got so far. Once it begins it stays."""
+        if self._start is None:
+            self._start = self._target.start(sight, decoded=True)
+        return self._start
 
     def give(self, end: int) -> None:
         """The records below `end` are given out."""

@@ -68,10 +68,14 @@ class TimePoint(NamedTuple):
 
 
 class TimeRange(NamedTuple):
-    """Epoch milliseconds in [start_ms, stop_ms); without a stop it grows with the log."""
+    """Epoch milliseconds in [start_ms, stop_ms); without a stop it grows with the log.
+
+    `from_now`: it begins with `now`, and so with whatever comes next, even if a producer's clock is behind.
+    """
 
     start_ms: int
     stop_ms: int | None
+    from_now: bool = False
 
 
 Target = TypeVar("Target")
@@ -121,7 +125,7 @@ def parse_time_name(name: str, now_ms: int) -> Query[TimePoint | TimeRange] | No
         if (time_ms := parse(stem)) is not None and _fits_point(suffix):
             return Query(TimePoint(time_ms), suffix)
         if (ends := _parse_range(stem, parse)) and _fits_range(suffix, is_open=ends[1] is None):
-            return Query(TimeRange(*ends), suffix)
+            return Query(TimeRange(*ends, from_now=stem.startswith("now..")), suffix)
     return None
 
 

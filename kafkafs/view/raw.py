@@ -13,7 +13,7 @@ from weakref import ReferenceType, ref
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.log.ahead import Ahead
 from kafkafs.log.lineage import Lineage
-from kafkafs.log.log import HELD, Extent, Log
+from kafkafs.log.log import HELD, Extent
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
@@ -123,12 +123,14 @@ def _starts(extents: list[Extent]) -> list[int]:
 
 
 class Growth:
-    """What a partition's log got behind an offset, each time it is asked."""
+    """What an open range got since its content was made, each time it is asked."""
 
-    def __init__(self, scene: Scene, log: Log, end_offset: int) -> None:
+    def __init__(self, scene: Scene, sight: Sight, target: RangeTarget) -> None:
         self._scene = scene
-        self._end_offset = end_offset
-        self._lineage = Lineage(log)
+        self._target = target
+        start = target.start(sight, decoded=False)
+        self._end_offset = None if start is None else max(start, sight.log.end_offset)
+        self._lineage = Lineage(sight.log)
 
     def more(self) -> list[Extent]:
         """The extents from where the last answer ended. Vanished where the log is not the same any more."""
@@ -136,7 +138,9 @@ class Growth:
 
     def _more(self, sight: Sight) -> list[Extent]:
         self._lineage.follow(sight.log)
-        if sight.log.end_offset <= self._end_offset:
+        if self._end_offset is None:
+            self._end_offset = self._target.start(sight, decoded=False)
+        if self._end_offset is None or sight.log.end_offset <= self._end_offset:
             return []
         extents = sight.log.extents(self._end_offset, None)
         self._end_offset = sight.log.end_offset
@@ -219,7 +223,7 @@ class RawRange:
 
     def _open(self, sight: Sight) -> RawContent:
         start, end = self._target.offsets(sight, decoded=False)
-        growth = Growth(self._scene, sight.log, max(start, sight.log.end_offset)) if end is None else None
+        growth = Growth(self._scene, sight, self._target) if end is None else None
         keep_cache = self._scene.options.cache_keep and _stands_still(self._target, sight)
         return RawContent(sight.log.extents(start, end), growth, keep_cache)
 

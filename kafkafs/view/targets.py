@@ -124,6 +124,9 @@ def _offset_or_none(find: Callable[[], Record]) -> int | None:
 class RangeTarget(Protocol):
     """A range: offsets [start, end), clamped to nothing yet; `end` is None where it grows with the log."""
 
+    def start(self, sight: Sight, *, decoded: bool) -> int | None:
+        """Where it begins; None where the log has not got so far yet, and nothing that is there is in it."""
+
     def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:
         """`decoded`: a time leads to the first record at or after it that the isolation level shows."""
 
@@ -133,30 +136,50 @@ class BetweenOffsets(NamedTuple):
 
     range: OffsetRange
 
-    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:  # noqa: ARG002 (offsets are offsets)
-        end = sight.log.end_offset
-        start = sight.offset(self.range.start)
-        stop = None if self.range.stop is None else sight.offset(self.range.stop)
-        if self.range.stop is not None and stop is None:
-            stop = end
-        return end if start is None else start, stop
+    def start(self, sight: Sight, *, decoded: bool) -> int | None:  # noqa: ARG002 (offsets are offsets)
+        return _offset(sight, self.range.start)
+
+    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:  # noqa: ARG002
+        stop = self.range.stop
+        return _offset(sight, self.range.start), None if stop is None else _offset(sight, stop)
+
+
+def _offset(sight: Sight, point: OffsetPoint) -> int:
+    """Where no record is visible, `earliest` and `latest` are where the next one comes up."""
+    offset = sight.offset(point)
+    return sight.decoded.end_offset if offset is None else offset
 
 
 class BetweenTimes(NamedTuple):
-    """A range in `by-time/`. A time of 0 is the log start, so that records without a timestamp are in it."""
+    """A range in `by-time/`. A time of 0 is the log start, so that records without a timestamp are in it.
+
+    An end in a batch that is too large to unpack has that batch in the range, if it is not the batch's only record.
+    """
 
     range: TimeRange
 
-    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:
-        reader = sight.decoded if decoded else sight.raw
-        start = self._offset(reader, self.range.start_ms)
-        return start, None if self.range.stop_ms is None else self._offset(reader, self.range.stop_ms)
-
-    def _offset(self, reader: Reader, time_ms: int) -> int:
+    def start(self, sight: Sight, *, decoded: bool) -> int | None:
+        reader, time_ms = self._reader(sight, decoded), self.range.start_ms
         if time_ms <= 0:
-            return reader.log.start_offset
-        found = reader.first_at(time_ms)
-        return reader.log.end_offset if found is None else found.offset
+            return sight.log.start_offset
+        found = reader.bounds_at(time_ms)
+        if found is not None:
+            return found[0]
+        return reader.end_offset if self.range.from_now else None
+
+    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:
+        start, time_ms = self.start(sight, decoded=decoded), self.range.stop_ms
+        if start is None:
+            start = sight.log.end_offset
+        if time_ms is None:
+            return start, None
+        if time_ms <= self.range.start_ms:
+            return start, start
+        found = self._reader(sight, decoded).bounds_at(time_ms)
+        return start, sight.log.end_offset if found is None else found[1]
+
+    def _reader(self, sight: Sight, decoded: bool) -> Reader:
+        return sight.decoded if decoded else sight.raw
 
 
 def point_target(point: OffsetPoint | TimePoint) -> PointTarget:

@@ -9,8 +9,9 @@ from typing import cast
 
 import pytest
 
-from kafkafs.errors import NotFound
+from kafkafs.errors import DiskError, NotFound
 from kafkafs.log import files
+from kafkafs.log.files import DataFile
 from kafkafs.log.log import Log
 from kafkafs.view.node import Link
 from tests.log.making import log_of, made, partition_of, spread, write_partition, write_start
@@ -55,6 +56,39 @@ def test_a_time_goes_on_to_later_segments(tmp_path):
     view = reader(log_of(tmp_path))
     found = {time: record and record.offset for time in (50, 101, 800, 901, 951) for record in [view.first_at(time)]}
     assert found == {50: 1, 101: 2, 800: 2, 901: 2, 951: None}
+
+
+def test_a_closed_log_that_the_disk_cannot_read_is_a_gap_for_later_times(tmp_path, monkeypatch):
+    """One bad sector made every time point behind it "Input/output error"."""
+    write_partition(tmp_path, spread([made(3 * number, [1000 + number] * 3) for number in range(9)], 3))
+    read = DataFile.read
+
+    def fail(self: DataFile, *where: int, **how: bool) -> bytes:
+        if self.name.endswith(f"{9:020}.log"):
+            raise DiskError("reading failed")
+        return read(self, *where, **how)
+
+    monkeypatch.setattr(DataFile, "read", fail)
+    view = reader(log_of(tmp_path))
+    assert {time: found.offset for time in (1002, 1006, 1008) if (found := view.first_at(time))} == {
+        1002: 6,
+        1006: 18,
+        1008: 24,
+    }
+    with pytest.raises(DiskError):
+        view.first_at(1004, lambda _: None)  # the time index says that it is there; a glance does not read that way
+    (tmp_path / "t-0" / f"{9:020}.timeindex").unlink()
+    found = reader(log_of(tmp_path)).first_at(1006)
+    assert found is not None
+    assert found.offset == 18
+
+
+def test_a_modification_time_counts_nothing_below_the_log_start(tmp_path):
+    """`ls -l by-offset/` showed a date of records that nobody can read any more."""
+    write_partition(tmp_path, {0: [made(0, [9000]), made(1, [100]), made(2, [200])], 3: [made(3, [50])]})
+    assert log_of(tmp_path).hinted_timestamp(0, 3) == 9000
+    write_start(tmp_path, 1)
+    assert log_of(tmp_path).hinted_timestamp(0, 3) == log_of(tmp_path).hinted_timestamp(1, 3) == -1
 
 
 def test_threads_that_learn_timestamps_together_learn_them_once(tmp_path):

@@ -78,7 +78,7 @@ def test_a_time_range_takes_the_suffixes_of_a_range(
     """A range may be cut between two times that have dots themselves."""
     name = start[0] + ".." + (stop[0] if stop else "") + suffix
     allowed = RANGE_SUFFIXES if stop else OPEN_RANGE_SUFFIXES
-    target = TimeRange(start[1], stop[1] if stop else None)
+    target = TimeRange(start[1], stop[1] if stop else None, from_now=start[0] == "now")
     assert parse_time_name(name, NOW_MS) == (Query(target, Suffix(suffix)) if suffix in allowed else None)
 
 

@@ -1,0 +1,97 @@
+"""Followers that have nothing to give yet: what they begin with once it comes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkafs.view.node import Content
+from tests.log.making import Made, made, write_partition
+from tests.log.transactional import data, marker
+from tests.view.trees import cat, opened, tree
+
+COMMITTED = "read_committed"
+
+
+@pytest.fixture(autouse=True)
+def _always_fresh(monkeypatch):
+    """Each read looks at the log anew."""
+    monkeypatch.setattr("kafkafs.log.partition.FRESH_S", 0.0)
+
+
+def append(directory: Path, *batches: Made) -> None:
+    with (directory / f"{0:020}.log").open("ab") as file:
+        file.write(b"".join(batch.data for batch in batches))
+
+
+def offsets(text: bytes) -> list[int]:
+    return [json.loads(line)["offset"] for line in text.splitlines()]
+
+
+def reader(content: Content) -> Callable[[], bytes]:
+    """What has come by now, from the start."""
+    got = b""
+
+    def read() -> bytes:
+        nonlocal got
+        while part := bytes(content.read(len(got), 1 << 16)):
+            got += part
+        return got
+
+    return read
+
+
+FROM = ["by-offset/earliest", "by-offset/latest", "by-time/5", "by-time/0", "by-time/now"]
+
+
+@pytest.mark.parametrize("name", FROM)
+def test_a_follower_gets_the_transaction_that_was_open(tmp_path, name):
+    """Where nothing is visible yet it began behind the open transaction, and never had its records."""
+    directory = write_partition(tmp_path, {0: [data(0, 1), data(1, 1)]})
+    read = reader(opened(tree(tmp_path, isolation="read_committed"), f"t-0/{name}...follow.jsonl"))
+    assert read() == b""
+    append(directory, data(2, 2))
+    assert read() == b""
+    append(directory, marker(3, 1, True), marker(4, 2, True))
+    assert offsets(read()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+def test_a_follower_by_time_gets_what_opening_anew_would_give(tmp_path, isolation):
+    """A time that no record has reached yet: what is older is not in the range, however late it was appended."""
+    directory = write_partition(tmp_path, {0: [made(0, [1000])]})
+    root = tree(tmp_path, isolation=isolation)
+    read = reader(opened(root, "t-0/by-time/9999...follow.jsonl"))
+    assert read() == b""
+    append(directory, made(1, [1001]), data(2, 1))  # the transaction's record has timestamp 5
+    assert read() == b""
+    append(directory, made(3, [9000, 9999, 9000]), marker(6, 1, True))
+    assert offsets(read()) == [4, 5]
+    append(directory, made(7, [7]))
+    assert offsets(read()) == [4, 5, 7]
+    assert read() == cat(root, "t-0/by-time/9999...jsonl")
+
+
+def test_raw_bytes_by_time_begin_with_the_batch_that_opening_anew_would_give(tmp_path):
+    directory = write_partition(tmp_path, {0: [made(0, [1000])]})
+    late = made(2, [9999])
+    read = reader(opened(tree(tmp_path), "t-0/by-time/9999.."))
+    assert read() == b""
+    append(directory, made(1, [1001]))
+    assert read() == b""
+    append(directory, late)
+    assert read() == late.data
+    append(directory, made(3, [7]))
+    assert read() == late.data + made(3, [7]).data
+
+
+@pytest.mark.parametrize("suffix", [".follow.jsonl", ""])
+def test_now_is_followed_by_whatever_comes_next(tmp_path, suffix):
+    """`tail -n 0 -f` for a topic: a producer's clock may be behind."""
+    directory = write_partition(tmp_path, {0: [made(0, [1000])]})
+    read = reader(opened(tree(tmp_path), f"t-0/by-time/now..{suffix}"))
+    assert read() == b""
+    late = made(1, [1001])
+    append(directory, late)
+    assert offsets(read()) == [1] if suffix else read() == late.data
