@@ -10,7 +10,8 @@ from pathlib import Path
 from kafkafs.errors import CorruptData, Exhausted, KafkafsError, NotFound, UsageError, WouldBlock
 from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
 from kafkafs.format.names import PartitionName, parse_partition_name
-from kafkafs.log.files import SETTLED_AFTER_NS, Directory
+from kafkafs.log.data_file import SETTLED_AFTER_NS
+from kafkafs.log.files import Directory
 from kafkafs.log.partition import FRESH_S, Partition
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.recent import Recent

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import parse_segment_file, parse_transitional_file
-from kafkafs.log.files import SETTLED_AFTER_NS, Directory
+from kafkafs.log.data_file import SETTLED_AFTER_NS
+from kafkafs.log.files import Directory
 
 INDEX_KINDS = ("index", "timeindex", "txnindex")
 _ATTEMPTS = 5

@@ -1,0 +1,67 @@
+"""System calls behind `files` that Python has no function for, or whose answer is not as simple as its own.
+
+Sources: openat2(2), fstatfs(2), acl(5).
+"""
+
+import ctypes
+import errno
+import functools
+import os
+
+from kafkafs.errors import DiskError
+
+CACHED = 0x20
+"""For `openat2`, Linux 5.12: nothing is looked up on the disk."""
+
+_SYS_OPENAT2 = 437
+_RESOLVE = 0x01 | 0x04 | 0x08  # NO_XDEV, NO_SYMLINKS, BENEATH
+_NEAR = {
+    0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0xF2F52010, 0x2FC12FC1, 0x794C7630,
+}  # fmt: skip
+"""ext4, xfs, btrfs, tmpfs, f2fs, zfs, overlayfs: they answer `fstat` and `close` from memory. NFS and FUSE may not."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def openat2(root: int, name: str, flags: int, resolve: int = 0) -> int:
+    """A descriptor of what is called `name` below the directory `root`, reached through no link. Raises OSError."""
+    got: int = _libc.syscall(_SYS_OPENAT2, root, os.fsencode(name), *_how(flags, resolve))
+    if got >= 0:
+        return got
+    if ctypes.get_errno() == errno.ENOSYS and not resolve:  # Linux before 5.6, where a link in a path is followed
+        return os.open(name, flags, dir_fd=root)
+    raise last_error()  # under no name of ours: with one, error and frame hold each other, and the callers' files open
+
+
+@functools.cache
+def _how(flags: int, resolve: int) -> tuple[object, int]:
+    """An `open_how`, and its size."""
+    return ctypes.byref(_OpenHow(flags, 0, _RESOLVE | resolve)), ctypes.sizeof(_OpenHow)
+
+
+def last_error(*path: str) -> OSError:
+    """Why the last call of the C library failed, for a library that was opened with `use_errno`."""
+    code = ctypes.get_errno()
+    return OSError(code, os.strerror(code), *path)
+
+
+def is_far(descriptor: int) -> bool:
+    """Whether a file system may have to ask somebody else even for the attributes of an open file."""
+    buffer = ctypes.create_string_buffer(256)
+    if _libc.fstatfs(descriptor, buffer):
+        return True
+    return int.from_bytes(buffer.raw[:8], "little") not in _NEAR
+
+
+def access_list(descriptor: int) -> bytes | None:
+    """The access control list, as the kernel stores it; None where there is none."""
+    try:
+        return os.getxattr(descriptor, "system.posix_acl_access")
+    except OSError as error:
+        if error.errno in (errno.ENODATA, errno.EOPNOTSUPP):
+            return None
+        raise DiskError(f"an access control list cannot be read: {error.strerror}") from error
