@@ -11,11 +11,12 @@ import re
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from ctypes import CDLL, get_errno
+from ctypes import CDLL
 from dataclasses import dataclass
 from pathlib import Path
 
 from kafkafs.errors import UsageError
+from kafkafs.log.system_calls import last_error
 
 FILESYSTEM = "fuse.kafkafs"
 ANSWER_S = 2.0  # for a daemon to answer
@@ -134,8 +135,7 @@ def unmount(path: Path | str, lazily: bool = False) -> None:
     if os.geteuid() == 0:
         flags = UMOUNT_NOFOLLOW | (MNT_DETACH if lazily else 0)
         if _libc.umount2(os.fsencode(target), flags) != 0:
-            number = get_errno()
-            raise OSError(number, os.strerror(number), target)
+            raise last_error(target)
         return
     command = ["fusermount3", "-u", *(["-z"] if lazily else []), "--", target]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)

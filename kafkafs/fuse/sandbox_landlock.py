@@ -9,6 +9,8 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from kafkafs.log.system_calls import last_error
+
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION = 1
 _PATH_BENEATH = 1
@@ -68,6 +70,5 @@ def _bits(known: Mapping[int, int], abi: int) -> int:
 def _call(number: int, *arguments: object) -> int:
     got: int = _libc.syscall(number, *arguments)
     if got < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+        raise last_error()
     return got

@@ -9,10 +9,12 @@ import resource
 import signal
 from pathlib import Path
 
+from kafkafs.fuse.supervise import PR_SET_PDEATHSIG
 from kafkafs.log.ownership import Owner
+from kafkafs.log.system_calls import last_error
 
 CAP_SETPCAP, CAP_DAC_READ_SEARCH = 8, 2
-_PR_SET_PDEATHSIG, _PR_GET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS = 1, 2, 4, 8
+_PR_GET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS = 2, 4, 8
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 24, 38
 _VERSION_3 = 0x20080522
 _LAST_CAP = Path("/proc/sys/kernel/cap_last_cap")
@@ -59,7 +61,7 @@ def become(owner: Owner | None) -> None:
             os.setresuid(owner.uid, owner.uid, owner.uid)
     finally:
         _set_capabilities(keep)
-        _prctl(_PR_SET_PDEATHSIG, parting.value)
+        _prctl(PR_SET_PDEATHSIG, parting.value)
         if parting.value and os.getppid() != parent:
             signal.raise_signal(parting.value)
 
@@ -87,5 +89,4 @@ def _prctl(option: int, value: int) -> None:
 
 def _check(result: int) -> None:
     if result != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+        raise last_error()
