@@ -47,8 +47,10 @@ class OpenFile:
 
     def _begin(self) -> bool:
         with self._lock:
-            self._reading += not self._released
-            return not self._released
+            if self._released:
+                return False
+            self._reading += 1
+            return True
 
     def _finish(self) -> None:
         with self._lock:

@@ -60,14 +60,13 @@ class Operations(pyfuse3.Operations):
     @answering
     async def lookup(self, parent_id: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
         parent = self.inodes[parent_id]
-        lane, asked = parent.lane, (parent.node, name.decode(ENCODING, "surrogateescape"), parent.lane)
+        directory, child, lane = parent.node, name.decode(ENCODING, "surrogateescape"), parent.lane
         try:
-            node, attributes = _look_up(*asked)
+            node, attributes = _look_up(directory, child, lane)
         except WouldBlock:
-            node, attributes = await self.workers.run(lane, functools.partial(_look_up, *asked))
+            node, attributes = await self.workers.run(lane, functools.partial(_look_up, directory, child, lane))
         if attributes is None:
-            lane = cast(Laned, node).lane
-            attributes = await self._ask(lane, node.attributes, kind=Kind.SHARED)
+            attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=Kind.SHARED)
         inode = self.inodes.refer(parent, name, attributes.kind, node)
         return self._entry.fill(inode.node_id, inode.number, attributes)
 

@@ -328,8 +328,8 @@ class Segment:
             return None
         found = glances.glance(log, index, times, sought, offset, timestamp, need)
         if found is not None and found.changed:
-            if found.proven:
-                return self.glance(sought, end, offset, timestamp)
+            if found.proven:  # that was before the log changed: only all of the batch, read anew, tells now
+                return self.glance(sought, end, offset, timestamp, need=NEED_ALL)
             self.check(log)
         return found
 

@@ -170,6 +170,7 @@ class RawPoint:
         return self._scene.ask(self._attributes)
 
     def _attributes(self, sight: Sight) -> Attributes:
+        # What is found only now is checked by those who find it; what was known may have changed since.
         segment, found = self._checked(sight) if self._known else self._found(sight)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
         return self._scene.file([segment.log()], found.size, timestamp_ms, KEEP_S)

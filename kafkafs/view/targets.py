@@ -74,7 +74,7 @@ class AtOffset(NamedTuple):
     point: OffsetPoint
 
     def batch(self, sight: Sight, tell: Tell = silent) -> Place:
-        point = self.point
+        point = self.point  # the usual kind is not worth two calls: each lookup of an offset comes by here
         return sight.log.locate(point.value if point.kind is Anchor.ABSOLUTE else self._offset(sight), tell)
 
     def record(self, sight: Sight) -> Record:
