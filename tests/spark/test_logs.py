@@ -1,0 +1,22 @@
+"""One segment asked by a task, whatever the broker does with it meanwhile."""
+
+import shutil
+import time
+from pathlib import Path
+
+from kafkafs.log.partition import FRESH_S
+from kafkafs.sample import unpack
+from kafkafs.spark.logs import ask_segment
+
+
+def base_of(data: Path, base_offset: int) -> int | None:
+    return ask_segment(data, "test-0", base_offset, lambda _, segment: segment.base_offset)
+
+
+def test_a_partition_that_is_deleted_meanwhile_is_left_out(tmp_path: Path):
+    """A job that runs for hours must not end because somebody deletes a topic."""
+    data = unpack(tmp_path)
+    assert (base_of(data, 23147), base_of(data, 5)) == (23147, None)
+    shutil.rmtree(data / "test-0")
+    time.sleep(2 * FRESH_S)  # until the names are looked at again
+    assert base_of(data, 23147) is None
