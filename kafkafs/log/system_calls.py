@@ -32,10 +32,9 @@ def openat2(root: int, name: str, flags: int, resolve: int = 0) -> int:
     got: int = _libc.syscall(_SYS_OPENAT2, root, os.fsencode(name), *_how(flags, resolve))
     if got >= 0:
         return got
-    error = last_error()
-    if error.errno == errno.ENOSYS and not resolve:  # before Linux 5.6: a link in the midst of a path would be followed
+    if ctypes.get_errno() == errno.ENOSYS and not resolve:  # Linux before 5.6, where a link in a path is followed
         return os.open(name, flags, dir_fd=root)
-    raise error
+    raise last_error()  # under no name of ours: with one, error and frame hold each other, and the callers' files open
 
 
 @functools.cache
