@@ -104,11 +104,10 @@ class Stream:
         return AWAKE.has_plenty and not self._making.locked()
 
     def go_ahead(self) -> None:
-        """Make one more piece before it is asked for. For a worker thread."""
+        """Make what will be asked for next, until there is enough of it. For a worker thread."""
         if self._making.acquire(blocking=False):
             try:
-                if self._position - self._read_to < _AHEAD and self._pieces is not None:
-                    self._advance()
+                while self._position - self._read_to < _AHEAD and self._pieces is not None and self._advance():
                     self._forget(self._read_to)
                     self._say_what_it_holds()
             finally:
