@@ -126,36 +126,20 @@ def _checked(item: Stretch, hint: TimestampOffset | None) -> TimestampOffset | N
     return None
 
 
-def largest_timestamp(segment: Segment, end: int) -> int:
-    """The largest timestamp of the segment's valid batches; -1 where none has one.
-
-    Of a healthy closed segment only what stands behind the batch of the last time index entry is read.
-    """
-    last = segment.time_index.last()
-    if last.slot >= 0:
-        try:
-            return _largest(segment, segment.start(last.offset), end, last)
-        except _Contradiction:
-            pass
-    return _largest(segment, Start(0, segment.base_offset), end, None)
-
-
-def _largest(segment: Segment, start: Start, end: int, hint: TimestampOffset | None) -> int:
-    largest = -1
-    for item in segment.walk(start, end):
-        if isinstance(item, Stretch):
-            hint = _checked(item, hint)
-            largest = max(largest, int(item.rows["max_timestamp"].max()))
-    if hint is not None:
-        raise _Contradiction
-    return largest
-
-
 class Newest(NamedTuple):
     """The batch with the largest timestamp, as its header tells it."""
 
     timestamp: int
     base_offset: int
+
+
+def largest_timestamp(segment: Segment, end: int) -> int:
+    """The largest timestamp of the segment's valid batches; -1 where none has one.
+
+    Of a healthy closed segment only what stands behind the batch of the last time index entry is read.
+    """
+    found = newest(segment, end, lambda rows: rows)
+    return -1 if found is None else found.timestamp
 
 
 def newest(segment: Segment, end: int, wanted: Callable[[Batches], Batches]) -> Newest | None:
