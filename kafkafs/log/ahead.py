@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kafkafs.errors import DiskError, WouldBlock
 from kafkafs.format.buffers import Buffers
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 from kafkafs.log.patience import patience_needed
 
 BLOCK = 2 << 20

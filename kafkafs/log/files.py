@@ -21,8 +21,6 @@ from kafkafs.log.data_file import DataFile
 from kafkafs.log.patience import is_impatient, patience_needed
 from kafkafs.log.system_calls import CACHED, access_list, is_far, openat2
 
-__all__ = ["OPEN_FILES", "DataFile", "Directory"]
-
 OPEN_FILES = 4096
 """Descriptors that the cache keeps at most, the three files of a thousand segments; files that handles hold open come
 on top. To open one takes longer than to answer from it."""

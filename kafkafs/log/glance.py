@@ -58,7 +58,7 @@ from kafkafs.format.native.layout import (
     WAYPOINT_ROW,
     WAYPOINT_SLOTS_BITS,
 )
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 from kafkafs.log.patience import is_impatient
 from kafkafs.log.stretches import Stretch
 

@@ -13,7 +13,7 @@ from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.names import PartitionName
 from kafkafs.log.ahead import Ahead
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 from kafkafs.log.places import Tell, silent
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.stretches import Damage, Stretch

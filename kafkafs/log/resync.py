@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, SMALLEST, Batch, crc_holds, parse_batch
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 from kafkafs.log.patience import patience_needed
 
 _WINDOW = 1 << 20

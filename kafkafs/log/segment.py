@@ -19,7 +19,8 @@ from kafkafs.format.names import segment_file
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import AbortedTransaction, parse_transaction_index
-from kafkafs.log.files import DataFile, Directory
+from kafkafs.log.data_file import DataFile
+from kafkafs.log.files import Directory
 from kafkafs.log.glance import ANY, NEED_ALL, NEED_HEADER, Glances, Glimpse
 from kafkafs.log.listing import FileName
 from kafkafs.log.places import Start, Tell, silent

@@ -15,7 +15,7 @@ import numpy as np
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
 from kafkafs.format.batches import Batches, batch_at, walk
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 from kafkafs.log.resync import next_valid, whole_batch
 from kafkafs.log.wrapped import first_offset
 

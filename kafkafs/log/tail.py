@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import batch_at
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 from kafkafs.log.places import Start
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.stretches import LONGEST_READ, Bounds, Stretch, stretches

@@ -8,7 +8,7 @@ import numpy as np
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, is_wrapped, walk
 from kafkafs.format.records import Refusal, decode
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 
 _LIMIT = 256 << 20
 """Bytes of memory that the answer may take; beyond it the last offset stands for the first."""

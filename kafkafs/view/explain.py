@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import CODECS, Batch
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 from kafkafs.log.segment import Segment
 from kafkafs.log.stretches import Damage
 from kafkafs.log.wrapped import contents

@@ -9,7 +9,7 @@ from typing import TypeVar
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 from kafkafs.log.health import SegmentHealth, look_at, problems_of_listing
 from kafkafs.log.log import Log
 from kafkafs.log.patience import patience_needed

@@ -1,4 +1,4 @@
-"""Records as JSON lines (design.md, section 3): columns in, bytes out, by one kernel and without an object a record.
+"""Records as JSON lines (docs/queries.md): columns in, bytes out, by one kernel and without an object a record.
 
 The lines come in pieces of at most a few megabytes, so that a range needs the same memory however long it is; a line
 that is too large for one piece comes in several. Keys, values and header names that are no valid UTF-8 appear in

@@ -8,7 +8,7 @@ from weakref import ReferenceType, ref
 
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
 from kafkafs.log.partition import Partition

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from kafkafs.errors import NotFound
 from kafkafs.log.ahead import Ahead
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.segment import Segment
 from kafkafs.view.dump.files import dump_from, is_dumpable

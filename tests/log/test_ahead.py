@@ -9,7 +9,8 @@ import pytest
 from kafkafs.errors import WouldBlock
 from kafkafs.log import ahead
 from kafkafs.log.ahead import BLOCK, Ahead
-from kafkafs.log.files import DataFile, Directory
+from kafkafs.log.data_file import DataFile
+from kafkafs.log.files import Directory
 from kafkafs.log.patience import impatient
 from tests.mounting import wait_until
 

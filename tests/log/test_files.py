@@ -11,7 +11,8 @@ import pytest
 
 from kafkafs.errors import Exhausted, NotFound, Vanished, WouldBlock
 from kafkafs.log import files
-from kafkafs.log.files import DataFile, Directory
+from kafkafs.log.data_file import DataFile
+from kafkafs.log.files import Directory
 from kafkafs.log.patience import impatient
 
 

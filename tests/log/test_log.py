@@ -11,7 +11,7 @@ import pytest
 
 from kafkafs.errors import DiskError, NotFound
 from kafkafs.log import files
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 from kafkafs.log.log import Log
 from kafkafs.view.node import Link
 from tests.log.making import log_of, made, partition_of, spread, write_partition, write_start

@@ -7,7 +7,7 @@ import pytest
 
 from kafkafs.errors import DiskError
 from kafkafs.format.batch import CONTROL, TRANSACTIONAL
-from kafkafs.log.files import DataFile
+from kafkafs.log.data_file import DataFile
 from tests.log.making import made, spread, write_partition, write_start
 from tests.view.trees import cat, tree
 

@@ -1,4 +1,4 @@
-"""Rows of BATCH as JSON lines: `.batches.jsonl` of design.md, section 3. What a format does not have is null."""
+"""Rows of BATCH as JSON lines: `.batches.jsonl` of docs/queries.md. What a format does not have is null."""
 
 from kafkafs.format.native.kernels.machine import (
     copy_16,

@@ -1,4 +1,4 @@
-"""Rows of RECORD as JSON lines (design.md, section 3), straight into the output buffer."""
+"""Rows of RECORD as JSON lines (docs/queries.md), straight into the output buffer."""
 
 from kafkafs.format.native.kernels.machine import (
     called,
