@@ -116,7 +116,7 @@ def _mount(operations: Operations, mountpoint: Path, settings: Settings) -> int 
 
 async def _serve(operations: Operations, lanes: int, connection_fd: int | None) -> None:
     operations.workers = workers = Workers(lanes)
-    operations.waiting = waiting = WaitingReads(operations.read_in_worker, connection_fd)
+    operations.waiting = waiting = WaitingReads(operations.look_in_worker, connection_fd)
     _add_gauges(operations)
     be_eager(lambda: not workers.busy)
     root = trio.lowlevel.current_root_task()

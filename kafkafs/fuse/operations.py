@@ -212,6 +212,10 @@ class Operations(pyfuse3.Operations):
     async def read_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
         return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), Kind.READ)
 
+    async def look_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
+        """As `read_in_worker`, for a read that waits at the end of the log."""
+        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), Kind.WAKE)
+
 
 def _look_up(directory: Directory, name: str, lane: str) -> tuple[Node, Attributes | None]:
     """The child and its attributes; without them where they wait for another disk than this call."""

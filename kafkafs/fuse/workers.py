@@ -3,9 +3,10 @@
 All threads start with the mount: starting one later, when memory is short, can block the process for good. Calls are
 queued by *lane*, one for each data directory, and a lane occupies at most `PER_LANE` threads, so that a hung disk
 stops only its own directory; its canary, which tells that it hangs, waits for none of them. Within a lane, reads leave
-`RESERVED` threads to lookups, so that nobody's `ls` waits for someone else's gigabyte. A call that takes longer than
-`PATIENCE_S` is answered with an error, and its thread counts as stuck until it comes back; a lane with stuck threads
-gets little patience, one with nothing else refuses at once.
+`RESERVED` threads to lookups, so that nobody's `ls` waits for someone else's gigabyte; a look for a read that waits at
+the end of a log goes before other reads. A call that takes longer than `PATIENCE_S` is answered with an error, and its
+thread counts as stuck until it comes back; a lane with stuck threads gets little patience, one with nothing else
+refuses at once.
 
 All bookkeeping is done on the trio thread; a thread only takes a job, runs it and hands it back through the trio token.
 """
@@ -27,6 +28,7 @@ from kafkafs.fuse.watchdog import BEAT_S, Watchdog
 
 PER_LANE = 8
 RESERVED = 2  # of those, for calls that are not reads
+WAKING = 2  # at most, for looks on behalf of reads that wait; one of the reserved is left to others
 LANES_AT_ONCE = 4  # lanes that can be busy to their limit while others still find threads
 QUEUED_PER_LANE = 4096
 PATIENCE_S = 20.0
@@ -42,6 +44,7 @@ class Kind(Enum):
 
     ASK = auto()
     READ = auto()  # can take long: leaves threads to others
+    WAKE = auto()  # a look whether what a read waits for has come: quick, and before other reads
     SHARED = auto()  # the kernel lets nobody else into a directory that all lanes share: given up with the canary
     CANARY = auto()  # one at a time, quick unless the disk hangs, and never given up: who is late tells that it does
 
@@ -50,19 +53,25 @@ log = logging.getLogger(__name__)
 
 
 class _Lane:
-    __slots__ = ("canary", "key", "lookups", "reading", "reads", "running", "stuck")
+    __slots__ = ("canary", "key", "lookups", "reading", "reads", "running", "stuck", "wakes", "waking")
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.lookups: deque[_Job] = deque()  # waiting for a thread
         self.reads: deque[_Job] = deque()
+        self.wakes: deque[_Job] = deque()
         self.running = 0  # threads occupied, the stuck ones too
         self.reading = 0  # of those, by reads
+        self.waking = 0  # of those, for reads that wait
         self.stuck = 0
         self.canary: float | None = None  # since when it is out
 
     def is_hung(self, now: float) -> bool:
         return self.canary is not None and now - self.canary > CANARY_S
+
+    def queue(self, kind: Kind) -> "deque[_Job]":
+        """Where calls of that kind wait for a thread."""
+        return self.reads if kind is Kind.READ else self.wakes if kind is Kind.WAKE else self.lookups
 
     def take(self) -> "_Job | None":
         """The next job that may run now."""
@@ -72,6 +81,8 @@ class _Lane:
             return None
         if self.lookups:
             return self.lookups.popleft()
+        if self.wakes and self.waking < WAKING and self.reading + self.waking < PER_LANE - 1:
+            return self.wakes.popleft()
         if self.reads and self.reading < PER_LANE - RESERVED:
             return self.reads.popleft()
         return None
@@ -167,7 +178,7 @@ class Workers:
             lane = self._lanes[lane_key] = _Lane(lane_key)
         if lane.stuck >= PER_LANE or (kind is Kind.SHARED and lane.is_hung(trio.current_time())):
             raise DiskError(f"the disk of {lane_key!r} does not answer")
-        waiting = lane.reads if kind is Kind.READ else lane.lookups
+        waiting = lane.queue(kind)
         if len(waiting) >= QUEUED_PER_LANE:
             raise Exhausted(f"more than {QUEUED_PER_LANE} calls wait for the disk of {lane_key!r}")
         job = _Job(lane, call, kind, late)
@@ -225,7 +236,7 @@ class Workers:
         """The caller no longer waits: it was cancelled, or its time is over."""
         job.task = None
         if not job.running:
-            (job.lane.reads if job.kind is Kind.READ else job.lane.lookups).remove(job)
+            job.lane.queue(job.kind).remove(job)
             self._unfinished.discard(job)
         return trio.lowlevel.Abort.SUCCEEDED
 
@@ -234,6 +245,7 @@ class Workers:
             self._free -= 1
             lane.running += 1
             lane.reading += job.kind is Kind.READ
+            lane.waking += job.kind is Kind.WAKE
             if job.kind is Kind.CANARY:
                 lane.canary = trio.current_time()
             job.running = True
@@ -255,6 +267,7 @@ class Workers:
         self._free += 1
         lane.running -= 1
         lane.reading -= job.kind is Kind.READ
+        lane.waking -= job.kind is Kind.WAKE
         if job.kind is Kind.CANARY:
             lane.canary = None
         lane.stuck -= job.stuck

@@ -12,11 +12,14 @@ from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
 from kafkafs.format.names import PartitionName, parse_partition_name
 from kafkafs.log.data_file import SETTLED_AFTER_NS
 from kafkafs.log.files import Directory
-from kafkafs.log.partition import FRESH_S, Partition
+from kafkafs.log.partition import Partition
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.recent import Recent
 
 logger = logging.getLogger(__name__)
+
+FRESH_S = 0.1
+"""For how long a look at the names, or at the checkpoints, counts as now."""
 
 LOG_START = "log-start-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"

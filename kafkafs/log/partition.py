@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FRESH_S = 0.1
-"""For how long a look at the directory counts as now."""
+FRESH_S = 0.05
+"""For how long a look at the directory counts as now. Less than followers wait between two (see `fuse.waiting`)."""
 
 RELIST_S = 10.0
 """After so long the directory is listed anew even if its time stamp is the same: files may have changed in place."""

@@ -14,7 +14,7 @@ import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers
@@ -27,6 +27,9 @@ _AHEAD = 4 << 20
 
 _KEPT = 512 << 10
 """Bytes behind the newest piece that are kept for readers that are a little late."""
+
+_LITTLE = 64 << 10
+"""Bytes behind the end of a log that somebody waits for there; more is history again."""
 
 _ROOMS = Buffers(1 << 20, keep=4)
 """For what is asked for at once and lies in two pieces."""
@@ -83,6 +86,7 @@ class Stream:
         self._position = 0
         self._offset = start
         self._end: int | None = None
+        self._ended = -_LITTLE  # where it came to its end last
         self._error: tuple[int, KafkafsError] | None = None
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
@@ -163,7 +167,7 @@ class Stream:
             patience_needed()
             if self._pieces is None:
                 self._pieces, self._end = self._make(self._offset), None
-            with _turn():
+            with nullcontext() if self._is_awaited else _turn():
                 piece = next(self._pieces, None)
         except WouldBlock:
             raise
@@ -174,7 +178,8 @@ class Stream:
             self._begin_at_mark(-1)
             raise
         if piece is None:
-            self._end, self._pieces = self._position, None
+            self._end = self._ended = self._position
+            self._pieces = None
             return False
         behind, text = piece
         with self._state:
@@ -185,6 +190,11 @@ class Stream:
             if self._position - self._marks[-1][0] >= _MARK_EVERY:
                 self._marks.append((self._position, behind))
         return True
+
+    @property
+    def _is_awaited(self) -> bool:
+        """Whether a follower that had come to the end gets what has come since. It is little, and takes no turn."""
+        return 0 <= self._position - self._ended < _LITTLE
 
     def _is_at_end(self) -> bool:
         if self._end is None:

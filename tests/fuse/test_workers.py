@@ -162,6 +162,30 @@ def test_reads_leave_threads_to_lookups():
     trio.run(main)
 
 
+def test_looks_for_reads_that_wait_pass_other_reads_and_leave_a_thread_to_lookups():
+    """A follower wakes in time beside gigabytes, and four thousand of them hold up nobody's `ls`."""
+    release = threading.Event()
+
+    async def main():
+        pool = Workers()
+        async with trio.open_nursery() as nursery:
+            for _ in range(PER_LANE * 4):
+                nursery.start_soon(lambda: pool.run("disk", release.wait, Kind.READ))
+            await trio.testing.wait_all_tasks_blocked()
+            with trio.fail_after(2):
+                assert await pool.run("disk", lambda: 1, Kind.WAKE) == 1
+            for _ in range(PER_LANE * 4):
+                nursery.start_soon(lambda: pool.run("disk", release.wait, Kind.WAKE))
+            await trio.testing.wait_all_tasks_blocked()
+            with trio.fail_after(2):
+                assert await pool.run("disk", lambda: 1) == 1
+            release.set()
+        assert not pool.waiting
+        pool.close()
+
+    trio.run(main)
+
+
 def test_a_value_that_comes_too_late_is_handed_to_whoever_lets_it_go():
     """A file opened for a caller that has left would stay open for ever."""
     go = threading.Event()

@@ -4,7 +4,7 @@ import shutil
 import time
 from pathlib import Path
 
-from kafkafs.log.partition import FRESH_S
+from kafkafs.log.data_directory import FRESH_S
 from kafkafs.sample import unpack
 from kafkafs.spark.logs import ask_segment
 

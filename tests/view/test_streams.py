@@ -202,6 +202,26 @@ def test_a_follower_goes_on_where_it_ended():
         assert text == b"".join(piece for [piece] in pieces)
 
 
+def test_a_follower_at_its_end_waits_for_nobodys_turn(monkeypatch):
+    """Beside threads that make gigabytes a record would come late; who is far behind takes turns as they do."""
+    monkeypatch.setattr(streams, "_turns", no_turns := threading.Semaphore(0))
+    monkeypatch.setattr(streams, "_TURN_S", 0.0)
+    asked = []
+    monkeypatch.setattr(no_turns, "acquire", lambda timeout: asked.append(timeout))
+    pieces = [[b"history"]]
+    stream = Stream(maker(pieces), 0, grown=lambda offset: offset < len(pieces))
+    assert bytes(stream.read(0, 100)) == b"history"
+    assert asked
+    asked.clear()
+    pieces += [[b"new"]]
+    assert bytes(stream.read(7, 100)) == b"new"
+    assert not asked
+    pieces += [[bytes(streams._LITTLE)], [b"history"]]
+    while stream.read(stream._position, 100):
+        pass
+    assert asked
+
+
 def test_a_closed_stream_holds_nothing():
     held = object()
     stream = Stream(maker([[b"x" * 1000]]), 0, held=held)
