@@ -14,7 +14,7 @@ import numpy as np
 
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
-from kafkafs.format.batches import Batches, batch_at, walk
+from kafkafs.format.batches import Batches, Walk, batch_at, walk
 from kafkafs.log.data_file import DataFile
 from kafkafs.log.resync import next_valid, whole_batch
 from kafkafs.log.wrapped import first_offset
@@ -82,16 +82,19 @@ def stretches(file: DataFile, position: int, bounds: Bounds) -> Iterator[Stretch
         if len(data) < wanted:
             raise Vanished(f"{file.name!r} became shorter while it was read")
         walked = walk(data, position)
-        good = _good_batches(file, walked.rows, before, bounds)
+        whole = Stretch(data, position, walked.rows)
+        good = _good_batches(file, whole, before, bounds)
         if good:
-            stretch = Stretch(data, position, walked.rows[:good])
-            position, before, size = stretch.end, stretch.last_offset, min(4 * size, LONGEST_READ)
+            stretch = whole._replace(rows=walked.rows[:good])
+            position, before = stretch.end, stretch.last_offset
+            next_size = _next_size(data, walked) if good == len(walked.rows) else 0
+            size = _whole_batches(min(4 * size, LONGEST_READ), next_size)
             yield stretch
             continue
         if not len(walked.rows) and walked.stop == "cut":
             needed = len(data) + walked.missing
             if wanted < needed <= bounds.end - position and _is_likely(file, position, needed, bounds):
-                size = needed
+                size = needed + LARGEST_HEADER
                 continue
         damage = _damage(file, position, before, bounds) if bounds.search else None
         if damage is None:
@@ -100,8 +103,24 @@ def stretches(file: DataFile, position: int, bounds: Bounds) -> Iterator[Stretch
         yield damage
 
 
-def _good_batches(file: DataFile, rows: Batches, before: int, bounds: Bounds) -> int:
-    """How many of the rows, from the first on, are valid batches in order."""
+def _next_size(data: bytes | memoryview, walked: Walk) -> int:
+    """The size that the entry behind the whole batches of `data` claims; 0 where that is not in there."""
+    return len(data) + walked.missing - walked.at if walked.missing else 0
+
+
+def _whole_batches(size: int, next_size: int) -> int:
+    """About `size`; where the next batch is a large one, as many of its size as fit, at least it, and a header.
+
+    What is read of a batch that is not whole is read again.
+    """
+    if FIRST_READ < next_size < _UNLIKELY_SIZE:
+        return max(1, (size - LARGEST_HEADER) // next_size) * next_size + LARGEST_HEADER
+    return size
+
+
+def _good_batches(file: DataFile, whole: Stretch, before: int, bounds: Bounds) -> int:
+    """How many of the whole batches, from the first on, are valid and in order."""
+    rows = whole.rows
     if not len(rows):
         return 0
     base, last = rows["base_offset"], rows["last_offset"]
@@ -111,7 +130,8 @@ def _good_batches(file: DataFile, rows: Batches, before: int, bounds: Bounds) ->
     good = len(rows) if fits.all() else int(np.argmin(fits))
     if good == 0:
         return 0
-    follower = _header(file, int(rows["position"][good - 1]) + int(rows["size"][good - 1]), bounds.end)
+    behind = int(rows["position"][good - 1]) + int(rows["size"][good - 1])
+    follower = _header_in(whole, behind) or _header(file, behind, bounds.end)
     if follower is not None and follower.base_offset <= int(last[good - 1]):
         previous = int(last[good - 2]) if good > 1 else before
         if _contradicted(file, batch_at(rows, good - 1), follower, previous, bounds):
@@ -172,6 +192,12 @@ def _is_likely(file: DataFile, position: int, size: int, bounds: Bounds) -> bool
     """Whether the entry at `position` may really be that large: a header stands behind it, or the end."""
     behind = position + size
     return size < _UNLIKELY_SIZE or behind == bounds.end or _header(file, behind, bounds.end) is not None
+
+
+def _header_in(whole: Stretch, position: int) -> Batch | None:
+    """The header at `position`, where all of it has been read."""
+    at = position - whole.position
+    return parse_batch(whole.data, at, position) if at + LARGEST_HEADER <= len(whole.data) else None
 
 
 def _header(file: DataFile, position: int, end: int) -> Batch | None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData
 from kafkafs.log.ahead import Ahead
+from kafkafs.log.data_file import DataFile
 from kafkafs.log.stretches import Damage
 from tests.log.making import Made, log_of, made, spread, write_partition, write_start
 from tests.log.reading import Row, reader, rows, rows_until_error
@@ -158,3 +159,19 @@ def test_damage_below_the_log_start_is_nobodys_affair(tmp_path):
     write_start(tmp_path, 6)
     log = log_of(tmp_path)
     assert rows_until_error(reader(log).records(0)) == (wanted(BATCHES[2:]), None)
+
+
+@pytest.mark.parametrize("size", [20_000, 300_000, 850_000, 1_500_000])
+def test_large_batches_are_read_once(tmp_path, monkeypatch, size):
+    """What is read of a batch that is not whole is read again, from a disk perhaps: it costs a sixth at 850 KB."""
+    batches = [made(number, [number], size=size) for number in range(12_000_000 // size)]
+    log = log_of(write_partition(tmp_path, {0: batches}).parent)
+    read_long, asked = DataFile.read_long, [0]
+
+    def counted(file: DataFile, position: int, size: int) -> memoryview:
+        asked[0] += size
+        return read_long(file, position, size)
+
+    monkeypatch.setattr(DataFile, "read_long", counted)
+    assert sum(len(records.rows) for records in reader(log).records(0)) == len(batches)
+    assert asked[0] < 1.05 * sum(len(batch.data) for batch in batches), asked
