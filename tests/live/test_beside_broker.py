@@ -51,6 +51,9 @@ def test_readers_see_what_producers_wrote(churn, mount, record_property):
     stall = machine.end()
     churn.stop()
     checks.compare()
+    counted = dict(sorted(checks.counted.items()))
+    print(f"\nseed {SEED}: {counted}, slowest {checks.slowest:.2f} s, generations {churn.generation},"
+          f" wrong {len(checks.wrong)}")  # fmt: skip
     assert checks.wrong == [], f"seed {SEED}, {everything.log[-3000:]}"
     delays = _delays(churn, followers, started)
     newest = max(churn.truth.offsets["compacted", 0])
@@ -59,10 +62,8 @@ def test_readers_see_what_producers_wrote(churn, mount, record_property):
     assert compacted.order == sorted(set(compacted.order))
     wait_until(lambda: everything.status()["openDescriptors"] <= before["openDescriptors"] + 8, 10)
     after = everything.status()
-    counted = dict(sorted(checks.counted.items()))
     median, late, latest = delays[len(delays) // 2], delays[int(len(delays) * 0.95)], delays[-1]
-    print(f"\nseed {SEED}: {counted}, slowest {checks.slowest:.2f} s, generations {churn.generation};"
-          f" wakes: median {median * 1000:.0f} ms, p95 {late * 1000:.0f} ms, worst {latest * 1000:.0f} ms,"
+    print(f"wakes: median {median * 1000:.0f} ms, p95 {late * 1000:.0f} ms, worst {latest * 1000:.0f} ms,"
           f" the machine's own worst stall {stall * 1000:.0f} ms;"
           f" rss {after['residentBytes'] >> 20} MiB,"
           f" descriptors {before['openDescriptors']} -> {after['openDescriptors']}")  # fmt: skip
