@@ -98,7 +98,7 @@ class WaitingReads:
     async def _look_for_more_for_all(self, nursery: trio.Nursery) -> None:
         for number, wait in enumerate(list(self._waits)):
             self._look_for_more(wait, nursery)
-            if number % 100 == 99:
+            if number % 20 == 19:
                 await trio.lowlevel.checkpoint()
 
     def _look_for_more(self, wait: _Wait, nursery: trio.Nursery) -> None:

@@ -13,7 +13,7 @@ from kafkafs.format.names import PartitionName, parse_partition_name
 from kafkafs.log.data_file import SETTLED_AFTER_NS
 from kafkafs.log.files import Directory
 from kafkafs.log.partition import Partition
-from kafkafs.log.patience import patience_needed
+from kafkafs.log.patience import promptly
 from kafkafs.log.recent import Recent
 
 logger = logging.getLogger(__name__)
@@ -64,9 +64,8 @@ class DataDirectory:
         """The partition directories, by directory name."""
         if time.monotonic() < self.fresh_until:
             return self._names
-        patience_needed()
-        with self._lock:
-            stamp = self.root.stat().st_mtime_ns
+        with promptly(self._lock):
+            stamp = self.root.stat_at_once().st_mtime_ns
             if self._names_stamp != (stamp, True):
                 settled = time.time_ns() - stamp > SETTLED_AFTER_NS
                 self._names, strangers = self._list()
@@ -105,8 +104,7 @@ class DataDirectory:
         """The checkpoints as they are now (`anew`) or were a moment ago; a file is read again when it was replaced."""
         if not anew and time.monotonic() < self._checkpoints_until:
             return self._checkpoints
-        patience_needed()
-        with self._lock:
+        with promptly(self._lock):
             stamps = tuple(self._stamp(name) for name in (LOG_START, HIGH_WATERMARK))
             if stamps != self._checkpoint_stamps:
                 problems: list[str] = []
@@ -121,7 +119,7 @@ class DataDirectory:
 
     def _stamp(self, name: str) -> tuple[int, int, int] | None:
         try:
-            about = self.root.stat(name)
+            about = self.root.stat_at_once(name)
         except NotFound:
             return None
         return about.st_ino, about.st_size, about.st_mtime_ns

@@ -1,7 +1,8 @@
 """A partition directory that lives: it keeps the newest `Log` and makes another when the directory has changed.
 
 Looking costs a stat of the directory and one of the last segment's log, and happens at most every `FRESH_S`; what
-changes more often than that is seen a moment later, as it would be on a slower disk.
+changes more often than that is seen a moment later, as it would be on a slower disk. A look that finds nothing changed
+waits for nothing, so that even a thread that must not wait can take it.
 """
 
 import logging
@@ -15,7 +16,7 @@ from kafkafs.format.names import PartitionName
 from kafkafs.log.files import Directory
 from kafkafs.log.listing import Listing, list_partition
 from kafkafs.log.log import Log, segment_number
-from kafkafs.log.patience import patience_needed
+from kafkafs.log.patience import patience_needed, promptly
 from kafkafs.log.segment import Segment
 from kafkafs.log.tail import Tail, find_tail
 
@@ -43,7 +44,7 @@ class Partition:
         self._lock = threading.Lock()
         self._fresh_until = 0.0
         self._listing: Listing | None = None
-        self._listed: tuple[Segment, ...] = ()
+        self._made: tuple[Listing, tuple[Segment, ...]] | None = None  # segments, and the listing that they are of
         self._told: tuple[str, ...] = ()
         self._list_at = 0.0
         self._listed_until = 0.0
@@ -58,8 +59,7 @@ class Partition:
         log = self._log
         if log is not None and time.monotonic() < self._fresh_until:
             return log
-        patience_needed()
-        with self._lock:
+        with promptly(self._lock):
             if self._log is None or time.monotonic() >= self._fresh_until:
                 self._log = self._look_patiently()
                 self._fresh_until = time.monotonic() + FRESH_S
@@ -67,18 +67,11 @@ class Partition:
 
     def listing(self) -> Listing:
         """What stands in the directory now, by name. No log is read for it."""
-        listing = self._listing
-        if listing is not None and time.monotonic() < self._listed_until:
-            return listing
-        patience_needed()
-        with self._lock:
-            listing = self._current_listing()
-            self._listed_until = time.monotonic() + FRESH_S
-            return listing
+        return self._names()[0]
 
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start. No log is read for it."""
-        segments = self._segments(self.listing(), self._log)
+        _, segments = self._names()
         start, _ = self.directory.checkpoints().of(self.name)
         return segments[segment_number([segment.base_offset for segment in segments], start or 0) :]
 
@@ -111,6 +104,15 @@ class Partition:
             if self._log is log:
                 self._listing, self._fresh_until = None, 0.0
 
+    def _names(self) -> tuple[Listing, tuple[Segment, ...]]:
+        """The directory as it is now, and the segments made of it."""
+        if self._made is not None and time.monotonic() < self._listed_until:
+            return self._made
+        with promptly(self._lock):
+            listing = self._current_listing()
+            self._listed_until = time.monotonic() + FRESH_S
+            return listing, self._segments(listing)
+
     def _look_patiently(self) -> Log:
         """A look; another one where files vanish during it."""
         for _ in range(_ATTEMPTS - 1):
@@ -123,7 +125,8 @@ class Partition:
     def _look(self) -> Log:
         listing = self._current_listing()
         before = self._log
-        segments, tail = self._to_the_end(self._segments(listing, before), before)
+        segments, tail = self._to_the_end(self._segments(listing), before)
+        self._made = listing, segments
         start, high = self.directory.checkpoints(anew=not _went_on(before, tail)).of(self.name)
         if (
             before is not None
@@ -138,7 +141,7 @@ class Partition:
     def _current_listing(self) -> Listing:
         known = self._listing
         if known is not None and known.settled and time.monotonic() < self._list_at:
-            about = self.root.stat(self.name.directory)
+            about = self.root.stat_at_once(self.name.directory)
             if (about.st_ino, about.st_mtime_ns) == known.stamp:
                 return known
         self._listing = list_partition(self.root, self.name.directory, self.directory.indexes)
@@ -148,9 +151,11 @@ class Partition:
         self._list_at = time.monotonic() + RELIST_S
         return self._listing
 
-    def _segments(self, listing: Listing, before: Log | None) -> tuple[Segment, ...]:
+    def _segments(self, listing: Listing) -> tuple[Segment, ...]:
         """The listed segments; one that is listed as before keeps its object and what it remembers."""
-        earlier = before.segments if before else self._listed
+        made_of, earlier = self._made or (None, ())
+        if made_of is listing:
+            return earlier
         known = {segment.base_offset: segment for segment in earlier}
         bases = list(listing.segments)
         found = []
@@ -160,12 +165,11 @@ class Partition:
             if segment is None or not segment.is_made_of(files, next_base):
                 segment = Segment(self.root, self.name.directory, base, files, next_base, self.directory.indexes)
             found.append(segment)
-        self._listed = earlier if earlier == tuple(found) else tuple(found)
-        return self._listed
+        segments = earlier if earlier == tuple(found) else tuple(found)
+        self._made = listing, segments
+        return segments
 
-    def _to_the_end(
-        self, segments: tuple[Segment, ...], before: Log | None
-    ) -> tuple[tuple[Segment, ...], Tail | None]:
+    def _to_the_end(self, segments: tuple[Segment, ...], before: Log | None) -> tuple[tuple[Segment, ...], Tail | None]:
         """The segments and the log's end. A last segment that was cut is another one for all who read it."""
         if not segments:
             return segments, None

@@ -34,6 +34,18 @@ def is_impatient() -> bool:
     return _mood.impatient
 
 
+@contextmanager
+def promptly(lock: threading.Lock) -> Iterator[None]:
+    """Hold a lock; where another thread has it, who must not wait gets WouldBlock."""
+    if not lock.acquire(blocking=False):
+        patience_needed()
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def patience_needed() -> None:
     """Call before what may take long; raises WouldBlock where this thread must not wait."""
     if _mood.impatient:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import batch_at
 from kafkafs.log.data_file import DataFile
+from kafkafs.log.patience import patience_needed
 from kafkafs.log.places import Start
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.stretches import LONGEST_READ, Bounds, Stretch, stretches
@@ -40,6 +41,7 @@ def find_tail(segment: Segment, known: Tail | None) -> Tail:
     stamp = (about.st_ino, about.st_size, about.st_mtime_ns)
     if known is not None and stamp == (known.inode, known.size, known.mtime_ns):
         return known
+    patience_needed()
     start = _still_true(file, known, about.st_ino, about.st_size)
     searched = known is not None and start is not None and known.size == about.st_size
     grown_from = (known.position, known.end_offset) if known is not None and start is not None else None

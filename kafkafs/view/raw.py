@@ -14,7 +14,7 @@ from kafkafs.format.batch import CODECS, Batch
 from kafkafs.log.ahead import Ahead
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import HELD, Extent
-from kafkafs.log.patience import patience_needed
+from kafkafs.log.patience import promptly
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange
@@ -85,10 +85,7 @@ class RawContent:
 
     def _grow(self, growth: "Growth") -> None:
         """Take in what was appended. Readers that are in the midst of a read keep the lists that they have."""
-        if not self._growing.acquire(blocking=False):
-            patience_needed()
-            self._growing.acquire()
-        try:
+        with promptly(self._growing):
             extents = list(self._extents)
             for extent in growth.more():
                 last = extents[-1] if extents else None
@@ -97,8 +94,6 @@ class RawContent:
                 else:
                     extents.append(extent.hold())
             self._extents, self._starts = extents, _starts(extents)
-        finally:
-            self._growing.release()
 
     @property
     def lags(self) -> bool:

@@ -3,16 +3,15 @@
 import os
 import time
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.data_file import DataFile
+from kafkafs.log.data_file import SETTLED_AFTER_NS, DataFile
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
 from kafkafs.log.partition import Partition
-from kafkafs.log.patience import patience_needed
 from kafkafs.log.recent import Recent
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.view.node import Attributes
@@ -45,6 +44,15 @@ class Seen:
         return sight
 
 
+class _Directory(NamedTuple):
+    """What is known of a partition's directory, and until when; `as_of` changes with its mode, owner and ACL."""
+
+    until: float
+    access: Access
+    mtime_ns: int
+    as_of: tuple[int, int] | None
+
+
 class Scene:
     """See the module. One for each partition directory, under the name that the mount shows it by.
 
@@ -68,7 +76,7 @@ class Scene:
         self._all_seen = seen
         self._known_until = 0.0
         self._known: ReferenceType[Seen] | None = None  # not the thing itself: see above
-        self._directory: tuple[float, Access, int] | None = None
+        self._directory: _Directory | None = None
 
     @property
     def partition(self) -> Partition:
@@ -115,14 +123,19 @@ class Scene:
     def directory(self) -> Attributes:
         """The attributes of the partition's directory, which its views' directories share."""
         known = self._directory
-        if known is None or time.monotonic() > known[0]:
-            patience_needed()
+        if known is None or time.monotonic() > known.until:
             root = self.data_directory.root
-            about = root.stat(self._name)
-            granted = access(about, root.acl(self._name)).of_directory()
-            known = self._directory = (time.monotonic() + KEEP_S / 4, granted, about.st_mtime_ns)
-        _, granted, mtime_ns = known
-        return Attributes("directory", granted.mode, granted.uid, granted.gid, 0, 0, mtime_ns, 2, KEEP_S / 2)
+            about = root.stat_at_once(self._name)
+            as_of = (about.st_ino, about.st_ctime_ns)
+            if known is not None and known.as_of == as_of:
+                granted = known.access
+            else:
+                granted = access(about, root.acl(self._name)).of_directory()
+            settled = time.time_ns() - about.st_ctime_ns > SETTLED_AFTER_NS
+            until = time.monotonic() + KEEP_S / 4
+            known = self._directory = _Directory(until, granted, about.st_mtime_ns, as_of if settled else None)
+        uid, gid, mode = known.access
+        return Attributes("directory", mode, uid, gid, 0, 0, known.mtime_ns, 2, KEEP_S / 2)
 
     def link(self) -> Attributes:
         """The attributes of a symbolic link in the partition's directory. It moves with the log."""

@@ -97,6 +97,26 @@ def test_the_impatient_open_nothing(root, tmp_path):
         assert opened.read(0, 2) == b"77"
 
 
+def test_what_the_impatient_are_told_of_a_name_is_what_anybody_is(root, tmp_path):
+    """As far as the kernel has it in memory, and what was just looked at is there."""
+    (tmp_path / "link").symlink_to("d/7")
+    (tmp_path / "there").symlink_to("d")
+    for name in (".", "d", "d/7", "link", "there"):
+        wanted = root.stat_at_once(name)
+        with impatient():
+            told = root.stat_at_once(name)
+        assert (told.st_ino, told.st_mode, told.st_mtime_ns) == (wanted.st_ino, wanted.st_mode, wanted.st_mtime_ns)
+    with pytest.raises(NotFound):
+        root.stat_at_once("d/none")
+    for name in ("d/none", "there/7", "../d"):
+        with impatient(), pytest.raises((NotFound, WouldBlock)):
+            root.stat_at_once(name)
+    before = descriptors()
+    with impatient():
+        root.stat_at_once("d/7")
+    assert descriptors() == before
+
+
 def test_a_file_that_was_replaced_is_not_taken_for_the_old_one(root, tmp_path):
     number = inode(tmp_path, "d/7")
     old = root.open("d/7", number)

@@ -4,7 +4,10 @@ from typing import cast
 
 import pytest
 
-from kafkafs.errors import Vanished
+from kafkafs.errors import Vanished, WouldBlock
+from kafkafs.log import data_directory
+from kafkafs.log.patience import impatient
+from kafkafs.view import scene as scenes
 from kafkafs.view.scene import KEEP_S, Scene
 from kafkafs.view.tree import PartitionDirectory
 from tests.log.making import made, write_partition
@@ -57,6 +60,24 @@ def test_a_view_over_several_files_grants_what_all_of_them_do(scene, tmp_path):
     assert (both.mode, both.size, both.blocks, both.mtime_ns, both.timeout_s) == (0o400, 513, 2, 7_000_000, 0.5)
     assert scene.file(files, 0, -1, 0.0).mtime_ns == second.stat().st_mtime_ns
     assert scene.file(files, 0, 2**63 - 1, 0.0).mtime_ns == second.stat().st_mtime_ns
+
+
+def test_a_directory_whose_attributes_were_not_changed_is_told_of_at_once(scene, tmp_path, monkeypatch):
+    """The kernel asks for it several times a second; its mode and its access list are read where they were changed."""
+    monkeypatch.setattr(scenes, "KEEP_S", 0.0)
+    monkeypatch.setattr(data_directory, "FRESH_S", 0.0)
+    wait_until(lambda: scene.directory() and scene._directory.as_of)
+    known = scene.directory()
+    with impatient():
+        assert scene.directory() == known
+    (tmp_path / "t-0").chmod(0o500)
+    with impatient(), pytest.raises(WouldBlock):
+        scene.directory()
+    assert scene.directory().mode == 0o500
+    monkeypatch.setattr(scenes, "SETTLED_AFTER_NS", 1 << 62)
+    assert scene.directory().mode == 0o500
+    with impatient(), pytest.raises(WouldBlock):  # it may be changed again within the same tick of the clock
+        scene.directory()
 
 
 def test_an_empty_view_is_the_directorys(scene, tmp_path):

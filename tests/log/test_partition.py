@@ -1,0 +1,108 @@
+"""Looks at a partition by a thread that must not wait: what has not changed is told, what has takes a worker."""
+
+import os
+import time
+from collections import deque
+
+import pytest
+
+from kafkafs.errors import NotFound, WouldBlock
+from kafkafs.log import data_directory, partition
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.patience import impatient
+from tests.log.making import NAME, made, write_partition, write_start
+
+LONG_AGO = time.time() - 60
+
+
+def write_high_watermark(root, offset):
+    (root / data_directory.HIGH_WATERMARK).write_text(f"0\n1\nt 0 {offset}\n")
+
+
+@pytest.fixture
+def looked_at(tmp_path, monkeypatch):
+    """A partition that was looked at, some time after it was written; each look is as good as none a moment later."""
+    for module in (data_directory, partition):
+        monkeypatch.setattr(module, "FRESH_S", 0.0)
+    write_partition(tmp_path, {0: [made(0, [1] * 9)], 9: [made(9, [1] * 9)]})
+    write_start(tmp_path, 4)
+    write_high_watermark(tmp_path, 17)
+    for directory in (tmp_path / NAME, tmp_path):
+        os.utime(directory, (LONG_AGO, LONG_AGO))
+    directory = open_data_directory(tmp_path)
+    found = directory.partition(NAME)
+    found.log()
+    found.visible_segments()
+    directory.checkpoints()
+    return found
+
+
+def test_a_look_that_finds_nothing_changed_waits_for_nothing(looked_at):
+    log = looked_at.log()
+    with impatient():
+        for _ in range(3):
+            assert looked_at.directory.partition(NAME) is looked_at
+            assert looked_at.log() is log
+            assert looked_at.visible_segments() == log.segments
+            assert looked_at.directory.checkpoints().start_offsets == {("t", 0): 4}
+
+
+def append(root):
+    with open(root / NAME / f"{9:020d}.log", "ab") as log:
+        log.write(made(18, [1] * 9).data)
+
+
+def cut(root):
+    os.truncate(root / NAME / f"{9:020d}.log", 50)
+
+
+def add_a_file(root):
+    (root / NAME / f"{18:020d}.log").touch()
+
+
+def move_the_start(root):
+    write_start(root, 6)
+
+
+def lose_a_checkpoint(root):
+    (root / data_directory.LOG_START).unlink()
+
+
+def move_the_high_watermark(root):
+    write_high_watermark(root, 18)
+
+
+CHANGES = append, cut, add_a_file, move_the_start, lose_a_checkpoint, move_the_high_watermark
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_look_at_what_has_changed_takes_a_worker(looked_at, tmp_path, change):
+    before = looked_at.log()
+    change(tmp_path)
+    with impatient(), pytest.raises(WouldBlock):
+        looked_at.log()
+    after = looked_at.log()
+    assert after is not before
+    assert looked_at.log() is after
+
+
+def test_a_partition_that_is_gone_is_not_told_of(looked_at, tmp_path):
+    (tmp_path / NAME).rename(tmp_path / f"{NAME}.moved")
+    with impatient():
+        with pytest.raises((NotFound, WouldBlock)):
+            looked_at.log()
+        with pytest.raises(WouldBlock):
+            looked_at.directory.names()
+
+
+def test_who_must_not_wait_waits_for_no_other_look(looked_at):
+    with looked_at._lock, impatient(), pytest.raises(WouldBlock):
+        looked_at.log()
+    with looked_at.directory._lock, impatient(), pytest.raises(WouldBlock):
+        looked_at.directory.names()
+
+
+def test_attributes_that_somebody_else_must_be_asked_for_take_a_worker(looked_at):
+    looked_at.root._far = deque()
+    with impatient(), pytest.raises(WouldBlock):
+        looked_at.log()
