@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from kafkafs.fuse.sweeping import EVERY_S
+from kafkafs.log.files import IDLE_S
 from tests.bench import mounts
 from tests.bench.data import SEGMENTED, SMALL, Bench, topic_of
 from tests.bench.measure import Result, in_turns
@@ -59,18 +61,41 @@ def _one_processor() -> Iterator[None]:
 
 
 def _by_segments(bench: Bench, rounds: int) -> Iterator[Result]:
-    """A point costs the same however many segments there are."""
+    """A point costs the same however many segments there are, whether its segment's files are open or not yet."""
     few, many = (SEGMENTED[number] for number in sorted(SEGMENTED))
     for topic in (few, many):
         warm(bench.path / f"{topic}-0")
     with mounts.kafkafs(bench.path) as ours:
-        found = in_turns({
-            topic: _visits(_read, lambda number, topic=topic: f"{ours.path}/{topic}-0/by-offset/{number}",  # type: ignore[misc]
-                           _numbers(bench.records(topic)))
-            for topic in (many, few)
-        }, rounds)  # fmt: skip
-    yield Result("points", "open, read, close of offset, 1,000 segments, one processor", "us", found[many],
-                 "10 segments", found[few], 1.25, at_most=True)  # fmt: skip
+        places = {topic: f"{ours.path}/{topic}-0/by-offset" for topic in (many, few)}
+        for files, visits in (("its files open", _visits_to_open), ("its files not open yet", _first_visits)):
+            found = in_turns({topic: visits(place, bench.records(topic)) for topic, place in places.items()}, rounds)
+            yield Result("points", f"open, read, close of offset, {files}, 1,000 segments, one processor", "us",
+                         found[many], "10 segments", found[few], 1.25, at_most=True)  # fmt: skip
+
+
+def _visits_to_open(place: str, count: int) -> Callable[[], float]:
+    """The median of a round of visits, each in a segment that was visited a moment before."""
+    visits = _visits(_read, lambda number: f"{place}/{number}", _numbers(count))
+
+    def measure() -> float:
+        for name in os.listdir(place):
+            _read(f"{place}/{int(name.split('..')[0])}")
+        return visits()
+
+    return measure
+
+
+def _first_visits(place: str, count: int) -> Callable[[], float]:
+    """The median of ten visits, each in another segment, none of which was visited in the last moment."""
+    names = os.listdir(place)
+    chance, width = random.Random(1), count // len(names) // 2
+
+    def measure() -> float:
+        time.sleep(IDLE_S + 2 * EVERY_S)
+        bases = (int(name.split("..")[0]) for name in chance.sample(names, min(SEGMENTED)))
+        return statistics.median(_times(_read, [f"{place}/{base + chance.randrange(width)}" for base in bases])) * 1e6
+
+    return measure
 
 
 def _numbers(count: int) -> Iterator[int]:
