@@ -164,18 +164,18 @@ class Directory:
             return self.stat(name)
         if self._far is not None:
             raise WouldBlock("somebody else must be asked for attributes")
-        if name == ".":
-            return os.fstat(self.descriptor)
         try:
+            if name == ".":
+                return os.fstat(self.descriptor)
             descriptor = openat2(self.descriptor, name, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW, CACHED)
+            try:
+                return os.fstat(descriptor)
+            finally:
+                os.close(descriptor)
         except FileNotFoundError as error:
             raise _opening_failed(error, name) from error
         except OSError as error:
             raise WouldBlock("a name is to be looked up on the disk") from error
-        try:
-            return os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
 
     def acl(self, name: str = ".") -> bytes | None:
         """The access control list of a directory below; None where it has none."""

@@ -23,6 +23,7 @@ from kafkafs.format.records import Refusal, decode
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import parse_transaction_index
 from kafkafs.log.options import Options
+from kafkafs.view import recall
 from kafkafs.view.grammar import parse_offset_name, parse_time_name
 from kafkafs.view.jsonl import JsonLines
 from kafkafs.view.tree import Root
@@ -95,6 +96,7 @@ class _Directory:
 
 
 _directories: list[_Directory] = []
+recall.BUDGET = 1 << 16  # each input has roots of its own, which an answer that is remembered keeps alive
 
 
 def partition(data: bytes) -> None:

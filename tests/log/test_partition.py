@@ -1,5 +1,6 @@
 """Looks at a partition by a thread that must not wait: what has not changed is told, what has takes a worker."""
 
+import errno
 import os
 import time
 from collections import deque
@@ -100,6 +101,19 @@ def test_who_must_not_wait_waits_for_no_other_look(looked_at):
         looked_at.log()
     with looked_at.directory._lock, impatient(), pytest.raises(WouldBlock):
         looked_at.directory.names()
+
+
+def test_an_error_of_the_kernels_takes_a_worker(looked_at, monkeypatch):
+    """Who may wait asks again, and tells what it was."""
+
+    def failing(_):
+        raise BlockingIOError(errno.EAGAIN, "injected")
+
+    with monkeypatch.context() as patch, impatient():
+        patch.setattr(os, "fstat", failing)
+        for name in (".", NAME):
+            with pytest.raises(WouldBlock):
+                looked_at.root.stat_at_once(name)
 
 
 def test_attributes_that_somebody_else_must_be_asked_for_take_a_worker(looked_at):
