@@ -68,7 +68,8 @@ class Directory:
             with suppress(OSError):
                 opened = DataFile(openat2(self.descriptor, name, _OPEN_FLAGS | os.O_NOATIME, CACHED), name, inode)
                 about = os.fstat(opened.descriptor)
-                if about.st_ino == inode and stat.S_ISREG(about.st_mode):
+                is_it = about.st_ino == inode and stat.S_ISREG(about.st_mode)
+                if is_it and page_cache.opened_at_once(opened.descriptor, about.st_dev):
                     opened.note(about)
                     return opened
         raise WouldBlock("a file is to be opened")

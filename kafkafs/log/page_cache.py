@@ -48,8 +48,14 @@ def opened(descriptor: int, device: int) -> None:
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
                 return  # the disk's trouble; the next file will tell
             _takes[device] = False
-    if not _takes[device] and not _keep:
+    opened_at_once(descriptor, device)
+
+
+def opened_at_once(descriptor: int, device: int) -> bool:
+    """As `opened`, for who must not wait: whether its file system is known, so that this could be done."""
+    if not _takes.get(device, True) and not _keep:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+    return device in _takes
 
 
 def flags_at_once(device: int, size: int) -> int | None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from kafkafs.errors import Exhausted, NotFound, Vanished, WouldBlock
-from kafkafs.log import files
+from kafkafs.log import files, page_cache
 from kafkafs.log.data_file import DataFile
 from kafkafs.log.files import Directory
 from kafkafs.log.patience import impatient
@@ -115,6 +115,24 @@ def test_what_the_impatient_are_told_of_a_name_is_what_anybody_is(root, tmp_path
     with impatient():
         root.stat_at_once("d/7")
     assert descriptors() == before
+
+
+def test_what_the_impatient_open_is_not_read_ahead_either(root, tmp_path, monkeypatch):
+    """One read of a file that the kernel was not told about, and its readahead goes on for good."""
+    number, device = inode(tmp_path, "d/7"), os.stat(tmp_path).st_dev
+    told = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda *arguments: told.append(arguments[3]))
+    for takes, wanted in (({device: False}, [os.POSIX_FADV_RANDOM]), ({device: True}, [])):
+        told.clear()
+        monkeypatch.setattr(page_cache, "_takes", takes)
+        root.forget_cached()
+        with impatient():
+            assert root.open("d/7", number).read(0, 2) == b"77"
+        assert told == wanted
+    monkeypatch.setattr(page_cache, "_takes", {})
+    root.forget_cached()
+    with impatient(), pytest.raises(WouldBlock):
+        root.open("d/7", number)
 
 
 def test_a_file_that_was_replaced_is_not_taken_for_the_old_one(root, tmp_path):
