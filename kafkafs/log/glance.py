@@ -39,6 +39,7 @@ from kafkafs.format.native.layout import (
     GLANCE_ROOM_SIZE,
     GLANCE_SEEN_SIZE,
     GLANCE_SEEN_TIME,
+    GLANCE_SHORT,
     GLANCE_SOUGHT,
     GLANCE_TABLE,
     GLANCE_TIME_ENTRIES,
@@ -59,7 +60,7 @@ from kafkafs.format.native.layout import (
     WAYPOINT_SLOTS_BITS,
 )
 from kafkafs.log.data_file import DataFile
-from kafkafs.log.patience import is_impatient
+from kafkafs.log.patience import is_impatient, patience_needed
 from kafkafs.log.stretches import Stretch
 
 __all__ = ["ANY", "NEED_ALL", "NEED_HEADER", "NEED_RECORD", "Glances", "Glimpse"]
@@ -80,7 +81,7 @@ _FLAGS, _ROOM_AT, _ROOM_SIZE = GLANCE_FLAGS // 8, GLANCE_ROOM // 8, GLANCE_ROOM_
 _SOUGHT, _BASE, _NEXT_BASE, _END = (at // 8 for at in (GLANCE_SOUGHT, GLANCE_BASE, GLANCE_NEXT_BASE, GLANCE_END))
 _SEEN_SIZE, _SEEN_TIME, _GENERATION = GLANCE_SEEN_SIZE // 8, GLANCE_SEEN_TIME // 8, GLANCE_GENERATION // 8
 _OFFSET, _TIMESTAMP, _NEED = GLANCE_OFFSET // 8, GLANCE_TIMESTAMP // 8, GLANCE_NEED // 8
-_AT, _POSITION, _PROVEN = GLANCE_AT // 8, GLANCE_POSITION // 8, GLANCE_PROVEN // 8
+_AT, _POSITION, _PROVEN, _SHORT = (at // 8 for at in (GLANCE_AT, GLANCE_POSITION, GLANCE_PROVEN, GLANCE_SHORT))
 
 
 class Glimpse:
@@ -186,7 +187,9 @@ class Glances:
         timestamp is at or after `timestamp` (or ANY). A timestamp is looked up in the time index first.
 
         `need` is what is read of a batch that was found sound before: all of it, its header, or up to about the record.
-        None where only the careful path can tell, or where a page is not in memory and this thread must not wait.
+        None where only the careful path can tell. A thread that must not wait gets WouldBlock for a page on disk: with
+        the careful path it would ask for the same pages once more while they come, and the kernel take that for the
+        beginning of a long read.
         """
         room, table = _room, self._table
         state = table[:]
@@ -201,6 +204,8 @@ class Glances:
         state[_NEED] = need
         answer = native.kernel("glance")(state.buffer_info()[0])
         if answer == GLANCE_UNSURE:
+            if state[_SHORT]:
+                patience_needed()
             return None
         if table[_LAST] == ANY:
             table[_LAST] = state[_LAST]

@@ -114,7 +114,7 @@ def test_a_long_read_drops_what_it_brought_in(cold, size):
 
 
 def test_points_bring_in_what_they_need(mount, tmp_path):
-    """Some 12 KiB each; not the 128 that the kernel would read ahead, as it does for a few of them all the same."""
+    """Some 12 KiB each, not the 128 that the kernel would read ahead."""
     with plain(tmp_path) as disk:
         cold = Cold(disk)
         mounted = mount(cold.data)
@@ -123,4 +123,4 @@ def test_points_bring_in_what_they_need(mount, tmp_path):
         before = resident(cold.log)
         for offset in random.sample(range(cold.records), POINTS):
             assert run("cat", f"{mounted.path}/big-0/by-offset/{offset}").stdout
-        assert resident(cold.log) <= before + POINTS * (64 << 10)
+        assert resident(cold.log) <= before + POINTS * (16 << 10)

@@ -1,11 +1,12 @@
 """The quick way of a lookup against the careful one: the same answer for every offset, on sound and on damaged logs."""
 
+import os
 import random
 from pathlib import Path
 
 import pytest
 
-from kafkafs.errors import KafkafsError, NotFound
+from kafkafs.errors import KafkafsError, NotFound, WouldBlock
 from kafkafs.format.batch import Batch
 from kafkafs.format.columns import Records
 from kafkafs.format.native.layout import WAYPOINT_EVERY
@@ -19,7 +20,7 @@ from kafkafs.log.transactions import OpenTransactions
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
-from tests.log.making import Made, log_of, write_partition
+from tests.log.making import Made, log_of, made, write_partition
 from tests.log.reading import aloud
 
 FLIPS = 12
@@ -175,3 +176,19 @@ def test_same_answers_inside_of_large_batches(tmp_path, seed):
             assert at_time == _at_time(log, time, aloud), time
             expected = (late.offset, late.timestamp) if late else None
             assert (at_time[:2] if isinstance(at_time, tuple) else at_time) == expected
+
+
+def test_who_must_not_wait_asks_the_disk_once(tmp_path):
+    """Else the careful way would ask again while the page comes, and the kernel take that for a long read."""
+    write_partition(tmp_path, {0: [made(0, [5, 6]), made(2, [7, 8])]})
+    log = log_of(tmp_path)
+    segment, _ = log.locate(0)
+    end = log.walk_end(segment)
+    assert segment.glance(0, end, 0)
+    for path in tmp_path.rglob("0*"):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    with impatient(), pytest.raises(WouldBlock):
+        segment.glance(0, end, 0)
+    assert segment.glance(0, end, 0)

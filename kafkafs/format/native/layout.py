@@ -153,10 +153,11 @@ WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, W
     GLANCE_BEFORE,  # answer: where its first records were left out, the offset of the last of those; else ANY
     GLANCE_POSITION,  # answer: of the batch, in the segment
     GLANCE_AT,  # answer: of the batch, in the buffer
+    GLANCE_SHORT,  # answer: whether a read failed, or brought less than was asked for
     GLANCE_PLACE,  # an iovec: address and size
     GLANCE_PLACE_SIZE,
     GLANCE_ABOUT,  # what `statx` says of the log
-) = range(0, 31 * 8, 8)
+) = range(0, 32 * 8, 8)
 GLANCE_TABLE = GLANCE_ABOUT // 8 + 32
 GLANCE_ANY = -(2**63)
 GLANCE_UNSURE, GLANCE_FOUND, GLANCE_CHANGED = range(3)

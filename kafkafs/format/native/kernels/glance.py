@@ -47,6 +47,7 @@ from kafkafs.format.native.layout import (
     GLANCE_ROOM_SIZE,
     GLANCE_SEEN_SIZE,
     GLANCE_SEEN_TIME,
+    GLANCE_SHORT,
     GLANCE_SOUGHT,
     GLANCE_TIMES,
     GLANCE_TIMESTAMP,
@@ -81,7 +82,10 @@ def _fetch_to(state: int, place: int, descriptor: int, position: int, size: int)
     store_64(state + GLANCE_PLACE, place)
     store_64(state + GLANCE_PLACE_SIZE, size)
     got: int = read_file(descriptor, state + GLANCE_PLACE, position, load_i64(state + GLANCE_FLAGS))
-    return 1 if got == size else 0
+    if got != size:
+        store_64(state + GLANCE_SHORT, 1)
+        return 0
+    return 1
 
 
 @inlined
