@@ -10,7 +10,7 @@ from pathlib import Path
 from kafkafs.errors import CorruptData, Exhausted, KafkafsError, NotFound, UsageError, WouldBlock
 from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
 from kafkafs.format.names import PartitionName, parse_partition_name
-from kafkafs.log.data_file import SETTLED_AFTER_NS
+from kafkafs.log.data_file import is_settled
 from kafkafs.log.files import Directory
 from kafkafs.log.partition import Partition
 from kafkafs.log.patience import promptly
@@ -67,7 +67,7 @@ class DataDirectory:
         with promptly(self._lock):
             stamp = self.root.stat_at_once().st_mtime_ns
             if self._names_stamp != (stamp, True):
-                settled = time.time_ns() - stamp > SETTLED_AFTER_NS
+                settled = is_settled(stamp)
                 self._names, strangers = self._list()
                 for stranger in sorted(strangers - self._strangers):
                     logger.warning("%s: %s and not served", self.path, stranger)

@@ -27,6 +27,11 @@ SETTLED_AFTER_NS = 50_000_000
 """A file or directory changed so recently may change again within the same tick of the file system's clock."""
 
 
+def is_settled(changed_ns: int) -> bool:
+    """Whether a later change of what changed then would show in its time of change."""
+    return time.time_ns() - changed_ns > SETTLED_AFTER_NS
+
+
 class _Closing:
     """Closes a descriptor when its file is gone. Only the file holds it.
 
@@ -103,7 +108,7 @@ class DataFile:
         if changed_ns != self._acl_as_of_ns:
             if self._far is not None:
                 patience_needed()
-            settled = time.time_ns() - changed_ns > SETTLED_AFTER_NS
+            settled = is_settled(changed_ns)
             self._acl, self._acl_as_of_ns = access_list(self.descriptor), changed_ns if settled else -1
         return self._acl
 

@@ -5,12 +5,11 @@ offsets has only a complete `.log.swap`; that one then stands in, up to the next
 """
 
 import os
-import time
 from dataclasses import dataclass, field
 
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import parse_segment_file, parse_transitional_file
-from kafkafs.log.data_file import SETTLED_AFTER_NS
+from kafkafs.log.data_file import is_settled
 from kafkafs.log.files import Directory
 
 INDEX_KINDS = ("index", "timeindex", "txnindex")
@@ -86,7 +85,7 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
                 problems.append(f"{entry.name} is a {kind} and not served: only regular files are")
             elif not entry.is_dir(follow_symlinks=False):
                 problems.append(f"{entry.name!r} is no regular file and not served")
-    settled = time.time_ns() - stamp[1] > SETTLED_AFTER_NS
+    settled = is_settled(stamp[1])
     return Listing(stamp, settled, _segments(files), files, tuple(sorted(problems)))
 
 

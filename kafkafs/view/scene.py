@@ -8,7 +8,7 @@ from weakref import ReferenceType, ref
 
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.data_file import SETTLED_AFTER_NS, DataFile
+from kafkafs.log.data_file import DataFile, is_settled
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
 from kafkafs.log.partition import Partition
@@ -131,7 +131,7 @@ class Scene:
                 granted = known.access
             else:
                 granted = access(about, root.acl(self._name)).of_directory()
-            settled = time.time_ns() - about.st_ctime_ns > SETTLED_AFTER_NS
+            settled = is_settled(about.st_ctime_ns)
             until = time.monotonic() + KEEP_S / 4
             known = self._directory = _Directory(until, granted, about.st_mtime_ns, as_of if settled else None)
         uid, gid, mode = known.access

@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from kafkafs.errors import Vanished, WouldBlock
-from kafkafs.log import data_directory
+from kafkafs.log import data_directory, data_file
 from kafkafs.log.patience import impatient
 from kafkafs.view import scene as scenes
 from kafkafs.view.scene import KEEP_S, Scene
@@ -74,7 +74,7 @@ def test_a_directory_whose_attributes_were_not_changed_is_told_of_at_once(scene,
     with impatient(), pytest.raises(WouldBlock):
         scene.directory()
     assert scene.directory().mode == 0o500
-    monkeypatch.setattr(scenes, "SETTLED_AFTER_NS", 1 << 62)
+    monkeypatch.setattr(data_file, "SETTLED_AFTER_NS", 1 << 62)
     assert scene.directory().mode == 0o500
     with impatient(), pytest.raises(WouldBlock):  # it may be changed again within the same tick of the clock
         scene.directory()
