@@ -143,6 +143,13 @@ def test_a_hung_lane_leaves_the_others_alone_and_is_given_up():
     trio.run(main, clock=trio.testing.MockClock(rate=RATE))
 
 
+async def _crowd(nursery: trio.Nursery, pool: Workers, release: threading.Event, kind: Kind) -> None:
+    """Four times as many calls of that kind as a disk has threads, until `release`."""
+    for _ in range(PER_LANE * 4):
+        nursery.start_soon(lambda: pool.run("disk", release.wait, kind))
+    await trio.testing.wait_all_tasks_blocked()
+
+
 def test_reads_leave_threads_to_lookups():
     """Nobody's `ls` waits for someone else's gigabyte."""
     release = threading.Event()
@@ -150,9 +157,7 @@ def test_reads_leave_threads_to_lookups():
     async def main():
         pool = Workers()
         async with trio.open_nursery() as nursery:
-            for _ in range(PER_LANE * 4):
-                nursery.start_soon(lambda: pool.run("disk", release.wait, Kind.READ))
-            await trio.testing.wait_all_tasks_blocked()
+            await _crowd(nursery, pool, release, Kind.READ)
             assert pool.busy == PER_LANE - RESERVED
             with trio.fail_after(2):
                 assert await pool.run("disk", lambda: 1) == 1
@@ -169,14 +174,10 @@ def test_looks_for_reads_that_wait_pass_other_reads_and_leave_a_thread_to_lookup
     async def main():
         pool = Workers()
         async with trio.open_nursery() as nursery:
-            for _ in range(PER_LANE * 4):
-                nursery.start_soon(lambda: pool.run("disk", release.wait, Kind.READ))
-            await trio.testing.wait_all_tasks_blocked()
+            await _crowd(nursery, pool, release, Kind.READ)
             with trio.fail_after(2):
                 assert await pool.run("disk", lambda: 1, Kind.WAKE) == 1
-            for _ in range(PER_LANE * 4):
-                nursery.start_soon(lambda: pool.run("disk", release.wait, Kind.WAKE))
-            await trio.testing.wait_all_tasks_blocked()
+            await _crowd(nursery, pool, release, Kind.WAKE)
             with trio.fail_after(2):
                 assert await pool.run("disk", lambda: 1) == 1
             release.set()
