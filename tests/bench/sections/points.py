@@ -78,8 +78,8 @@ def _visits_to_open(place: str, count: int) -> Callable[[], float]:
     visits = _visits(_read, lambda number: f"{place}/{number}", _numbers(count))
 
     def measure() -> float:
-        for name in os.listdir(place):
-            _read(f"{place}/{int(name.split('..')[0])}")
+        for base in _bases(place):
+            _read(f"{place}/{base}")
         return visits()
 
     return measure
@@ -87,15 +87,20 @@ def _visits_to_open(place: str, count: int) -> Callable[[], float]:
 
 def _first_visits(place: str, count: int) -> Callable[[], float]:
     """The median of ten visits, each in another segment, none of which was visited in the last moment."""
-    names = os.listdir(place)
-    chance, width = random.Random(1), count // len(names) // 2
+    bases = _bases(place)
+    chance, width = random.Random(1), count // len(bases) // 2
 
     def measure() -> float:
         time.sleep(IDLE_S + 2 * EVERY_S)
-        bases = (int(name.split("..")[0]) for name in chance.sample(names, min(SEGMENTED)))
-        return statistics.median(_times(_read, [f"{place}/{base + chance.randrange(width)}" for base in bases])) * 1e6
+        paths = [f"{place}/{base + chance.randrange(width)}" for base in chance.sample(bases, min(SEGMENTED))]
+        return statistics.median(_times(_read, paths)) * 1e6
 
     return measure
+
+
+def _bases(place: str) -> list[int]:
+    """The base offsets of the segments, by the names of their ranges."""
+    return [int(name.split("..")[0]) for name in os.listdir(place)]
 
 
 def _numbers(count: int) -> Iterator[int]:
