@@ -1,5 +1,6 @@
 """What every call, task and thread is doing, for the log: on SIGUSR1, and when the trio thread stops answering."""
 
+import gc
 import logging
 import os
 import sys
@@ -15,20 +16,39 @@ import trio
 from kafkafs.fuse.journal import UNLIMITED
 
 log = logging.getLogger(__name__)
+_writing = threading.Lock()
 
 
 def log_all(root: "trio.lowlevel.Task | None", calls: Iterable[str] = ()) -> None:
-    """What is asked of the disks, then where tasks and threads stand, innermost call first, those alike on one line."""
-    for call in calls:
-        log.warning("call %s", call, extra=UNLIMITED)
-    _log_alike("task", ((task.name, _awaits(task.coro)) for task in _tasks(root)))
-    _log_alike("thread", _threads())
+    """What is asked of the disks, then where tasks and threads stand, innermost call first, those alike on one line.
+
+    Nothing where that is being written already: a signal may come while another one is answered.
+    """
+    if not _writing.acquire(blocking=False):
+        return
+    try:
+        for call in calls:
+            log.warning("call %s", call, extra=UNLIMITED)
+        _log_alike("task", ((task.name, _awaits(task.coro)) for task in _tasks(root)))
+        _log_alike("thread", _threads())
+    finally:
+        _writing.release()
 
 
 def _threads() -> list[tuple[str, list[str]]]:
     """No frame is kept in a variable: this one's own is among them, and the cycle would hold what all of them hold."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    return [(names.get(ident, str(ident)), _calls(frame)) for ident, frame in sys._current_frames().items()]
+    return [(names.get(ident, str(ident)), _calls(frame)) for ident, frame in _frames().items()]
+
+
+def _frames() -> dict[int, FrameType]:
+    """The frame of each thread. No look for garbage may begin meanwhile: it would run code of ours, and a signal's
+    handler with it, while Python holds a lock that both of them may ask for (3.11, gh-106883)."""
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        gc.enable()
 
 
 def _log_alike(kind: str, places: Iterable[tuple[str, list[str]]]) -> None:
