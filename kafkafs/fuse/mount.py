@@ -147,6 +147,8 @@ async def _answer_requests() -> None:
 
 
 async def _end_on_signal(waiting: WaitingReads, scope: trio.CancelScope) -> None:
+    for each in ENDING_SIGNALS:  # for the time after trio's own: what a process group is sent comes to us twice
+        signal.signal(each, lambda *_: None)
     with trio.open_signal_receiver(*ENDING_SIGNALS) as signals:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (*ENDING_SIGNALS, signal.SIGUSR1))
         async for number in signals:

@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from ctypes import CDLL
 from pathlib import Path
 from typing import NoReturn
@@ -103,9 +104,10 @@ def _run(daemon: Daemon, parent: int, on_ready: Callable[[], None]) -> NoReturn:
 def _stay(mountpoint: Path, child: int) -> int:
     """Waits for the daemon's end, passing signals on, then leaves no stale mount: the exit code."""
     for number in FORWARDED:
-        signal.signal(number, lambda number, _: os.kill(child, number))
+        signal.signal(number, lambda number, _: _pass_on(number, child))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
     _, status = os.waitpid(child, 0)
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # Python's own end undoes handlers: the next would kill us
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
         log.error("the daemon was ended by signal %d", -code)
@@ -115,6 +117,11 @@ def _stay(mountpoint: Path, child: int) -> int:
     except OSError as error:
         log.error("cannot unmount %r: %s", str(mountpoint), error.strerror)
     return code if code >= 0 else 128 - code
+
+
+def _pass_on(number: int, child: int) -> None:
+    with suppress(ProcessLookupError):  # it has ended a moment ago
+        os.kill(child, number)
 
 
 def _detach(told: int, null: int) -> None:
