@@ -147,7 +147,7 @@ class JsonRange:
             yield behind, piece
 
     def _lines(self, sight: Sight, start: int, end: int | None) -> Pieces:
-        name = self._scene.partition.name
+        name = sight.log.name
         lines = JsonLines(name.topic, name.partition)
         for records in sight.decoded.records(start, end):
             made: memoryview | None = None

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from weakref import ReferenceType, ref
 
+from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.log.ahead import Ahead
 from kafkafs.log.lineage import Lineage
@@ -65,7 +66,7 @@ class RawContent:
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """The bytes at `offset` of all extents together; a read that crosses into another file is put together."""
         if self._growth is not None and offset + size > self._starts[-1]:
-            self._grow(self._growth)
+            self._grow(self._growth, needed=offset >= self._starts[-1])
         extents, starts = self._extents, self._starts
         size = min(size, starts[-1] - offset)
         if size <= 0:
@@ -83,11 +84,21 @@ class RawContent:
             number, within, size = number + 1, 0, size - length
         return b"".join(parts)
 
-    def _grow(self, growth: "Growth") -> None:
-        """Take in what was appended. Readers that are in the midst of a read keep the lists that they have."""
+    def _grow(self, growth: "Growth", needed: bool) -> None:
+        """Take in what was appended. Readers that are in the midst of a read keep the lists that they have.
+
+        Where the log is not the same any more, only who needs what was appended is told: the others read on in the
+        files that they have.
+        """
         with promptly(self._growing):
             extents = list(self._extents)
-            for extent in growth.more():
+            try:
+                appended = growth.more()
+            except Vanished:
+                if needed:
+                    raise
+                return
+            for extent in appended:
                 last = extents[-1] if extents else None
                 if last is not None and last.goes_on_in(extent):
                     extents[-1] = extent._replace(position=last.position, held=last.held)
@@ -128,8 +139,12 @@ class Growth:
         self._lineage = Lineage(sight.log)
 
     def more(self) -> list[Extent]:
-        """The extents from where the last answer ended. Vanished where the log is not the same any more."""
-        return self._scene.go_on(self._more)
+        """The extents from where the last answer ended; none where the log was deleted, which does not grow any more.
+        Vanished where it is not the same any more."""
+        try:
+            return self._scene.ask(self._more)
+        except NotFound:
+            return []
 
     def _more(self, sight: Sight) -> list[Extent]:
         self._lineage.follow(sight.log)
