@@ -12,7 +12,7 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
 from kafkafs.format.batches import batch_at
 from kafkafs.format.names import segment_file
@@ -200,13 +200,6 @@ class Segment:
             return None
         file = self._file("txnindex")
         return parse_transaction_index(file.read(0, file.size), self.base_offset)
-
-    def aborted_known(self) -> tuple[AbortedTransaction, ...]:
-        """The transaction index as a hint: empty where it is missing or cannot be true."""
-        try:
-            return self.aborted() or ()
-        except (CorruptData, *_UNREADABLE):
-            return ()
 
     def read_beside(self, name: str) -> bytes:
         """A small file of the same directory, by name; NotFound where there is none."""

@@ -1,8 +1,9 @@
 """What a read_committed reader sees, told from the log.
 
 A transaction's outcome is the next marker of its producer. Reading goes forward, so markers are found by a scan that
-runs ahead of the reader no further than it must; a transaction index saves that scan where it names the transaction and
-the marker it names is there. A transaction without a marker is open, and the first open one is the last stable offset.
+runs ahead of the reader no further than it must. The transaction index would save that scan for what was aborted, but
+only the scan tells whether it is right. A transaction without a marker is open, and the first open one is the last
+stable offset.
 Sources: ProducerStateManager, TransactionIndex, CompletedFetch.
 """
 
@@ -23,7 +24,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.patience import patience_needed
 from kafkafs.log.places import Start
 from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Damage, Stretch
+from kafkafs.log.stretches import Stretch
 
 _MARKER_LIMIT = 1 << 20
 _PRODUCERS_KEPT = 4096
@@ -156,8 +157,6 @@ class Outcomes:
             if at < len(markers):
                 del markers[:at]
                 return markers[0][1]
-            if self._indexed(producer, offset):
-                return True
             stretch = next(self._walk, None)
             if stretch is None:
                 return False
@@ -170,20 +169,3 @@ class Outcomes:
         for row in np.flatnonzero(is_control(stretch.rows) & is_transactional(stretch.rows)).tolist():
             producer, offset = int(stretch.rows["producer_id"][row]), int(stretch.rows["last_offset"][row])
             markers.setdefault(producer, []).append((offset, is_abort(stretch, row)))
-
-    def _indexed(self, producer: int, offset: int) -> bool:
-        """Whether the transaction index of the segment that the scan is in names the transaction, and rightly so."""
-        segment = self._log.segments[self._ahead.segment]
-        for entry in segment.aborted_known():
-            if entry.producer_id == producer and entry.first_offset <= offset <= entry.last_offset:
-                return self._is_marker(segment, entry.last_offset, producer)
-        return False
-
-    def _is_marker(self, segment: Segment, offset: int, producer: int) -> bool:
-        for item in segment.walk(segment.start(offset), self._log.walk_end(segment)):
-            if item.last_offset < offset or isinstance(item, Damage):
-                continue
-            row = int(np.searchsorted(item.rows["last_offset"], offset))
-            found = item.rows[row]
-            return int(found["producer_id"]) == producer and bool(is_control(item.rows)[row]) and is_abort(item, row)
-        return False

@@ -2,6 +2,7 @@
 read_committed consumer sees are compared in test_reading."""
 
 import gc
+import struct
 import threading
 
 import pytest
@@ -37,6 +38,15 @@ def test_outcomes_of_interleaved_producers(tmp_path):
     assert offsets(found) == [0, 6]
     assert found.end_offset == 8
     assert (found.earliest(), found.latest()) == (0, 6)
+
+
+def test_a_transaction_index_that_says_too_much_hides_nothing(tmp_path):
+    """Its entry is of the aborted transaction, and reaches back over the committed one before."""
+    log = [data(0, 1), marker(1, 1, True), data(2, 1), marker(3, 1, False), data(4, 1), marker(5, 1, True)]
+    directory = write_partition(tmp_path, {0: log})
+    (directory / f"{0:020}.txnindex").write_bytes(struct.pack(">hqqqq", 0, 1, 0, 3, 4))
+    assert committed(log_of(tmp_path)).first(0).offset == 0
+    assert offsets(committed(log_of(tmp_path))) == [0, 4]
 
 
 def test_the_last_stable_offset_moves_with_the_log(tmp_path):
