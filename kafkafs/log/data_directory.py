@@ -108,12 +108,16 @@ class DataDirectory:
             stamps = tuple(self._stamp(name) for name in (LOG_START, HIGH_WATERMARK))
             if stamps != self._checkpoint_stamps:
                 problems: list[str] = []
+                before = self._checkpoints.problems
                 self._checkpoints = Checkpoints(
                     self._read_checkpoint(LOG_START, problems),
                     self._read_checkpoint(HIGH_WATERMARK, problems),
                     tuple(problems),
                 )
                 self._checkpoint_stamps = stamps if not problems else ()  # what a disk refused, it may give next time
+                for problem in problems:
+                    if problem not in before:
+                        logger.warning("%s: %s", self.path, problem)
             self._checkpoints_until = time.monotonic() + FRESH_S
             return self._checkpoints
 
@@ -127,8 +131,9 @@ class DataDirectory:
     def _read_checkpoint(self, name: str, problems: list[str]) -> dict[TopicPartition, int]:
         try:
             return parse_offset_checkpoint(self.root.read_whole(name))
-        except NotFound:
-            return {}
+        except NotFound as error:
+            if self._stamp(name) is not None:
+                problems.append(f"{name} counts as absent: {error}")
         except (WouldBlock, Exhausted):
             raise
         except CorruptData as error:

@@ -216,7 +216,9 @@ def _descriptor_limit() -> int:
 
 def _opening_failed(error: OSError, name: str) -> KafkafsError:
     match error.errno:
-        case errno.ENOENT | errno.ENOTDIR | errno.ELOOP | errno.EXDEV | errno.ENXIO | errno.ENAMETOOLONG:
+        case errno.ELOOP:
+            return NotFound(f"{name!r} is a symbolic link, and not served")
+        case errno.ENOENT | errno.ENOTDIR | errno.EXDEV | errno.ENXIO | errno.ENAMETOOLONG:
             return NotFound(f"there is no file {name!r} to serve: {error.strerror}")
         case errno.EACCES | errno.EPERM:
             return Denied(f"the daemon may not read {name!r}; run it as the owner of the data directory")

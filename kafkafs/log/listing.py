@@ -13,6 +13,7 @@ from kafkafs.log.data_file import is_settled
 from kafkafs.log.files import Directory
 
 INDEX_KINDS = ("index", "timeindex", "txnindex")
+_BESIDE = ("leader-epoch-checkpoint", "partition.metadata")
 _ATTEMPTS = 5
 
 
@@ -80,7 +81,7 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
         for entry in entries:
             if entry.is_file(follow_symlinks=False):
                 files[entry.name] = _file_name(entry)
-            elif parse_segment_file(entry.name):
+            elif parse_segment_file(entry.name) or entry.name in _BESIDE:
                 kind = "link" if entry.is_symlink() else "directory" if entry.is_dir() else "special file"
                 problems.append(f"{entry.name} is a {kind} and not served: only regular files are")
             elif not entry.is_dir(follow_symlinks=False):

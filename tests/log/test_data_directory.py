@@ -39,6 +39,19 @@ def test_a_log_that_was_cut_has_no_start_from_before(tmp_path, monkeypatch):
     assert (partition.log().start_offset, partition.log().end_offset) == (0, 8)
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/passwd"), lambda path: path.mkdir()])
+@pytest.mark.parametrize("name", [data_directory.LOG_START, data_directory.HIGH_WATERMARK])
+def test_a_checkpoint_that_is_no_regular_file_is_told_of(tmp_path, caplog, name, make):
+    """It counts as absent, and an operator may wonder why deleted records are there again."""
+    write_partition(tmp_path, {0: [made(0, [1] * 9)]})
+    make(tmp_path / name)
+    directory = open_data_directory(tmp_path)
+    for _ in range(3):
+        (problem,) = directory.checkpoints(anew=True).problems
+        assert problem.startswith(f"{name} counts as absent: '{name}' is ")
+    assert caplog.messages == [f"{tmp_path}: {problem}"]
+
+
 def test_a_checkpoint_without_a_descriptor_to_read_it_is_not_absent(tmp_path):
     write_partition(tmp_path, {0: [made(0, [1] * 9)]})
     write_start(tmp_path, 4)
