@@ -36,6 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
     place = arguments.mountpoint.absolute()
     log_file = arguments.log_file.absolute() if arguments.log_file else None
     mountpoint.check(place, data_dirs)
+    for data_dir in data_dirs:
+        if log_file and mountpoint.is_within(log_file.resolve().parent, data_dir):
+            raise UsageError(f"the log file {str(log_file)!r} lies inside {str(data_dir)!r}, where nothing is written")
     try:
         journal.start(log_file, syslog=arguments.background)
     except OSError as error:

@@ -122,11 +122,11 @@ def check(mountpoint: Path, data_dirs: Sequence[Path]) -> None:
             raise UsageError(
                 f"the disk of {str(data_dir)!r} does not answer; leave it out, or mount again when it does"
             )
-        if _is_within(mountpoint, data_dir):
+        if is_within(mountpoint, data_dir):
             raise UsageError(
                 f"the mount point {shown} lies inside the data directory {str(data_dir)!r}; choose one outside"
             )
-        if _is_within(data_dir, mountpoint):
+        if is_within(data_dir, mountpoint):
             raise UsageError(
                 f"the data directory {str(data_dir)!r} lies inside the mount point {shown}; choose another"
             )
@@ -162,7 +162,7 @@ def take_away_if_dead(path: Path | str) -> bool:
     return True
 
 
-def _is_within(inner: Path, outer: Path) -> bool:
+def is_within(inner: Path, outer: Path) -> bool:
     """Whether `inner` is `outer` or lies below it, through bind mounts too."""
     try:
         top = os.stat(outer)

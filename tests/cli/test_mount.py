@@ -139,6 +139,13 @@ def test_a_log_file_gets_the_daemon_s_log(data, place, tmp_path):
     assert "cannot log" in refusal("mount", data, place, "--background", "--log-file", tmp_path / "no/log")
 
 
+def test_no_log_is_written_into_a_data_directory(data, place, tmp_path):
+    (tmp_path / "link").symlink_to(data / "log")
+    for log in (data / "log", tmp_path / "link"):
+        assert "where nothing is written" in refusal("mount", data, place, "--log-file", log)
+    assert not (data / "log").exists()
+
+
 def test_df_and_findmnt_show_the_data_directory_and_its_size(data, place):
     run(KAFKAFS, "mount", data, place, "--background")
     try:
