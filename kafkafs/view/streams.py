@@ -31,6 +31,9 @@ _KEPT = 512 << 10
 _LITTLE = 64 << 10
 """Bytes behind the end of a log that somebody waits for there; more is history again."""
 
+_SMALL = 16 << 10
+"""Bytes up to which pieces are put together."""
+
 _ROOMS = Buffers(1 << 20, keep=4)
 """For what is asked for at once and lies in two pieces."""
 
@@ -183,13 +186,23 @@ class Stream:
             return False
         behind, text = piece
         with self._state:
-            self._kept.append((self._position, text))
+            self._keep(text)
             self._position += len(text)
         if behind is not None:
             self._offset = behind
             if self._position - self._marks[-1][0] >= _MARK_EVERY:
                 self._marks.append((self._position, behind))
         return True
+
+    def _keep(self, text: bytes | memoryview) -> None:
+        """Small pieces become one: a follower gets thousands, and each would keep the buffer that it was made in."""
+        if len(text) > _SMALL:
+            self._kept.append((self._position, text))
+        elif self._kept and len(self._kept[-1][1]) + len(text) <= _SMALL:
+            position, before = self._kept[-1]
+            self._kept[-1] = position, b"".join((before, text))
+        else:
+            self._kept.append((self._position, bytes(text)))
 
     @property
     def _is_awaited(self) -> bool:
