@@ -66,7 +66,11 @@ class RawContent:
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """The bytes at `offset` of all extents together; a read that crosses into another file is put together."""
         if self._growth is not None and offset + size > self._starts[-1]:
-            self._grow(self._growth, needed=offset >= self._starts[-1])
+            try:
+                self._grow(self._growth)
+            except Vanished:  # of what was appended; the rest is read on in the files that are held
+                if offset >= self._starts[-1]:
+                    raise
         extents, starts = self._extents, self._starts
         size = min(size, starts[-1] - offset)
         if size <= 0:
@@ -84,21 +88,11 @@ class RawContent:
             number, within, size = number + 1, 0, size - length
         return b"".join(parts)
 
-    def _grow(self, growth: "Growth", needed: bool) -> None:
-        """Take in what was appended. Readers that are in the midst of a read keep the lists that they have.
-
-        Where the log is not the same any more, only who needs what was appended is told: the others read on in the
-        files that they have.
-        """
+    def _grow(self, growth: "Growth") -> None:
+        """Take in what was appended. Readers that are in the midst of a read keep the lists that they have."""
         with promptly(self._growing):
             extents = list(self._extents)
-            try:
-                appended = growth.more()
-            except Vanished:
-                if needed:
-                    raise
-                return
-            for extent in appended:
+            for extent in growth.more():
                 last = extents[-1] if extents else None
                 if last is not None and last.goes_on_in(extent):
                     extents[-1] = extent._replace(position=last.position, held=last.held)
