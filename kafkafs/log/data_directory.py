@@ -108,16 +108,16 @@ class DataDirectory:
             stamps = tuple(self._stamp(name) for name in (LOG_START, HIGH_WATERMARK))
             if stamps != self._checkpoint_stamps:
                 problems: list[str] = []
-                before = self._checkpoints.problems
-                self._checkpoints = Checkpoints(
+                found = Checkpoints(
                     self._read_checkpoint(LOG_START, problems),
                     self._read_checkpoint(HIGH_WATERMARK, problems),
                     tuple(problems),
                 )
                 self._checkpoint_stamps = stamps if not problems else ()  # what a disk refused, it may give next time
                 for problem in problems:
-                    if problem not in before:
+                    if problem not in self._checkpoints.problems:
                         logger.warning("%s: %s", self.path, problem)
+                self._checkpoints = found
             self._checkpoints_until = time.monotonic() + FRESH_S
             return self._checkpoints
 
