@@ -29,7 +29,7 @@ def _mounted(directory: Path) -> Iterator[Shelf]:
     source.mkdir()
     place.mkdir()
     command: list[str | Path] = [sys.executable, "-m", "tests.fuse.shelf", source, place]
-    with mounting(command, place, directory / "log", cwd=ROOT) as mounted:
+    with mounting(command, place, directory / "log", cwd=ROOT, start_new_session=True) as mounted:
         yield Shelf(mounted, source, place)
 
 

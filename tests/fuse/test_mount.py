@@ -26,20 +26,16 @@ def test_a_signal_ends_the_mount_in_order(own_shelf, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signals_that_keep_coming_change_nothing(tmp_path, number):
+def test_signals_that_keep_coming_change_nothing(own_shelf, number):
     """A terminal sends Ctrl-C to all processes of a group, and one passes it on to another; some people press twice."""
-    source, place = tmp_path / "source", tmp_path / "mount"
-    source.mkdir()
-    place.mkdir()
-    command: list[str | Path] = [sys.executable, "-m", "tests.fuse.shelf", source, place]
-    with mounting(command, place, tmp_path / "log", cwd=ROOT, start_new_session=True) as mounted:
-        while mounted.process.poll() is None:
-            os.killpg(mounted.process.pid, number)
-            time.sleep(0.001)
-        assert mounted.process.returncode == 0
-        assert "ERROR" not in mounted.log
-        assert mounted.log.count("ending on") == 1
-        assert mounted_at(place) is None
+    process = own_shelf.mounted.process
+    while process.poll() is None:
+        os.killpg(process.pid, number)
+        time.sleep(0.001)
+    assert process.returncode == 0
+    assert "ERROR" not in own_shelf.mounted.log
+    assert own_shelf.mounted.log.count("ending on") == 1
+    assert mounted_at(own_shelf.path) is None
 
 
 def test_umount_ends_the_processes(own_shelf):
