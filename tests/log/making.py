@@ -4,6 +4,7 @@ For what a broker cannot be made to write: every byte of every batch flipped, in
 The indexer is slow and obvious, and follows LogSegment.append: an entry for each batch but the first of a segment.
 """
 
+import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from tests.format.golden import Record
 
 HEADER = struct.Struct(">qiibIhiqqqhii")  # kafka-format.md, section 3.2
 NAME = "t-0"
+NO_REGULAR_FILE = (os.mkfifo, lambda path: path.symlink_to("/etc/passwd"), lambda path: path.mkdir())
+"""Ways to put something else where a file is looked for."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 from kafkafs.errors import Exhausted, NotFound, UsageError
 from kafkafs.log import data_directory
 from kafkafs.log.data_directory import open_data_directory
-from tests.log.making import made, write_partition, write_start
+from tests.log.making import NO_REGULAR_FILE, made, write_partition, write_start
 from tests.mounting import wait_until
 
 UUID = "0123456789abcdef0123456789abcdef"
@@ -39,7 +39,7 @@ def test_a_log_that_was_cut_has_no_start_from_before(tmp_path, monkeypatch):
     assert (partition.log().start_offset, partition.log().end_offset) == (0, 8)
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/passwd"), lambda path: path.mkdir()])
+@pytest.mark.parametrize("make", NO_REGULAR_FILE)
 @pytest.mark.parametrize("name", [data_directory.LOG_START, data_directory.HIGH_WATERMARK])
 def test_a_checkpoint_that_is_no_regular_file_is_told_of(tmp_path, caplog, name, make):
     """It counts as absent, and an operator may wonder why deleted records are there again."""

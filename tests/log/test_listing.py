@@ -10,7 +10,7 @@ from kafkafs.errors import Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.files import Directory
 from kafkafs.log.listing import list_partition
-from tests.log.making import NAME, Made, log_of, made, partition_of, write_partition
+from tests.log.making import NAME, NO_REGULAR_FILE, Made, log_of, made, partition_of, write_partition
 from tests.log.reading import reader, rows
 
 OLD = [made(number * 10, [number] * 10) for number in range(9)]
@@ -61,7 +61,7 @@ def test_files_on_their_way_out_count_for_nothing(tmp_path):
     assert log_of(tmp_path).start_offset == 30
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/passwd"), lambda path: path.mkdir()])
+@pytest.mark.parametrize("make", NO_REGULAR_FILE)
 @pytest.mark.parametrize(
     "name", [f"{30:020}.log", f"{0:020}.index", f"{0:020}.timeindex", "leader-epoch-checkpoint", "partition.metadata"]
 )
