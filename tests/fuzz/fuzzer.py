@@ -8,7 +8,8 @@ import atheris
 
 with atheris.instrument_imports(include=["kafkafs"]):
     from kafkafs.errors import KafkafsError
-    from tests.fuzz.targets import SEEDS, TARGETS
+    from tests.fuzz.seeds import SEEDS
+    from tests.fuzz.targets import TARGETS
 
 MEMORY = 4 << 30
 
@@ -22,7 +23,7 @@ def main() -> None:
         with suppress(KafkafsError):
             target(data)
 
-    for seed in SEEDS:
+    for seed in SEEDS[name]:
         one(seed)
     atheris.Setup(sys.argv, one)
     atheris.Fuzz()

@@ -15,6 +15,7 @@ from kafkafs.format.batch import crc_holds, parse_batch
 from kafkafs.format.batches import walk
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from kafkafs.format.control import ControlType, control_type, coordinator_epoch
+from kafkafs.format.crc import crc32c
 from kafkafs.format.kraft_control import parse_kraft_control
 from kafkafs.format.names import parse_partition_name, parse_segment_file, parse_transitional_file
 from kafkafs.format.offset_index import OffsetIndex
@@ -27,7 +28,6 @@ from kafkafs.view import recall
 from kafkafs.view.grammar import parse_offset_name, parse_time_name
 from kafkafs.view.jsonl import JsonLines
 from kafkafs.view.tree import Root
-from tests.format import golden
 from tests.format.batch_maker import v2_around
 
 LIMIT = 1 << 20
@@ -73,6 +73,7 @@ def small_files(data: bytes) -> None:
     coordinator_epoch(data)
     for kind in KRAFT:
         _or_refused(partial(parse_kraft_control, kind), data)
+    _or_refused(parse_producer_snapshot, b"\0\1" + crc32c(data[6:]).to_bytes(4, "big") + data[6:])
 
 
 def names(data: bytes) -> None:
@@ -145,4 +146,3 @@ def _render(data: bytes, verify: bool) -> None:
 TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target for target in (batches, records, packed, indexes, small_files, names, partition)
 }
-SEEDS = [whole for whole, _ in golden.BATCHES.values()]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.targets import SEEDS, TARGETS
+from tests.fuzz.seeds import SEEDS
+from tests.fuzz.targets import TARGETS
 
 pytest.importorskip("atheris")
 SECONDS = int(os.environ.get("KAFKAFS_FUZZ_SECONDS", "1"))
@@ -21,11 +22,12 @@ ROOT = Path(__file__).parents[2]
 def test_no_input_escapes(target, tmp_path):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
-    for number, seed in enumerate(SEEDS):
+    for number, seed in enumerate(SEEDS[target]):
         (corpus / str(number)).write_bytes(seed)
     done = subprocess.run(
         [sys.executable, "-m", "tests.fuzz.fuzzer", target, corpus, f"-max_total_time={SECONDS}", "-max_len=4096",
-         "-rss_limit_mb=2048", "-timeout=10", f"-artifact_prefix={tmp_path}/", f"-seed={SEED}", "-print_final_stats=1"],
+         "-keep_seed=1", "-rss_limit_mb=2048", "-timeout=10",
+         f"-artifact_prefix={tmp_path}/", f"-seed={SEED}", "-print_final_stats=1"],
         cwd=ROOT, capture_output=True, text=True, timeout=SECONDS + 100, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:] + "".join(

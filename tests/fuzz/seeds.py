@@ -1,0 +1,47 @@
+"""What each target is fed first: inputs that it takes, so that a mutation breaks one thing and not the first byte."""
+
+import gzip
+import struct
+
+import zstandard
+
+from kafkafs.format.codecs import GZIP, LZ4, SNAPPY, ZSTD
+from tests.format import golden, packers
+from tests.format.batch_maker import record_bytes, v2_batch
+from tests.format.test_producer_snapshot import GOLDEN as SNAPSHOT
+from tests.format.test_transaction_index import GOLDEN as ABORTED
+
+BATCHES = [whole for whole, _ in golden.BATCHES.values()]
+_TEXT = b'{"user":"u17","amount":17,"note":"seventeen"}' * 40
+_RECORDS = b"".join(record_bytes(record, 100, 1000) for record in golden.V2)
+_OFFSETS = struct.pack(">6i", 0, 0, 10, 4096, 25, 9000)
+_TIMES = struct.pack(">qiqiqi", 1000, 0, 1005, 10, 1700, 25)
+_PACKED = [
+    (GZIP, 2, gzip.compress(_TEXT)), (GZIP, 2, gzip.compress(_TEXT, 0)),
+    (SNAPPY, 2, packers.xerial(_TEXT, 500)), (SNAPPY, 2, packers.bare_snappy(_TEXT)),
+    (LZ4, 2, packers.lz4_frame(_TEXT)), (LZ4, 0, packers.lz4_frame(_TEXT, kafka_v0=True)),
+    (LZ4, 2, packers.lz4_frame(_TEXT, sums=True, content_sum=True, content_size=True)),
+    (ZSTD, 2, zstandard.compress(_TEXT)), (ZSTD, 2, zstandard.ZstdCompressor(write_checksum=True).compress(_TEXT)),
+]  # fmt: skip
+_SMALL_FILES = [
+    b"0\n2\ntopic 0 17\nother-topic 12 4000000000\n", b"0\n2\n0 0\n3 120\n",
+    b"version: 0\ntopic_id: Tm93IGlzIHRoZSB0aW1lIQ\n", SNAPSHOT,
+    struct.pack(">hh", 0, 1), struct.pack(">hi", 0, 7) + bytes.fromhex("030000000100000000020000000008000300"),
+]  # fmt: skip
+_NAMES = [
+    "topic-0", "a.b_c-12.7f0d5a3e9c4b4d0c8f1e2a3b4c5d6e7f-delete", "00000000000000000017.log",
+    "00000000000000000017.timeindex.deleted", "23147..23350.jsonl", "-1.value", "1632390207806",
+    "-90m..now.follow.jsonl", "2021-09-23T09:43:27.806Z..", "latest", "23350.explain", "..23350.batches.jsonl",
+]  # fmt: skip
+
+SEEDS: dict[str, list[bytes]] = {
+    "batches": [*BATCHES, b"".join(BATCHES[:1] * 3), v2_batch(golden.V2, codec=ZSTD, compress=zstandard.compress)],
+    "records": [b"\0" + (3).to_bytes(3, "big") + _RECORDS,
+                *(bytes([codec]) + (3).to_bytes(3, "big") + whole[61:]
+                  for codec, whole in ((0, golden.V2_NONE), (GZIP, golden.V2_GZIP)))],
+    "packed": [bytes([codec - 1, magic]) + data for codec, magic, data in _PACKED],
+    "indexes": [_OFFSETS, _TIMES, _OFFSETS + bytes(40), _TIMES + bytes(36), ABORTED],
+    "small_files": _SMALL_FILES,
+    "names": [name.encode() for name in _NAMES],
+    "partition": [*BATCHES, b"".join(BATCHES[:2] * 2) + _OFFSETS, v2_batch(golden.V2) * 3 + _TIMES],
+}  # fmt: skip
