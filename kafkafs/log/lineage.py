@@ -5,8 +5,10 @@ and created again has the same name. What tells is a witness, a file that trunca
 last segment, while its last batch stands where it stood. One that has just begun and is empty tells by being there,
 since truncation to below its base offset deletes it, and so does the closed one before it by being as it was. Where
 compaction or retention took them away, topic id and leader epochs tell, as they tell followers: of the same topic, an
-epoch that reaches as far as it did lost nothing. Nothing tells of a log that was cut to below its start, as long as
-the checkpoint has yet to learn of it: what comes up there until it does, its readers miss.
+epoch that reaches as far as it did lost nothing. One that the checkpoint has forgotten, since the log starts behind it
+now, proves nothing: a broker would let its own followers go on, here that is another log. Nothing tells of a log that
+was cut to below its start, as long as the checkpoint has yet to learn of it: what comes up there until it does, its
+readers miss.
 Source: UnifiedLog.truncateTo, LeaderEpochFileCache.endOffsetFor.
 """
 

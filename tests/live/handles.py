@@ -43,13 +43,15 @@ class Snapshot:
 class Follower:
     """A `.follow.jsonl` from an offset on, read as far as it goes at each step.
 
-    Until `is_of_now` it may still have to learn of a truncation: what it gives since tells that it has looked.
+    Until `is_of_now` it may still have to learn of a truncation: what it gives since tells that it has looked. Nothing
+    tells it that the log only grew where the checkpoint has forgotten the `epoch` in which it looked last.
     """
 
-    def __init__(self, content: Any, first: int, is_of_now: bool) -> None:
+    def __init__(self, content: Any, first: int, epoch: int, is_of_now: bool) -> None:
         self.content = content
         self.first = first
         self.is_of_now = is_of_now
+        self.epoch = epoch
         self.text = b""
         self.must_hold = is_of_now
         self.stale = False

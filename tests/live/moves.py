@@ -153,6 +153,11 @@ class Moves:
         self.elect()
         self.generation += 1
 
+    @property
+    def known_epochs(self) -> list[int]:
+        """The leader epochs in the checkpoint, the latest one last; behind -1, which stands for none."""
+        return [-1, *(epoch for epoch, _ in self._epochs)]
+
     def elect(self) -> None:
         """Another leader, from the next batch on."""
         self.epoch += 1
