@@ -1,5 +1,6 @@
 """How a command ends: with an exit code, and at most one sentence on standard error. No traceback reaches a user."""
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -28,12 +29,26 @@ def run_honestly(command: Callable[[], int]) -> int:
         say(str(error))
         return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
     except Exception as error:
+        if lack := _lack(error):
+            say(lack)
+            return EXIT_FAILED
         import traceback  # which takes a while
 
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{place.filename}:{place.lineno}, kafkafs {kafkafs.__version__}"
         say(f"this is a bug, please report it: {error!r} at {where}")
         return EXIT_BUG
+
+
+def _lack(error: Exception) -> str | None:
+    """What the system did not give, and what to do, where that is all that is wrong."""
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return "no descriptor is left; raise the limit (`ulimit -n`, LimitNOFILE=)"
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return "the system starts no more threads; raise its limits (`ulimit -u` and `-v`, TasksMax=, MemoryMax=)"
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return "no memory is left; raise the limit (`ulimit -v`, MemoryMax=)"
+    return None
 
 
 def say(sentence: str) -> None:

@@ -102,7 +102,6 @@ class _Job:
         self.thread = ""  # the one that runs it
         self.running = False
         self.stuck = False
-        self.value: outcome.Maybe[Any]
 
     def is_over(self, now: float) -> bool:
         """Whether its caller should wait no longer."""
@@ -255,14 +254,15 @@ class Workers:
         name = threading.current_thread().name
         while (job := self._taken.get()) is not None:
             job.thread = name
-            job.value = outcome.capture(job.call)
+            value: outcome.Maybe[Any] = outcome.capture(job.call)
             try:
-                self._token.run_sync_soon(self._finish, job)
+                self._token.run_sync_soon(self._finish, job, value)
             except trio.RunFinishedError:
                 return
-            del job  # and with it what was read, before this thread sleeps
+            del job, value  # and with it what was read, before this thread sleeps
 
-    def _finish(self, job: _Job) -> None:
+    def _finish(self, job: _Job, value: outcome.Maybe[Any]) -> None:
+        """The caller goes on with `value`. No job has it: an error leads to its caller's frame, and so to the job."""
         lane = job.lane
         self._free += 1
         lane.running -= 1
@@ -273,9 +273,9 @@ class Workers:
         lane.stuck -= job.stuck
         self._unfinished.discard(job)
         if job.task is not None:
-            trio.lowlevel.reschedule(job.task, job.value)
-        elif job.late is not None and isinstance(job.value, outcome.Value):
-            job.late(job.value.value)
+            trio.lowlevel.reschedule(job.task, value)
+        elif job.late is not None and isinstance(value, outcome.Value):
+            job.late(value.value)
         self._fill(lane)
         if self._free:
             for other in self._lanes.values():

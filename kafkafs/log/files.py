@@ -25,6 +25,9 @@ OPEN_FILES = 4096
 """Descriptors that the cache keeps at most, the three files of a thousand segments; files that handles hold open come
 on top. To open one takes longer than to answer from it."""
 
+_OTHERS = 24
+"""Descriptors that a mount needs beside those of files that are kept or held: 21 of its own, three to answer from."""
+
 IDLE_S = 2.0
 """For how long the cache keeps a file that nobody asks for."""
 
@@ -82,7 +85,7 @@ class Directory:
             evicted.append(self._cache.get(name))
             self._cache[name] = file
             self._cache.move_to_end(name)
-            while len(self._cache) > min(OPEN_FILES, _descriptor_limit() // 4):
+            while len(self._cache) > min(OPEN_FILES, _spare_descriptors() // 4):
                 evicted.append(self._cache.popitem(last=False)[1])
         evicted.clear()  # the lock is free by now
         return file
@@ -98,8 +101,8 @@ class Directory:
         raise Vanished(f"{name!r} was deleted, renamed or replaced by another file; read again")
 
     def may_hold_more(self) -> bool:
-        """Whether handles may hold more files open for as long as they live: half of all descriptors at most."""
-        return len(self._open) < _descriptor_limit() // 2
+        """Whether handles may hold more files open for as long as they live: half of what can be spared at most."""
+        return len(self._open) < _spare_descriptors() // 2
 
     def sweep(self) -> None:
         """Let go of files that nobody asks for, or that were deleted. Called a few times a second."""
@@ -210,8 +213,8 @@ class Directory:
         raise AssertionError("the second attempt returns or raises")
 
 
-def _descriptor_limit() -> int:
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+def _spare_descriptors() -> int:
+    return max(0, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _OTHERS)
 
 
 def _opening_failed(error: OSError, name: str) -> KafkafsError:

@@ -100,6 +100,20 @@ def test_what_is_no_data_directory_is_refused_in_both_ways(tmp_path, place):
             assert mounted_at(place) is None
 
 
+@pytest.mark.parametrize("limit", ["-n 10", "-n 15", "-v 300000"])
+def test_what_the_system_refuses_is_told_in_a_sentence(data, place, limit):
+    done = subprocess.run(
+        ["bash", "-c", f'ulimit {limit}; "$0" mount "$1" "$2"', KAFKAFS, data, place],
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("kafkafs: ")]
+    assert "raise" in sentence
+    assert "bug" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert mounted_at(place) is None
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
