@@ -145,6 +145,7 @@ class JsonRange:
             if behind is not None:
                 following.give(behind)
             yield behind, piece
+        following.reach(sight)
 
     def _lines(self, sight: Sight, start: int, end: int | None) -> Pieces:
         name = sight.log.name

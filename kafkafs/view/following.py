@@ -16,8 +16,9 @@ class Following:
         self.earliest = max(sight.decoded.end_offset if self._start is None else self._start, sight.log.start_offset)
         """Nothing below this offset is ever given out."""
         self._lineage = Lineage(sight.log)
-        self._files: dict[int, int] = {}
+        self._files: dict[int, int] = {}  # each segment's inode when something of it was given out first
         self._given = -1
+        self._reached = -1  # the end of the last sight that was read to its end
         self._seen = -1
 
     def has_more(self, _: int) -> bool:
@@ -35,20 +36,35 @@ class Following:
         if end > self._given:
             self._given = end
 
+    def reach(self, sight: Sight) -> None:
+        """All visible records of this sight are given out."""
+        self._reached = sight.decoded.end_offset
+
     def sight_from(self, offset: int) -> Sight:
         """The log to read from `offset` on.
 
-        Who goes back must find what was there: compaction may have taken records away, and then it is Vanished.
+        Who goes back must find what was there, and who goes on what came next. Compaction, retention or a deletion of
+        records may have taken either away: then it is Vanished.
         """
         sight = self._now()
         files = {segment.base_offset: segment.files["log"].inode for segment in sight.log.segments}
-        if offset < self._given and any(
-            inode != files.get(base) for base, inode in self._files.items() if base < self._given
-        ):
-            raise Vanished(f"{self._scene.shown_as} was compacted while it was followed; open it again")
-        self._files = files
+        first = min(files, default=0)
+        before = {base: inode for base, inode in self._files.items() if first <= base < self._given}
+        if offset < self._given:
+            changed = any(inode != files.get(base) for base, inode in before.items())
+            if changed or offset < sight.log.start_offset:
+                raise Vanished(f"{self._scene.shown_as} was compacted or cut while it was followed; open it again")
+        elif self._missed(sight, offset):
+            raise Vanished(f"{self._scene.shown_as}: records were deleted before they were read; open it again")
+        self._files = {**files, **before}
         self._seen = sight.decoded.end_offset
         return sight
+
+    def _missed(self, sight: Sight, offset: int) -> bool:
+        """Whether the log starts behind the next record by now, for somebody who has begun to read."""
+        start = self.start(sight)
+        has_begun = max(self._given, self._reached) >= 0
+        return has_begun and start is not None and sight.log.start_offset > max(start, offset, self._reached)
 
     def _now(self) -> Sight:
         def now(sight: Sight) -> Sight:

@@ -44,7 +44,8 @@ class Follower:
     """A `.follow.jsonl` from an offset on, read as far as it goes at each step.
 
     Until `is_of_now` it may still have to learn of a truncation: what it gives since tells that it has looked. Nothing
-    tells it that the log only grew where the checkpoint has forgotten the `epoch` in which it looked last.
+    tells it that the log only grew where the checkpoint has forgotten the `epoch` in which it looked last; and it may
+    have missed what was deleted.
     """
 
     def __init__(self, content: Any, first: int, epoch: int, is_of_now: bool) -> None:
@@ -71,6 +72,7 @@ class Follower:
         """
         before, deadline = len(self.text), time.monotonic() + patience_s
         visible = naive.visible()
+        self.must_hold = self.must_hold and naive.start <= self._reached(offset_of) + 1
         while self._reads_on() and visible and self._reached(offset_of) < visible[-1]:
             assert time.monotonic() < deadline, "does not reach the end"
             time.sleep(0.01)

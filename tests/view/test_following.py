@@ -1,4 +1,4 @@
-"""Followers that have nothing to give yet: what they begin with once it comes."""
+"""Followers: what they begin with where nothing is there yet, and what they do about what is gone."""
 
 import json
 from collections.abc import Callable
@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.errors import Vanished
 from kafkafs.view.node import Content
+from tests.live.moves import Moves
 from tests.log.making import Made, made, write_partition
 from tests.log.transactional import data, marker
 from tests.view.trees import cat, opened, tree
@@ -95,3 +97,67 @@ def test_now_is_followed_by_whatever_comes_next(tmp_path, suffix):
     late = made(1, [1001])
     append(directory, late)
     assert offsets(read()) == [1] if suffix else read() == late.data
+
+
+@pytest.fixture
+def _nothing_kept(monkeypatch):
+    """What was given out is made again for who goes back."""
+    monkeypatch.setattr("kafkafs.view.streams._KEPT", 0)
+    monkeypatch.setattr("kafkafs.view.streams._SMALL", 0)
+
+
+def delete(broker: Moves) -> None:
+    broker.retain(told=False)
+    broker.unlink_deleted()
+
+
+def compact(broker: Moves) -> None:
+    for _ in broker.compaction(1, lambda base: base > 0):
+        pass
+
+
+@pytest.mark.usefixtures("_nothing_kept")
+@pytest.mark.parametrize("move", [delete, compact])
+def test_what_was_given_is_there_again_or_the_handle_is_stale(tmp_path, move):
+    """Also after a look forward, behind what was deleted or compacted meanwhile."""
+    broker = Moves(tmp_path)
+    broker.append([2, 2])
+    broker.roll()
+    follower = opened(tree(tmp_path), "t-0/by-offset/0...follow.jsonl")
+    read = reader(follower)
+    assert offsets(read()) == [0, 1, 2, 3]
+    broker.append([2])
+    move(broker)
+    assert offsets(read()) == [0, 1, 2, 3, 4, 5]
+    for offset in (0, 1, len(read()) // 2):
+        with pytest.raises(Vanished):
+            follower.read(offset, 10)
+
+
+def test_records_that_were_deleted_before_they_were_read_are_not_passed_over(tmp_path):
+    broker = Moves(tmp_path)
+    broker.append([2])
+    root = tree(tmp_path)
+    behind, ahead = (opened(root, f"t-0/by-offset/{start}...follow.jsonl") for start in (0, 5))
+    read, read_ahead = reader(behind), reader(ahead)
+    assert offsets(read()) == [0, 1]
+    assert read_ahead() == b""
+    broker.append([2])
+    broker.roll()
+    broker.append([2])
+    delete(broker)
+    with pytest.raises(Vanished, match="deleted before they were read"):
+        read()
+    assert offsets(read_ahead()) == [5]
+
+
+def test_a_follower_that_has_read_all_is_not_told_of_deletions(tmp_path):
+    broker = Moves(tmp_path)
+    broker.append([2])
+    read = reader(opened(tree(tmp_path), "t-0/by-offset/0...follow.jsonl"))
+    assert offsets(read()) == [0, 1]
+    broker.roll()
+    delete(broker)
+    assert offsets(read()) == [0, 1]
+    broker.append([1])
+    assert offsets(read()) == [0, 1, 2]
