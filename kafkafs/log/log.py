@@ -190,7 +190,10 @@ class Log:
         return held
 
     def extents(self, start: int, end: int | None) -> list[Extent]:
-        """The bytes of all batches that overlap the offsets [start, end); `None` is the log end."""
+        """The bytes of all batches that overlap the offsets [start, end); `None` is the log end.
+
+        Whoever begins with a segment gets all of it: invalid bytes at its head may own no offset at all.
+        """
         start = max(start, self.start_offset)
         end = self.end_offset if end is None else min(end, self.end_offset)
         found: list[Extent] = []
@@ -206,7 +209,7 @@ class Log:
                     continue
                 if self._first_offset(segment, first) >= end:
                     break
-                position = first.position
+                position = first.position if start > segment.base_offset else 0
             behind = self._position_behind(segment, end)
             if behind > position:
                 found.append(self.extent(segment, position, behind))

@@ -1,5 +1,6 @@
 """Corrupt batches (design.md, section 3): whatever byte is wrong, one batch is lost, and its neighbours are not."""
 
+import itertools
 import random
 
 import pytest
@@ -123,6 +124,20 @@ def test_a_zeroed_batch_is_one_corrupt_batch(tmp_path):
     log = log_of(tmp_path)
     assert log.locate(4)[1] == Damage(first, second, 3, 5)
     assert rows(reader(log, corrupt_skip=True).records(0)) == wanted(BATCHES[:1] + BATCHES[2:])
+
+
+def test_invalid_bytes_at_the_head_of_a_segment_are_in_its_range(tmp_path):
+    """Also where they own no offset: all ranges together are the files."""
+    segments = spread(BATCHES, 4)
+    directory = write_partition(tmp_path, segments)
+    for base in segments:
+        path = directory / f"{base:020}.log"
+        path.write_bytes(b"\xaa" * 59 + path.read_bytes())
+    log = log_of(tmp_path)
+    bases = [*segments, None]
+    each = [(extent.position, extent.end) for of in itertools.pairwise(bases) for extent in log.extents(of[0], of[1])]
+    assert each == [(0, (directory / f"{base:020}.log").stat().st_size) for base in segments]
+    assert each == [(extent.position, extent.end) for extent in log.extents(0, None)]
 
 
 def test_a_corrupt_batch_owns_the_gap_around_it(tmp_path):
