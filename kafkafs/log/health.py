@@ -51,7 +51,9 @@ def _look(segment: Segment) -> SegmentHealth:
     size = segment.log().size
     if size == 0 and not is_last:
         problems.append(f"{segment.log_name} is empty though a later segment follows: a gap in the offsets")
-    states = _offset_index(segment, size), _time_index(segment, size), _transaction_index(segment)
+    states = _states(segment)
+    if is_last and "damaged" in states:  # or half of an entry was there: the broker writes into mapped pages
+        states = _states(segment.anew())
     for kind, state in zip(("index", "timeindex", "txnindex"), states, strict=True):
         name = segment.name_of(kind)
         if state == "damaged":
@@ -63,7 +65,11 @@ def _look(segment: Segment) -> SegmentHealth:
     return SegmentHealth(*states, tuple(problems))
 
 
-def _offset_index(segment: Segment, size: int) -> State:
+def _states(segment: Segment) -> tuple[State, State, State]:
+    return _offset_index(segment), _time_index(segment), _transaction_index(segment)
+
+
+def _offset_index(segment: Segment) -> State:
     if "index" not in segment.files:
         return "missing"
     index = segment.offset_index
@@ -72,26 +78,24 @@ def _offset_index(segment: Segment, size: int) -> State:
     log = segment.log()
     for slot in {index.entries - 1, index.entries // 2} if index.entries else ():
         entry = index.entry(slot)
-        header = (
-            parse_batch(log.read(entry.position, LARGEST_HEADER), 0, entry.position) if entry.position < size else None
-        )
+        header = parse_batch(log.read(entry.position, LARGEST_HEADER), 0, entry.position)
         if header is None or not segment.base_offset <= header.base_offset <= header.last_offset <= entry.offset:
             return "damaged"
     return "padded" if index.is_padded else "ok"
 
 
-def _time_index(segment: Segment, size: int) -> State:
+def _time_index(segment: Segment) -> State:
     if "timeindex" not in segment.files:
         return "missing"
     index = segment.time_index
     if not index.is_sane():
         return "damaged"
-    first = parse_batch(segment.log().read(0, LARGEST_HEADER), 0, 0) if size else None
+    first = parse_batch(segment.log().read(0, LARGEST_HEADER), 0, 0)
     if index.entries == 0:
         has_times = first is not None and first.max_timestamp >= 0
         return "damaged" if has_times and segment.next_base is not None else "padded" if index.is_padded else "ok"
     last = index.last()
-    found = segment.find(last.offset, size)
+    found = segment.find(last.offset, segment.log().size)  # its size now: the log is written before its indexes
     if found is None or getattr(found, "max_timestamp", -1) != last.timestamp:
         return "damaged"
     return "padded" if index.is_padded else "ok"

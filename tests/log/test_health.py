@@ -3,6 +3,7 @@
 import pytest
 
 from kafkafs.format.names import segment_file
+from kafkafs.log import health
 from kafkafs.log.health import look_at
 from tests.log.making import log_of, made, spread, write_partition
 
@@ -31,12 +32,12 @@ def test_the_state_of_an_index(tmp_path, kind, change, closed, last):
         else:
             file.write_bytes(change(file.read_bytes()))
     for segment, wanted in zip(log_of(tmp_path).segments, (closed, last), strict=True):
-        health = look_at(segment)
-        states = {"index": health.offset_index, "timeindex": health.time_index}
+        found = look_at(segment)
+        states = {"index": found.offset_index, "timeindex": found.time_index}
         assert states == {"index": "ok", "timeindex": "ok"} | {kind: wanted}
         is_last = segment.next_base is None
         expected = wanted == "damaged" or (wanted in ("padded", "missing") and not is_last)
-        assert [segment_file(segment.base_offset, kind) in problem for problem in health.problems] == [True] * expected
+        assert [segment_file(segment.base_offset, kind) in problem for problem in found.problems] == [True] * expected
 
 
 def test_an_index_that_has_changed_is_looked_at_anew(tmp_path):
@@ -55,3 +56,36 @@ def test_a_healthy_partition_of_every_release_has_nothing_to_say(dataset):
     for each in dataset.partitions(internal=True)[::3]:
         for segment in log_of(dataset.path, each.directory).segments:
             assert look_at(segment).problems == (), (each, segment.log_name)
+
+
+@pytest.mark.parametrize("question", ["_offset_index", "_time_index"])
+def test_what_is_appended_in_the_midst_of_a_look_is_no_damage(tmp_path, monkeypatch, question):
+    """The broker writes the log, then its indexes: an entry read later may lie behind a size that was read before."""
+    write_partition(tmp_path, {0: BATCHES[:30]})
+    (segment,) = log_of(tmp_path).segments
+    ask = getattr(health, question)
+
+    def asked_after_an_append(*args):
+        write_partition(tmp_path, {0: BATCHES})
+        return ask(*args)
+
+    monkeypatch.setattr(health, question, asked_after_an_append)
+    assert look_at(segment).problems == ()
+
+
+@pytest.mark.parametrize("kind", ["index", "timeindex"])
+def test_an_entry_that_is_half_written_is_no_damage(tmp_path, monkeypatch, kind):
+    """The broker stores its two numbers one after the other, in pages that it has mapped."""
+    file = write_partition(tmp_path, {0: BATCHES}) / segment_file(0, kind)
+    whole = file.read_bytes()
+    (segment,) = log_of(tmp_path).segments
+    states = health._states
+
+    def seen_while_it_is_written(segment):
+        found = states(segment)
+        file.write_bytes(whole)
+        return found
+
+    file.write_bytes(whole[:-8] + b"\0\0\x7f\0\0\0\0\0" if kind == "index" else whole[:-4] + bytes(4))
+    monkeypatch.setattr(health, "_states", seen_while_it_is_written)
+    assert look_at(segment).problems == ()
