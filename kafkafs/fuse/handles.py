@@ -3,18 +3,18 @@
 import threading
 from collections.abc import Sequence
 from functools import cache
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from kafkafs.errors import Vanished
 from kafkafs.fuse.inodes import Inode
 from kafkafs.fuse.signals import opener as find_opener
-from kafkafs.view.node import Content, Entry, Leading
+from kafkafs.view.node import Content, Entry, Growing, Leading
 
 
 class OpenFile:
     """Content being read. It is closed after the release and after the last read that still runs in a thread."""
 
-    __slots__ = ("_lock", "_reading", "_released", "content", "follows", "inode", "leads", "opener")
+    __slots__ = ("_lock", "_reading", "_released", "content", "follows", "inode", "leads", "opener", "pid")
 
     def __init__(self, inode: Inode, content: Content, opener: int) -> None:
         """`opener` is a process or thread id in the daemon's namespace, 0 where it is in none of those it can see."""
@@ -22,7 +22,10 @@ class OpenFile:
         inode.opened += 1
         self.content = content
         self.follows = content.follows
-        self.leads: Leading | None = content if _can_lead(type(content)) else None  # type: ignore[assignment]
+        self.leads: Leading | None = content if _can(type(content), "go_ahead") else None  # type: ignore[assignment]
+        self.pid = opener
+        if opener and _can(type(content), "grow"):
+            inode.growing[opener] = self
         self.opener = find_opener(opener) if self.follows else None  # only a read that waits asks for it
         self._lock = threading.Lock()
         self._reading = 0
@@ -45,6 +48,15 @@ class OpenFile:
             finally:
                 self._finish()
 
+    def grow(self) -> int:
+        """The size of the content by now, which is a `Growing`."""
+        if not self._begin():
+            raise Vanished("the file was closed")
+        try:
+            return cast(Growing, self.content).grow()
+        finally:
+            self._finish()
+
     def _begin(self) -> bool:
         with self._lock:
             if self._released:
@@ -62,6 +74,8 @@ class OpenFile:
     def release(self) -> None:
         """Nobody has it open any more."""
         self.inode.opened -= 1
+        if self.inode.growing.get(self.pid) is self:
+            del self.inode.growing[self.pid]
         with self._lock:
             self._released = True
             is_last = not self._reading
@@ -80,9 +94,9 @@ class OpenDirectory:
 
 
 @cache
-def _can_lead(content: type[Content]) -> bool:
-    """Whether contents of that type are `Leading`. (To ask each one for the protocol would take 5 us of each open.)"""
-    return hasattr(content, "go_ahead")
+def _can(content: type[Content], what: str) -> bool:
+    """Whether contents of that type are `Leading` or `Growing`. (To ask each for the protocol would take 5 us.)"""
+    return hasattr(content, what)
 
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from typing import Any
 import pyfuse3
 
 from kafkafs.errors import Vanished
-from kafkafs.view.node import Directory, Kind, Node
+from kafkafs.view.node import Directory, Growing, Kind, Node
 
 MOST_LEAVES = 32_768
 """Files and links that the kernel may know; by itself it would forget none before memory is short, theirs and ours."""
@@ -27,7 +27,7 @@ def inode_number(parent: int, name: bytes) -> int:
 class Inode:
     """One path that the kernel knows. `number` is shown to people, `node_id` is the kernel's handle."""
 
-    __slots__ = ("kind", "lane", "lookups", "name", "node", "node_id", "number", "opened", "parent")
+    __slots__ = ("growing", "kind", "lane", "lookups", "name", "node", "node_id", "number", "opened", "parent")
 
     def __init__(self, node_id: int, number: int, parent: "Inode | None", name: bytes, kind: Kind, node: Node) -> None:
         self.node_id = node_id
@@ -39,6 +39,7 @@ class Inode:
         self.lane: str = parent.lane if parent and parent.lane else getattr(node, "lane", "")
         self.lookups = 0
         self.opened = 0  # handles
+        self.growing: dict[int, Growing] = {}  # what a thread, by its id, opened last of what grows with the log
 
 
 class Inodes:

@@ -74,6 +74,9 @@ class Operations(pyfuse3.Operations):
     async def getattr(self, node_id: int, ctx: RequestContext) -> EntryAttributes:
         inode = self.inodes[node_id]
         attributes = await self._ask(inode.lane, inode.node.attributes)
+        if ctx.pid in inode.growing:  # `tail -f` begins anew where its file shrinks, as the name's does by retention
+            size = await self._ask(inode.lane, inode.growing[ctx.pid].grow)
+            attributes = attributes._replace(size=size)
         return self._entry.fill(node_id, inode.number, attributes)
 
     async def forget(self, forgotten: Sequence[tuple[int, int]]) -> None:

@@ -70,6 +70,13 @@ class Leading(Protocol):
         """Make some of it, in a worker thread."""
 
 
+class Growing(Protocol):
+    """A content that gets what is appended, and keeps what it has whatever is deleted."""
+
+    def grow(self) -> int:
+        """Its size by now."""
+
+
 class Directory(Protocol):
     """A directory: some names are listed, more can be opened."""
 

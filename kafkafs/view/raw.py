@@ -8,6 +8,7 @@ file handle", never a mix.
 import threading
 from bisect import bisect_right
 from collections.abc import Mapping
+from contextlib import suppress
 from weakref import ReferenceType, ref
 
 from kafkafs.errors import NotFound, Vanished
@@ -87,6 +88,13 @@ class RawContent:
             parts.append(bytes(extent.read(extent.position + within, length, self._ahead)))
             number, within, size = number + 1, 0, size - length
         return b"".join(parts)
+
+    def grow(self) -> int:
+        """Take in what was appended: the size by now. What became another log grows no more."""
+        if self._growth is not None:
+            with suppress(Vanished):
+                self._grow(self._growth)
+        return self.size
 
     def _grow(self, growth: "Growth") -> None:
         """Take in what was appended. Readers that are in the midst of a read keep the lists that they have."""

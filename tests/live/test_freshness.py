@@ -91,6 +91,30 @@ def test_tail_follows_an_open_range(mount, broker):
         tail.wait(5)
 
 
+def test_an_open_range_does_not_shrink_when_the_log_begins_later(mount, broker):
+    """`tail -f` would print all of it again. Who asks by name, from elsewhere, has what opening it now would give."""
+    mounted = mount(broker.data)
+    broker.roll()
+    path, whole = mounted / "t-0/by-offset/0..", raw(broker)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        broker.append([2, 2])
+        whole += broker.path(broker.last, "log").read_bytes()
+        assert seconds_until(lambda: os.fstat(descriptor).st_size == len(whole)) < SOON_S
+        broker.retain(told=False)
+        broker.unlink_deleted()
+        left = len(raw(broker))
+        assert left < len(whole)
+        assert seconds_until(lambda: int(run("stat", "-c", "%s", path).stdout) == left) < SOON_S
+        assert os.fstat(descriptor).st_size == len(whole)
+        broker.append([3])
+        whole += raw(broker)[left:]
+        assert seconds_until(lambda: os.fstat(descriptor).st_size == len(whole)) < SOON_S
+        assert os.pread(descriptor, 1 << 20, 0) == whole
+    finally:
+        os.close(descriptor)
+
+
 def test_a_follower_ends_where_its_log_is_another_one(mount, broker):
     """Even where the new topic's files have the inodes of the old ones, and more records."""
     mounted = mount(broker.data)

@@ -1,6 +1,5 @@
 """Corrupt batches (design.md, section 3): whatever byte is wrong, one batch is lost, and its neighbours are not."""
 
-import itertools
 import random
 
 import pytest
@@ -134,10 +133,10 @@ def test_invalid_bytes_at_the_head_of_a_segment_are_in_its_range(tmp_path):
         path = directory / f"{base:020}.log"
         path.write_bytes(b"\xaa" * 59 + path.read_bytes())
     log = log_of(tmp_path)
-    bases = [*segments, None]
-    each = [(extent.position, extent.end) for of in itertools.pairwise(bases) for extent in log.extents(of[0], of[1])]
+    ends = [*list(segments)[1:], None]
+    each = [(at.position, at.end) for base, end in zip(segments, ends, strict=True) for at in log.extents(base, end)]
     assert each == [(0, (directory / f"{base:020}.log").stat().st_size) for base in segments]
-    assert each == [(extent.position, extent.end) for extent in log.extents(0, None)]
+    assert each == [(at.position, at.end) for at in log.extents(0, None)]
 
 
 def test_a_corrupt_batch_owns_the_gap_around_it(tmp_path):
