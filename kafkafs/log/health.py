@@ -49,7 +49,7 @@ def _look(segment: Segment) -> SegmentHealth:
     problems: list[str] = []
     is_last = segment.next_base is None
     size = segment.log().size
-    if size == 0 and not is_last:
+    if size == 0 and not is_last and not is_compacted_away(segment):
         problems.append(f"{segment.log_name} is empty though a later segment follows: a gap in the offsets")
     states = _states(segment)
     if is_last and "damaged" in states:  # or half of an entry was there: the broker writes into mapped pages
@@ -63,6 +63,15 @@ def _look(segment: Segment) -> SegmentHealth:
         elif state == "missing" and kind != "txnindex" and not is_last and size > 0:
             problems.append(f"{name} is missing; lookups take longer")
     return SegmentHealth(*states, tuple(problems))
+
+
+def is_compacted_away(segment: Segment) -> bool:
+    """Whether an empty log is all that compaction left of a segment: its indexes are empty then as well.
+
+    One that was emptied otherwise keeps the entry that its time index got when it was closed.
+    """
+    kinds = {"index": segment.offset_index, "timeindex": segment.time_index}
+    return all(kind in segment.files and index.length == 0 for kind, index in kinds.items())
 
 
 def _states(segment: Segment) -> tuple[State, State, State]:

@@ -40,6 +40,16 @@ def test_the_state_of_an_index(tmp_path, kind, change, closed, last):
         assert [segment_file(segment.base_offset, kind) in problem for problem in found.problems] == [True] * expected
 
 
+@pytest.mark.parametrize("compacted", [True, False])
+def test_a_closed_log_is_empty_where_compaction_left_nothing(tmp_path, compacted):
+    """Kafka 2.8 leaves three empty files, until the next compaction merges them with what follows."""
+    directory = write_partition(tmp_path, spread(BATCHES, 30))
+    for kind in ("log", "index", "timeindex") if compacted else ("log", "index"):
+        (directory / segment_file(0, kind)).write_bytes(b"")
+    problems = look_at(log_of(tmp_path).segments[0]).problems
+    assert ["is empty though a later segment follows" in problem for problem in problems[:1]] == [True][compacted:]
+
+
 def test_an_index_that_has_changed_is_looked_at_anew(tmp_path):
     """What was remembered of a healthy index must not hide what became of it."""
     directory = write_partition(tmp_path, spread(BATCHES, 30))

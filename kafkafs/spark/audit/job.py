@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafkafs.errors import DiskError, KafkafsError, NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.health import is_compacted_away
 from kafkafs.log.segment import Segment
 from kafkafs.spark import jobs, logs
 from kafkafs.spark.audit.findings import Finding, Where
@@ -154,7 +155,7 @@ def _checked(segment: Segment, unit: SegmentUnit) -> SegmentReport:
         raise
     except KafkafsError as error:
         return SegmentReport(unit, [where("log").finding("unreadable", str(error))])
-    if segment.next_base is not None and segment.log().size == 0:
+    if segment.next_base is not None and segment.log().size == 0 and not is_compacted_away(segment):
         findings.append(where("log").finding("empty-log", "it is empty though later segments follow"))
     findings += _presence(segment, where("index"), where("timeindex"), table)
     checks: dict[str, Check] = {}
