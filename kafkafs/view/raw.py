@@ -142,7 +142,7 @@ class Growth:
 
     def more(self) -> list[Extent]:
         """The extents from where the last answer ended; none where the log was deleted, which does not grow any more.
-        Vanished where it is not the same any more."""
+        Vanished where it is not the same any more, or what came next was deleted before anybody asked."""
         try:
             return self._scene.ask(self._more)
         except NotFound:
@@ -154,6 +154,8 @@ class Growth:
             self._end_offset = self._target.start(sight, decoded=False)
         if self._end_offset is None or sight.log.end_offset <= self._end_offset:
             return []
+        if sight.log.start_offset > self._end_offset:
+            raise Vanished(f"{self._scene.shown_as}: batches were deleted before they were read; open it again")
         extents = sight.log.extents(self._end_offset, None)
         self._end_offset = sight.log.end_offset
         return extents

@@ -45,7 +45,7 @@ def compact_the_last_too(broker: Moves) -> None:
 
 
 def retain(broker: Moves) -> None:
-    broker.append([1])
+    """All that a reader has had, and no more."""
     broker.roll()
     while len(broker.segments) > 1:
         broker.retain(told=True)
@@ -80,6 +80,12 @@ def cut_and_retain(broker: Moves) -> None:
     retain(broker)
 
 
+def retain_too_little(broker: Moves) -> None:
+    """Something that a reader had yet to get is gone."""
+    broker.append([1])
+    retain(broker)
+
+
 def create_anew(broker: Moves) -> None:
     """With the inode of the old directory, as file systems give them out."""
     inode = broker.directory.stat().st_ino
@@ -96,10 +102,11 @@ def create_anew(broker: Moves) -> None:
 def elect_and_retain(broker: Moves) -> None:
     """Nothing was lost but to retention, and nothing is left that would tell it from `cut_and_retain`."""
     broker.elect()
+    broker.append([1])
     retain(broker)
 
 
-HARMFUL = (cut, cut_and_compact, cut_and_retain, elect_and_retain, create_anew)
+HARMFUL = (cut, cut_and_compact, cut_and_retain, retain_too_little, elect_and_retain, create_anew)
 
 
 def opened(broker: Moves, name: str) -> Callable[[], bytes]:
