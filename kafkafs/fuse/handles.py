@@ -1,20 +1,23 @@
 """What stands behind a file or directory that someone has open: its content, or its listing."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Generic, TypeVar, cast
+from typing import Generic, ParamSpec, TypeVar, cast
 
 from kafkafs.errors import Vanished
 from kafkafs.fuse.inodes import Inode
 from kafkafs.fuse.signals import opener as find_opener
 from kafkafs.view.node import Content, Entry, Growing, Leading
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 class OpenFile:
     """Content being read. It is closed after the release and after the last read that still runs in a thread."""
 
-    __slots__ = ("_lock", "_reading", "_released", "content", "follows", "inode", "leads", "opener", "pid")
+    __slots__ = ("_lock", "_reading", "_released", "content", "follows", "inode", "leads", "opener")
 
     def __init__(self, inode: Inode, content: Content, opener: int) -> None:
         """`opener` is a process or thread id in the daemon's namespace, 0 where it is in none of those it can see."""
@@ -23,9 +26,8 @@ class OpenFile:
         self.content = content
         self.follows = content.follows
         self.leads: Leading | None = content if _can(type(content), "go_ahead") else None  # type: ignore[assignment]
-        self.pid = opener
         if opener and _can(type(content), "grow"):
-            inode.growing[opener] = self
+            inode.growing = {**inode.growing, opener: self}
         self.opener = find_opener(opener) if self.follows else None  # only a read that waits asks for it
         self._lock = threading.Lock()
         self._reading = 0
@@ -33,12 +35,7 @@ class OpenFile:
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """Reads in a worker thread, which may outlive its caller and then closes the content."""
-        if not self._begin():
-            raise Vanished("the file was closed")
-        try:
-            return self.content.read(offset, size)
-        finally:
-            self._finish()
+        return self._use(self.content.read, offset, size)
 
     def go_ahead(self) -> None:
         """Makes in a worker thread what the next read will ask for."""
@@ -50,10 +47,13 @@ class OpenFile:
 
     def grow(self) -> int:
         """The size of the content by now, which is a `Growing`."""
+        return self._use(cast(Growing, self.content).grow)
+
+    def _use(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if not self._begin():
             raise Vanished("the file was closed")
         try:
-            return cast(Growing, self.content).grow()
+            return call(*args, **kwargs)
         finally:
             self._finish()
 
@@ -74,8 +74,8 @@ class OpenFile:
     def release(self) -> None:
         """Nobody has it open any more."""
         self.inode.opened -= 1
-        if self.inode.growing.get(self.pid) is self:
-            del self.inode.growing[self.pid]
+        if self.inode.growing:
+            self.inode.growing = {opener: file for opener, file in self.inode.growing.items() if file is not self}
         with self._lock:
             self._released = True
             is_last = not self._reading
@@ -97,9 +97,6 @@ class OpenDirectory:
 def _can(content: type[Content], what: str) -> bool:
     """Whether contents of that type are `Leading` or `Growing`. (To ask each for the protocol would take 5 us.)"""
     return hasattr(content, what)
-
-
-T = TypeVar("T")
 
 
 class Handles(Generic[T]):

@@ -5,6 +5,7 @@ remembers it; a change of kind (a file where a directory was) is another inode, 
 to the trio thread.
 """
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -17,6 +18,7 @@ MOST_LEAVES = 32_768
 """Files and links that the kernel may know; by itself it would forget none before memory is short, theirs and ours."""
 
 _POSITIVE = (1 << 63) - 1
+_NOTHING: Mapping[int, Growing] = {}
 
 
 def inode_number(parent: int, name: bytes) -> int:
@@ -39,7 +41,7 @@ class Inode:
         self.lane: str = parent.lane if parent and parent.lane else getattr(node, "lane", "")
         self.lookups = 0
         self.opened = 0  # handles
-        self.growing: dict[int, Growing] = {}  # what a thread, by its id, opened last of what grows with the log
+        self.growing = _NOTHING  # what a thread, by its id, opened last of what grows with the log
 
 
 class Inodes:

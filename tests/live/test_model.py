@@ -39,7 +39,7 @@ from tests.view.json_model import line
 
 EXAMPLES = int(os.environ.get("KAFKAFS_MODEL_EXAMPLES", "100"))
 STEPS = int(os.environ.get("KAFKAFS_MODEL_STEPS", "50"))
-MOUNT_SHARE = 0.1
+MOUNT_SHARE = 0.25
 """Of the examples, for those through a mount, where each move takes a tenth of a second to be seen."""
 
 PLACES = st.integers(-2, 60)
@@ -402,26 +402,30 @@ def _offset_of(text: bytes) -> int:
     return int(json.loads(text)["offset"])
 
 
-def _run(enter: Callable[[Path], Door], place: Callable[[], Path], examples: int, *wanted: str) -> None:
+def _run(enter: Callable[[Path], Door], place: Callable[[], Path], examples: int) -> None:
     """The same examples each time, unless the environment asks for a number of them."""
     counted.clear()
     machine = type("Machine", (BrokerBesideReader,), {"enter": staticmethod(enter), "place": staticmethod(place)})
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=examples, stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck),
-            derandomize="KAFKAFS_MODEL_EXAMPLES" not in os.environ,
-        ),
-    )
+    for several in (examples, 4 * examples):  # a few may leave out a kind of answer
+        run_state_machine_as_test(
+            machine,
+            settings=settings(
+                max_examples=several, stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck),
+                derandomize="KAFKAFS_MODEL_EXAMPLES" not in os.environ,
+            ),
+        )
+        missing = [what for what in ("answers", "reads", "stale", "follows", "compaction steps") if not counted[what]]
+        if not missing:
+            break
     print(dict(counted))
-    assert [what for what in ("answers", "reads", "follows", "compaction steps", *wanted) if not counted[what]] == []
+    assert missing == []
 
 
 @pytest.mark.timeout(EXAMPLES * STEPS / 4 + 120)  # a failure takes its time to become a short one
 def test_answers_are_those_of_a_naive_model(tmp_path, monkeypatch):
     for module in (partition, data_directory):
         monkeypatch.setattr(module, "FRESH_S", 0.0)
-    _run(InProcess, lambda: Path(tempfile.mkdtemp(dir=tmp_path)), EXAMPLES, "stale", "stale follows")
+    _run(InProcess, lambda: Path(tempfile.mkdtemp(dir=tmp_path)), EXAMPLES)
 
 
 @pytest.mark.timeout(EXAMPLES * STEPS / 4 + 120)
