@@ -64,4 +64,4 @@ class Unsupported(KafkafsError):
 
 
 class WouldBlock(KafkafsError):
-    """The answer needs the disk or the processor for long; ask again in a worker thread (see `log.patience`)."""
+    """The answer needs the disk or the processor for long; ask again in a worker thread (see `disk.blocking`)."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kafkafs.fuse.mountpoint import mounted_at, unmount
+from kafkafs.fuse.life.mountpoint import mounted_at, unmount
 from tests.mounting import END_S, wait_until
 
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from kafkafs.fuse.mountpoint import mounted_at, unmount
+from kafkafs.fuse.life.mountpoint import mounted_at, unmount
 
 KAFKAFS = Path(sys.executable).with_name("kafkafs")
 CONNECTIONS = Path("/sys/fs/fuse/connections")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.fuse.mountpoint import mounted_at, unmount
+from kafkafs.fuse.life.mountpoint import mounted_at, unmount
 from kafkafs.sample import unpack
 from tests.mounting import KAFKAFS, run
 from tests.packaging.helper import helper_in_sbin

@@ -3,8 +3,8 @@
 import argparse
 
 from kafkafs.cli.parser import TIME_BACK, Commands, Version, take_for_values
+from kafkafs.dump.options import ALL_BYTES, LARGEST_MESSAGE
 from kafkafs.errors import UsageError
-from kafkafs.view.dump.options import ALL_BYTES, LARGEST_MESSAGE
 
 WINDOW = {
     "--from-offset": "the first offset",

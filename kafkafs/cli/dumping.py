@@ -1,4 +1,4 @@
-"""`kafkafs dump` at work: from paths to sources, from sources to standard output. The text is `kafkafs.view.dump`'s."""
+"""`kafkafs dump` at work: from paths to sources, from sources to standard output. The text is `kafkafs.dump`'s."""
 
 import argparse
 import io
@@ -11,15 +11,15 @@ from itertools import groupby, repeat
 
 from kafkafs.cli.ahead import ahead
 from kafkafs.cli.progress import Progress
+from kafkafs.disk.directory import Directory
+from kafkafs.dump.decoders import as_string, decoder
+from kafkafs.dump.files import dump, is_dumpable, is_log
+from kafkafs.dump.findings import Findings
+from kafkafs.dump.options import Options
+from kafkafs.dump.rendering import Text
+from kafkafs.dump.source import Bytes, Source, java_path
+from kafkafs.dump.window import WHOLE, Window
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
-from kafkafs.log.files import Directory
-from kafkafs.view.dump.decoders import as_string, decoder
-from kafkafs.view.dump.files import dump, is_dumpable, is_log
-from kafkafs.view.dump.findings import Findings
-from kafkafs.view.dump.options import Options
-from kafkafs.view.dump.rendering import Text
-from kafkafs.view.dump.source import Bytes, Source, java_path
-from kafkafs.view.dump.window import WHOLE, Window
 from kafkafs.view.times import MAX_INT64, parse_int64, parse_time_ms
 
 OUTPUT_BUFFER = 1 << 18
@@ -33,7 +33,7 @@ def dump_all(arguments: argparse.Namespace) -> int:
         with progress.aside():
             print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line), file=sys.stderr)
 
-    findings = Findings(tell=report)
+    findings = Findings(trace=report)
     try:
         with _standard_output() as out:
             out.writelines(_texts(arguments, findings, progress))
@@ -104,7 +104,7 @@ def _number(text: str | None, flag: str, what: str, parse: Callable[[str], int |
 
 def _windows(sources: Sequence[Source], wanted: _Wanted, options: Options) -> Iterator[Window]:
     """The window of each file of one directory. Times mean its logs in the order of their names."""
-    from kafkafs.view.dump.seeking import offset_at, window_of  # most dumps are whole
+    from kafkafs.dump.seeking import offset_at, window_of  # most dumps are whole
 
     start, stop = wanted.from_offset, wanted.to_offset
     logs = [source for source in sources if is_log(source.name)]

@@ -9,8 +9,8 @@ from kafkafs.cli import options as mount_options
 from kafkafs.cli.endings import run_honestly
 from kafkafs.cli.parser import Commands
 from kafkafs.errors import UsageError
-from kafkafs.fuse import journal, mountpoint
-from kafkafs.fuse.supervise import supervise, supervise_in_background
+from kafkafs.fuse.life import journal, mountpoint
+from kafkafs.fuse.life.guard import supervise, supervise_in_background
 
 
 def add(commands: Commands) -> None:
@@ -56,7 +56,7 @@ def _daemon(
     def serve_tree(on_ready: Callable[[], None]) -> int:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy would start threads before the process is confined
         from kafkafs.format import native
-        from kafkafs.fuse.mount import Settings, serve
+        from kafkafs.fuse.life.mount import Settings, serve
         from kafkafs.view.awake import share_room
         from kafkafs.view.tree import Root
 

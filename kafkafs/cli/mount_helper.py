@@ -15,7 +15,7 @@ from kafkafs.cli import mount
 from kafkafs.cli import options as mount_options
 from kafkafs.cli.endings import run_honestly
 from kafkafs.errors import UsageError
-from kafkafs.fuse import mountpoint
+from kafkafs.fuse.life import mountpoint
 
 EXIT_INVOCATION = 1
 EXIT_MOUNT_FAILED = 32

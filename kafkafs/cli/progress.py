@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kafkafs.view.dump.source import Bytes
+from kafkafs.dump.source import Bytes
 
 BAR_WIDTH = 30
 REDRAW_S = 0.2

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kafkafs.cli.parser import Commands
 from kafkafs.errors import DiskError, UsageError
-from kafkafs.fuse.mountpoint import FILESYSTEM, is_stale, mounted_at, unmount
+from kafkafs.fuse.life.mountpoint import FILESYSTEM, is_stale, mounted_at, unmount
 
 ANSWER_S = 2.0  # for the daemon to say who it is
 END_S = 5.0  # for the daemon to end

@@ -64,9 +64,7 @@ def walk(data: Bytes, position: int, at: int = 0, *, verify: bool = True) -> Wal
     capacity, reason = max(16, (len(data) - at) // 4096), WALK_FULL
     while reason == WALK_FULL:
         table = np.empty(capacity, BATCH)
-        made = kernel(
-            start, at, len(data), position, verify, native.address(table), capacity, native.address(out)
-        )
+        made = kernel(start, at, len(data), position, verify, native.address(table), capacity, native.address(out))
         at, reason, missing = out.tolist()
         tables.append(table[:made])
         capacity = min(capacity * 4, (len(data) - at) // SMALLEST[0] + 1)

@@ -19,6 +19,7 @@ from kafkafs.format.work import ARENAS, PIECE, Array, Bytes, Work, table
 
 __all__ = ["PIECE", "Records", "Refusal", "decode"]
 
+
 def decode(data: Bytes, position: int, batches: Batches, limit: int) -> Iterator[Records | Refusal]:
     """The records of `batches`, rows of a walk over `data`, whose byte 0 lies at `position` in its segment.
 
@@ -29,9 +30,7 @@ def decode(data: Bytes, position: int, batches: Batches, limit: int) -> Iterator
     work, next_run, stop = Work(data, batches, limit), native.kernel("next_run"), 0
     while stop < len(batches):
         first = stop
-        stop = next_run(
-            work.batches_at, first, len(batches), position, len(data), limit, work.spans_at, work.out_at
-        )
+        stop = next_run(work.batches_at, first, len(batches), position, len(data), limit, work.spans_at, work.out_at)
         way, announced = work.out.tolist()
         yield from _WAYS[way](work, first, stop, announced)
 
@@ -101,9 +100,7 @@ def _unpacked_alone(work: Work, number: int) -> Array:
     return buffer
 
 
-def _run(
-    work: Work, kernel: str, source: Array, first: int, stop: int, announced: int
-) -> Iterator[Records | Refusal]:
+def _run(work: Work, kernel: str, source: Array, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
     """Pieces for batches [first, stop), which lie in `source` and announce no more than that many records."""
     decode_many, source_at, number = native.kernel(kernel), native.address(source), first
     while number < stop:

@@ -1,1 +1,6 @@
-"""Serves `view` to the kernel: operations, inodes, handles, worker threads, the one errno table, a mount's life."""
+"""Serves `view` to the kernel, in three rooms. Nothing here decides anything about Kafka.
+
+serve      requests: operations, inodes, handles, worker threads, the one errno table, `.kafkafs/`
+life       a mount from its making to its end: mount point, guard, signals, log, watchdog
+sandbox    least privilege: what the daemon gives up once it stands
+"""

@@ -7,14 +7,14 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kafkafs.disk.blocking import acquired
+from kafkafs.disk.data_file import is_settled
+from kafkafs.disk.directory import Directory
+from kafkafs.disk.recent import Recent
 from kafkafs.errors import CorruptData, Exhausted, KafkafsError, NotFound, UsageError, WouldBlock
 from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
 from kafkafs.format.names import PartitionName, parse_partition_name
-from kafkafs.log.data_file import is_settled
-from kafkafs.log.files import Directory
 from kafkafs.log.partition import Partition
-from kafkafs.log.patience import promptly
-from kafkafs.log.recent import Recent
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class DataDirectory:
         """The partition directories, by directory name."""
         if time.monotonic() < self.fresh_until:
             return self._names
-        with promptly(self._lock):
+        with acquired(self._lock):
             stamp = self.root.stat_at_once().st_mtime_ns
             if self._names_stamp != (stamp, True):
                 settled = is_settled(stamp)
@@ -104,7 +104,7 @@ class DataDirectory:
         """The checkpoints as they are now (`anew`) or were a moment ago; a file is read again when it was replaced."""
         if not anew and time.monotonic() < self._checkpoints_until:
             return self._checkpoints
-        with promptly(self._lock):
+        with acquired(self._lock):
             stamps = tuple(self._stamp(name) for name in (LOG_START, HIGH_WATERMARK))
             if stamps != self._checkpoint_stamps:
                 problems: list[str] = []

@@ -1,7 +1,7 @@
 """The usual case of a lookup, in a few microseconds: a healthy log whose indexes tell the truth.
 
 From the place that the indexes name, one kernel steps from header to header to the batch that is wanted and checks what
-`stretches` would check: order, bounds, checksums, the header behind. Where anything is unusual it is unsure, and the
+`batch_runs` would check: order, bounds, checksums, the header behind. Where anything is unusual it is unsure, and the
 careful path decides. One batch is stepped over without its checksum, the one that the index names: the next one is
 sound and follows at its end, so the careful path comes to the same answer whether that first one is damaged or not.
 """
@@ -12,6 +12,8 @@ from array import array
 
 import numpy as np
 
+from kafkafs.disk.blocking import is_non_blocking, may_block
+from kafkafs.disk.data_file import DataFile
 from kafkafs.format import native
 from kafkafs.format.batch import Batch, parse_batch
 from kafkafs.format.batches import walk
@@ -59,9 +61,7 @@ from kafkafs.format.native.layout import (
     WAYPOINT_ROW,
     WAYPOINT_SLOTS_BITS,
 )
-from kafkafs.log.data_file import DataFile
-from kafkafs.log.patience import is_impatient, patience_needed
-from kafkafs.log.stretches import Stretch
+from kafkafs.log.batch_runs import BatchRun
 
 __all__ = ["ANY", "NEED_ALL", "NEED_HEADER", "NEED_RECORD", "Glances", "Glimpse"]
 
@@ -100,10 +100,10 @@ class Glimpse:
         self.proven = state[_PROVEN]
         self.changed = changed
 
-    def stretch(self) -> Stretch:
+    def batch_run(self) -> BatchRun:
         """The whole batch, to keep. Not for one that is proven."""
         data = self._bytes(0, self.batch.size)
-        return Stretch(data, self.batch.position, walk(data, self.batch.position, verify=False).rows)
+        return BatchRun(data, self.batch.position, walk(data, self.batch.position, verify=False).rows)
 
     def record(self, first_offset: int, timestamp: int) -> Records | None:
         """The batch's first record with neither a smaller offset nor timestamp, to keep.
@@ -196,7 +196,7 @@ class Glances:
         state[_LOG] = log.descriptor
         state[_INDEX] = offsets.descriptor if offsets is not None else -1
         state[_TIMES] = times.descriptor if times is not None else -1
-        state[_FLAGS], state[_ROOM_SIZE] = (os.RWF_NOWAIT, _ROOM) if is_impatient() else (0, _COLD)
+        state[_FLAGS], state[_ROOM_SIZE] = (os.RWF_NOWAIT, _ROOM) if is_non_blocking() else (0, _COLD)
         state[_ROOM_AT] = room.address
         state[_SOUGHT] = sought
         state[_OFFSET] = offset
@@ -205,7 +205,7 @@ class Glances:
         answer = native.kernel("glance")(state.buffer_info()[0])
         if answer == GLANCE_UNSURE:
             if state[_SHORT]:
-                patience_needed()
+                may_block()
             return None
         if table[_LAST] == ANY:
             table[_LAST] = state[_LAST]

@@ -12,10 +12,10 @@ readers miss.
 Source: UnifiedLog.truncateTo, LeaderEpochFileCache.endOffsetFor.
 """
 
+from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
-from kafkafs.log.data_file import DataFile
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment, is_at_its_place
 

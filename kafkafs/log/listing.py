@@ -7,10 +7,10 @@ offsets has only a complete `.log.swap`; that one then stands in, up to the next
 import os
 from dataclasses import dataclass, field
 
+from kafkafs.disk.data_file import is_settled
+from kafkafs.disk.directory import Directory
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import parse_segment_file, parse_transitional_file
-from kafkafs.log.data_file import is_settled
-from kafkafs.log.files import Directory
 
 INDEX_KINDS = ("index", "timeindex", "txnindex")
 _BESIDE = ("leader-epoch-checkpoint", "partition.metadata")

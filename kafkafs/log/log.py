@@ -9,14 +9,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.names import PartitionName
-from kafkafs.log.ahead import Ahead
-from kafkafs.log.data_file import DataFile
-from kafkafs.log.places import Tell, silent
+from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.log.places import Trace, no_trace
 from kafkafs.log.segment import Segment, is_at_its_place
-from kafkafs.log.stretches import Damage, Stretch
 from kafkafs.log.tail import Tail
 from kafkafs.log.time_search import Pass, first_late, unheard
 from kafkafs.log.wrapped import first_offset
@@ -45,7 +45,7 @@ class Extent(NamedTuple):
         """Whether the other one begins where this one ends."""
         return self.end == other.position and self.segment.files["log"].inode == other.segment.files["log"].inode
 
-    def read(self, position: int, size: int, ahead: Ahead | None = None) -> bytes | memoryview:
+    def read(self, position: int, size: int, ahead: Prefetch | None = None) -> bytes | memoryview:
         """The bytes at `position` of the file; Vanished where the file was cut since. `ahead`: for who reads on."""
         file = self.held or self.segment.log()
         data = file.stream(position, size) if ahead is None else ahead.read(file, position, size, self.end)
@@ -99,7 +99,7 @@ class Log:
         """The segments that are not wholly below the log start."""
         return self.segments[segment_number(self._bases, self.start_offset) :]
 
-    def locate(self, offset: int, tell: Tell = silent) -> tuple[Segment, Batch | Damage]:
+    def locate(self, offset: int, trace: Trace = no_trace) -> tuple[Segment, Batch | Damage]:
         """The first batch whose last offset is at or after `offset`, as a fetch answers, or the damage that owns it.
 
         NotFound outside [log start, log end).
@@ -108,13 +108,13 @@ class Log:
             raise NotFound(f"offset {offset} is outside {self.start_offset}..{self.end_offset}")
         for number in range(segment_number(self._bases, offset), len(self.segments)):
             segment = self.segments[number]
-            if tell is not silent:
+            if trace is not no_trace:
                 which = "the next one"
                 if segment.base_offset <= offset:
                     which = f"the last one with a base offset at or below {offset}"
-                tell(f"segment {segment.log_name}: {which}")
+                trace(f"segment {segment.log_name}: {which}")
             try:
-                found = segment.find(offset, self.walk_end(segment), tell)
+                found = segment.find(offset, self.walk_end(segment), trace)
             except Denied:  # a gap
                 continue
             if found is not None:
@@ -126,23 +126,23 @@ class Log:
         return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.files["log"].size
 
     def locate_time(
-        self, timestamp: int, wanted: Callable[[Stretch, int], bool], tell: Tell = silent, passed: Pass = unheard
-    ) -> tuple[Segment, Stretch, int] | None:
+        self, timestamp: int, wanted: Callable[[BatchRun, int], bool], trace: Trace = no_trace, passed: Pass = unheard
+    ) -> tuple[Segment, BatchRun, int] | None:
         """The first batch that may hold a record at or after `timestamp` and that `wanted` takes; None without one.
 
         Unlike ListOffsets, which answers from one segment, this goes on to later ones.
         """
         first = True
-        for segment in self.segments_reaching(timestamp, tell):
+        for segment in self.segments_reaching(timestamp, trace):
             if not first:
-                tell("going on to a later segment, which Kafka would not do")
+                trace("going on to a later segment, which Kafka would not do")
             first = False
-            found = first_late(segment, timestamp, self.walk_end(segment), self.start_offset, wanted, tell, passed)
+            found = first_late(segment, timestamp, self.walk_end(segment), self.start_offset, wanted, trace, passed)
             if found is not None:
                 return segment, *found
         return None
 
-    def segments_reaching(self, timestamp: int, tell: Tell = silent) -> Iterator[Segment]:
+    def segments_reaching(self, timestamp: int, trace: Trace = no_trace) -> Iterator[Segment]:
         """The segments from the log start on whose largest timestamp is at least `timestamp`."""
         segments = self.visible_segments()
         while True:
@@ -153,7 +153,7 @@ class Log:
         for segment in segments[at:]:
             largest = self._largest_of(segment)
             if largest >= timestamp:
-                tell(f"segment {segment.log_name}: its largest timestamp is {largest}")
+                trace(f"segment {segment.log_name}: its largest timestamp is {largest}")
                 yield segment
 
     def _learn(self, number: int, segments: tuple[Segment, ...]) -> None:

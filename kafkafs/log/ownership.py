@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
+from kafkafs.disk.directory import Directory
 from kafkafs.errors import KafkafsError
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.files import Directory
 
 LOOKED_AT = 4096
 """Files and directories whose owner is asked for, at most: a data directory can hold millions."""

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from kafkafs.disk.blocking import acquired, may_block
+from kafkafs.disk.directory import Directory
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import PartitionName
-from kafkafs.log.files import Directory
 from kafkafs.log.listing import Listing, list_partition
 from kafkafs.log.log import Log, segment_number
-from kafkafs.log.patience import patience_needed, promptly
 from kafkafs.log.segment import Segment
 from kafkafs.log.tail import Tail, find_tail
 
@@ -59,9 +59,9 @@ class Partition:
         log = self._log
         if log is not None and time.monotonic() < self._fresh_until:
             return log
-        with promptly(self._lock):
+        with acquired(self._lock):
             if self._log is None or time.monotonic() >= self._fresh_until:
-                self._log = self._look_patiently()
+                self._log = self._look_with_retries()
                 self._fresh_until = time.monotonic() + FRESH_S
             return self._log
 
@@ -89,7 +89,7 @@ class Partition:
             try:
                 return question(log)
             except Vanished:
-                patience_needed()
+                may_block()
                 self._look_behind(log)
         return question(self.log())
 
@@ -108,12 +108,12 @@ class Partition:
         """The directory as it is now, and the segments made of it."""
         if self._made is not None and time.monotonic() < self._listed_until:
             return self._made
-        with promptly(self._lock):
+        with acquired(self._lock):
             listing = self._current_listing()
             self._listed_until = time.monotonic() + FRESH_S
             return listing, self._segments(listing)
 
-    def _look_patiently(self) -> Log:
+    def _look_with_retries(self) -> Log:
         """A look; another one where files vanish during it."""
         for _ in range(_ATTEMPTS - 1):
             try:

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-Tell = Callable[[str], None]
+Trace = Callable[[str], None]
 """Where a lookup says what it does, for `.explain`."""
 
 
-def silent(_: str) -> None:
-    """The `Tell` of lookups that nobody wants explained."""
+def no_trace(_: str) -> None:
+    """The `Trace` of lookups that nobody wants explained."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, batch_at, is_control
 from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.glance import ANY, NEED_ALL, NEED_HEADER, NEED_RECORD, Glimpse
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
-from kafkafs.log.places import Start, Tell, silent
+from kafkafs.log.places import Start, Trace, no_trace
 from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Damage, Stretch
 from kafkafs.log.time_search import Pass, unheard
 from kafkafs.log.transactions import OpenTransactions, Outcomes
 from kafkafs.log.wrapped import overlapping
@@ -107,7 +107,7 @@ class Reader:
             return None
         if columns is not None:
             return Record(columns, glimpse.batch, segment)
-        item = glimpse.stretch()
+        item = glimpse.batch_run()
         return None if is_control(item.rows)[0] else self._first_in(segment, item, 0, offset)
 
     def _peek(self, glimpse: Glimpse, offset: int, timestamp: int) -> Records | None:
@@ -117,12 +117,12 @@ class Reader:
         """
         return None if glimpse.batch.size > self._options.max_batch else glimpse.record(offset, timestamp)
 
-    def first_at(self, timestamp: int, tell: Tell = silent) -> Record | None:
+    def first_at(self, timestamp: int, trace: Trace = no_trace) -> Record | None:
         """The first visible record, in offset order, at or after `timestamp`; None where there is none.
 
         A corrupt batch is passed over; TooLarge where it may be in a batch that is too large to unpack.
         """
-        found = self._late_at(timestamp, tell)
+        found = self._late_at(timestamp, trace)
         if found is None:
             return None
         if isinstance(found.record, TooLarge):
@@ -132,7 +132,7 @@ class Reader:
     def bounds_at(self, timestamp: int) -> tuple[int, int] | None:
         """The smallest and the largest offset that the record of `first_at` can have: the same, but in a batch that is
         too large to unpack."""
-        found = self._late_at(timestamp, silent)
+        found = self._late_at(timestamp, no_trace)
         return None if found is None else self._bounds(found)
 
     def _bounds(self, found: _Late) -> tuple[int, int]:
@@ -145,19 +145,18 @@ class Reader:
         """The offset of the first record at or after `timestamp`, or of what stands before it and cannot be read; None
         where there is neither. Who reads from there on misses no record as late, and no error in its place."""
         passed: list[int] = []
-        found = self._late_at(timestamp, silent, passed.append)
+        found = self._late_at(timestamp, no_trace, passed.append)
         if found is not None:
             passed.append(self._bounds(found)[0])
         return min(passed, default=None)
 
-    def batch_at(self, timestamp: int, tell: Tell) -> tuple[Segment, Batch] | None:
-        """The batch of the record that `first_at` finds. TooLarge only where its header does not tell that it has one.
-        """
-        segment = self._reaching(timestamp) if tell is silent else None
+    def batch_at(self, timestamp: int, trace: Trace) -> tuple[Segment, Batch] | None:
+        """The batch of the record that `first_at` finds. TooLarge only where its header does not tell."""
+        segment = self._reaching(timestamp) if trace is no_trace else None
         glimpse = self._glance_at(segment, timestamp, NEED_HEADER) if segment is not None else None
         if segment is not None and glimpse is not None and self._has_one(glimpse, timestamp):
             return segment, glimpse.batch
-        found = self._late_at(timestamp, tell)
+        found = self._late_at(timestamp, trace)
         if found is None:
             return None
         if isinstance(found.record, TooLarge) and self._may_be_cut(found.batch):
@@ -174,19 +173,19 @@ class Reader:
             return False
         return glimpse.proven > 0 or isinstance(self._late_in(glimpse, timestamp), Records)
 
-    def _late_at(self, timestamp: int, tell: Tell, passed: Pass = unheard) -> _Late | None:
+    def _late_at(self, timestamp: int, trace: Trace, passed: Pass = unheard) -> _Late | None:
         """The first visible record at or after `timestamp`, or the batch too large to unpack that may have it."""
-        if tell is silent and (late := self._glanced_at(timestamp)) is not None:
+        if trace is no_trace and (late := self._glanced_at(timestamp)) is not None:
             return late
         found: list[Records | TooLarge] = []
 
-        def wanted(item: Stretch, row: int) -> bool:
-            record = self._late(item, row, timestamp, tell, passed)
+        def wanted(item: BatchRun, row: int) -> bool:
+            record = self._late(item, row, timestamp, trace, passed)
             if record is not None:
                 found.append(record)
             return record is not None
 
-        place = self.log.locate_time(timestamp, wanted, tell, passed)
+        place = self.log.locate_time(timestamp, wanted, trace, passed)
         if place is None:
             return None
         segment, item, row = place
@@ -206,7 +205,7 @@ class Reader:
         """The batch's first visible record at or after `timestamp`, as far as the batch was read."""
         record = self._peek(glimpse, self.log.start_offset, timestamp)
         if record is None and not glimpse.proven:
-            return self._late(glimpse.stretch(), 0, timestamp, silent)
+            return self._late(glimpse.batch_run(), 0, timestamp, no_trace)
         return record
 
     def _reaching(self, timestamp: int) -> Segment | None:
@@ -254,10 +253,10 @@ class Reader:
                     break
         return last
 
-    def _whole(self, start: int, end: int) -> Iterator[Stretch]:
-        return (item for _, item in self._items(start, end) if isinstance(item, Stretch))
+    def _whole(self, start: int, end: int) -> Iterator[BatchRun]:
+        return (item for _, item in self._items(start, end) if isinstance(item, BatchRun))
 
-    def _offsets(self, item: Stretch, row: int, start: int, end: int) -> tuple[int, int] | None:
+    def _offsets(self, item: BatchRun, row: int, start: int, end: int) -> tuple[int, int] | None:
         """The first and last offset in [start, end) of a batch's records; None where it has none, or is corrupt."""
         found: list[int] = []
         for piece in decode(item.data, item.position, item.rows[row : row + 1], self._options.max_batch):
@@ -269,8 +268,8 @@ class Reader:
                 found += [int(kept.rows["offset"][0]), int(kept.rows["offset"][-1])]
         return (found[0], found[-1]) if found else None
 
-    def _items(self, start: int, end: int) -> Iterator[tuple[Segment, Stretch | Damage]]:
-        """What overlaps the offsets [start, end): damage, and stretches with only the rows that a consumer sees."""
+    def _items(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
+        """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees."""
         outcomes: Outcomes | None = None
         place: Start | None = None
         if start >= end:
@@ -294,11 +293,11 @@ class Reader:
                 if outcomes is not None:
                     rows = rows[~outcomes.aborted(rows)]
                 if len(rows):
-                    yield segment, Stretch(item.data, item.position, rows)
+                    yield segment, BatchRun(item.data, item.position, rows)
                 if item.last_offset >= end - 1:
                     return
 
-    def _first_in(self, segment: Segment, item: Stretch, row: int, offset: int) -> Record | None:
+    def _first_in(self, segment: Segment, item: BatchRun, row: int, offset: int) -> Record | None:
         rows = item.rows[row : row + 1]
         for piece in decode(item.data, item.position, rows, self._options.max_batch):
             if isinstance(piece, Refusal):
@@ -310,7 +309,7 @@ class Reader:
         return None
 
     def _late(
-        self, item: Stretch, row: int, timestamp: int, tell: Tell, passed: Pass = unheard
+        self, item: BatchRun, row: int, timestamp: int, trace: Trace, passed: Pass = unheard
     ) -> Records | TooLarge | None:
         """The batch's first visible record at or after `timestamp`."""
         rows = item.rows[row : row + 1]
@@ -318,16 +317,16 @@ class Reader:
         if int(rows["last_offset"][0]) < self.log.start_offset:
             return None
         if is_control(rows)[0]:
-            tell(f"passing over the control batch at offset {base}, which Kafka would answer with")
+            trace(f"passing over the control batch at offset {base}, which Kafka would answer with")
             return None
         if base >= self.end_offset or (self._committed and self._is_aborted(rows)):
-            tell(f"passing over the batch at offset {base}, which read_committed does not show")
+            trace(f"passing over the batch at offset {base}, which read_committed does not show")
             return None
         for piece in decode(item.data, item.position, rows, self._options.max_batch):
             if isinstance(piece, Refusal):
                 if isinstance(piece.error, TooLarge):
                     return piece.error
-                tell(f"passing over the batch at offset {base}: {piece.error}")
+                trace(f"passing over the batch at offset {base}: {piece.error}")
                 passed(base)
                 continue
             kept = piece.between(self.log.start_offset, self.end_offset)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from kafkafs.disk.blocking import may_block
+from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, SMALLEST, Batch, crc_holds, parse_batch
-from kafkafs.log.data_file import DataFile
-from kafkafs.log.patience import patience_needed
 
 _WINDOW = 1 << 20
 _LOOKED_AT = 20
@@ -23,7 +23,7 @@ _CRC_AT_ONCE = 64 << 20
 
 def next_valid(file: DataFile, position: int, end: int, accept: Callable[[Batch], bool]) -> Batch | None:
     """The first batch behind `position` that `accept` takes; None where there is none before `end`."""
-    patience_needed()
+    may_block()
     here = parse_batch(file.read(position, min(LARGEST_HEADER, end - position)), 0, position)
     if here is not None and here.end < end:
         behind = parse_batch(file.read(here.end, min(LARGEST_HEADER, end - here.end)), 0, here.end)

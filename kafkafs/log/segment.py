@@ -12,6 +12,8 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
+from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.directory import Directory
 from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
 from kafkafs.format.batches import batch_at
@@ -19,13 +21,11 @@ from kafkafs.format.names import segment_file
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import AbortedTransaction, parse_transaction_index
-from kafkafs.log.data_file import DataFile
-from kafkafs.log.files import Directory
+from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
 from kafkafs.log.glance import ANY, NEED_ALL, NEED_HEADER, Glances, Glimpse
 from kafkafs.log.listing import FileName
-from kafkafs.log.places import Start, Tell, silent
+from kafkafs.log.places import Start, Trace, no_trace
 from kafkafs.log.resync import whole_batch
-from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
 from kafkafs.log.time_search import largest_timestamp
 from kafkafs.log.wrapped import span
 
@@ -233,20 +233,22 @@ class Segment:
         file = self.log()
         size = file.size
         start = self.start(self.next_base)
-        for item in stretches(file, start.position, Bounds(size, start.first_offset, None)):
+        for item in batch_runs(file, start.position, Bounds(size, start.first_offset, None)):
             if item.last_offset >= self.next_base:
-                row = int(np.searchsorted(item.rows["last_offset"], self.next_base)) if isinstance(item, Stretch) else 0
-                return int(item.rows["position"][row]) if isinstance(item, Stretch) else item.position
+                row = (
+                    int(np.searchsorted(item.rows["last_offset"], self.next_base)) if isinstance(item, BatchRun) else 0
+                )
+                return int(item.rows["position"][row]) if isinstance(item, BatchRun) else item.position
         return size
 
-    def start(self, offset: int, tell: Tell = silent) -> Start:
+    def start(self, offset: int, trace: Trace = no_trace) -> Start:
         """Where to scan from for `offset`: the last index entry at or before it that the log confirms."""
         index = self.offset_index
         entry = index.lookup(offset)
         step = 1
         while entry.slot >= 0:
             confirmed = self._confirmed(entry.position, entry.offset) if entry.offset <= offset else None
-            tell(
+            trace(
                 f"offset index {self.name_of('index')}: slot {entry.slot} of {index.entries}: "
                 f"offset {entry.offset} -> position {entry.position}"
                 + ("" if confirmed else ", which the log contradicts")
@@ -257,7 +259,7 @@ class Segment:
                 break
             entry = index.entry(max(-1, entry.slot - step))
             step *= 2
-        tell(
+        trace(
             f"offset index {self.name_of('index')}: "
             + (f"no entry at or before {offset}" if index.entries else "missing or empty")
             + ": from position 0"
@@ -279,7 +281,7 @@ class Segment:
     def _leads_to(self, file: DataFile, header: Batch, offset: int) -> bool:
         """Whether a batch behind the one of `header` ends with `offset`, all valid up to there."""
         bounds = Bounds(file.size, header.base_offset, self.next_base)
-        for item in stretches(file, header.position, bounds):
+        for item in batch_runs(file, header.position, bounds):
             if isinstance(item, Damage):
                 return False
             if item.last_offset >= offset:
@@ -297,13 +299,13 @@ class Segment:
         self.check(file)
         return data
 
-    def walk(self, start: Start, end: int) -> Iterator[Stretch | Damage]:
+    def walk(self, start: Start, end: int) -> Iterator[BatchRun | Damage]:
         """What stands from `start` to the position `end`, all of this generation of the log."""
         file = self.log()
         next_base = self.next_base
         if next_base is None and self._seal is not None:
             next_base = self._seal.last_offset + 1  # the log's end is known: what is invalid before it is damage
-        for item in stretches(file, start.position, Bounds(end, start.first_offset, next_base)):
+        for item in batch_runs(file, start.position, Bounds(end, start.first_offset, next_base)):
             self.check(file)
             yield item
         self.check(file)
@@ -339,31 +341,31 @@ class Segment:
             glances.tell_times(self.time_index.most_entries)
         return self._file("timeindex") if "timeindex" in self.files else None
 
-    def find(self, offset: int, end: int, tell: Tell = silent) -> Batch | Damage | None:
+    def find(self, offset: int, end: int, trace: Trace = no_trace) -> Batch | Damage | None:
         """The first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the last.
 
         Kafka calls it translateOffset.
         """
-        if tell is silent and (glimpse := self.glance(offset, end, offset, need=NEED_HEADER)) is not None:
+        if trace is no_trace and (glimpse := self.glance(offset, end, offset, need=NEED_HEADER)) is not None:
             return glimpse.batch
-        start = self.start(offset, tell)
+        start = self.start(offset, trace)
         scanned = 0
         for item in self.walk(start, end):
             if item.last_offset >= offset:
                 if isinstance(item, Damage):
-                    tell(f"log {self.log_name}: the bytes at {item.position} are no valid batch and own {offset}")
+                    trace(f"log {self.log_name}: the bytes at {item.position} are no valid batch and own {offset}")
                     return item
                 row = int(np.searchsorted(item.rows["last_offset"], offset))
                 found = batch_at(item.rows, row)
                 scanned += found.end - item.position
-                if tell is not silent:
-                    tell(
+                if trace is not no_trace:
+                    trace(
                         f"log {self.log_name}: scanned {scanned} bytes from position {start.position} to the batch "
                         f"{span(self.log(), found)} at position {found.position}"
                     )
                 return found
             scanned += item.end - item.position
-        tell(f"log {self.log_name}: scanned {scanned} bytes from position {start.position}: none at or after {offset}")
+        trace(f"log {self.log_name}: scanned {scanned} bytes from position {start.position}: none at or after {offset}")
         return None
 
     def largest_timestamp(self, end: int) -> int:

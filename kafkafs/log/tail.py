@@ -6,13 +6,13 @@ unchanged where it stood: a truncation cuts off a suffix, so everything before t
 
 from dataclasses import dataclass
 
+from kafkafs.disk.blocking import may_block
+from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import batch_at
-from kafkafs.log.data_file import DataFile
-from kafkafs.log.patience import patience_needed
+from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, batch_runs
 from kafkafs.log.places import Start
 from kafkafs.log.segment import Segment, is_at_its_place
-from kafkafs.log.stretches import LONGEST_READ, Bounds, Stretch, stretches
 
 _ANY_OFFSET = 2**63 - 1
 
@@ -41,7 +41,7 @@ def find_tail(segment: Segment, known: Tail | None) -> Tail:
     stamp = (about.st_ino, about.st_size, about.st_mtime_ns)
     if known is not None and stamp == (known.inode, known.size, known.mtime_ns):
         return known
-    patience_needed()
+    may_block()
     start = _still_true(file, known, about.st_ino, about.st_size)
     searched = known is not None and start is not None and known.size == about.st_size
     grown_from = (known.position, known.end_offset) if known is not None and start is not None else None
@@ -75,7 +75,7 @@ def _last_batch(file: DataFile, start: Start, size: int, search: bool = True) ->
     fills up, and what stood behind the end was looked through already.
     """
     last = None
-    for item in stretches(file, start.position, Bounds(size, start.first_offset, None, search)):
-        if isinstance(item, Stretch):
+    for item in batch_runs(file, start.position, Bounds(size, start.first_offset, None, search)):
+        if isinstance(item, BatchRun):
             last = batch_at(item.rows, -1)
     return last

@@ -14,15 +14,15 @@ import numpy as np
 
 from kafkafs.format.batches import Batches, batch_at
 from kafkafs.format.time_index import TimestampOffset
-from kafkafs.log.places import Start, Tell, silent
-from kafkafs.log.stretches import Damage, Stretch
+from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.log.places import Start, Trace, no_trace
 from kafkafs.log.wrapped import span
 
 if TYPE_CHECKING:
     from kafkafs.log.segment import Segment
 
-Found = tuple[Stretch, int]
-"""A batch: a stretch and the row in it."""
+Found = tuple[BatchRun, int]
+"""A batch: a run and the row in it."""
 
 Pass = Callable[[int], None]
 """Hears the first offset of what is passed over because it cannot be read."""
@@ -41,39 +41,39 @@ def first_late(
     timestamp: int,
     end: int,
     min_offset: int,
-    wanted: Callable[[Stretch, int], bool],
-    tell: Tell,
+    wanted: Callable[[BatchRun, int], bool],
+    trace: Trace,
     passed: Pass = unheard,
 ) -> Found | None:
     """The first batch with offsets at or behind `min_offset` that may hold a record at or after `timestamp`, and that
     `wanted` takes; None where the segment has none. Damage is passed over."""
-    if tell is silent and (glimpse := segment.glance(min_offset, end, timestamp=timestamp)) is not None:
-        item = glimpse.stretch()
+    if trace is no_trace and (glimpse := segment.glance(min_offset, end, timestamp=timestamp)) is not None:
+        item = glimpse.batch_run()
         if wanted(item, 0):
             return item, 0
-    hint = _hint(segment, timestamp, tell)
+    hint = _hint(segment, timestamp, trace)
     offset = max(hint.offset, min_offset)
     try:
-        start = segment.start(offset, tell)
+        start = segment.start(offset, trace)
         is_used = hint.slot >= 0 and hint.offset > min_offset
-        return _scan(segment, start, timestamp, end, wanted, hint if is_used else None, tell, passed)
+        return _scan(segment, start, timestamp, end, wanted, hint if is_used else None, trace, passed)
     except _Contradiction:
-        tell(f"log {segment.log_name}: no batch there has the time index entry's timestamp: from position 0")
-        return _scan(segment, Start(0, segment.base_offset), timestamp, end, wanted, None, tell, passed)
+        trace(f"log {segment.log_name}: no batch there has the time index entry's timestamp: from position 0")
+        return _scan(segment, Start(0, segment.base_offset), timestamp, end, wanted, None, trace, passed)
 
 
-def _hint(segment: Segment, timestamp: int, tell: Tell) -> TimestampOffset:
+def _hint(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
     index, name = segment.time_index, segment.name_of("timeindex")
     entry = index.lookup(timestamp - 1)
     if entry.timestamp >= timestamp:
-        tell(f"time index {name}: out of order: from the segment's first offset")
+        trace(f"time index {name}: out of order: from the segment's first offset")
         return TimestampOffset(-1, -1, segment.base_offset)
     if entry.slot >= 0:
-        tell(f"time index {name}: slot {entry.slot} of {index.entries}: {entry.timestamp} -> offset {entry.offset}")
+        trace(f"time index {name}: slot {entry.slot} of {index.entries}: {entry.timestamp} -> offset {entry.offset}")
     elif index.entries:
-        tell(f"time index {name}: no entry before {timestamp}: from the segment's first offset")
+        trace(f"time index {name}: no entry before {timestamp}: from the segment's first offset")
     else:
-        tell(f"time index {name}: missing or empty: from the segment's first offset")
+        trace(f"time index {name}: missing or empty: from the segment's first offset")
     return entry
 
 
@@ -82,35 +82,35 @@ def _scan(
     start: Start,
     timestamp: int,
     end: int,
-    wanted: Callable[[Stretch, int], bool],
+    wanted: Callable[[BatchRun, int], bool],
     hint: TimestampOffset | None,
-    tell: Tell,
+    trace: Trace,
     passed: Pass,
 ) -> Found | None:
     position = start.position
     for item in segment.walk(start, end):
         position = item.end
         if isinstance(item, Damage):
-            tell(f"log {segment.log_name}: passing over {item.size} invalid bytes at position {item.position}")
+            trace(f"log {segment.log_name}: passing over {item.size} invalid bytes at position {item.position}")
             passed(item.base_offset)
             continue
         hint = _checked(item, hint)
         for row in np.flatnonzero((item.rows["max_timestamp"] >= timestamp) & (item.rows["count"] > 0)).tolist():
             if wanted(item, row):
-                if tell is not silent:
+                if trace is not no_trace:
                     batch = batch_at(item.rows, row)
-                    tell(
+                    trace(
                         f"log {segment.log_name}: scanned {batch.end - start.position} bytes from position "
                         f"{start.position} to the batch {span(segment.log(), batch)} at position {batch.position}"
                     )
                 return item, row
     if hint is not None:
         raise _Contradiction
-    tell(f"log {segment.log_name}: scanned {position - start.position} bytes from {start.position}: none late enough")
+    trace(f"log {segment.log_name}: scanned {position - start.position} bytes from {start.position}: none late enough")
     return None
 
 
-def _checked(item: Stretch, hint: TimestampOffset | None) -> TimestampOffset | None:
+def _checked(item: BatchRun, hint: TimestampOffset | None) -> TimestampOffset | None:
     """The hint, while it still waits for its batch; None once its batch has confirmed it.
 
     What stands in front of that batch must not be newer: so the entry promises.

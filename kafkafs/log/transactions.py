@@ -14,34 +14,34 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batches import Batches, Flags, is_control, is_transactional
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.names import segment_file
 from kafkafs.format.producer_snapshot import open_transactions
 from kafkafs.format.records import Refusal, decode
+from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
-from kafkafs.log.patience import patience_needed
 from kafkafs.log.places import Start
 from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Stretch
 
 _MARKER_LIMIT = 1 << 20
 _PRODUCERS_KEPT = 4096
 
 
-def marker(stretch: Stretch, row: int) -> ControlType | None:
+def marker(run: BatchRun, row: int) -> ControlType | None:
     """What the control batch in `row` says; None where compaction has emptied it, or it cannot be read."""
-    for piece in decode(stretch.data, stretch.position, stretch.rows[row : row + 1], _MARKER_LIMIT):
+    for piece in decode(run.data, run.position, run.rows[row : row + 1], _MARKER_LIMIT):
         if not isinstance(piece, Refusal) and len(piece):
             return control_type(piece.key(0) or b"")
     return None
 
 
-def is_abort(stretch: Stretch, row: int) -> bool:
+def is_abort(run: BatchRun, row: int) -> bool:
     """Whether the control batch in `row` aborts. One that compaction emptied ends a transaction without aborting it:
     the cleaner drops an aborted transaction's data before its marker."""
-    return marker(stretch, row) is ControlType.ABORT
+    return marker(run, row) is ControlType.ABORT
 
 
 class OpenTransactions:
@@ -58,7 +58,7 @@ class OpenTransactions:
         known = self._known
         if known is not None and known[0] is log:
             return known[1]
-        patience_needed()  # before the lock: who holds it may read a log for long
+        may_block()  # before the lock: who holds it may read a log for long
         with self._lock:
             if self._log is not log:
                 self._open = self._scan(log)
@@ -75,8 +75,8 @@ class OpenTransactions:
             start = (first, Start(0, log.segments[first].base_offset)) if log.segments else None
         if start is None:
             return {}
-        for stretch in _stretches(log, _Ahead(*start)):
-            _follow(stretch.rows, found)
+        for run in _batch_runs(log, _Ahead(*start)):
+            _follow(run.rows, found)
         return {producer: max(offset, log.start_offset) for producer, offset in found.items()}
 
 
@@ -101,7 +101,7 @@ def _snapshot(log: Log) -> tuple[int, dict[int, int]]:
 
 
 def _follow(rows: Batches, found: dict[int, int]) -> None:
-    """Take the stretch's data and markers into account."""
+    """Take the run's data and markers into account."""
     rows = rows[is_transactional(rows)]
     control = is_control(rows)
     for producer in sorted(set(rows["producer_id"].tolist())):  # np.unique would import numpy.ma at its first use
@@ -124,14 +124,14 @@ class _Ahead:
     markers: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
 
 
-def _stretches(log: Log, ahead: _Ahead) -> Iterator[Stretch]:
+def _batch_runs(log: Log, ahead: _Ahead) -> Iterator[BatchRun]:
     """What stands from `ahead` on. It knows nothing of who asks: a cycle of the two would keep a buffer for long."""
     for number in range(ahead.segment, len(log.segments)):
         segment = log.segments[number]
         place = ahead.start if number == ahead.segment else Start(0, segment.base_offset)
         ahead.segment = number
         for item in segment.walk(place, log.walk_end(segment)) if segment.is_readable() else ():
-            if isinstance(item, Stretch):
+            if isinstance(item, BatchRun):
                 yield item
 
 
@@ -141,7 +141,7 @@ class Outcomes:
     def __init__(self, log: Log, segment: Segment, start: Start) -> None:
         self._log = log
         self._ahead = _Ahead(log.segments.index(segment), start)
-        self._walk = _stretches(log, self._ahead)
+        self._walk = _batch_runs(log, self._ahead)
 
     def aborted(self, rows: Batches) -> Flags:
         """For each batch, whether its transaction was aborted; False for those outside any."""
@@ -157,15 +157,15 @@ class Outcomes:
             if at < len(markers):
                 del markers[:at]
                 return markers[0][1]
-            stretch = next(self._walk, None)
-            if stretch is None:
+            run = next(self._walk, None)
+            if run is None:
                 return False
-            self._remember(stretch, offset)
+            self._remember(run, offset)
 
-    def _remember(self, stretch: Stretch, asked: int) -> None:
+    def _remember(self, run: BatchRun, asked: int) -> None:
         markers = self._ahead.markers
         if len(markers) > _PRODUCERS_KEPT:  # producers come and go: those whose last marker was passed may be forgotten
             self._ahead.markers = markers = {who: known for who, known in markers.items() if known[-1][0] > asked}
-        for row in np.flatnonzero(is_control(stretch.rows) & is_transactional(stretch.rows)).tolist():
-            producer, offset = int(stretch.rows["producer_id"][row]), int(stretch.rows["last_offset"][row])
-            markers.setdefault(producer, []).append((offset, is_abort(stretch, row)))
+        for row in np.flatnonzero(is_control(run.rows) & is_transactional(run.rows)).tolist():
+            producer, offset = int(run.rows["producer_id"][row]), int(run.rows["last_offset"][row])
+            markers.setdefault(producer, []).append((offset, is_abort(run, row)))

@@ -5,10 +5,10 @@ It is asked for where it decides: whether a message reaches into a range, and wh
 
 import numpy as np
 
+from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, is_wrapped, walk
 from kafkafs.format.records import Refusal, decode
-from kafkafs.log.data_file import DataFile
 
 _LIMIT = 256 << 20
 """Bytes of memory that the answer may take; beyond it the last offset stands for the first."""

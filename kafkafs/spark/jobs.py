@@ -33,9 +33,7 @@ Work = TypeVar("Work", bound=Unit)
 Result = TypeVar("Result")
 
 
-def run(
-    spark: "SparkSession", name: str, units: Sequence[Work], function: Callable[[Work], Result]
-) -> list[Result]:
+def run(spark: "SparkSession", name: str, units: Sequence[Work], function: Callable[[Work], Result]) -> list[Result]:
     """The results, in the order of the units."""
     if not units:
         return []

@@ -163,7 +163,7 @@ def splits(ranges: list[OffsetRange], min_partitions: int | None, max_records: i
     return [piece for each in found for piece in _evenly(each, -(-(each.end - each.start) // max_records))]
 
 
-def stretches(each: OffsetRange, size: int) -> list[tuple[OffsetRange, int]]:
+def batch_runs(each: OffsetRange, size: int) -> list[tuple[OffsetRange, int]]:
     """A range in pieces of about `size` bytes of log, each with its bytes."""
     measured = _Measured(each)
     parts = max(1, round(measured.size / size))

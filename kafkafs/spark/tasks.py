@@ -29,11 +29,9 @@ class Task(InputPartition):
     fail_on_data_loss: bool
 
 
-def tasks(stretches: Iterable[OffsetRange], options: SourceOptions) -> list[InputPartition]:
+def tasks(batch_runs: Iterable[OffsetRange], options: SourceOptions) -> list[InputPartition]:
     """A task for each stretch."""
-    return [
-        Task(each, options.isolation, options.include_headers, options.fail_on_data_loss) for each in stretches
-    ]
+    return [Task(each, options.isolation, options.include_headers, options.fail_on_data_loss) for each in batch_runs]
 
 
 def data_loss(fail: bool) -> Callable[[str], None]:

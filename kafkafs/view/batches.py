@@ -3,19 +3,19 @@
 from collections.abc import Iterator, Mapping
 
 from kafkafs.format.batch import Batch
+from kafkafs.format.batch_lines import batch_lines, unreadable_line
 from kafkafs.format.batches import Batches, batch_at, walk
+from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.log import Log
 from kafkafs.log.places import Start
 from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Damage, Stretch
 from kafkafs.log.wrapped import first_offset, overlapping
-from kafkafs.view.batch_lines import batch_lines, unreadable_line
 from kafkafs.view.decoded import BytesContent
 from kafkafs.view.node import Attributes
+from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.raw import RawPoint
-from kafkafs.view.scene import KEEP_S, Scene
 from kafkafs.view.streams import Pieces, Stream
-from kafkafs.view.targets import PointTarget, RangeTarget, Sight
+from kafkafs.view.targets import LogSnapshot, PointTarget, RangeTarget
 
 _WINDOW = 1 << 20
 _LONGEST = 64 << 20
@@ -42,7 +42,7 @@ def _reaching(segment: Segment, rows: Batches, start: int, end: int) -> Batches:
     return rows
 
 
-def _items(log: Log, start: int, end: int) -> Iterator[tuple[Segment, Stretch | Damage]]:
+def _items(log: Log, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
     place: Start | None = None
     for segment in log.segments_between(start, end):
         place = segment.start(start) if place is None else Start(0, segment.base_offset)
@@ -80,48 +80,50 @@ def damage_lines(segment: Segment, damage: Damage) -> Iterator[bytes]:
 class BatchesPoint:
     """The line of the batch that a point leads to."""
 
-    def __init__(self, scene: Scene, target: PointTarget) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView, target: PointTarget) -> None:
+        self._view = view
         self._target = target
 
-    def _line(self, sight: Sight) -> tuple[Segment, Batch | Damage, bytes]:
-        segment, found = self._target.batch(sight)
+    def _line(self, snapshot: LogSnapshot) -> tuple[Segment, Batch | Damage, bytes]:
+        segment, found = self._target.batch(snapshot)
         if isinstance(found, Damage):
             return segment, found, b"".join(damage_lines(segment, found))
         data = segment.read(found.position, found.size)
         return segment, found, b"".join(batch_lines(segment.log_name, walk(data, found.position).rows[:1]))
 
     def attributes(self) -> Attributes:
-        def attributes(sight: Sight) -> Attributes:
-            segment, found, line = self._line(sight)
+        def attributes(snapshot: LogSnapshot) -> Attributes:
+            segment, found, line = self._line(snapshot)
             timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
-            return self._scene.file([segment.log()], len(line), timestamp_ms, KEEP_S)
+            return self._view.file([segment.log()], len(line), timestamp_ms, KEEP_S)
 
-        return self._scene.ask(attributes)
+        return self._view.ask(attributes)
 
     def open(self) -> BytesContent:
-        return BytesContent(self._scene.ask(self._line)[2])
+        return BytesContent(self._view.ask(self._line)[2])
 
     def xattrs(self) -> Mapping[str, bytes]:
-        return RawPoint(self._scene, self._target).xattrs()
+        return RawPoint(self._view, self._target).xattrs()
 
 
 class BatchesRange:
     """The lines of all batches that overlap a range: a stream."""
 
-    def __init__(self, scene: Scene, target: RangeTarget) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView, target: RangeTarget) -> None:
+        self._view = view
         self._target = target
 
     def attributes(self) -> Attributes:
-        return self._scene.ask(lambda sight: self._scene.stream(sight, *self._target.offsets(sight, decoded=False)))
+        return self._view.ask(
+            lambda snapshot: self._view.stream(snapshot, *self._target.offsets(snapshot, decoded=False))
+        )
 
     def open(self) -> Stream:
-        return self._scene.ask(self._open)
+        return self._view.ask(self._open)
 
-    def _open(self, sight: Sight) -> Stream:
-        log = sight.log
-        start, end = self._target.offsets(sight, decoded=False)
+    def _open(self, snapshot: LogSnapshot) -> Stream:
+        log = snapshot.log
+        start, end = self._target.offsets(snapshot, decoded=False)
         stop = log.end_offset if end is None else min(end, log.end_offset)
         start = max(start, log.start_offset)
         return Stream(lambda offset: batches_between(log, offset, stop), start, held=log.hold(start, stop))

@@ -5,17 +5,17 @@ from typing import Literal, NamedTuple
 
 from kafkafs.errors import NoData
 from kafkafs.format.batch import Batch
+from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.names import PartitionName
 from kafkafs.log.reading import Record
 from kafkafs.log.segment import Segment
 from kafkafs.view.following import Following
-from kafkafs.view.jsonl import JsonLines
 from kafkafs.view.node import Attributes
+from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.raw import batch_xattrs
 from kafkafs.view.recall import Recall
-from kafkafs.view.scene import KEEP_S, Scene
 from kafkafs.view.streams import Pieces, Stream
-from kafkafs.view.targets import PointTarget, RangeTarget, Sight
+from kafkafs.view.targets import LogSnapshot, PointTarget, RangeTarget
 
 _OVERHEAD = 2048
 """Bytes that an answer takes besides itself, more or less."""
@@ -57,40 +57,40 @@ _recall: Recall[_Found] = Recall()
 class _OneRecord:
     """What the views of one record share: the record, and its attributes with the answer's true size."""
 
-    def __init__(self, scene: Scene, target: PointTarget) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView, target: PointTarget) -> None:
+        self._view = view
         self._target = target
 
-    def _found(self, sight: Sight) -> _Found:
+    def _found(self, snapshot: LogSnapshot) -> _Found:
         """The record and the answer; found once for each state of the log."""
-        found = _recall.get(self, sight)
+        found = _recall.get(self, snapshot)
         if found is not None:
             found.segment.check(found.segment.log())
         else:
-            record = self._target.record(sight)
-            answer = self._answer(record, sight.log.name)
+            record = self._target.record(snapshot)
+            answer = self._answer(record, snapshot.log.name)
             found = _Found(record.segment, record.batch, record.offset, record.timestamp, answer)
-            _recall.put(self, sight, found, len(answer or b"") + _OVERHEAD)
+            _recall.put(self, snapshot, found, len(answer or b"") + _OVERHEAD)
         return found
 
     def _answer(self, record: Record, name: PartitionName) -> bytes | None:
         raise NotImplementedError
 
     def attributes(self) -> Attributes:
-        def attributes(sight: Sight) -> Attributes:
-            found = self._found(sight)
-            return self._scene.file([found.segment.log()], len(found.answer or b""), found.timestamp, KEEP_S)
+        def attributes(snapshot: LogSnapshot) -> Attributes:
+            found = self._found(snapshot)
+            return self._view.file([found.segment.log()], len(found.answer or b""), found.timestamp, KEEP_S)
 
-        return self._scene.ask(attributes)
+        return self._view.ask(attributes)
 
     def open(self) -> BytesContent:
-        found = self._scene.ask(self._found)
+        found = self._view.ask(self._found)
         if found.answer is None:
-            raise NoData(f"{self._scene.shown_as}: the record at offset {found.offset} has null there")
+            raise NoData(f"{self._view.shown_as}: the record at offset {found.offset} has null there")
         return BytesContent(found.answer)
 
     def xattrs(self) -> Mapping[str, bytes]:
-        found = self._scene.ask(self._found)
+        found = self._view.ask(self._found)
         return batch_xattrs(found.segment, found.batch, found.offset)
 
 
@@ -104,8 +104,8 @@ class JsonPoint(_OneRecord):
 class FieldPoint(_OneRecord):
     """`.key` and `.value`: the bytes alone; a null has none, and opening it fails."""
 
-    def __init__(self, scene: Scene, target: PointTarget, field: Literal["key", "value"]) -> None:
-        super().__init__(scene, target)
+    def __init__(self, view: PartitionView, target: PointTarget, field: Literal["key", "value"]) -> None:
+        super().__init__(view, target)
         self._field = field
 
     def _answer(self, record: Record, name: PartitionName) -> bytes | None:  # noqa: ARG002 (only a line names it)
@@ -116,41 +116,43 @@ class FieldPoint(_OneRecord):
 class JsonRange:
     """`.jsonl` and `.follow.jsonl` of a range: a stream of the visible records, a line each."""
 
-    def __init__(self, scene: Scene, target: RangeTarget, follows: bool) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView, target: RangeTarget, follows: bool) -> None:
+        self._view = view
         self._target = target
         self._follows = follows
 
     def attributes(self) -> Attributes:
-        return self._scene.ask(lambda sight: self._scene.stream(sight, *self._target.offsets(sight, decoded=True)))
+        return self._view.ask(
+            lambda snapshot: self._view.stream(snapshot, *self._target.offsets(snapshot, decoded=True))
+        )
 
     def open(self) -> Stream:
-        return self._scene.ask(self._open)
+        return self._view.ask(self._open)
 
-    def _open(self, sight: Sight) -> Stream:
+    def _open(self, snapshot: LogSnapshot) -> Stream:
         if self._follows:
-            following = Following(self._scene, sight, self._target)
+            following = Following(self._view, snapshot, self._target)
             return Stream(lambda offset: self._followed(following, offset), following.earliest, following.has_more)
-        start, end = self._target.offsets(sight, decoded=True)
-        start = max(start, sight.log.start_offset)
-        end = sight.decoded.end_offset if end is None else end
-        return Stream(lambda offset: self._lines(sight, offset, end), start, held=sight.log.hold(start, end))
+        start, end = self._target.offsets(snapshot, decoded=True)
+        start = max(start, snapshot.log.start_offset)
+        end = snapshot.decoded.end_offset if end is None else end
+        return Stream(lambda offset: self._lines(snapshot, offset, end), start, held=snapshot.log.hold(start, end))
 
     def _followed(self, following: Following, offset: int) -> Pieces:
-        sight = following.sight_from(offset)
-        start = following.start(sight)
+        snapshot = following.snapshot_from(offset)
+        start = following.start(snapshot)
         if start is None:
             return
-        for behind, piece in self._lines(sight, max(start, offset), None):
+        for behind, piece in self._lines(snapshot, max(start, offset), None):
             if behind is not None:
                 following.give(behind)
             yield behind, piece
-        following.reach(sight)
+        following.reach(snapshot)
 
-    def _lines(self, sight: Sight, start: int, end: int | None) -> Pieces:
-        name = sight.log.name
+    def _lines(self, snapshot: LogSnapshot, start: int, end: int | None) -> Pieces:
+        name = snapshot.log.name
         lines = JsonLines(name.topic, name.partition)
-        for records in sight.decoded.records(start, end):
+        for records in snapshot.decoded.records(start, end):
             made: memoryview | None = None
             for piece in lines.pieces(records):
                 if made is not None:

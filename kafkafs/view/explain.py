@@ -3,69 +3,69 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import CODECS, Batch
-from kafkafs.log.data_file import DataFile
+from kafkafs.log.batch_runs import Damage
 from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Damage
 from kafkafs.log.wrapped import contents
 from kafkafs.view.decoded import BytesContent
 from kafkafs.view.node import Attributes
+from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import RawPoint
-from kafkafs.view.scene import Scene
-from kafkafs.view.targets import AtTime, PointTarget, Sight
+from kafkafs.view.targets import AtTime, LogSnapshot, PointTarget
 
 
 class Explanation:
     """The steps that lead to a point's batch, made anew by each open, and by each `stat` for their size."""
 
-    def __init__(self, scene: Scene, target: PointTarget, asked: str) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView, target: PointTarget, asked: str) -> None:
+        self._view = view
         self._target = target
         self._asked = asked
 
     def attributes(self) -> Attributes:
-        def attributes(sight: Sight) -> Attributes:
-            segment, found = self._target.batch(sight)
+        def attributes(snapshot: LogSnapshot) -> Attributes:
+            segment, found = self._target.batch(snapshot)
             timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
-            return self._scene.file([segment.log()], len(self._text(sight)), timestamp_ms, 0.0)
+            return self._view.file([segment.log()], len(self._text(snapshot)), timestamp_ms, 0.0)
 
-        return self._scene.ask(attributes)
+        return self._view.ask(attributes)
 
     def open(self) -> BytesContent:
-        return BytesContent(self._scene.ask(self._text))
+        return BytesContent(self._view.ask(self._text))
 
     def xattrs(self) -> Mapping[str, bytes]:
-        return RawPoint(self._scene, self._target).xattrs()
+        return RawPoint(self._view, self._target).xattrs()
 
-    def _text(self, sight: Sight) -> bytes:
-        log = sight.log
+    def _text(self, snapshot: LogSnapshot) -> bytes:
+        log = snapshot.log
         lines = [
-            f"{self._scene.partition.name.directory}: {self._asked}",
+            f"{self._view.partition.name.directory}: {self._asked}",
             f"log: offsets {log.start_offset} to {log.end_offset} (log start, log end), {len(log.segments)} segments",
         ]
         if isinstance(self._target, AtTime):
             lines.append(f"time: {_moment(self._target.time_ms)}; wanted is the first record at or after it")
         steps: list[str] = []
         try:
-            place = self._target.batch(sight, steps.append)
+            place = self._target.batch(snapshot, steps.append)
         except NotFound:
             answer = ["answer: none"]
         else:
-            answer = self._answer(sight, *place)
+            answer = self._answer(snapshot, *place)
         lines += [f"{number}. {step}" for number, step in enumerate(dict.fromkeys(steps), start=1)]
         return ("\n".join(lines + answer) + "\n").encode()
 
-    def _answer(self, sight: Sight, segment: Segment, found: Batch | Damage) -> list[str]:
+    def _answer(self, snapshot: LogSnapshot, segment: Segment, found: Batch | Damage) -> list[str]:
         if isinstance(found, Damage):
             where = f"{found.size} bytes at position {found.position}"
             owned = f"{found.base_offset}..{found.last_offset}"
             return [f"answer: a corrupt batch, {where}, which owns offsets {owned}"]
-        return [f"answer: {_batch(segment.log(), found)}", f"record: {self._record(sight)}"]
+        return [f"answer: {_batch(segment.log(), found)}", f"record: {self._record(snapshot)}"]
 
-    def _record(self, sight: Sight) -> str:
+    def _record(self, snapshot: LogSnapshot) -> str:
         try:
-            record = self._target.record(sight)
+            record = self._target.record(snapshot)
         except NotFound:
             return "none is visible"
         except (CorruptData, TooLarge) as error:

@@ -2,33 +2,35 @@
 
 from kafkafs.errors import Vanished
 from kafkafs.log.lineage import Lineage
-from kafkafs.view.scene import Scene
-from kafkafs.view.targets import RangeTarget, Sight
+from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.targets import LogSnapshot, RangeTarget
 
 
 class Following:
     """One follower. Its text goes on with what the log gets; what it has given out cannot change any more."""
 
-    def __init__(self, scene: Scene, sight: Sight, target: RangeTarget) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView, snapshot: LogSnapshot, target: RangeTarget) -> None:
+        self._view = view
         self._target = target
-        self._start = target.start(sight, decoded=True)
-        self.earliest = max(sight.decoded.end_offset if self._start is None else self._start, sight.log.start_offset)
+        self._start = target.start(snapshot, decoded=True)
+        self.earliest = max(
+            snapshot.decoded.end_offset if self._start is None else self._start, snapshot.log.start_offset
+        )
         """Nothing below this offset is ever given out."""
-        self._lineage = Lineage(sight.log)
+        self._lineage = Lineage(snapshot.log)
         self._files: dict[int, int] = {}  # each segment's inode when something of it was given out first
         self._given = -1
-        self._reached = -1  # the end of the last sight that was read to its end
+        self._reached = -1  # the end of the last snapshot that was read to its end
         self._seen = -1
 
     def has_more(self, _: int) -> bool:
-        """Whether there may be records behind those of the last sight by now. Vanished where it is another log."""
+        """Whether there may be records behind those of the last snapshot by now. Vanished where it is another log."""
         return self._now().decoded.end_offset > self._seen
 
-    def start(self, sight: Sight) -> int | None:
+    def start(self, snapshot: LogSnapshot) -> int | None:
         """Where the target begins; None as long as the log has not got so far. Once it begins it stays."""
         if self._start is None:
-            self._start = self._target.start(sight, decoded=True)
+            self._start = self._target.start(snapshot, decoded=True)
         return self._start
 
     def give(self, end: int) -> None:
@@ -36,39 +38,39 @@ class Following:
         if end > self._given:
             self._given = end
 
-    def reach(self, sight: Sight) -> None:
-        """All visible records of this sight are given out."""
-        self._reached = sight.decoded.end_offset
+    def reach(self, snapshot: LogSnapshot) -> None:
+        """All visible records of this snapshot are given out."""
+        self._reached = snapshot.decoded.end_offset
 
-    def sight_from(self, offset: int) -> Sight:
+    def snapshot_from(self, offset: int) -> LogSnapshot:
         """The log to read from `offset` on.
 
         Who goes back must find what was there, and who goes on what came next. Compaction, retention or a deletion of
         records may have taken either away: then it is Vanished.
         """
-        sight = self._now()
-        files = {segment.base_offset: segment.files["log"].inode for segment in sight.log.segments}
+        snapshot = self._now()
+        files = {segment.base_offset: segment.files["log"].inode for segment in snapshot.log.segments}
         first = min(files, default=0)
         before = {base: inode for base, inode in self._files.items() if first <= base < self._given}
         if offset < self._given:
             changed = any(inode != files.get(base) for base, inode in before.items())
-            if changed or offset < sight.log.start_offset:
-                raise Vanished(f"{self._scene.shown_as} was compacted or cut while it was followed; open it again")
-        elif self._missed(sight, offset):
-            raise Vanished(f"{self._scene.shown_as}: records were deleted before they were read; open it again")
+            if changed or offset < snapshot.log.start_offset:
+                raise Vanished(f"{self._view.shown_as} was compacted or cut while it was followed; open it again")
+        elif self._missed(snapshot, offset):
+            raise Vanished(f"{self._view.shown_as}: records were deleted before they were read; open it again")
         self._files = {**files, **before}
-        self._seen = sight.decoded.end_offset
-        return sight
+        self._seen = snapshot.decoded.end_offset
+        return snapshot
 
-    def _missed(self, sight: Sight, offset: int) -> bool:
+    def _missed(self, snapshot: LogSnapshot, offset: int) -> bool:
         """Whether the log starts behind the next record by now, for somebody who has begun to read."""
-        start = self.start(sight)
+        start = self.start(snapshot)
         has_begun = max(self._given, self._reached) >= 0
-        return has_begun and start is not None and sight.log.start_offset > max(start, offset, self._reached)
+        return has_begun and start is not None and snapshot.log.start_offset > max(start, offset, self._reached)
 
-    def _now(self) -> Sight:
-        def now(sight: Sight) -> Sight:
-            self._lineage.follow(sight.log)
-            return sight
+    def _now(self) -> LogSnapshot:
+        def now(snapshot: LogSnapshot) -> LogSnapshot:
+            self._lineage.follow(snapshot.log)
+            return snapshot
 
-        return self._scene.go_on(now)
+        return self._view.go_on(now)

@@ -11,11 +11,11 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from kafkafs.disk.ancestors import Ancestors
+from kafkafs.disk.blocking import may_block
 from kafkafs.errors import Denied, KafkafsError, NotFound
 from kafkafs.format.names import PartitionName
-from kafkafs.log.ancestors import Ancestors
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.patience import patience_needed
 from kafkafs.view.node import Usage
 from kafkafs.view.permissions import Access, access, below_ancestors
 
@@ -54,7 +54,7 @@ class Front:
     def known(self) -> Known:
         """What there is, at most `good_for_s` old unless the disk fails or hangs."""
         if time.monotonic() >= self._until and not self._slow:
-            patience_needed()
+            may_block()
             self.refresh()
         return self._known
 
@@ -87,7 +87,7 @@ class Front:
     def usage(self) -> Usage:
         """The bytes and the files of all partitions, as the disk holds them; measured twice a minute at most."""
         if self.known_usage is None or time.monotonic() > self._usage_until:
-            patience_needed()
+            may_block()
             self.known_usage = self._measure()
             self._usage_until = time.monotonic() + USAGE_S
         return self.known_usage

@@ -6,19 +6,19 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
+from kafkafs.disk.blocking import may_block
+from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
-from kafkafs.log.data_file import DataFile
 from kafkafs.log.health import SegmentHealth, look_at, problems_of_listing
 from kafkafs.log.log import Log
-from kafkafs.log.patience import patience_needed
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import Newest, newest
 from kafkafs.view.decoded import BytesContent
 from kafkafs.view.node import Attributes
-from kafkafs.view.scene import Scene
-from kafkafs.view.targets import Sight
+from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.targets import LogSnapshot
 
 Answer = TypeVar("Answer")
 _UNREADABLE = (Denied, DiskError, Vanished)
@@ -27,40 +27,40 @@ _UNREADABLE = (Denied, DiskError, Vanished)
 class Info:
     """The file, made when it is opened. Like `/proc` it claims no size, so that `ls -l` looks at no index."""
 
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView) -> None:
+        self._view = view
 
     def attributes(self) -> Attributes:
-        return self._scene.ask(lambda sight: self._scene.file(_logs(sight), 0, -1, 0.0))
+        return self._view.ask(lambda snapshot: self._view.file(_logs(snapshot), 0, -1, 0.0))
 
     def open(self) -> BytesContent:
-        patience_needed()
-        return BytesContent(self._scene.ask(self._text))
+        may_block()
+        return BytesContent(self._view.ask(self._text))
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}
 
-    def _text(self, sight: Sight) -> bytes:
-        return (json.dumps(describe(self._scene, sight), indent=2, ensure_ascii=True) + "\n").encode()
+    def _text(self, snapshot: LogSnapshot) -> bytes:
+        return (json.dumps(describe(self._view, snapshot), indent=2, ensure_ascii=True) + "\n").encode()
 
 
-def _logs(sight: Sight) -> Iterator[DataFile]:
+def _logs(snapshot: LogSnapshot) -> Iterator[DataFile]:
     """All logs that it tells of; what cannot be read is not told of."""
-    for segment in sight.log.segments:
+    for segment in snapshot.log.segments:
         with suppress(Denied, NotFound):
             yield segment.log()
 
 
-def describe(scene: Scene, sight: Sight) -> dict[str, object]:
+def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     """The fields of `info.json` (docs/queries.md)."""
-    log, name = sight.log, scene.partition.name
+    log, name = snapshot.log, view.partition.name
     problems = [
-        *scene.partition.directory.checkpoints().problems,
-        *problems_of_listing(scene.partition.listing()),
-        *(f"{twin} holds this partition too; it is shown as {other}" for other, twin in scene.twins),
+        *view.partition.directory.checkpoints().problems,
+        *problems_of_listing(view.partition.listing()),
+        *(f"{twin} holds this partition too; it is shown as {other}" for other, twin in view.twins),
     ]
-    topic_id = _topic_id(scene, problems)
-    epochs = _leader_epochs(scene, problems)
+    topic_id = _topic_id(view, problems)
+    epochs = _leader_epochs(view, problems)
     health = {segment: look_at(segment) for segment in log.segments}
     for one in health.values():
         problems += one.problems
@@ -72,18 +72,18 @@ def describe(scene: Scene, sight: Sight) -> dict[str, object]:
         "logStartOffset": log.start_offset,
         "logEndOffset": log.end_offset,
         "highWatermark": log.high_watermark,
-        "lastStableOffset": _known(lambda: scene.transactions.last_stable_offset(log)),
-        "earliestOffset": _known(sight.decoded.earliest),
-        "latestOffset": _known(sight.decoded.latest),
+        "lastStableOffset": _known(lambda: view.transactions.last_stable_offset(log)),
+        "earliestOffset": _known(snapshot.decoded.earliest),
+        "latestOffset": _known(snapshot.decoded.latest),
         "minTimestamp": None,
         "maxTimestamp": _newest(log, largest),
-        "sizeBytes": sum(_size(segment.log_name, scene) for segment in log.segments),
+        "sizeBytes": sum(_size(segment.log_name, view) for segment in log.segments),
         "leaderEpochs": None if epochs is None else [_epoch(one) for one in epochs],
         "segments": [
             {
                 "baseOffset": segment.base_offset,
                 "file": segment.log_name,
-                "sizeBytes": _size(segment.log_name, scene),
+                "sizeBytes": _size(segment.log_name, view),
                 "largestTimestamp": largest[segment],
                 **_states(health[segment]),
             }
@@ -101,9 +101,9 @@ def _states(health: SegmentHealth) -> dict[str, str]:
     }
 
 
-def _size(name: str, scene: Scene) -> int:
+def _size(name: str, view: PartitionView) -> int:
     try:
-        return scene.partition.root.stat(f"{scene.partition.name.directory}/{name}").st_size
+        return view.partition.root.stat(f"{view.partition.name.directory}/{name}").st_size
     except NotFound:
         return 0
 
@@ -142,22 +142,22 @@ def _known(question: Callable[[], Answer]) -> Answer | None:
         return None
 
 
-def _topic_id(scene: Scene, problems: list[str]) -> str | None:
-    return _beside(scene, "partition.metadata", parse_partition_metadata, problems)
+def _topic_id(view: PartitionView, problems: list[str]) -> str | None:
+    return _beside(view, "partition.metadata", parse_partition_metadata, problems)
 
 
-def _leader_epochs(scene: Scene, problems: list[str]) -> tuple[LeaderEpoch, ...] | None:
-    return _beside(scene, "leader-epoch-checkpoint", parse_leader_epochs, problems)
+def _leader_epochs(view: PartitionView, problems: list[str]) -> tuple[LeaderEpoch, ...] | None:
+    return _beside(view, "leader-epoch-checkpoint", parse_leader_epochs, problems)
 
 
 def _epoch(one: LeaderEpoch) -> dict[str, int]:
     return {"epoch": one.epoch, "startOffset": one.start_offset}
 
 
-def _beside(scene: Scene, name: str, parse: Callable[[bytes], Answer], problems: list[str]) -> Answer | None:
+def _beside(view: PartitionView, name: str, parse: Callable[[bytes], Answer], problems: list[str]) -> Answer | None:
     """A small file of the partition, parsed; None where it is missing, or cannot be parsed, which is a problem."""
     try:
-        return parse(scene.partition.root.read_whole(f"{scene.partition.name.directory}/{name}"))
+        return parse(view.partition.root.read_whole(f"{view.partition.name.directory}/{name}"))
     except NotFound:
         return None
     except CorruptData as error:

@@ -1,8 +1,8 @@
 """What `view` shows to whoever serves it: directories, files, links and the content behind an open file.
 
 `fuse` walks these protocols and knows nothing else of `view`. Every call is idempotent: under
-`kafkafs.log.patience.impatient()` it may raise `WouldBlock` at any point and is then made again, from the start, in a
-worker thread. Names are `str` with surrogate escapes (`os.fsdecode`). Errors are `kafkafs.errors`.
+`kafkafs.disk.blocking.non_blocking()` it may raise `WouldBlock` at any point and is then made again, from the start, in
+a worker thread. Names are `str` with surrogate escapes (`os.fsdecode`). Errors are `kafkafs.errors`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ class Content(Protocol):
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """The bytes at `offset`; fewer than `size` only at the end.
 
-        An impatient call may answer with a view of a buffer of its thread, good until that thread's next read.
+        A non-blocking call may answer with a view of a buffer of its thread, good until that thread's next read.
         """
 
     def close(self) -> None:

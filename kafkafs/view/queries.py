@@ -6,8 +6,8 @@ What is listed is a range for each segment; everything else in the grammar can b
 import time
 from collections.abc import Callable, Sequence
 
+from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
-from kafkafs.log.patience import patience_needed
 from kafkafs.view.batches import BatchesPoint, BatchesRange
 from kafkafs.view.decoded import FieldPoint, JsonPoint, JsonRange
 from kafkafs.view.explain import Explanation
@@ -24,59 +24,61 @@ from kafkafs.view.grammar import (
     time_range_name,
 )
 from kafkafs.view.node import Entry, File
+from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint, RawRange
-from kafkafs.view.scene import Scene, SceneDirectory
 from kafkafs.view.targets import PointTarget, RangeTarget, point_target, range_target
 
 _MAX_TIME = 2**63 - 2
 
-_POINTS: dict[Suffix, Callable[[Scene, PointTarget, str], File]] = {
-    Suffix.RAW: lambda scene, target, _: RawPoint(scene, target),
-    Suffix.JSONL: lambda scene, target, _: JsonPoint(scene, target),
-    Suffix.KEY: lambda scene, target, _: FieldPoint(scene, target, "key"),
-    Suffix.VALUE: lambda scene, target, _: FieldPoint(scene, target, "value"),
-    Suffix.BATCHES: lambda scene, target, _: BatchesPoint(scene, target),
+_POINTS: dict[Suffix, Callable[[PartitionView, PointTarget, str], File]] = {
+    Suffix.RAW: lambda view, target, _: RawPoint(view, target),
+    Suffix.JSONL: lambda view, target, _: JsonPoint(view, target),
+    Suffix.KEY: lambda view, target, _: FieldPoint(view, target, "key"),
+    Suffix.VALUE: lambda view, target, _: FieldPoint(view, target, "value"),
+    Suffix.BATCHES: lambda view, target, _: BatchesPoint(view, target),
     Suffix.EXPLAIN: Explanation,
 }
-_RANGES: dict[Suffix, Callable[[Scene, RangeTarget], File]] = {
+_RANGES: dict[Suffix, Callable[[PartitionView, RangeTarget], File]] = {
     Suffix.RAW: RawRange,
-    Suffix.JSONL: lambda scene, target: JsonRange(scene, target, follows=False),
-    Suffix.FOLLOW: lambda scene, target: JsonRange(scene, target, follows=True),
+    Suffix.JSONL: lambda view, target: JsonRange(view, target, follows=False),
+    Suffix.FOLLOW: lambda view, target: JsonRange(view, target, follows=True),
     Suffix.BATCHES: BatchesRange,
 }
 
 
-def _file(scene: Scene, query: Query[OffsetPoint | OffsetRange] | Query[TimePoint | TimeRange], asked: str) -> File:
+def _file(
+    view: PartitionView, query: Query[OffsetPoint | OffsetRange] | Query[TimePoint | TimeRange], asked: str
+) -> File:
     if isinstance(query.target, OffsetRange | TimeRange):
-        return _RANGES[query.suffix](scene, range_target(query.target))
-    return _POINTS[query.suffix](scene, point_target(query.target), asked)
+        return _RANGES[query.suffix](view, range_target(query.target))
+    return _POINTS[query.suffix](view, point_target(query.target), asked)
 
 
-class ByOffset(SceneDirectory):
+class ByOffset(ViewDirectory):
     """Queries by offset."""
 
     def entries(self) -> Sequence[Entry]:
         """A range for each segment; together they are the whole visible log."""
         return [
             Entry(offset_range_name(segment.base_offset, segment.next_base), "file", None)
-            for segment in self._scene.partition.visible_segments()
+            for segment in self._view.partition.visible_segments()
         ]
 
     def child(self, name: str) -> File:
         query = parse_offset_name(name)
         if query is None:
             raise NotFound(f"{name!r} is no query by offset")
-        return _file(self._scene, query, f"by-offset/{name}")
+        return _file(self._view, query, f"by-offset/{name}")
 
 
-class ByTime(SceneDirectory):
+class ByTime(ViewDirectory):
     """Queries by record timestamp."""
 
     def entries(self) -> Sequence[Entry]:
         """Ranges that tile the log: each ends one past the largest timestamp that the time indexes tell so far."""
-        patience_needed()
+        may_block()
         start, names = 0, []
-        for segment in self._scene.partition.visible_segments():
+        for segment in self._view.partition.visible_segments():
             if segment.next_base is None:
                 names.append(time_range_name(start, None))
                 continue
@@ -90,4 +92,4 @@ class ByTime(SceneDirectory):
         query = parse_time_name(name, time.time_ns() // 1_000_000)
         if query is None:
             raise NotFound(f"{name!r} is no query by time")
-        return _file(self._scene, query, f"by-time/{name}")
+        return _file(self._view, query, f"by-time/{name}")

@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from contextlib import suppress
 from weakref import ReferenceType, ref
 
+from kafkafs.disk.blocking import acquired
+from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.batch import CODECS, Batch
-from kafkafs.log.ahead import Ahead
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import HELD, Extent
-from kafkafs.log.patience import promptly
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange
 from kafkafs.view.node import Attributes
-from kafkafs.view.scene import KEEP_S, Scene
-from kafkafs.view.targets import AtOffset, BetweenOffsets, Place, PointTarget, RangeTarget, Sight
+from kafkafs.view.partition_view import KEEP_S, PartitionView
+from kafkafs.view.targets import AtOffset, BetweenOffsets, LogSnapshot, Place, PointTarget, RangeTarget
 
 
 class BatchContent:
@@ -57,7 +57,7 @@ class RawContent:
         self._starts = _starts(extents)
         self._growth = growth
         self._growing = threading.Lock()
-        self._ahead = Ahead()
+        self._ahead = Prefetch()
         self.keep_cache = keep_cache
 
     @property
@@ -98,7 +98,7 @@ class RawContent:
 
     def _grow(self, growth: "Growth") -> None:
         """Take in what was appended. Readers that are in the midst of a read keep the lists that they have."""
-        with promptly(self._growing):
+        with acquired(self._growing):
             extents = list(self._extents)
             for extent in growth.more():
                 last = extents[-1] if extents else None
@@ -133,119 +133,119 @@ def _starts(extents: list[Extent]) -> list[int]:
 class Growth:
     """What an open range got since its content was made, each time it is asked."""
 
-    def __init__(self, scene: Scene, sight: Sight, target: RangeTarget) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView, snapshot: LogSnapshot, target: RangeTarget) -> None:
+        self._view = view
         self._target = target
-        start = target.start(sight, decoded=False)
-        self._end_offset = None if start is None else max(start, sight.log.end_offset)
-        self._lineage = Lineage(sight.log)
+        start = target.start(snapshot, decoded=False)
+        self._end_offset = None if start is None else max(start, snapshot.log.end_offset)
+        self._lineage = Lineage(snapshot.log)
 
     def more(self) -> list[Extent]:
         """The extents from where the last answer ended; none where the log was deleted, which does not grow any more.
         Vanished where it is not the same any more, or what came next was deleted before anybody asked."""
         try:
-            return self._scene.ask(self._more)
+            return self._view.ask(self._more)
         except NotFound:
             return []
 
-    def _more(self, sight: Sight) -> list[Extent]:
-        self._lineage.follow(sight.log)
+    def _more(self, snapshot: LogSnapshot) -> list[Extent]:
+        self._lineage.follow(snapshot.log)
         if self._end_offset is None:
-            self._end_offset = self._target.start(sight, decoded=False)
-        if self._end_offset is None or sight.log.end_offset <= self._end_offset:
+            self._end_offset = self._target.start(snapshot, decoded=False)
+        if self._end_offset is None or snapshot.log.end_offset <= self._end_offset:
             return []
-        if sight.log.start_offset > self._end_offset:
-            raise Vanished(f"{self._scene.shown_as}: batches were deleted before they were read; open it again")
-        extents = sight.log.extents(self._end_offset, None)
-        self._end_offset = sight.log.end_offset
+        if snapshot.log.start_offset > self._end_offset:
+            raise Vanished(f"{self._view.shown_as}: batches were deleted before they were read; open it again")
+        extents = snapshot.log.extents(self._end_offset, None)
+        self._end_offset = snapshot.log.end_offset
         return extents
 
 
 class RawPoint:
     """The one batch that a point leads to."""
 
-    def __init__(self, scene: Scene, target: PointTarget) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView, target: PointTarget) -> None:
+        self._view = view
         self._target = target
-        self._known: tuple[ReferenceType[Sight], Place] | None = None
+        self._known: tuple[ReferenceType[LogSnapshot], Place] | None = None
 
-    def _found(self, sight: Sight) -> Place:
+    def _found(self, snapshot: LogSnapshot) -> Place:
         """The batch, or the damage in its place; found once for each state of the log."""
         known = self._known
-        if known is not None and known[0]() is sight:
+        if known is not None and known[0]() is snapshot:
             return known[1]
-        place = self._target.batch(sight)
-        self._known = ref(sight), place  # not the sight: a name that is remembered must not keep an old log
+        place = self._target.batch(snapshot)
+        self._known = ref(snapshot), place  # not the snapshot: a name that is remembered must not keep an old log
         return place
 
-    def _checked(self, sight: Sight) -> Place:
+    def _checked(self, snapshot: LogSnapshot) -> Place:
         """The same, for who shows it and opens nothing."""
-        place = self._found(sight)
+        place = self._found(snapshot)
         segment, _ = place
         segment.check(segment.log())
         return place
 
     def attributes(self) -> Attributes:
-        return self._scene.ask(self._attributes)
+        return self._view.ask(self._attributes)
 
-    def _attributes(self, sight: Sight) -> Attributes:
+    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
         # What is found only now is checked by those who find it; what was known may have changed since.
-        segment, found = self._checked(sight) if self._known else self._found(sight)
+        segment, found = self._checked(snapshot) if self._known else self._found(snapshot)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
-        return self._scene.file([segment.log()], found.size, timestamp_ms, KEEP_S)
+        return self._view.file([segment.log()], found.size, timestamp_ms, KEEP_S)
 
     def open(self) -> BatchContent:
-        return self._scene.ask(self._open)
+        return self._view.ask(self._open)
 
-    def _open(self, sight: Sight) -> BatchContent:
-        segment, found = self._found(sight)
-        extent = sight.log.extent(segment, found.position, found.end, segment.hold())
-        return BatchContent(extent, self._scene.options.cache_keep and _stands_still(self._target, sight))
+    def _open(self, snapshot: LogSnapshot) -> BatchContent:
+        segment, found = self._found(snapshot)
+        extent = snapshot.log.extent(segment, found.position, found.end, segment.hold())
+        return BatchContent(extent, self._view.options.cache_keep and _stands_still(self._target, snapshot))
 
     def xattrs(self) -> Mapping[str, bytes]:
-        return self._scene.ask(self._xattrs)
+        return self._view.ask(self._xattrs)
 
-    def _xattrs(self, sight: Sight) -> Mapping[str, bytes]:
-        segment, found = self._checked(sight)
+    def _xattrs(self, snapshot: LogSnapshot) -> Mapping[str, bytes]:
+        segment, found = self._checked(snapshot)
         if not isinstance(found, Batch):
             return extended({"segment": segment.log_name, "position": found.position, "size": found.size})
-        offset = self._target.leads_to(sight)
+        offset = self._target.leads_to(snapshot)
         return batch_xattrs(segment, found, offset)
 
 
 class RawRange:
     """All batches that overlap a range; without an end it grows with the log."""
 
-    def __init__(self, scene: Scene, target: RangeTarget) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView, target: RangeTarget) -> None:
+        self._view = view
         self._target = target
 
     def attributes(self) -> Attributes:
-        return self._scene.ask(self._attributes)
+        return self._view.ask(self._attributes)
 
-    def _attributes(self, sight: Sight) -> Attributes:
-        start, end = self._target.offsets(sight, decoded=False)
-        extents = sight.log.extents(start, end)
+    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
+        start, end = self._target.offsets(snapshot, decoded=False)
+        extents = snapshot.log.extents(start, end)
         size = sum(extent.end - extent.position for extent in extents)
-        settled = end is not None and end < sight.log.end_offset
-        timestamp_ms = sight.log.hinted_timestamp(start, end)
+        settled = end is not None and end < snapshot.log.end_offset
+        timestamp_ms = snapshot.log.hinted_timestamp(start, end)
         keep_s = KEEP_S if settled else 0.0
-        return self._scene.file((extent.segment.log() for extent in extents), size, timestamp_ms, keep_s)
+        return self._view.file((extent.segment.log() for extent in extents), size, timestamp_ms, keep_s)
 
     def open(self) -> RawContent:
-        return self._scene.ask(self._open)
+        return self._view.ask(self._open)
 
-    def _open(self, sight: Sight) -> RawContent:
-        start, end = self._target.offsets(sight, decoded=False)
-        growth = Growth(self._scene, sight, self._target) if end is None else None
-        keep_cache = self._scene.options.cache_keep and _stands_still(self._target, sight)
-        return RawContent(sight.log.extents(start, end), growth, keep_cache)
+    def _open(self, snapshot: LogSnapshot) -> RawContent:
+        start, end = self._target.offsets(snapshot, decoded=False)
+        growth = Growth(self._view, snapshot, self._target) if end is None else None
+        keep_cache = self._view.options.cache_keep and _stands_still(self._target, snapshot)
+        return RawContent(snapshot.log.extents(start, end), growth, keep_cache)
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}
 
 
-def _stands_still(target: PointTarget | RangeTarget, sight: Sight) -> bool:
+def _stands_still(target: PointTarget | RangeTarget, snapshot: LogSnapshot) -> bool:
     """Whether the name leads to the same bytes whatever is appended, so that the kernel may keep them beyond a second.
 
     It forgets them only where size or time are others, and two batches may be alike in both. Times do not stand still:
@@ -255,7 +255,7 @@ def _stands_still(target: PointTarget | RangeTarget, sight: Sight) -> bool:
         case AtOffset(point):
             return point.kind is Anchor.ABSOLUTE
         case BetweenOffsets(OffsetRange(start, OffsetPoint(Anchor.ABSOLUTE, stop))):
-            return start.kind is Anchor.ABSOLUTE and stop < sight.log.end_offset
+            return start.kind is Anchor.ABSOLUTE and stop < snapshot.log.end_offset
         case _:
             return False
 

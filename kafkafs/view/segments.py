@@ -4,25 +4,25 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from kafkafs.disk.blocking import may_block
+from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.prefetch import Prefetch
+from kafkafs.dump.files import dump_from, is_dumpable
+from kafkafs.dump.findings import Unheard
+from kafkafs.dump.options import Options as DumpOptions
+from kafkafs.dump.source import Source
 from kafkafs.errors import NotFound
-from kafkafs.log.ahead import Ahead
-from kafkafs.log.data_file import DataFile
-from kafkafs.log.patience import patience_needed
 from kafkafs.log.segment import Segment
-from kafkafs.view.dump.files import dump_from, is_dumpable
-from kafkafs.view.dump.findings import Unheard
-from kafkafs.view.dump.options import Options as DumpOptions
-from kafkafs.view.dump.source import Source
 from kafkafs.view.node import Attributes, Entry
+from kafkafs.view.partition_view import KEEP_S, PartitionView, ViewDirectory
 from kafkafs.view.permissions import access
-from kafkafs.view.scene import KEEP_S, Scene, SceneDirectory
 from kafkafs.view.streams import Pieces, Stream
 
 _SERVED = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 """Names as Kafka gives them. Others might speak to a terminal, and are none of its files."""
 
 
-class Segments(SceneDirectory):
+class Segments(ViewDirectory):
     """The directory."""
 
     def entries(self) -> Sequence[Entry]:
@@ -31,30 +31,30 @@ class Segments(SceneDirectory):
     def child(self, name: str) -> "RealFile | DumpedFile":
         names = self._names()
         if name in names:
-            return RealFile(self._scene, name)
+            return RealFile(self._view, name)
         stem = name.removesuffix(".txt")
         if stem != name and stem in names and is_dumpable(stem):
-            return DumpedFile(self._scene, stem)
-        raise NotFound(f"there is no file {name!r} in {self._scene.shown_as}")
+            return DumpedFile(self._view, stem)
+        raise NotFound(f"there is no file {name!r} in {self._view.shown_as}")
 
     def _names(self) -> set[str]:
-        return {name for name in self._scene.partition.listing().files if _SERVED.fullmatch(name)}
+        return {name for name in self._view.partition.listing().files if _SERVED.fullmatch(name)}
 
 
-def _path(scene: Scene, name: str) -> str:
-    return f"{scene.partition.name.directory}/{name}"
+def _path(view: PartitionView, name: str) -> str:
+    return f"{view.partition.name.directory}/{name}"
 
 
 class RealFile:
     """One of the broker's files. It is read as it is at each moment, like the file itself."""
 
-    def __init__(self, scene: Scene, name: str) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView, name: str) -> None:
+        self._view = view
         self._name = name
 
     def attributes(self) -> Attributes:
-        patience_needed()
-        file = self._scene.partition.root.open_now(_path(self._scene, self._name))
+        may_block()
+        file = self._view.partition.root.open_now(_path(self._view, self._name))
         about = file.stat()
         granted = access(about, file.acl(about)).of_file()
         keep_s = KEEP_S if self._keeps else 0.0  # the kernel asks before each read from its cache
@@ -63,14 +63,14 @@ class RealFile:
         )
 
     def open(self) -> "RealContent":
-        root, name = self._scene.partition.root, _path(self._scene, self._name)
+        root, name = self._view.partition.root, _path(self._view, self._name)
         return RealContent(root.open_now(name), self._keeps)
 
     @property
     def _keeps(self) -> bool:
         """Whether the kernel may keep pages until size or time change: brokers write indexes through mappings, which
         changes neither, and replace small files by others that may be like them."""
-        return self._scene.options.cache_keep and self._name.endswith(".log")
+        return self._view.options.cache_keep and self._name.endswith(".log")
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}
@@ -83,7 +83,7 @@ class RealContent:
 
     def __init__(self, file: DataFile, keep_cache: bool) -> None:
         self._file: DataFile | None = file
-        self._ahead = Ahead()
+        self._ahead = Prefetch()
         self.keep_cache = keep_cache
 
     @property
@@ -110,27 +110,27 @@ class RealContent:
 class DumpedFile:
     """What `kafka-dump-log.sh --print-data-log` prints about a file: a stream."""
 
-    def __init__(self, scene: Scene, name: str) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView, name: str) -> None:
+        self._view = view
         self._name = name
 
     def attributes(self) -> Attributes:
-        patience_needed()
-        return self._scene.file(self._files(), 0, -1, 0.0)
+        may_block()
+        return self._view.file(self._files(), 0, -1, 0.0)
 
     def _files(self) -> Iterator[DataFile]:
         """The log that an index is held against, if it is there, and the file itself."""
-        root = self._scene.partition.root
+        root = self._view.partition.root
         stem, _, kind = self._name.partition(".")
         if kind.startswith(("index", "timeindex")):
             with suppress(NotFound):
-                yield root.open_now(_path(self._scene, f"{stem}.log"))
-        yield root.open_now(_path(self._scene, self._name))
+                yield root.open_now(_path(self._view, f"{stem}.log"))
+        yield root.open_now(_path(self._view, self._name))
 
     def open(self) -> Stream:
-        path = _path(self._scene, self._name)
-        options = DumpOptions(print_data_log=True, limit=self._scene.options.max_batch)
-        files = _OpenedOnce(self._scene)
+        path = _path(self._view, self._name)
+        options = DumpOptions(print_data_log=True, limit=self._view.options.max_batch)
+        files = _OpenedOnce(self._view)
         files.open(self._name)
 
         def text(position: int) -> Pieces:
@@ -145,16 +145,16 @@ class DumpedFile:
 class _OpenedOnce:
     """The files that one dump reads. Each stays the one that was opened first, and its log the same generation."""
 
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._logs = {segment.log_name: segment for segment in scene.sight().log.segments}
+    def __init__(self, view: PartitionView) -> None:
+        self._view = view
+        self._logs = {segment.log_name: segment for segment in view.snapshot().log.segments}
         self._opened: dict[str, DataFile | _CheckedLog] = {}
 
     def open(self, name: str) -> "DataFile | _CheckedLog":
         """NotFound where there is no such file."""
         known = self._opened.get(name)
         if known is None:
-            file = self._scene.partition.root.open_now(_path(self._scene, name))
+            file = self._view.partition.root.open_now(_path(self._view, name))
             segment = self._logs.get(name)
             same = segment is not None and segment.files["log"].inode == file.inode
             known = self._opened[name] = _CheckedLog(file, segment) if segment is not None and same else file

@@ -16,9 +16,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
+from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers
-from kafkafs.log.patience import patience_needed
 from kafkafs.view.awake import AWAKE
 
 _MARK_EVERY = 1 << 20
@@ -96,7 +96,7 @@ class Stream:
         """The text at byte `offset`; fewer bytes only at its end, or where what follows is an error."""
         text = self._made(offset, size)
         if text is None:
-            patience_needed()
+            may_block()
             with self._making:
                 text = self._make_and_cut(offset, size)
         self._read_to = offset + len(text)
@@ -167,7 +167,7 @@ class Stream:
         try:
             if self._pieces is None and self._is_at_end():
                 return False
-            patience_needed()
+            may_block()
             if self._pieces is None:
                 self._pieces, self._end = self._make(self._offset), None
             with nullcontext() if self._is_awaited else _turn():

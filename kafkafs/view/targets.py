@@ -9,19 +9,19 @@ from typing import NamedTuple, Protocol
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import Batch
+from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
-from kafkafs.log.places import Tell, silent
+from kafkafs.log.places import Trace, no_trace
 from kafkafs.log.reading import Reader, Record
 from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Damage
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange, TimePoint, TimeRange
 
 Place = tuple[Segment, Batch | Damage]
 
 
-class Sight:
+class LogSnapshot:
     """A log as one reader sees it: raw and decoded."""
 
     def __init__(self, log: Log, options: Options, transactions: OpenTransactions) -> None:
@@ -60,11 +60,11 @@ class Sight:
 class PointTarget(Protocol):
     """A point: one batch in a raw view, one record in a decoded one. NotFound where it leads nowhere."""
 
-    def batch(self, sight: Sight, tell: Tell = silent) -> Place: ...
+    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> Place: ...
 
-    def record(self, sight: Sight) -> Record: ...
+    def record(self, snapshot: LogSnapshot) -> Record: ...
 
-    def leads_to(self, sight: Sight) -> int | None:
+    def leads_to(self, snapshot: LogSnapshot) -> int | None:
         """The offset of the record that the raw view leads to; None where the batch is corrupt or no record follows."""
 
 
@@ -73,18 +73,18 @@ class AtOffset(NamedTuple):
 
     point: OffsetPoint
 
-    def batch(self, sight: Sight, tell: Tell = silent) -> Place:
+    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> Place:
         point = self.point  # the usual kind is not worth two calls: each lookup of an offset comes by here
-        return sight.log.locate(point.value if point.kind is Anchor.ABSOLUTE else self._offset(sight), tell)
+        return snapshot.log.locate(point.value if point.kind is Anchor.ABSOLUTE else self._offset(snapshot), trace)
 
-    def record(self, sight: Sight) -> Record:
-        return sight.decoded.first(self._offset(sight))
+    def record(self, snapshot: LogSnapshot) -> Record:
+        return snapshot.decoded.first(self._offset(snapshot))
 
-    def leads_to(self, sight: Sight) -> int | None:
-        return _offset_or_none(lambda: sight.raw.first(self._offset(sight)))
+    def leads_to(self, snapshot: LogSnapshot) -> int | None:
+        return _offset_or_none(lambda: snapshot.raw.first(self._offset(snapshot)))
 
-    def _offset(self, sight: Sight) -> int:
-        offset = sight.offset(self.point)
+    def _offset(self, snapshot: LogSnapshot) -> int:
+        offset = snapshot.offset(self.point)
         if offset is None:
             raise NotFound("no record is visible")
         return offset
@@ -95,17 +95,17 @@ class AtTime(NamedTuple):
 
     time_ms: int
 
-    def batch(self, sight: Sight, tell: Tell = silent) -> Place:
-        found = sight.raw.batch_at(self.time_ms, tell)
+    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> Place:
+        found = snapshot.raw.batch_at(self.time_ms, trace)
         if found is None:
             raise NotFound(f"no record at or after {self.time_ms}")
         return found
 
-    def record(self, sight: Sight) -> Record:
-        return self._record(sight.decoded)
+    def record(self, snapshot: LogSnapshot) -> Record:
+        return self._record(snapshot.decoded)
 
-    def leads_to(self, sight: Sight) -> int | None:
-        return _offset_or_none(lambda: self._record(sight.raw))
+    def leads_to(self, snapshot: LogSnapshot) -> int | None:
+        return _offset_or_none(lambda: self._record(snapshot.raw))
 
     def _record(self, reader: Reader) -> Record:
         found = reader.first_at(self.time_ms)
@@ -124,10 +124,10 @@ def _offset_or_none(find: Callable[[], Record]) -> int | None:
 class RangeTarget(Protocol):
     """A range: offsets [start, end), clamped to nothing yet; `end` is None where it grows with the log."""
 
-    def start(self, sight: Sight, *, decoded: bool) -> int | None:
+    def start(self, snapshot: LogSnapshot, *, decoded: bool) -> int | None:
         """Where it begins; None where the log has not got so far yet, and nothing that is there is in it."""
 
-    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:
+    def offsets(self, snapshot: LogSnapshot, *, decoded: bool) -> tuple[int, int | None]:
         """`decoded`: a time leads to the first record at or after it that the isolation level shows."""
 
 
@@ -136,18 +136,18 @@ class BetweenOffsets(NamedTuple):
 
     range: OffsetRange
 
-    def start(self, sight: Sight, *, decoded: bool) -> int | None:  # noqa: ARG002 (offsets are offsets)
-        return _offset(sight, self.range.start)
+    def start(self, snapshot: LogSnapshot, *, decoded: bool) -> int | None:  # noqa: ARG002 (offsets are offsets)
+        return _offset(snapshot, self.range.start)
 
-    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:  # noqa: ARG002
+    def offsets(self, snapshot: LogSnapshot, *, decoded: bool) -> tuple[int, int | None]:  # noqa: ARG002
         stop = self.range.stop
-        return _offset(sight, self.range.start), None if stop is None else _offset(sight, stop)
+        return _offset(snapshot, self.range.start), None if stop is None else _offset(snapshot, stop)
 
 
-def _offset(sight: Sight, point: OffsetPoint) -> int:
+def _offset(snapshot: LogSnapshot, point: OffsetPoint) -> int:
     """Where no record is visible, `earliest` and `latest` are where the next one comes up."""
-    offset = sight.offset(point)
-    return sight.decoded.end_offset if offset is None else offset
+    offset = snapshot.offset(point)
+    return snapshot.decoded.end_offset if offset is None else offset
 
 
 class BetweenTimes(NamedTuple):
@@ -158,28 +158,28 @@ class BetweenTimes(NamedTuple):
 
     range: TimeRange
 
-    def start(self, sight: Sight, *, decoded: bool) -> int | None:
-        reader, time_ms = self._reader(sight, decoded), self.range.start_ms
+    def start(self, snapshot: LogSnapshot, *, decoded: bool) -> int | None:
+        reader, time_ms = self._reader(snapshot, decoded), self.range.start_ms
         if time_ms <= 0:
-            return sight.log.start_offset
+            return snapshot.log.start_offset
         found = reader.bounds_at(time_ms)
         if found is not None:
             return found[0]
         return reader.end_offset if self.range.from_now else None
 
-    def offsets(self, sight: Sight, *, decoded: bool) -> tuple[int, int | None]:
-        start, time_ms = self.start(sight, decoded=decoded), self.range.stop_ms
+    def offsets(self, snapshot: LogSnapshot, *, decoded: bool) -> tuple[int, int | None]:
+        start, time_ms = self.start(snapshot, decoded=decoded), self.range.stop_ms
         if start is None:
-            start = sight.log.end_offset
+            start = snapshot.log.end_offset
         if time_ms is None:
             return start, None
         if time_ms <= self.range.start_ms:
             return start, start
-        found = self._reader(sight, decoded).bounds_at(time_ms)
-        return start, sight.log.end_offset if found is None else found[1]
+        found = self._reader(snapshot, decoded).bounds_at(time_ms)
+        return start, snapshot.log.end_offset if found is None else found[1]
 
-    def _reader(self, sight: Sight, decoded: bool) -> Reader:
-        return sight.decoded if decoded else sight.raw
+    def _reader(self, snapshot: LogSnapshot, decoded: bool) -> Reader:
+        return snapshot.decoded if decoded else snapshot.raw
 
 
 def point_target(point: OffsetPoint | TimePoint) -> PointTarget:

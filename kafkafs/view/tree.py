@@ -4,21 +4,21 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from kafkafs.disk.blocking import may_block
+from kafkafs.disk.page_cache import keep_pages
+from kafkafs.disk.recent import Recent
 from kafkafs.errors import NotFound
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.options import Options
 from kafkafs.log.ownership import Owner, owner_of
-from kafkafs.log.page_cache import keep_pages
-from kafkafs.log.patience import patience_needed
-from kafkafs.log.recent import Recent
 from kafkafs.view.front import Front
 from kafkafs.view.info import Info
 from kafkafs.view.node import Attributes, Disk, Entry, Node
+from kafkafs.view.partition_view import KEEP_S, PartitionView, Seen
 from kafkafs.view.permissions import common
 from kafkafs.view.queries import ByOffset, ByTime
-from kafkafs.view.scene import KEEP_S, Scene, Seen
 from kafkafs.view.segments import Segments
-from kafkafs.view.targets import Sight
+from kafkafs.view.targets import LogSnapshot
 
 
 class Root:
@@ -52,7 +52,9 @@ class Root:
         if place is None:
             raise NotFound(f"there is no partition {name!r}")
         directory, real = place
-        return PartitionDirectory(Scene(directory, real, name, self._options, self._seen, self._twins(directory, real)))
+        return PartitionDirectory(
+            PartitionView(directory, real, name, self._options, self._seen, self._twins(directory, real))
+        )
 
     def _twins(self, directory: DataDirectory, real: str) -> tuple[tuple[str, str], ...]:
         """Where else the same partition was found: the name it is shown by there, and the data directory."""
@@ -94,25 +96,25 @@ def _free_name(name: str, taken: dict[str, tuple[DataDirectory, str]]) -> str:
 class PartitionDirectory:
     """One partition: its views, and two links to its ends."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
+    def __init__(self, view: PartitionView) -> None:
+        self.view = view
         self._fixed: dict[str, Node] = {
-            "by-offset": ByOffset(scene),
-            "by-time": ByTime(scene),
-            "segments": Segments(scene),
-            "info.json": Info(scene),
+            "by-offset": ByOffset(view),
+            "by-time": ByTime(view),
+            "segments": Segments(view),
+            "info.json": Info(view),
         }
 
     @property
     def lane(self) -> str:
-        return self.scene.lane
+        return self.view.lane
 
     def attributes(self) -> Attributes:
-        return self.scene.directory()
+        return self.view.directory()
 
     def child(self, name: str) -> Node:
         if name in ("earliest", "latest"):
-            link = EndLink(self.scene, name)
+            link = EndLink(self.view, name)
             link.target()
             return link
         if name not in self._fixed:
@@ -122,7 +124,7 @@ class PartitionDirectory:
     def entries(self) -> Sequence[Entry]:
         """The views; the links only where there are records, as far as can be told without reading a log."""
         entries = [Entry(name, "file" if name == "info.json" else "directory", None) for name in self._fixed]
-        if self.scene.partition.may_show_records():
+        if self.view.partition.may_show_records():
             entries += [Entry("earliest", "symlink", None), Entry("latest", "symlink", None)]
         return sorted(entries, key=lambda entry: entry.name)
 
@@ -130,21 +132,21 @@ class PartitionDirectory:
 class EndLink:
     """`earliest` or `latest`: a link to the offset of the first or last visible record."""
 
-    def __init__(self, scene: Scene, which: str) -> None:
-        self._scene = scene
+    def __init__(self, view: PartitionView, which: str) -> None:
+        self._view = view
         self._which = which
 
     def attributes(self) -> Attributes:
         self.target()
-        return self._scene.link()
+        return self._view.link()
 
     def target(self) -> str:
         """The path, relative to the partition's directory; NotFound where no record is visible."""
-        offset = self._scene.ask(self._offset)
+        offset = self._view.ask(self._offset)
         if offset is None:
-            raise NotFound(f"{self._scene.shown_as}: no record is visible")
+            raise NotFound(f"{self._view.shown_as}: no record is visible")
         return f"by-offset/{offset}"
 
-    def _offset(self, sight: Sight) -> int | None:
-        patience_needed()
-        return sight.decoded.earliest() if self._which == "earliest" else sight.decoded.latest()
+    def _offset(self, snapshot: LogSnapshot) -> int | None:
+        may_block()
+        return snapshot.decoded.earliest() if self._which == "earliest" else snapshot.decoded.latest()

@@ -17,7 +17,7 @@ LATER = ["offsets", "transaction-log", "cluster-metadata", "remote-log-metadata"
 
 @pytest.fixture(name="stopped")
 def stopped_() -> Dataset:
-    """One release is enough for the command; the text itself is compared in tests/view/dump."""
+    """One release is enough for the command; the text itself is compared in tests/dump."""
     return Dataset("4.3.1", "stopped")
 
 

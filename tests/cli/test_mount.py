@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs import sample
-from kafkafs.fuse.mountpoint import mounted_at, unmount
+from kafkafs.fuse.life.mountpoint import mounted_at, unmount
 from tests.mounting import KAFKAFS, run, shell, wait_until
 
 

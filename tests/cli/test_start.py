@@ -8,7 +8,7 @@ from pathlib import Path
 import kafkafs
 
 SPARED = {
-    "hashlib", "importlib.metadata", "kafkafs.cli.mount", "kafkafs.view.dump.indexes", "kafkafs.view.dump.json_log",
+    "hashlib", "importlib.metadata", "kafkafs.cli.mount", "kafkafs.dump.indexes", "kafkafs.dump.json_log",
     "numba", "pathlib", "pyfuse3", "trio",
 }  # fmt: skip
 

@@ -36,7 +36,8 @@ class Questions:
         names += ["test-0/by-offset/0...batches.jsonl", "orders-0/by-offset/0...jsonl", "orders-0/by-offset/0.."]
         names += [f"test-0/segments/{FIRST:020d}.{kind}" for kind in ("log", "index", "log.txt", "index.txt")]
         self._answers: dict[str, Callable[[], object]] = {
-            name: lambda name=name: read(mount / name) for name in names  # type: ignore[misc]
+            name: lambda name=name: read(mount / name)  # type: ignore[misc]
+            for name in names
         }
         for name in (".", "test-0", "test-0/by-offset", "test-0/by-time", "test-0/segments"):
             self._answers[f"ls {name}"] = lambda name=name: sorted(os.listdir(mount / name))  # type: ignore[misc]

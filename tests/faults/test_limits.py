@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.fuse.mountpoint import mounted_at
+from kafkafs.fuse.life.mountpoint import mounted_at
 from kafkafs.sample import unpack
 from tests.bindfs import bindfs
 from tests.faults.questions import FIRST, Questions, read

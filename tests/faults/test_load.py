@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.fuse.inodes import MOST_LEAVES
+from kafkafs.fuse.serve.inodes import MOST_LEAVES
 from kafkafs.sample import unpack
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record

@@ -11,9 +11,9 @@ from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format import native
 from kafkafs.format.batches import walk
 from kafkafs.format.codecs import LZ4, SNAPPY, measure, unpack
+from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.native.layout import BATCH, RECORD
 from kafkafs.format.records import Records, decode
-from kafkafs.view.jsonl import JsonLines
 from tests.format.batch_maker import v2_around, v2_batch
 from tests.format.golden import BATCHES, Record
 from tests.format.packers import bare_snappy, lz4_frame, xerial

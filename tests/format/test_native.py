@@ -33,7 +33,7 @@ def test_no_kernel_reads_or_writes_outside_its_buffers():
 def test_a_mount_needs_no_compiler_at_run_time():
     """numba would cost it 110 MB and a second of its first cat."""
     done = run(
-        "import sys; import kafkafs.format.records, kafkafs.view.jsonl; from kafkafs.format.crc import crc32c\n"
+        "import sys; import kafkafs.format.records, kafkafs.format.jsonl; from kafkafs.format.crc import crc32c\n"
         "assert crc32c(b'123456789') == 0xE3069283\n"
         "print(sorted(name for name in ('numba', 'llvmlite') if name in sys.modules))"
     )
@@ -83,7 +83,7 @@ from tests.format.batch_maker import v2_batch
 from kafkafs.format.batches import walk
 from kafkafs.format.records import decode
 from kafkafs.format.native.kernels import machine
-from kafkafs.view.jsonl import JsonLines
+from kafkafs.format.jsonl import JsonLines
 assert not machine.X86
 data = v2_batch([record._replace(value=b'say "x" to C:\\\\') for record in V2])
 rows = walk(data, 0).rows

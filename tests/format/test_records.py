@@ -75,7 +75,6 @@ def test_records_between_offsets_are_a_view():
     assert len(piece.between(103, 500)) == 0
 
 
-
 def test_a_batch_that_holds_other_than_it_says_is_refused():
     """Each rule of Kafka's own reader, broken once under a true CRC."""
     one = record_bytes(Record(0, 0, 0, b"k", b"v", ((b"h", b"x"),)), 0, 0)

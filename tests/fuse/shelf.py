@@ -17,18 +17,18 @@ from typing import Any
 
 from kafkafs import errors
 from kafkafs.cli.endings import run_honestly
-from kafkafs.fuse import journal
-from kafkafs.fuse.mount import Settings, serve
-from kafkafs.fuse.mountpoint import check
-from kafkafs.fuse.supervise import supervise, supervise_in_background
-from kafkafs.log.patience import patience_needed
+from kafkafs.disk.blocking import may_block
+from kafkafs.fuse.life import journal
+from kafkafs.fuse.life.guard import supervise, supervise_in_background
+from kafkafs.fuse.life.mount import Settings, serve
+from kafkafs.fuse.life.mountpoint import check
 from kafkafs.view.node import Attributes, Content, Disk, Entry, Kind, Node, Usage
 
 KINDS: Mapping[int, Kind] = {0o040000: "directory", 0o100000: "file", 0o120000: "symlink"}
 
 
 def attributes_of(path: Path, size: int | None = None) -> Attributes:
-    patience_needed()
+    may_block()
     try:
         found = path.lstat()
     except FileNotFoundError as error:
@@ -48,7 +48,7 @@ def attributes_of(path: Path, size: int | None = None) -> Attributes:
 
 class Bytes:
     def __init__(self, path: Path, view: str) -> None:
-        patience_needed()
+        may_block()
         self._fd = os.open(path, os.O_RDONLY)
         self.size = None if view in ("stream", "follow") else os.fstat(self._fd).st_size
         self.follows = view == "follow"
@@ -95,7 +95,7 @@ class ShelfDirectory:
         return attributes_of(self._path)
 
     def child(self, name: str) -> Node:
-        patience_needed()
+        may_block()
         path = self._path / name
         if name == "hung":
             return Hung(path)
@@ -111,7 +111,7 @@ class ShelfDirectory:
         return ShelfDirectory(path) if path.is_dir() else ShelfFile(path, "plain")
 
     def entries(self) -> Sequence[Entry]:
-        patience_needed()
+        may_block()
         return [
             Entry(entry.name, "directory" if entry.is_dir(follow_symlinks=False) else "file", None)
             for entry in os.scandir(self._path)
@@ -136,7 +136,7 @@ class Hung(ShelfDirectory):
     lane = "hung"
 
     def child(self, name: str) -> Node:
-        patience_needed()
+        may_block()
         os.close(os.open(self._path / "fifo", os.O_RDONLY))
         raise errors.NotFound(name)
 

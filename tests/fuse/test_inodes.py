@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import Vanished
-from kafkafs.fuse.inodes import MOST_LEAVES, Inodes, inode_number
+from kafkafs.fuse.serve.inodes import MOST_LEAVES, Inodes, inode_number
 from tests.fuse.shelf import ShelfDirectory
 
 NAMES = [b"one", b"two", b"three"]

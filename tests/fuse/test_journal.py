@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from kafkafs.fuse import journal
+from kafkafs.fuse.life import journal
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_a_traceback_stays_apart_from_lines_of_the_log(written):
 def test_of_one_kind_only_a_burst_is_written_and_the_rest_is_counted(written, monkeypatch):
     """A disk full of bad sectors must not fill the one that holds the log."""
     now = [1000.0]
-    monkeypatch.setattr("kafkafs.fuse.journal.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("kafkafs.fuse.life.journal.time.monotonic", lambda: now[0])
 
     def complain(times):
         for number in range(times):

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kafkafs.errors import UsageError
-from kafkafs.fuse import mountpoint
-from kafkafs.fuse.mountpoint import check, mounted_at
+from kafkafs.fuse.life import mountpoint
+from kafkafs.fuse.life.mountpoint import check, mounted_at
 from tests.fuse.conftest import ROOT
 from tests.mounting import KAFKAFS, Mounted, mounting, run, wait_until
 
@@ -100,7 +100,7 @@ def test_where_a_link_leads_is_told_without_asking_a_mount(own_shelf, tmp_path):
     daemon = int(own_shelf.mounted.status()["pid"])
     os.kill(daemon, signal.SIGSTOP)
     try:
-        ask = f"from kafkafs.fuse.mountpoint import mounted_at; print(mounted_at({str(link)!r}).path)"
+        ask = f"from kafkafs.fuse.life.mountpoint import mounted_at; print(mounted_at({str(link)!r}).path)"
         assert run(sys.executable, "-c", ask).stdout.decode() == f"{own_shelf.path}\n"
     finally:
         os.kill(daemon, signal.SIGCONT)

@@ -9,7 +9,7 @@ import stat
 import pytest
 
 from kafkafs.errors import KafkafsError
-from kafkafs.fuse.errnos import ERRNO
+from kafkafs.fuse.serve.errnos import ERRNO
 from tests.mounting import run, shell
 
 

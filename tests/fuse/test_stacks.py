@@ -5,7 +5,7 @@ import logging
 import sys
 import threading
 
-from kafkafs.fuse import stacks
+from kafkafs.fuse.life import stacks
 
 
 def test_no_garbage_is_looked_for_while_frames_are_collected(monkeypatch):

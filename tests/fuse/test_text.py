@@ -11,7 +11,7 @@ MODES = {".log": "print", ".checkpoint": "print"}
 
 @pytest.fixture(name="stopped")
 def stopped_() -> Dataset:
-    """One release; all are compared in tests/view/dump."""
+    """One release; all are compared in tests/dump."""
     return Dataset("4.3.1", "stopped")
 
 

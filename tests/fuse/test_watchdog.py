@@ -5,7 +5,7 @@ import threading
 
 import trio
 
-from kafkafs.fuse.watchdog import EXIT_HUNG, Watchdog
+from kafkafs.fuse.life.watchdog import EXIT_HUNG, Watchdog
 
 
 def test_a_blocked_thread_is_told_of_and_then_the_process_ended(caplog):

@@ -16,8 +16,8 @@ import trio
 import trio.testing
 
 from kafkafs.errors import Crowded, DiskError, NotFound
-from kafkafs.fuse import workers as module
-from kafkafs.fuse.workers import PER_LANE, RESERVED, Kind, Workers
+from kafkafs.fuse.serve import workers as module
+from kafkafs.fuse.serve.workers import PER_LANE, RESERVED, Kind, Workers
 from tests.mounting import run, wait_until
 
 RATE = 20  # how much faster a mock clock goes

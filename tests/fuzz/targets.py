@@ -16,6 +16,7 @@ from kafkafs.format.batches import walk
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from kafkafs.format.control import ControlType, control_type, coordinator_epoch
 from kafkafs.format.crc import crc32c
+from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.kraft_control import parse_kraft_control
 from kafkafs.format.names import parse_partition_name, parse_segment_file, parse_transitional_file
 from kafkafs.format.offset_index import OffsetIndex
@@ -26,7 +27,6 @@ from kafkafs.format.transaction_index import parse_transaction_index
 from kafkafs.log.options import Options
 from kafkafs.view import recall
 from kafkafs.view.grammar import parse_offset_name, parse_time_name
-from kafkafs.view.jsonl import JsonLines
 from kafkafs.view.tree import Root
 from tests.format.batch_maker import v2_around
 

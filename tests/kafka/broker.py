@@ -33,7 +33,7 @@ SETTINGS: Mapping[str, object] = {
     "group.initial.rebalance.delay.ms": 0,
     "auto.create.topics.enable": "false",
     "log.retention.ms": -1,
-    "log.roll.ms": CENTURY_MS,          # old timestamps beside the markers' own must not roll a segment
+    "log.roll.ms": CENTURY_MS,  # old timestamps beside the markers' own must not roll a segment
     "log.cleaner.backoff.ms": 300,
     "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,
     "log.flush.start.offset.checkpoint.interval.ms": 1000,
@@ -69,7 +69,7 @@ class Broker:
         self.data = home / "data"
         self.address = address
         self.admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
-        self._processes = processes     # in the order of their start
+        self._processes = processes  # in the order of their start
 
     @property
     def pid(self) -> int:
@@ -112,24 +112,40 @@ def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = STAR
 def _start_with_zookeeper(home: Path, settings: Mapping[str, object]) -> Broker:
     zookeeper_port, port = _ports(home)
     zookeeper_settings = {
-        "dataDir": home / "zookeeper", "clientPort": zookeeper_port, "clientPortAddress": "127.0.0.1",
-        "admin.enableServer": "false", "maxClientCnxns": 0,
+        "dataDir": home / "zookeeper",
+        "clientPort": zookeeper_port,
+        "clientPortAddress": "127.0.0.1",
+        "admin.enableServer": "false",
+        "maxClientCnxns": 0,
     }
     node_settings = {
-        "broker.id": 1, "zookeeper.connect": f"127.0.0.1:{zookeeper_port}", "listeners": f"PLAINTEXT://127.0.0.1:{port}",
-        "zookeeper.session.timeout.ms": 30000, "zookeeper.connection.timeout.ms": 30000,
+        "broker.id": 1,
+        "zookeeper.connect": f"127.0.0.1:{zookeeper_port}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "zookeeper.session.timeout.ms": 30000,
+        "zookeeper.connection.timeout.ms": 30000,
     }
     processes = []
     try:
-        processes.append(_launch(
-            jars.ZOOKEEPER_RELEASE, home, "zookeeper", "org.apache.zookeeper.server.quorum.QuorumPeerMain",
-            zookeeper_settings,
-        ))
+        processes.append(
+            _launch(
+                jars.ZOOKEEPER_RELEASE,
+                home,
+                "zookeeper",
+                "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+                zookeeper_settings,
+            )
+        )
         wait_until(lambda: _listens(zookeeper_port), "ZooKeeper to listen")
-        processes.append(_launch(
-            jars.ZOOKEEPER_RELEASE, home, "broker", "kafka.Kafka",
-            {**SETTINGS, **node_settings, "log.dirs": home / "data", **settings},
-        ))
+        processes.append(
+            _launch(
+                jars.ZOOKEEPER_RELEASE,
+                home,
+                "broker",
+                "kafka.Kafka",
+                {**SETTINGS, **node_settings, "log.dirs": home / "data", **settings},
+            )
+        )
         return _ready(Broker(jars.ZOOKEEPER_RELEASE, home, f"127.0.0.1:{port}", processes))
     except BaseException:
         _end_all(processes)
@@ -139,7 +155,8 @@ def _start_with_zookeeper(home: Path, settings: Mapping[str, object]) -> Broker:
 def _start_kraft(release: str, home: Path, settings: Mapping[str, object]) -> Broker:
     port, controller_port = _ports(home)
     whole = {
-        **SETTINGS, **KRAFT_SETTINGS,
+        **SETTINGS,
+        **KRAFT_SETTINGS,
         "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
         "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller_port}",
@@ -166,7 +183,8 @@ def _launch(
     (home / "log4j.properties").write_text(LOG4J_1)
     (home / "log4j2.xml").write_text(LOG4J_2)
     logging = (
-        f"-Dlog4j.configuration=file:{home}/log4j.properties", f"-Dlog4j2.configurationFile={home}/log4j2.xml",
+        f"-Dlog4j.configuration=file:{home}/log4j.properties",
+        f"-Dlog4j2.configurationFile={home}/log4j2.xml",
         f"-Dkafka.logs.dir={home}",
     )
     # setpriv: a test run that is killed takes its brokers along. Start and stop from one thread that lives on.

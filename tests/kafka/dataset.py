@@ -70,7 +70,7 @@ class Offsets:
     earliest: int
     latest: int
     latest_committed: int
-    max_timestamp: Found | None     # None where the broker does not know that question (before 3.0)
+    max_timestamp: Found | None  # None where the broker does not know that question (before 3.0)
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,11 @@ class Dataset:
         files = (place(self.release) / "truth").iterdir()
         names = [file.name.removesuffix(".json.gz").rpartition("-") for file in files]
         every = sorted(TopicPartition(topic, int(partition)) for topic, _, partition in names)
-        return [each for each in every
-                if (internal or not each.topic.startswith("__")) and (self.path / each.directory).is_dir()]
+        return [
+            each
+            for each in every
+            if (internal or not each.topic.startswith("__")) and (self.path / each.directory).is_dir()
+        ]
 
     def records(self, topic: str, partition: int = 0, isolation: Isolation = "read_uncommitted") -> tuple[Record, ...]:
         """All records of a partition that Kafka's consumer got in `isolation`, in order."""

@@ -43,7 +43,7 @@ def record(data: Path, place: Path, padded: bool) -> None:
     """
     outputs = {}
     for mode, (options, kinds, directories) in MODES.items():
-        if padded:      # a running broker's other files are the same as a stopped one's
+        if padded:  # a running broker's other files are the same as a stopped one's
             kinds, directories = INDEXES if mode == "plain" else (), PADDED
         files = _files(data, kinds, directories)
         if files:
@@ -55,8 +55,9 @@ def _files(data: Path, kinds: Sequence[str], directories: Sequence[str]) -> list
     return [
         str(file.relative_to(data))
         for file in sorted(data.glob("*/*"))
-        if file.suffix in kinds and (not directories or file.parent.name in directories)
-        and not (file.suffix in INDEXES and file.stat().st_size == 0)   # an empty index crashes the tool
+        if file.suffix in kinds
+        and (not directories or file.parent.name in directories)
+        and not (file.suffix in INDEXES and file.stat().st_size == 0)  # an empty index crashes the tool
     ]
 
 
@@ -76,7 +77,7 @@ def _dump(data: Path, files: Sequence[str], options: Sequence[str]) -> dict[str,
         crashed = list(finished)[-1] if finished else waiting[0]
         outputs.pop(crashed, None)
         crashes[crashed] = "\n".join(complaint.splitlines()[:CRASH_LINES])
-        waiting = waiting[waiting.index(crashed) + 1:]
+        waiting = waiting[waiting.index(crashed) + 1 :]
     return {"files": outputs, "crashes": crashes, "reports": reports}
 
 

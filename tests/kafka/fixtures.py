@@ -1,8 +1,8 @@
 """pytest's door to real Kafka: data that brokers wrote, and brokers that run.
 
-    def test_x(dataset): ...            a `Dataset`, once for each release and state
-    def test_y(stopped): ...            the stopped one of each release
-    def test_z(running_broker): ...     `running_broker("4.3.1")`, a node that stays up for the whole run
+def test_x(dataset): ...            a `Dataset`, once for each release and state
+def test_y(stopped): ...            the stopped one of each release
+def test_z(running_broker): ...     `running_broker("4.3.1")`, a node that stays up for the whole run
 """
 
 import contextlib

@@ -22,8 +22,16 @@ from tests.kafka.broker import Broker, wait_until
 from tests.kafka.topics import codecs, contents, deletions, formats, groups, restarts, segments, times, transactions
 from tests.kafka.writer import create, delete_topic
 
-SUBJECTS = (                # deletions first: see its `write`
-    deletions, restarts, codecs, formats, times, contents, segments, groups, transactions,
+SUBJECTS = (  # deletions first: see its `write`
+    deletions,
+    restarts,
+    codecs,
+    formats,
+    times,
+    contents,
+    segments,
+    groups,
+    transactions,
 )
 COPY_ATTEMPTS = 3
 
@@ -75,7 +83,8 @@ def _checkpointed(broker: Broker) -> bool:
     latest = truth.ask(broker.admin, dict.fromkeys(partitions, OffsetSpec.latest()))
     earliest = truth.ask(broker.admin, dict.fromkeys(partitions, OffsetSpec.earliest()))
     return all(
-        (newest := latest[each]) is not None and (oldest := earliest[each]) is not None
+        (newest := latest[each]) is not None
+        and (oldest := earliest[each]) is not None
         and watermarks.get(each) == newest[0]
         and starts.get(each, oldest[0] if _base(broker, each) == oldest[0] else None) == oldest[0]
         for each in partitions

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tests.kafka import cache
 
-ZOOKEEPER_RELEASE = "2.8.0"     # the worked example's; the last that writes formats v0 and v1 on request
+ZOOKEEPER_RELEASE = "2.8.0"  # the worked example's; the last that writes formats v0 and v1 on request
 KRAFT_RELEASES = ("3.9.1", "4.3.1")
 RELEASES = (ZOOKEEPER_RELEASE, *KRAFT_RELEASES)
-DUMP_RELEASE = "4.3.1"          # whose DumpLogSegments is the truth for `kafkafs dump`
+DUMP_RELEASE = "4.3.1"  # whose DumpLogSegments is the truth for `kafkafs dump`
 
 FETCH_TIMEOUT_S = 300
 TOOL_TIMEOUT_S = 120
@@ -43,8 +43,12 @@ def run(
     """Run one of Kafka's tools to its end; its output is UTF-8 whatever this machine's locale is."""
     utf8 = ("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-Dstderr.encoding=UTF-8")
     done = subprocess.run(
-        command(release, main_class, *args, options=utf8), cwd=cwd, env=os.environ | {"LC_ALL": "C.UTF-8"},
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=TOOL_TIMEOUT_S,
+        command(release, main_class, *args, options=utf8),
+        cwd=cwd,
+        env=os.environ | {"LC_ALL": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=TOOL_TIMEOUT_S,
     )
     if check and done.returncode:
         raise RuntimeError(f"{main_class} of Kafka {release} failed: {done.stderr.decode(errors='replace')[-2000:]}")
@@ -56,7 +60,10 @@ def _fetch(release: str, place: Path) -> None:
     project.write_text(PROJECT.format(dependencies="".join(_dependencies(release))))
     done = subprocess.run(
         ["mvn", "-q", "-B", "-f", project, "dependency:copy-dependencies", f"-DoutputDirectory={place}"],
-        timeout=FETCH_TIMEOUT_S, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=FETCH_TIMEOUT_S,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
     )
     if done.returncode:
         raise RuntimeError(f"Maven cannot fetch Kafka {release}: {done.stdout[-2000:]}")

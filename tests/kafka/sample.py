@@ -23,17 +23,17 @@ from tests.kafka.broker import Broker, wait_until
 from tests.kafka.writer import HOUR_MS, Record, Topic, Writer, create, delete_records, now_ms, transactional
 
 RELEASE = "2.8.0"
-TOP = "kafka-logs"              # the one directory in the archive
-FIRST_OFFSET = 23147            # of the segment, and of what is left of the log
-FIRST_MS = 1632390206915         # a broker indexes by the largest time so far: what comes before 23388 is earlier
-STEP_MS = 10                    # from batch to batch
-BATCH_BYTES = 61                # v2 header
-RECORD_BYTES = 7                # of a record without key and headers: seven one-byte fields beside its value
-USUAL_BATCH = 3                 # records
+TOP = "kafka-logs"  # the one directory in the archive
+FIRST_OFFSET = 23147  # of the segment, and of what is left of the log
+FIRST_MS = 1632390206915  # a broker indexes by the largest time so far: what comes before 23388 is earlier
+STEP_MS = 10  # from batch to batch
+BATCH_BYTES = 61  # v2 header
+RECORD_BYTES = 7  # of a record without key and headers: seven one-byte fields beside its value
+USUAL_BATCH = 3  # records
 
 
 @dataclass(frozen=True)
-class Stretch:
+class BatchRun:
     """Batches from one index entry up to the next one: their bytes, and the first offset behind them."""
 
     size: int
@@ -41,15 +41,17 @@ class Stretch:
 
 
 STRETCHES = (
-    Stretch(4171 - 0, 23226),           # the batch 23226..23228 comes first in the next, at 4171
-    Stretch(8279 - 4171, 23305),        # 23305..23307 at 8279
-    Stretch(12432 - 8279, 23388),       # 23388..23390 at 12432
-    Stretch(16648 - 12432, 23475),      # 23475..23479 at 16648
+    BatchRun(4171 - 0, 23226),  # the batch 23226..23228 comes first in the next, at 4171
+    BatchRun(8279 - 4171, 23305),  # 23305..23307 at 8279
+    BatchRun(12432 - 8279, 23388),  # 23388..23390 at 12432
+    BatchRun(16648 - 12432, 23475),  # 23475..23479 at 16648
 )
-LAST_BATCHES = (5, 3, 3, 2)             # records: 23475..23479, and three batches that nothing indexes
-KNOWN_MS = {                            # what the worked example says; the batches between go up to it by STEP_MS
-    23388: 1632390207745, 23400: 1632390207806, 23475: 1632390208071,
-    23480: 1632390208070,               # another producer's clock: no time beyond the last entry
+LAST_BATCHES = (5, 3, 3, 2)  # records: 23475..23479, and three batches that nothing indexes
+KNOWN_MS = {  # what the worked example says; the batches between go up to it by STEP_MS
+    23388: 1632390207745,
+    23400: 1632390207806,
+    23475: 1632390208071,
+    23480: 1632390208070,  # another producer's clock: no time beyond the last entry
 }
 
 
@@ -71,7 +73,7 @@ def _begins() -> list[int]:
     return [FIRST_OFFSET, *(stretch.end_offset for stretch in STRETCHES[:-1])]
 
 
-def _split(begin: int, stretch: Stretch) -> list[tuple[int, list[int]]]:
+def _split(begin: int, stretch: BatchRun) -> list[tuple[int, list[int]]]:
     """(number of records, length of each value) for each batch of a stretch; usual batches and at most one smaller."""
     records = stretch.end_offset - begin
     odd = records % USUAL_BATCH
@@ -119,7 +121,7 @@ def _orders(broker: Broker) -> None:
     plain = Writer(broker)
     cancelled = next(orders)
     plain.batch("orders", [Record(None, cancelled.key, cancelled.timestamp_ms, [("reason", b"cancelled")])])
-    plain.batch("orders", [Record("{\"note\":\"Grüße 🦀\"}".encode(), None, next(orders).timestamp_ms)])
+    plain.batch("orders", [Record('{"note":"Grüße 🦀"}'.encode(), None, next(orders).timestamp_ms)])
     plain.batch("orders", [Record(b"\xff\x00 not text", b"raw", next(orders).timestamp_ms)])
     checkout, refund = transactional(broker, "checkout"), transactional(broker, "refund")
     checkout.begin()

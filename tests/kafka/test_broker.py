@@ -23,8 +23,8 @@ def test_one_batch_is_one_batch_on_disk(running_broker: RunningBroker, release: 
     writer.batch("batches", [Record(b"3")])
     log = (broker.data / "batches-0" / f"{0:020}.log").read_bytes()
     first_end = 12 + int.from_bytes(log[8:12])
-    assert int.from_bytes(log[first_end:first_end + 8]) == 2
-    assert first_end + 12 + int.from_bytes(log[first_end + 8:first_end + 12]) == len(log)
+    assert int.from_bytes(log[first_end : first_end + 8]) == 2
+    assert first_end + 12 + int.from_bytes(log[first_end + 8 : first_end + 12]) == len(log)
     assert _read(broker.address, "batches") == [b"1", b"2", b"3"]
 
 

@@ -9,8 +9,10 @@ import pytest
 
 from tests.kafka.dataset import Dataset, TopicPartition
 
-BATCH = re.compile(r"^(?:baseOffset: (?P<base>\d+) .*count: (?P<count>\d+) .*isControl: (?P<control>\w+) "
-                   r"deleteHorizonMs: (?P<horizon>\S+) |offset: ).*magic: (?P<magic>\d) compresscodec: (?P<codec>\w+)")
+BATCH = re.compile(
+    r"^(?:baseOffset: (?P<base>\d+) .*count: (?P<count>\d+) .*isControl: (?P<control>\w+) "
+    r"deleteHorizonMs: (?P<horizon>\S+) |offset: ).*magic: (?P<magic>\d) compresscodec: (?P<codec>\w+)"
+)
 PREALLOCATED_BYTES = 10 * 1024 * 1024
 
 
@@ -140,8 +142,9 @@ def test_a_copy_is_sparse_and_complete(dataset: Dataset, tmp_path: Path) -> None
     """Tests damage copies; ten full-size ones of each index would fill a disk."""
     copied = dataset.copy_to(tmp_path, "binary-0", "transactions-0")
     names = sorted(str(file.relative_to(copied)) for file in copied.glob("*-0/*"))
-    assert names == sorted(str(f.relative_to(dataset.path)) for d in ("binary-0", "transactions-0")
-                           for f in (dataset.path / d).iterdir())
+    assert names == sorted(
+        str(f.relative_to(dataset.path)) for d in ("binary-0", "transactions-0") for f in (dataset.path / d).iterdir()
+    )
     assert (copied / "replication-offset-checkpoint").exists()
     assert sum(file.stat().st_blocks * 512 for file in copied.rglob("*")) < PREALLOCATED_BYTES
 
@@ -149,7 +152,7 @@ def test_a_copy_is_sparse_and_complete(dataset: Dataset, tmp_path: Path) -> None
 def test_a_restart_began_a_new_epoch_and_a_new_count_of_bytes(stopped: Dataset) -> None:
     """Index entries are no fixed distance apart, and `info.json` has more than one epoch to tell."""
     epochs = (stopped.directory("restarted") / "leader-epoch-checkpoint").read_text().splitlines()[2:]
-    begins = ["0"] if stopped.release == "2.8.0" else ["0", "39"]   # ZooKeeper let the only replica keep its epoch
+    begins = ["0"] if stopped.release == "2.8.0" else ["0", "39"]  # ZooKeeper let the only replica keep its epoch
     assert [line.split()[1] for line in epochs] == begins
     offsets = re.findall(r"^offset: (\d+)", stopped.dumps("plain")[f"restarted-0/{0:020}.index"], re.M)
     steps = {int(later) - int(earlier) for earlier, later in itertools.pairwise(offsets)}

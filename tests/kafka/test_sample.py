@@ -85,8 +85,9 @@ def test_a_search_by_time_starts_at_8279_and_ends_before_16648(data: Path) -> No
     assert (floor, ceiling) == (23388, 23475)
     start, end = _around(offsets, floor)[0], _around(offsets, ceiling)[1]
     assert (start, end) == (8279, 16648)
-    first_at_or_after = next(first for position, first, _, max_ms in batches(data)
-                             if position >= start and max_ms >= 1632390207806)
+    first_at_or_after = next(
+        first for position, first, _, max_ms in batches(data) if position >= start and max_ms >= 1632390207806
+    )
     assert first_at_or_after == 23400
 
 

@@ -34,7 +34,7 @@ from tests.kafka import jars
 from tests.kafka.broker import Broker
 
 READ_TIMEOUT_S = 60
-MAX_TIMES = 100             # record timestamps a partition is asked for, each with its two neighbours
+MAX_TIMES = 100  # record timestamps a partition is asked for, each with its two neighbours
 FAR_FUTURE_MS = 253_402_300_799_000
 TYPES = {TIMESTAMP_CREATE_TIME: "CreateTime", TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime"}
 ISOLATIONS = {
@@ -56,7 +56,7 @@ def record(broker: Broker, place: Path) -> None:
     latest = ask(broker.admin, dict.fromkeys(partitions, OffsetSpec.latest()))
     stable = ask(broker.admin, dict.fromkeys(partitions, OffsetSpec.latest()), IsolationLevel.READ_COMMITTED)
     newest: dict[Partition, Row | None] = dict.fromkeys(partitions)
-    if broker.release != jars.ZOOKEEPER_RELEASE:    # it would answer something else
+    if broker.release != jars.ZOOKEEPER_RELEASE:  # it would answer something else
         newest = ask(broker.admin, dict.fromkeys(partitions, OffsetSpec.max_timestamp()))
     for partition in partitions:
         _check_subset(partition, rows[partition], committed[partition])
@@ -81,11 +81,18 @@ def all_partitions(broker: Broker) -> list[Partition]:
 
 def read(broker: Broker, partitions: Sequence[Partition], isolation: str) -> dict[Partition, list[Row]]:
     """All records of `partitions`, as Kafka's consumer hands them out in `isolation`."""
-    consumer = Consumer({
-        "bootstrap.servers": broker.address, "group.id": "truth", "enable.auto.commit": False,
-        "isolation.level": isolation, "enable.partition.eof": True, "auto.offset.reset": "earliest",
-        "check.crcs": True, "log_level": 0,
-    })
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.address,
+            "group.id": "truth",
+            "enable.auto.commit": False,
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "check.crcs": True,
+            "log_level": 0,
+        }
+    )
     rows: dict[Partition, list[Row]] = {partition: [] for partition in partitions}
     try:
         consumer.assign([TopicPartition(*partition, 0) for partition in partitions])

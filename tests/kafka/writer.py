@@ -10,7 +10,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from tests.kafka.broker import CENTURY_MS, Broker, wait_until
 
 DELIVERY_TIMEOUT_S = 30
-START_MS = 1_700_000_000_000    # the first timestamp of most topics: 2023-11-14T22:13:20Z
+START_MS = 1_700_000_000_000  # the first timestamp of most topics: 2023-11-14T22:13:20Z
 HOUR_MS = 3_600_000
 
 
@@ -37,14 +37,16 @@ class Writer:
 
     def __init__(self, broker: Broker, codec: str = "none", settings: Mapping[str, object] | None = None) -> None:
         self._failures: list[str] = []
-        self._producer = Producer({
-            "bootstrap.servers": broker.address,
-            "compression.codec": codec,
-            "linger.ms": 60_000,        # a flush ends a batch, not the clock
-            "max.in.flight": 1,
-            "log_level": 0,
-            **(settings or {}),
-        })
+        self._producer = Producer(
+            {
+                "bootstrap.servers": broker.address,
+                "compression.codec": codec,
+                "linger.ms": 60_000,  # a flush ends a batch, not the clock
+                "max.in.flight": 1,
+                "log_level": 0,
+                **(settings or {}),
+            }
+        )
 
     def batch(self, topic: str, records: Iterable[Record], partition: int = 0) -> None:
         """Append `records` as one batch and wait until the broker has it."""
@@ -82,8 +84,13 @@ class Writer:
     def _hand_over(self, topic: str, records: Iterable[Record], partition: int) -> None:
         for record in records:
             self._producer.produce(
-                topic, value=record.value, key=record.key, partition=partition, timestamp=record.timestamp_ms,
-                headers=list(record.headers) or None, on_delivery=self._delivered,
+                topic,
+                value=record.value,
+                key=record.key,
+                partition=partition,
+                timestamp=record.timestamp_ms,
+                headers=list(record.headers) or None,
+                on_delivery=self._delivered,
             )
 
     def _delivered(self, error: object, message: Message) -> None:
@@ -100,8 +107,12 @@ def transactional(broker: Broker, name: str, codec: str = "none") -> Writer:
 def create(broker: Broker, topics: Mapping[str, Topic]) -> None:
     """Create `topics` and wait until each partition has its leader."""
     wanted = [
-        NewTopic(name, num_partitions=topic.partitions, replication_factor=1,
-                 config={key: str(value) for key, value in topic.settings.items()})
+        NewTopic(
+            name,
+            num_partitions=topic.partitions,
+            replication_factor=1,
+            config={key: str(value) for key, value in topic.settings.items()},
+        )
         for name, topic in topics.items()
     ]
     for future in broker.admin.create_topics(wanted).values():
@@ -110,7 +121,8 @@ def create(broker: Broker, topics: Mapping[str, Topic]) -> None:
     def led() -> bool:
         known = broker.admin.list_topics(timeout=10).topics
         return all(
-            name in known and len(known[name].partitions) == topic.partitions
+            name in known
+            and len(known[name].partitions) == topic.partitions
             and all(part.leader >= 0 for part in known[name].partitions.values())
             for name, topic in topics.items()
         )
@@ -159,5 +171,3 @@ def delete_topic(broker: Broker, topic: str) -> None:
     for future in broker.admin.delete_topics([topic]).values():
         future.result(DELIVERY_TIMEOUT_S)
     wait_until(lambda: not (broker.data / f"{topic}-0").exists(), f"{topic} to be deleted")
-
-

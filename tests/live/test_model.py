@@ -410,7 +410,10 @@ def _run(enter: Callable[[Path], Door], place: Callable[[], Path], examples: int
         run_state_machine_as_test(
             machine,
             settings=settings(
-                max_examples=several, stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck),
+                max_examples=several,
+                stateful_step_count=STEPS,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
                 derandomize="KAFKAFS_MODEL_EXAMPLES" not in os.environ,
             ),
         )

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.log.files import Directory
+from kafkafs.disk.directory import Directory
 from tests.kafka.dataset import Dataset
 from tests.live.disks import DISKS, Disk, plain, resident
 from tests.mounting import run
 
 SIZE = 128 << 20
-HOT = (32 << 20, 2 << 20)   # position and size of what the broker has in use
+HOT = (32 << 20, 2 << 20)  # position and size of what the broker has in use
 ATTEMPTS = 10
 POINTS = 50
 PAGE = 4096
@@ -69,7 +69,7 @@ def _write(path: Path) -> int:
             if number * batch - indexed > INDEX_INTERVAL:
                 indexed = number * batch
                 index.write(struct.pack(">ii", (number + 1) * count - 1, indexed))
-            file.write((number * count).to_bytes(8, "big") + source[8:batch])    # the offset is outside the checksum
+            file.write((number * count).to_bytes(8, "big") + source[8:batch])  # the offset is outside the checksum
         os.fsync(file.fileno())
     return SIZE // batch * count
 

@@ -22,7 +22,7 @@ class Row(NamedTuple):
 
 
 def aloud(_: str) -> None:
-    """A `Tell` other than `silent`: lookups that are to be explained take the careful way, not the compiled one."""
+    """A `Trace` other than `no_trace`: lookups that are to be explained take the careful way, not the compiled one."""
 
 
 def reader(log: Log, **options: object) -> Reader:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import KafkafsError, NotFound, WouldBlock
 from kafkafs.format.batch import Batch
 from kafkafs.format.columns import Records
@@ -13,8 +14,7 @@ from kafkafs.format.native.layout import WAYPOINT_EVERY
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
-from kafkafs.log.patience import impatient
-from kafkafs.log.places import silent
+from kafkafs.log.places import no_trace
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
 from tests.format.batch_maker import v2_batch
@@ -26,23 +26,23 @@ from tests.log.reading import aloud
 FLIPS = 12
 
 
-def _found(log: Log, offset: int, tell=None) -> object:
+def _found(log: Log, offset: int, trace=None) -> object:
     try:
-        segment, found = log.locate(offset, tell) if tell else log.locate(offset)
+        segment, found = log.locate(offset, trace) if trace else log.locate(offset)
     except KafkafsError as error:
         return type(error)
     return segment.base_offset, found
 
 
-def _at_time(log: Log, timestamp: int, tell=None) -> object:
+def _at_time(log: Log, timestamp: int, trace=None) -> object:
     reader = Reader(log, Options(), OpenTransactions())
     try:
-        found = reader.first_at(timestamp, tell) if tell else reader.first_at(timestamp)
+        found = reader.first_at(timestamp, trace) if trace else reader.first_at(timestamp)
     except KafkafsError as error:
         return type(error)
     if found is None:
         return None
-    place = reader.batch_at(timestamp, tell or silent)
+    place = reader.batch_at(timestamp, trace or no_trace)
     return found.offset, found.timestamp, _contents(found.columns), found.batch, place
 
 
@@ -166,12 +166,12 @@ def test_same_answers_inside_of_large_batches(tmp_path, seed):
         for record in chance.sample(records, 150):
             for asked in (record.offset, record.offset - 1):
                 found = next(r for r in records if r.offset >= asked)
-                with impatient():  # others do not read so much at once
+                with non_blocking():  # others do not read so much at once
                     first = _first(log, asked)
                 assert first == (found.offset, found.timestamp, (found.key, found.value, []))
             time = record.timestamp + chance.choice((-1, 0, 1))
             late = next((r for r in records if r.timestamp >= time), None)
-            with impatient():
+            with non_blocking():
                 at_time = _at_time(log, time)
             assert at_time == _at_time(log, time, aloud), time
             expected = (late.offset, late.timestamp) if late else None
@@ -189,6 +189,6 @@ def test_who_must_not_wait_asks_the_disk_once(tmp_path):
         with path.open("rb") as file:
             os.fsync(file.fileno())
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    with impatient(), pytest.raises(WouldBlock):
+    with non_blocking(), pytest.raises(WouldBlock):
         segment.glance(0, end, 0)
     assert segment.glance(0, end, 0)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafkafs.format.names import parse_segment_file
+from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
-from kafkafs.log.stretches import Damage
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, made, spread, write_partition
 from tests.log.reading import reader

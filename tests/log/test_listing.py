@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import pytest
 
+from kafkafs.disk.directory import Directory
 from kafkafs.errors import Vanished
 from kafkafs.format.names import segment_file
-from kafkafs.log.files import Directory
 from kafkafs.log.listing import list_partition
 from tests.log.making import NAME, NO_REGULAR_FILE, Made, log_of, made, partition_of, write_partition
 from tests.log.reading import reader, rows

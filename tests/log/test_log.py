@@ -9,9 +9,9 @@ from typing import cast
 
 import pytest
 
+from kafkafs.disk import directory as files
+from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import DiskError, NotFound
-from kafkafs.log import files
-from kafkafs.log.data_file import DataFile
 from kafkafs.log.log import Log
 from kafkafs.view.node import Link
 from tests.log.making import log_of, made, partition_of, spread, write_partition, write_start

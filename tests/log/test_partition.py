@@ -7,10 +7,10 @@ from collections import deque
 
 import pytest
 
+from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import NotFound, WouldBlock
 from kafkafs.log import data_directory, partition
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.patience import impatient
 from tests.log.making import NAME, made, write_partition, write_start
 
 LONG_AGO = time.time() - 60
@@ -40,7 +40,7 @@ def looked_at(tmp_path, monkeypatch):
 
 def test_a_look_that_finds_nothing_changed_waits_for_nothing(looked_at):
     log = looked_at.log()
-    with impatient():
+    with non_blocking():
         for _ in range(3):
             assert looked_at.directory.partition(NAME) is looked_at
             assert looked_at.log() is log
@@ -80,7 +80,7 @@ CHANGES = append, cut, add_a_file, move_the_start, lose_a_checkpoint, move_the_h
 def test_a_look_at_what_has_changed_takes_a_worker(looked_at, tmp_path, change):
     before = looked_at.log()
     change(tmp_path)
-    with impatient(), pytest.raises(WouldBlock):
+    with non_blocking(), pytest.raises(WouldBlock):
         looked_at.log()
     after = looked_at.log()
     assert after is not before
@@ -89,7 +89,7 @@ def test_a_look_at_what_has_changed_takes_a_worker(looked_at, tmp_path, change):
 
 def test_a_partition_that_is_gone_is_not_told_of(looked_at, tmp_path):
     (tmp_path / NAME).rename(tmp_path / f"{NAME}.moved")
-    with impatient():
+    with non_blocking():
         with pytest.raises((NotFound, WouldBlock)):
             looked_at.log()
         with pytest.raises(WouldBlock):
@@ -97,9 +97,9 @@ def test_a_partition_that_is_gone_is_not_told_of(looked_at, tmp_path):
 
 
 def test_who_must_not_wait_waits_for_no_other_look(looked_at):
-    with looked_at._lock, impatient(), pytest.raises(WouldBlock):
+    with looked_at._lock, non_blocking(), pytest.raises(WouldBlock):
         looked_at.log()
-    with looked_at.directory._lock, impatient(), pytest.raises(WouldBlock):
+    with looked_at.directory._lock, non_blocking(), pytest.raises(WouldBlock):
         looked_at.directory.names()
 
 
@@ -109,7 +109,7 @@ def test_an_error_of_the_kernels_takes_a_worker(looked_at, monkeypatch):
     def failing(_):
         raise BlockingIOError(errno.EAGAIN, "injected")
 
-    with monkeypatch.context() as patch, impatient():
+    with monkeypatch.context() as patch, non_blocking():
         patch.setattr(os, "fstat", failing)
         for name in (".", NAME):
             with pytest.raises(WouldBlock):
@@ -118,5 +118,5 @@ def test_an_error_of_the_kernels_takes_a_worker(looked_at, monkeypatch):
 
 def test_attributes_that_somebody_else_must_be_asked_for_take_a_worker(looked_at):
     looked_at.root._far = deque()
-    with impatient(), pytest.raises(WouldBlock):
+    with non_blocking(), pytest.raises(WouldBlock):
         looked_at.log()

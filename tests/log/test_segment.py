@@ -10,7 +10,7 @@ from kafkafs.format.abstract_index import PAGE
 from kafkafs.format.names import segment_file
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
-from kafkafs.log.places import silent
+from kafkafs.log.places import no_trace
 from tests.counting import counted
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, made, partition_of, spread, write_partition
@@ -55,18 +55,18 @@ def test_steps_are_told(segment):
     assert "to the batch 400..402" in told[1]
 
 
-@pytest.mark.parametrize("tell", [silent, aloud])
-def test_a_lookup_reads_pages_of_an_index_and_a_little_of_the_log(tell):
+@pytest.mark.parametrize("trace", [no_trace, aloud])
+def test_a_lookup_reads_pages_of_an_index_and_a_little_of_the_log(trace):
     """A gigabyte of segment must cost what a small one does."""
     data = Dataset("4.3.1", "stopped")
     log, records = log_of(data.path, "long-index-0"), data.records("long-index")
     assert log.end_of(log.segments[0]) > 2 * MOST_READ
     log.locate(records[0].offset)  # links the kernels
     for record in random.Random(1).sample(records, 60):
-        (_, batch), read = counted(log.locate, record.offset, tell)
+        (_, batch), read = counted(log.locate, record.offset, trace)
         assert batch.last_offset >= record.offset
         assert 0 < read <= MOST_READ
-        found, read = counted(reader(log).first_at, record.timestamp_ms, tell)
+        found, read = counted(reader(log).first_at, record.timestamp_ms, trace)
         assert found is not None
         assert 0 < read <= MOST_READ
 
@@ -90,32 +90,32 @@ def rewrite_behind_its_first_page(index: Path, entry_size: int) -> None:
     index.write_bytes(entries[: kept * entry_size] + entries[-entry_size:] * (len(entries) // entry_size - kept))
 
 
-@pytest.mark.parametrize("tell", [silent, aloud])
-def test_a_time_index_entry_that_is_too_late_is_not_followed(tmp_path, tell):
+@pytest.mark.parametrize("trace", [no_trace, aloud])
+def test_a_time_index_entry_that_is_too_late_is_not_followed(tmp_path, trace):
     """Regression: in an index out of order a search can end on an entry that is true, and behind the answer."""
     path = write_partition(tmp_path, {0: MANY, len(MANY): []})
     log, newest = log_of(tmp_path), MANY[-1].max_timestamp
-    assert all(reader(log).first_at(newest, each) for each in (silent, aloud))
+    assert all(reader(log).first_at(newest, each) for each in (no_trace, aloud))
     rewrite_behind_its_first_page(path / segment_file(0, "timeindex"), TimeIndex.entry_size)
     assert log.segments[0].time_index.lookup(newest - 1).timestamp == newest
     for time in range(1000, newest + 1, 7):
-        found = reader(log).first_at(time, tell)
+        found = reader(log).first_at(time, trace)
         assert found is not None
         assert found.offset == time - 1000
-    assert reader(log).first_at(newest + 1, tell) is None
+    assert reader(log).first_at(newest + 1, trace) is None
 
 
-@pytest.mark.parametrize("tell", [silent, aloud])
-def test_an_offset_index_entry_that_is_too_late_is_not_followed(tmp_path, tell):
+@pytest.mark.parametrize("trace", [no_trace, aloud])
+def test_an_offset_index_entry_that_is_too_late_is_not_followed(tmp_path, trace):
     """The same for offsets."""
     path = write_partition(tmp_path, {0: MANY, len(MANY): []})
     segment, last = log_of(tmp_path).segments[0], MANY[-1].last
     end = segment.closed_end()
-    assert all(segment.find(last, end, each) for each in (silent, aloud))
+    assert all(segment.find(last, end, each) for each in (no_trace, aloud))
     rewrite_behind_its_first_page(path / segment_file(0, "index"), OffsetIndex.entry_size)
     assert segment.offset_index.lookup(last - 1).offset == last
     for offset in range(0, last + 1, 7):
-        found = segment.find(offset, end, tell)
+        found = segment.find(offset, end, trace)
         assert found is not None
         assert found.base_offset == offset
 

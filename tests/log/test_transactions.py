@@ -7,13 +7,13 @@ import threading
 
 import pytest
 
+from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import WouldBlock
 from kafkafs.log.log import Log
 from kafkafs.log.options import Options
-from kafkafs.log.patience import impatient
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions, Outcomes
-from kafkafs.view.targets import Sight
+from kafkafs.view.targets import LogSnapshot
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, partition_of, write_partition
 from tests.log.reading import reader, rows
@@ -64,18 +64,18 @@ def test_the_last_stable_offset_moves_with_the_log(tmp_path):
 
 @pytest.mark.parametrize("ask", [
     lambda log, transactions: transactions.last_stable_offset(log),
-    lambda log, transactions: Sight(log, Options(isolation="read_committed"), transactions).decoded,
+    lambda log, transactions: LogSnapshot(log, Options(isolation="read_committed"), transactions).decoded,
 ])  # fmt: skip
 def test_an_impatient_reader_does_not_wait_for_a_scan(ask):
     """The thread that serves everybody waited for the lock of whoever read a gigabyte of transactions."""
     log, transactions = log_of(DATA.path, "transactions-0"), OpenTransactions()
-    with transactions._lock, impatient(), pytest.raises(WouldBlock):
+    with transactions._lock, non_blocking(), pytest.raises(WouldBlock):
         ask(log, transactions)
     answer = ask(log, transactions)
     done = threading.Event()
 
     def again() -> None:
-        with impatient():
+        with non_blocking():
             ask(log, transactions)
         done.set()
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from kafkafs.log.ahead import Ahead
-from kafkafs.log.stretches import Damage
+from kafkafs.disk.prefetch import Prefetch
+from kafkafs.log.batch_runs import Damage
 from kafkafs.view.batches import batches_between
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of
@@ -35,7 +35,7 @@ def test_raw_ranges_hold_every_message_that_overlaps(topic):
         end = min(start + chance.choice([1, 2, 10, 100]), log.end_offset)
         first, last = log.locate(start)[1], log.locate(end - 1)[1]
         extents = log.extents(start, end)
-        got = b"".join(bytes(each.read(each.position, each.end - each.position, Ahead())) for each in extents)
+        got = b"".join(bytes(each.read(each.position, each.end - each.position, Prefetch())) for each in extents)
         assert got == whole[first.position : last.end], (start, end)
         lines = b"".join(bytes(text) for _, text in batches_between(log, start, end)).splitlines()
         assert f'"position":{first.position},' in lines[0].decode()

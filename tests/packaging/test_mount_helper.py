@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.fuse.mountpoint import mounted_at, unmount
+from kafkafs.fuse.life.mountpoint import mounted_at, unmount
 from kafkafs.sample import unpack
 from tests.mounting import run, wait_until
 from tests.packaging.helper import HELPER, helper_in_sbin

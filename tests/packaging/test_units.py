@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.fuse.mountpoint import mounted_at
+from kafkafs.fuse.life.mountpoint import mounted_at
 from kafkafs.sample import unpack
 from tests.mounting import KAFKAFS, run, wait_until
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.fuse import sandbox_landlock as landlock
-from kafkafs.fuse.mountpoint import mounted_at, unmount
+from kafkafs.fuse.life.mountpoint import mounted_at, unmount
+from kafkafs.fuse.sandbox import landlock
 from kafkafs.sample import unpack
 from tests.mounting import KAFKAFS, Mounted, mounting, run
 from tests.security import forbidden

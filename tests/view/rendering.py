@@ -1,8 +1,8 @@
 """What kafkafs makes of records, as bytes."""
 
 from kafkafs.format.batches import walk
+from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.records import Records, decode
-from kafkafs.view.jsonl import JsonLines
 
 
 def rendered(batch: bytes, topic: str = "my-topic.x_1", partition: int = 3) -> bytes:

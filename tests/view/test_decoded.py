@@ -11,7 +11,7 @@ from weakref import ref
 import pytest
 
 from kafkafs.errors import CorruptData, NoData, NotFound
-from kafkafs.fuse.errnos import ERRNO
+from kafkafs.fuse.serve.errnos import ERRNO
 from kafkafs.view.node import File
 from kafkafs.view.recall import BUDGET, Recall
 from kafkafs.view.tree import PartitionDirectory
@@ -122,11 +122,11 @@ def test_a_name_that_is_remembered_keeps_no_old_log(tmp_path, suffix):
     path = write_partition(tmp_path, {0: [made(0, [1])]}) / f"{0:020}.log"
     root = tree(tmp_path)
     point = cast(File, node(root, f"t-0/by-offset/0{suffix}"))
-    scene = cast(PartitionDirectory, node(root, "t-0")).scene
-    old = ref(scene.sight().log)
+    view = cast(PartitionDirectory, node(root, "t-0")).view
+    old = ref(view.snapshot().log)
     assert point.attributes().mode == 0o444
     with open(path, "ab") as file:
         file.write(made(1, [2]).data)
-    wait_until(lambda: scene.sight().log.end_offset == 2)
+    wait_until(lambda: view.snapshot().log.end_offset == 2)
     gc.collect()
     assert old() is None

@@ -5,9 +5,9 @@ import os
 
 import pytest
 
+from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import DiskError
 from kafkafs.format.batch import CONTROL, TRANSACTIONAL
-from kafkafs.log.data_file import DataFile
 from tests.log.making import made, spread, write_partition, write_start
 from tests.view.trees import cat, tree
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafkafs.disk.blocking import may_block, non_blocking
 from kafkafs.errors import CorruptData, DiskError, WouldBlock
-from kafkafs.log.patience import impatient, patience_needed
 from kafkafs.view import streams
 from kafkafs.view.awake import Awake
 from kafkafs.view.streams import Pieces, Stream
@@ -139,7 +139,7 @@ def test_an_impatient_read_leaves_nothing_half_done():
     whole, stream, refused = b"".join(piece for [piece] in pieces), Stream(maker(pieces), 0), 0
     for at in [*range(0, 5000, 70), 10, 4900, 300]:
         try:
-            with impatient():
+            with non_blocking():
                 got = bytes(stream.read(at, 70))
         except WouldBlock:
             refused += 1
@@ -161,11 +161,11 @@ def test_a_reader_in_the_midst_does_not_make_the_impatient_wait():
     reader = threading.Thread(target=stream.read, args=(0, 1))
     reader.start()
     assert begun.wait(20)
-    with impatient(), pytest.raises(WouldBlock):
+    with non_blocking(), pytest.raises(WouldBlock):
         stream.read(0, 1)
     go_on.set()
     reader.join()
-    with impatient():
+    with non_blocking():
         assert bytes(stream.read(0, 1)) == b"x"
 
 
@@ -250,10 +250,10 @@ def test_patience_is_asked_for_before_work_begins():
     """The thread that serves everybody must not decode a batch, not even one."""
 
     def make(_: int) -> Iterator[tuple[int | None, bytes]]:
-        patience_needed()
+        may_block()
         yield 1, b"made"
 
     stream = Stream(make, 0)
-    with impatient(), pytest.raises(WouldBlock):
+    with non_blocking(), pytest.raises(WouldBlock):
         stream.read(0, 10)
     assert bytes(stream.read(0, 10)) == b"made"

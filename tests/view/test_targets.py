@@ -6,13 +6,13 @@ from kafkafs.errors import CorruptData, NotFound
 from kafkafs.log.options import Options
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.view.grammar import OffsetPoint, OffsetRange, TimePoint, TimeRange, parse_offset_name
-from kafkafs.view.targets import Sight, point_target, range_target
+from kafkafs.view.targets import LogSnapshot, point_target, range_target
 from tests.log.making import log_of, made, write_partition
 from tests.log.transactional import data, marker
 
 
-def sight(path, **options):
-    return Sight(log_of(path), Options(**options), OpenTransactions())
+def snapshot(path, **options):
+    return LogSnapshot(log_of(path), Options(**options), OpenTransactions())
 
 
 def point(name: str):
@@ -39,7 +39,7 @@ def transactional(tmp_path):
 def test_ends_count_from_the_log_end_on_disk_whatever_is_committed(transactional):
     """`-n` and `end` are places in the log; `latest` is a record that one may see."""
     for isolation, latest in (("read_uncommitted", 4), ("read_committed", 0)):
-        view = sight(transactional, isolation=isolation)
+        view = snapshot(transactional, isolation=isolation)
         places = {name: point(name).batch(view)[1].base_offset for name in ("-1", "-5", "3", "latest", "earliest")}
         assert places == {"-1": 4, "-5": 0, "3": 3, "latest": latest, "earliest": 0}
         assert between("end..").offsets(view, decoded=True) == (5, None)
@@ -48,7 +48,7 @@ def test_ends_count_from_the_log_end_on_disk_whatever_is_committed(transactional
 
 def test_a_point_on_what_is_hidden_leads_to_the_next_visible_record(transactional):
     """As it does for a consumer that seeks there."""
-    uncommitted, committed = sight(transactional), sight(transactional, isolation="read_committed")
+    uncommitted, committed = snapshot(transactional), snapshot(transactional, isolation="read_committed")
     assert [point(f"{offset}").record(uncommitted).offset for offset in range(5)] == [0, 2, 2, 4, 4]
     assert point("0").record(committed).offset == 0
     for hidden in ("1", "2", "3", "4"):
@@ -60,14 +60,14 @@ def test_a_point_on_what_is_hidden_leads_to_the_next_visible_record(transactiona
 def test_a_raw_point_leads_to_a_record_of_the_batch_that_it_shows(tmp_path):
     """Its attribute `offset` named a record of another batch, or none, where isolation hides that batch's."""
     write_partition(tmp_path, {0: [data(0, 1), marker(1, 1, False), data(2, 1), marker(3, 1, True), data(4, 1)]})
-    view = sight(tmp_path, isolation="read_committed")
+    view = snapshot(tmp_path, isolation="read_committed")
     assert [point(f"{offset}").leads_to(view) for offset in range(5)] == [0, 2, 2, 4, 4]
     time = point_target(TimePoint(5))
     assert (time.batch(view)[1].base_offset, time.leads_to(view), time.record(view).offset) == (0, 0, 2)
 
 
 def test_times_lead_to_visible_records_in_decoded_views_only(transactional):
-    committed = sight(transactional, isolation="read_committed")
+    committed = snapshot(transactional, isolation="read_committed")
     assert point_target(TimePoint(5)).batch(committed)[1].base_offset == 0
     assert range_target(TimeRange(0, 6)).offsets(committed, decoded=True) == (0, 5)
     assert range_target(TimeRange(5, 6)).offsets(committed, decoded=False) == (0, 5)
@@ -77,7 +77,7 @@ def test_times_lead_to_visible_records_in_decoded_views_only(transactional):
 
 def test_nothing_visible_leads_nowhere(tmp_path):
     write_partition(tmp_path, {0: [marker(0, 1, True)]})
-    view = sight(tmp_path)
+    view = snapshot(tmp_path)
     for name in ("earliest", "latest"):
         with pytest.raises(NotFound):
             point(name).batch(view)
@@ -89,7 +89,7 @@ def test_a_corrupt_batch_leads_nowhere_and_says_so(tmp_path):
     damaged = bytearray(path.read_bytes())
     damaged[70] ^= 1
     path.write_bytes(damaged)
-    view = sight(tmp_path)
+    view = snapshot(tmp_path)
     assert point("1").leads_to(view) is None
     with pytest.raises(CorruptData):
         point("1").record(view)

@@ -12,8 +12,8 @@ import numpy as np
 from kafkafs.errors import KafkafsError
 from kafkafs.format.batch import LARGEST_HEADER, crc_holds, parse_batch
 from kafkafs.format.batches import Batches, batch_at, is_control, is_transactional
+from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
 from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Bounds, Damage, Stretch, stretches
 from kafkafs.log.transactions import is_abort
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.transaction_check import Event, Kind
@@ -60,7 +60,7 @@ class _Walk:
         segment, table = self._segment, self._table
         file = segment.log()
         size = file.size
-        for item in stretches(file, 0, Bounds(size, segment.base_offset, segment.next_base)):
+        for item in batch_runs(file, 0, Bounds(size, segment.base_offset, segment.next_base)):
             if isinstance(item, Damage):
                 self._findings.append(self._damage(item))
                 table.damaged = True
@@ -74,7 +74,7 @@ class _Walk:
             table.positions, table.base_offsets, table.last_offsets, table.max_timestamps = columns
         return self._findings, table
 
-    def _take(self, item: Stretch) -> None:
+    def _take(self, item: BatchRun) -> None:
         rows = item.rows
         self._columns.append(tuple(rows[name].copy() for name in _COLUMNS))
         v2 = rows["magic"] >= 2
@@ -109,7 +109,7 @@ class _Walk:
                 ))  # fmt: skip
             epochs.append((epoch, begin, last))
 
-    def _transactions(self, item: Stretch) -> None:
+    def _transactions(self, item: BatchRun) -> None:
         """Where transactions begin and end."""
         rows, events = item.rows, self._table.events
         control = is_control(rows)

@@ -140,9 +140,7 @@ def check_epochs(partition: Partition, data_directory: str, told: Epochs) -> lis
     return findings
 
 
-def check_data_directory(
-    directory: DataDirectory, ends: Mapping[tuple[str, int], int], clean: bool
-) -> list[Finding]:
+def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int], int], clean: bool) -> list[Finding]:
     """The checkpoints of a data directory against where its partitions end."""
     findings: list[Finding] = []
     for name, meaning in OFFSET_CHECKPOINTS.items():

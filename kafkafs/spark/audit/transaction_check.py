@@ -45,9 +45,7 @@ class _Aborted(NamedTuple):
     stable: int | None
 
 
-def check_transactions(
-    segments: Iterable[SegmentTransactions], begun: dict[int, int] | None
-) -> Iterator[Finding]:
+def check_transactions(segments: Iterable[SegmentTransactions], begun: dict[int, int] | None) -> Iterator[Finding]:
     """What is wrong with the indexes of a partition's segments, in order.
 
     `begun` are the transactions that are open where the first segment begins: producer to first offset. None where that

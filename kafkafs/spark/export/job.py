@@ -102,6 +102,4 @@ def export(spark: "SparkSession", out: Path, request: Request, settled: Plan) ->
     missing = [file for file in files if not file.exists()]
     if missing:
         raise UsageError(f"{str(missing[0])!r} was not written here: --to must be a directory that all executors share")
-    return Exported(
-        len(files), len(todo), sum(map(parquet.rows_in, files)), sum(file.stat().st_size for file in files)
-    )
+    return Exported(len(files), len(todo), sum(map(parquet.rows_in, files)), sum(file.stat().st_size for file in files))

@@ -19,9 +19,7 @@ ROW_GROUP = 1 << 20
 Shape = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
-def write(
-    unit: FileUnit, out: Path, isolation: Isolation, compression: str, shape: Shape, kind: pa.Schema
-) -> int:
+def write(unit: FileUnit, out: Path, isolation: Isolation, compression: str, shape: Shape, kind: pa.Schema) -> int:
     """Writes the file, unless it is there, and answers with its rows. Under its name it is always whole."""
     place = out / unit.file
     if place.exists():

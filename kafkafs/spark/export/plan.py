@@ -83,7 +83,7 @@ def make(request: Request) -> Plan:
         start = max(start, planning.earliest({name: place})[name])
         if start >= end:
             continue
-        for stretch, size in planning.stretches(OffsetRange(place, start, end), request.file_bytes):
+        for stretch, size in planning.batch_runs(OffsetRange(place, start, end), request.file_bytes):
             units.append(FileUnit(stretch, size, _file(stretch)))
     return Plan(units)
 

@@ -9,8 +9,8 @@ from kafkafs.format import native
 from kafkafs.format.batch import CODECS
 from kafkafs.format.batches import Batches, is_control, is_transactional
 from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.log.batch_runs import BatchRun, Bounds, batch_runs
 from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Bounds, Stretch, stretches
 from kafkafs.log.transactions import is_abort
 
 SKETCH_BITS = 12
@@ -110,8 +110,8 @@ def measure(segment: Segment) -> Numbers:
     log = segment.log()
     found = Numbers(size=log.size, segments=1)
     meter = _Meter(found)
-    for item in stretches(log, 0, Bounds(log.size, segment.base_offset, segment.next_base)):
-        if isinstance(item, Stretch):
+    for item in batch_runs(log, 0, Bounds(log.size, segment.base_offset, segment.next_base)):
+        if isinstance(item, BatchRun):
             meter.take(item)
         else:
             found.damaged += 1
@@ -125,7 +125,7 @@ class _Meter:
         self._found = found
         self._latest = -1
 
-    def take(self, item: Stretch) -> None:
+    def take(self, item: BatchRun) -> None:
         """All batches of a stretch and their records."""
         found, control = self._found, is_control(item.rows)
         found.batches += len(item.rows)

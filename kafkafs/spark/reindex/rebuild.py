@@ -18,9 +18,9 @@ from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.producer_snapshot import open_transactions
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import DTYPE as TRANSACTION
+from kafkafs.log.batch_runs import BatchRun, Bounds, batch_runs
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
-from kafkafs.log.stretches import Bounds, Stretch, stretches
 from kafkafs.log.transactions import marker
 
 DEFAULT_INTERVAL = 4096
@@ -51,11 +51,11 @@ def rebuild(log: Log, segment: Segment, interval: int) -> Indexes:
     return indexing.finish(transactions.entries())
 
 
-def _valid(segment: Segment) -> Iterator[Stretch]:
+def _valid(segment: Segment) -> Iterator[BatchRun]:
     """The stretches of a segment up to the first damage."""
     file = segment.log()
-    for item in stretches(file, 0, Bounds(file.size, segment.base_offset, segment.next_base)):
-        if not isinstance(item, Stretch):
+    for item in batch_runs(file, 0, Bounds(file.size, segment.base_offset, segment.next_base)):
+        if not isinstance(item, BatchRun):
             return
         yield item
 
@@ -115,7 +115,7 @@ class Transactions:
     open: dict[int, int] = field(default_factory=dict)  # producer -> first offset of its transaction
     aborted: list[tuple[int, int, int, int, int]] = field(default_factory=list)
 
-    def take(self, item: Stretch, count: int) -> None:
+    def take(self, item: BatchRun, count: int) -> None:
         """The first `count` batches of a stretch."""
         rows = item.rows[:count]
         control = is_control(rows)

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from kafkafs.fuse.sweeping import EVERY_S
-from kafkafs.log.files import IDLE_S
+from kafkafs.disk.directory import IDLE_S
+from kafkafs.fuse.serve.sweeping import EVERY_S
 from tests.bench import mounts
 from tests.bench.data import SEGMENTED, SMALL, Bench, topic_of
 from tests.bench.measure import Result, in_turns

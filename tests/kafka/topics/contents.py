@@ -7,14 +7,41 @@ from tests.kafka.writer import START_MS, Record, Topic, Writer
 
 LARGE_BYTES = 200_000
 TEXTS = [
-    "plain", "", "zażółć gęślą jaźń", "Ελλάδα", "日本語", "🦀🚀", "e\u0301 combining", "\u202eright to left",
-    "\ufeffmark", 'quote " backslash \\ slash /', "tab\tline\nreturn\rend", "\0nul\0", "\x1b[31mred\x1b[0m",
-    "\x7f\x80\x85\x9f", "\u2028\u2029", "\ud7ff\ue000\uffff", "\U0010ffff",
-    "</script><!--", '{"json": [1, null, "x"]}', " spaces ",
+    "plain",
+    "",
+    "zażółć gęślą jaźń",
+    "Ελλάδα",
+    "日本語",
+    "🦀🚀",
+    "e\u0301 combining",
+    "\u202eright to left",
+    "\ufeffmark",
+    'quote " backslash \\ slash /',
+    "tab\tline\nreturn\rend",
+    "\0nul\0",
+    "\x1b[31mred\x1b[0m",
+    "\x7f\x80\x85\x9f",
+    "\u2028\u2029",
+    "\ud7ff\ue000\uffff",
+    "\U0010ffff",
+    "</script><!--",
+    '{"json": [1, null, "x"]}',
+    " spaces ",
 ]
 BYTES = [
-    b"\xff", b"\xc3", b"\xc3\x28", b"\xc0\x80", b"\xe2\x82", b"\xed\xa0\x80", b"\xf4\x90\x80\x80",
-    b"\xf8\x88\x80\x80\x80", b"ok \xfe\xff", b"\x00\x00\x00\x01", bytes(range(256)), b"\x82SNAPPY\x00", b"\x1f\x8b\x08",
+    b"\xff",
+    b"\xc3",
+    b"\xc3\x28",
+    b"\xc0\x80",
+    b"\xe2\x82",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\xf8\x88\x80\x80\x80",
+    b"ok \xfe\xff",
+    b"\x00\x00\x00\x01",
+    bytes(range(256)),
+    b"\x82SNAPPY\x00",
+    b"\x1f\x8b\x08",
 ]
 
 
@@ -54,8 +81,10 @@ def _headers() -> list[Record]:
 
 def _nulls() -> list[Record]:
     shapes = [None, b"", b"x"]
-    return [Record(value, key, START_MS + 1000 * number) for number, (key, value) in enumerate(
-        (key, value) for key in shapes for value in shapes)]
+    return [
+        Record(value, key, START_MS + 1000 * number)
+        for number, (key, value) in enumerate((key, value) for key in shapes for value in shapes)
+    ]
 
 
 def _binary() -> list[Record]:

@@ -17,12 +17,15 @@ from tests.kafka.writer import (
 )
 
 COMPACT = {
-    "cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0.01, "segment.ms": HOUR_MS, "index.interval.bytes": 200,
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": 0.01,
+    "segment.ms": HOUR_MS,
+    "index.interval.bytes": 200,
 }
-BATCH = 5               # records a batch of the topics that lose records
-SEGMENT = 4 * BATCH     # records a segment of theirs
+BATCH = 5  # records a batch of the topics that lose records
+SEGMENT = 4 * BATCH  # records a segment of theirs
 CLEANED_TIMEOUT_S = 60
-DOOMED = "doomed"       # deleted when all else is done: its directory stays for a minute
+DOOMED = "doomed"  # deleted when all else is done: its directory stays for a minute
 
 
 def topics(release: str) -> dict[str, Topic]:
@@ -77,7 +80,7 @@ def _compacted(broker: Broker, *writers: Writer) -> None:
                 records = [Record(*pair, first_ms + n) for n, pair in enumerate(zip(values, keys, strict=True))]
                 writers[batch % 2].batch(topic, records)
         _await_cleaned(broker, topic)
-    last_ms = START_MS + 100 * HOUR_MS     # a second round drops the first one's tombstones
+    last_ms = START_MS + 100 * HOUR_MS  # a second round drops the first one's tombstones
     for number in range(2):
         writers[0].batch("compacted-tombstones", [Record(b"again", b"hot-3", last_ms + number * 2 * HOUR_MS)])
     for topic in ("compacted", "compacted-tombstones"):

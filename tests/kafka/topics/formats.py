@@ -9,7 +9,7 @@ from tests.kafka.topics.codecs import sentence
 from tests.kafka.writer import START_MS, Record, Topic, Writer, configure
 
 VERSIONS = {"v0": "0.9.0", "v1": "0.10.0", "v2": "2.8"}
-OLD_CODECS = ("none", "gzip", "snappy", "lz4")      # zstd needs v2
+OLD_CODECS = ("none", "gzip", "snappy", "lz4")  # zstd needs v2
 MAGIC_AT = 16
 
 
@@ -19,7 +19,8 @@ def topics(release: str) -> dict[str, Topic]:
         return {}
     each = {
         f"{name}-{codec}": Topic(settings={"message.format.version": VERSIONS[name], "index.interval.bytes": 512})
-        for name in ("v0", "v1") for codec in OLD_CODECS
+        for name in ("v0", "v1")
+        for codec in OLD_CODECS
     }
     append_time = {"message.format.version": VERSIONS["v1"], "message.timestamp.type": "LogAppendTime"}
     mixed = {"message.format.version": VERSIONS["v0"], "index.interval.bytes": 512}

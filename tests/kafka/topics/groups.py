@@ -32,8 +32,12 @@ def write(broker: Broker) -> None:
 
 def _settings(broker: Broker, group: str) -> dict[str, object]:
     return {
-        "bootstrap.servers": broker.address, "group.id": group, "client.id": "harness", "enable.auto.commit": False,
-        "auto.offset.reset": "earliest", "log_level": 0,
+        "bootstrap.servers": broker.address,
+        "group.id": group,
+        "client.id": "harness",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        "log_level": 0,
     }
 
 

@@ -4,7 +4,7 @@ from tests.kafka.broker import Broker
 from tests.kafka.writer import START_MS, Record, Topic, Writer
 
 TOPIC = "restarted"
-BATCHES = 13            # in each life; the byte count towards the next index entry begins anew with the second
+BATCHES = 13  # in each life; the byte count towards the next index entry begins anew with the second
 
 
 def topics(release: str) -> dict[str, Topic]:

@@ -6,7 +6,7 @@ from tests.kafka.broker import Broker
 from tests.kafka.writer import HOUR_MS, START_MS, Record, Topic, Writer
 
 SEGMENTS = 25
-LONG_INDEX_BATCHES = 2500   # more than the 1,024 entries of the warm section, and far more than the time index's 682
+LONG_INDEX_BATCHES = 2500  # more than the 1,024 entries of the warm section, and far more than the time index's 682
 
 
 def topics(release: str) -> dict[str, Topic]:

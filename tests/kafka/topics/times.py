@@ -27,7 +27,7 @@ def write(broker: Broker) -> None:
         writers[number % 2].batch("disorder", batch)
     for number in range(60):
         writers[number % 2].batch("equal-times", [_at(START_MS + number // 10 * 1000)] * (number % 4 + 1))
-    for number in range(40):    # each tenth batch leaps ahead and rolls; what follows lies far behind it
+    for number in range(40):  # each tenth batch leaps ahead and rolls; what follows lies far behind it
         leap_ms = (number // 10 + 1) * 2 * HOUR_MS if number % 10 == 0 else 0
         batch = [_at(START_MS + leap_ms + rng.randrange(HOUR_MS // 2)) for _ in range(3)]
         writers[number % 2].batch("segments-disorder", batch)

@@ -62,10 +62,26 @@ def _spread(producer: Writer) -> None:
 def _by_java(broker: Broker) -> None:
     """Kafka's own producer, some transactions long; from 4.0 on its markers bear a newer epoch than their records."""
     jars.run(
-        jars.DUMP_RELEASE, "org.apache.kafka.tools.ProducerPerformance", "--bootstrap-server", broker.address,
-        "--topic", "transactions-java", "--num-records", "300", "--throughput", "600", "--record-size", "50",
-        "--transactional-id", "java", "--transaction-duration-ms", "80",
-        "--command-property", "compression.type=snappy", "batch.size=500", "linger.ms=5",
+        jars.DUMP_RELEASE,
+        "org.apache.kafka.tools.ProducerPerformance",
+        "--bootstrap-server",
+        broker.address,
+        "--topic",
+        "transactions-java",
+        "--num-records",
+        "300",
+        "--throughput",
+        "600",
+        "--record-size",
+        "50",
+        "--transactional-id",
+        "java",
+        "--transaction-duration-ms",
+        "80",
+        "--command-property",
+        "compression.type=snappy",
+        "batch.size=500",
+        "linger.ms=5",
     )
 
 

@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-TARGETS = ("kafkafs.view.tree", "kafkafs.fuse.sandbox_landlock")
+TARGETS = ("kafkafs.view.tree", "kafkafs.fuse.sandbox.landlock")
 WITHOUT = os.environ.get("KAFKAFS_TEST_WITHOUT", "")
 
 
@@ -38,16 +38,16 @@ class Patcher:
 
 
 def patch(module: ModuleType) -> None:
-    if module.__name__ == "kafkafs.fuse.sandbox_landlock":
+    if module.__name__ == "kafkafs.fuse.sandbox.landlock":
         if WITHOUT == "landlock":
             module.__dict__["version"] = lambda: 0
         return
-    from kafkafs.fuse.about import TextFile
-    from kafkafs.log.patience import patience_needed
+    from kafkafs.disk.blocking import may_block
+    from kafkafs.fuse.serve.about import TextFile
     from tests.security import forbidden
 
     def attack() -> bytes:
-        patience_needed()  # on to a worker thread
+        may_block()  # on to a worker thread
         return forbidden.attempt_all()
 
     child = module.Root.child

@@ -122,5 +122,3 @@ def arrow_headers(rows: int, count: int, data: int, size: int, table: int) -> in
         store_32(load_i64(lists + COLUMN_ENDS) + (place + 1) * 4, load_i64(names + COLUMN_ROWS))
         store_64(lists + COLUMN_ROWS, place + 1)
     return count
-
-

@@ -1,4 +1,4 @@
-"""The lines of a log's dump from rows of BATCH and RECORD, as `view/dump/lines` has them. Source: DumpLogSegments."""
+"""The lines of a log's dump from rows of BATCH and RECORD, as `dump/lines` has them. Source: DumpLogSegments."""
 
 from kafkafs.format.native.kernels.java_text import put_java_text
 from kafkafs.format.native.kernels.machine import (

@@ -83,9 +83,7 @@ def _message(data: int, at: int, end: int, row: int) -> int:
     return SOUND
 
 
-def decode_plain(
-    batches: int, spans: int, first: int, stop: int, data: int, rows: int, capacity: int, out: int
-) -> int:
+def decode_plain(batches: int, spans: int, first: int, stop: int, data: int, rows: int, capacity: int, out: int) -> int:
     """Kernel: a row for each of the uncompressed messages [first, stop), which lie at spans[i] = (at, size) in `data`.
 
     Stops before a bad one and where rows end, and answers with the rows made. out: where it stopped, what is wrong.
@@ -154,9 +152,7 @@ def check_wrapped(batch: int, data: int, at: int, end: int, row: int, out: int) 
     return SOUND
 
 
-def decode_wrapped(
-    batch: int, number: int, data: int, at: int, end: int, count: int, base: int, rows: int
-) -> int:
+def decode_wrapped(batch: int, number: int, data: int, at: int, end: int, count: int, base: int, rows: int) -> int:
     """Kernel: rows for the next `count` messages of a sound wrapper (see `check_wrapped`); the byte behind them."""
     log_append = load_i8(batch + BATCH_MAGIC) == 1 and load_i16(batch + BATCH_ATTRIBUTES) & 8 != 0
     here, end = data + at, data + end

@@ -1,0 +1,12 @@
+"""A broker's directories and files as the operating system has them: the only code that opens or reads one of them.
+
+    directory      a directory held open: names, attributes, and its files, opened read-only and few at a time
+    data_file      one open file: attributes, and reads that wait for nothing unless the thread may wait
+    blocking       whether the calling thread may wait
+    prefetch       reading straight on: whole blocks, before they are asked for
+    page_cache     reads that leave the broker's hot pages hot, and bring in none of their own
+    system_calls   what Python has no function for
+    ancestors      the directories above a data directory, and who may search them
+
+Nothing here knows what is in a file.
+"""

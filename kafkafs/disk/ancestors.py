@@ -1,0 +1,50 @@
+"""The directories above a data directory, held open: who may not search them cannot reach the data on disk either.
+
+A confined daemon may not be able to find them by path any more; what is open can always be asked.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from kafkafs.disk.blocking import may_block
+from kafkafs.errors import DiskError
+
+_Attributes = tuple[os.stat_result, bytes | None]
+
+
+class Ancestors:
+    """Those of one directory, up to the root."""
+
+    def __init__(self, path: Path) -> None:
+        self._paths = list(path.resolve().parents)
+        self._descriptors = [_open(path) for path in self._paths]
+
+    def __del__(self) -> None:
+        for descriptor in getattr(self, "_descriptors", ()):
+            os.close(descriptor)
+
+    def attributes(self) -> Iterator[_Attributes]:
+        """The attributes of each as they are now, and its access control list, None where it has none."""
+        may_block()
+        for path, descriptor in zip(self._paths, self._descriptors, strict=True):
+            try:
+                about = os.fstat(descriptor)
+            except OSError as error:
+                raise DiskError(f"{str(path)!r} cannot be looked at: {error.strerror}") from error
+            yield about, _acl(path, descriptor)
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:  # it may be searched, not listed
+        return os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _acl(path: Path, descriptor: int) -> bytes | None:
+    for place in (descriptor, path):
+        with suppress(OSError):
+            return os.getxattr(place, "system.posix_acl_access")
+    return None

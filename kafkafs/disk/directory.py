@@ -1,0 +1,233 @@
+"""Descriptors of broker files: opened read-only, without following links, few at a time.
+
+This is the one module that opens files of a data directory, each as a `DataFile`. Its cache lets go of what nobody has
+asked for in a while, and of what was deleted: an open file keeps its disk space.
+"""
+
+import errno
+import os
+import resource
+import stat
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from weakref import WeakValueDictionary
+
+from kafkafs.disk import page_cache
+from kafkafs.disk.blocking import is_non_blocking, may_block
+from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.system_calls import CACHED, access_list, is_far, openat2
+from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
+
+OPEN_FILES = 4096
+"""Descriptors that the cache keeps at most, the three files of a thousand segments; files that handles hold open come
+on top. To open one takes longer than to answer from it."""
+
+_OTHERS = 24
+"""Descriptors that a mount needs beside those of files that are kept or held: 21 of its own, three to answer from."""
+
+IDLE_S = 2.0
+"""For how long the cache keeps a file that nobody asks for."""
+
+_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+class Directory:
+    """A data directory's root, held open: everything below is opened relative to it, never through a link."""
+
+    def __init__(self, path: str) -> None:
+        self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._far: deque[int] | None = deque() if is_far(self.descriptor) else None
+        self._cache: OrderedDict[str, DataFile] = OrderedDict()
+        self._open: WeakValueDictionary[tuple[str, int], DataFile] = WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
+            os.close(self.descriptor)
+
+    def open(self, name: str, inode: int) -> DataFile:
+        """The file `name` (a path from here) if it still is the one with this inode, else Vanished: list anew.
+
+        What somebody has open is answered at once; a non-blocking thread gets WouldBlock for what would take a look at
+        the disk. A file that the broker has set aside for deletion, or put in its place, is found under its new name.
+        """
+        with self._lock:
+            known = self._cache.get(name)
+            if known is not None and known.inode == inode:
+                known.used = time.monotonic()
+                self._cache.move_to_end(name)
+                return known
+            known = self._open.get((name, inode))
+        if known is None:
+            known = self._open_at_once(name, inode) if is_non_blocking() else self._open_renamed(name, inode)
+        return self._keep(known, name)
+
+    def _open_at_once(self, name: str, inode: int) -> DataFile:
+        """The file, where the kernel has its name and inode in memory; WouldBlock for whatever is not as simple."""
+        if self._far is None:
+            with suppress(OSError):
+                opened = DataFile(openat2(self.descriptor, name, _OPEN_FLAGS | os.O_NOATIME, CACHED), name, inode)
+                about = os.fstat(opened.descriptor)
+                is_it = about.st_ino == inode and stat.S_ISREG(about.st_mode)
+                if is_it and page_cache.opened_at_once(opened.descriptor, about.st_dev):
+                    opened.note(about)
+                    return opened
+        raise WouldBlock("a file is to be opened")
+
+    def _keep(self, file: DataFile, name: str) -> DataFile:
+        evicted = []
+        with self._lock:
+            file = self._open.setdefault((name, file.inode), file)
+            file.used = time.monotonic()
+            evicted.append(self._cache.get(name))
+            self._cache[name] = file
+            self._cache.move_to_end(name)
+            while len(self._cache) > min(OPEN_FILES, _spare_descriptors() // 4):
+                evicted.append(self._cache.popitem(last=False)[1])
+        evicted.clear()  # the lock is free by now
+        return file
+
+    def _open_renamed(self, name: str, inode: int) -> DataFile:
+        for candidate in (name, name + ".deleted", name.removesuffix(".swap")):
+            try:
+                opened = self.open_now(candidate)
+            except NotFound:
+                continue
+            if opened.inode == inode:
+                return opened
+        raise Vanished(f"{name!r} was deleted, renamed or replaced by another file; read again")
+
+    def may_hold_more(self) -> bool:
+        """Whether handles may hold more files open for as long as they live: half of what can be spared at most."""
+        return len(self._open) < _spare_descriptors() // 2
+
+    def sweep(self) -> None:
+        """Let go of files that nobody asks for, or that were deleted. Called a few times a second."""
+        may_block()
+        idle_since = time.monotonic() - IDLE_S
+        with self._lock:
+            files = list(self._cache.items())
+        for name, file in files:
+            if file.used < idle_since or not file.stat().st_nlink:
+                with self._lock:
+                    if self._cache.get(name) is file:
+                        del self._cache[name]
+        del files
+        self._close_abandoned()
+
+    def _close_abandoned(self) -> None:
+        with suppress(IndexError):
+            while self._far:
+                os.close(self._far.popleft())
+
+    def open_now(self, name: str) -> DataFile:
+        """The file that is called `name` now, not kept in the cache."""
+        may_block()
+        self._close_abandoned()
+        descriptor = self._descriptor(name, _OPEN_FLAGS)
+        opened = DataFile(descriptor, name, 0, self._far)
+        about = opened.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise NotFound(f"{name!r} is no regular file")
+        opened.inode = about.st_ino
+        page_cache.opened(descriptor, about.st_dev)
+        return opened
+
+    def read_whole(self, name: str, limit: int = 16 << 20) -> bytes:
+        """A small file's bytes; NotFound where there is none."""
+        opened = self.open_now(name)
+        return opened.read(0, min(opened.size, limit))
+
+    @contextmanager
+    def scan(self, name: str = ".") -> Iterator[Iterator[os.DirEntry[str]]]:
+        """The entries of a directory below, unsorted, good inside the `with`."""
+        may_block()
+        descriptor = self._descriptor(name, _OPEN_FLAGS | os.O_DIRECTORY)
+        try:
+            with os.scandir(descriptor) as entries:
+                yield entries
+        except OSError as error:
+            raise _opening_failed(error, name) from error
+        finally:
+            os.close(descriptor)
+
+    def stat(self, name: str = ".") -> os.stat_result:
+        """The attributes of what is called `name` now; a link's own."""
+        may_block()
+        try:
+            return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+        except OSError as error:
+            raise _opening_failed(error, name) from error
+
+    def stat_at_once(self, name: str = ".") -> os.stat_result:
+        """As `stat`; a non-blocking thread has an answer too, where the kernel has what is called that in memory."""
+        if not is_non_blocking():
+            return self.stat(name)
+        if self._far is not None:
+            raise WouldBlock("somebody else must be asked for attributes")
+        try:
+            if name == ".":
+                return os.fstat(self.descriptor)
+            descriptor = openat2(self.descriptor, name, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW, CACHED)
+            try:
+                return os.fstat(descriptor)
+            finally:
+                os.close(descriptor)
+        except FileNotFoundError as error:
+            raise _opening_failed(error, name) from error
+        except OSError as error:
+            raise WouldBlock("a name is to be looked up on the disk") from error
+
+    def acl(self, name: str = ".") -> bytes | None:
+        """The access control list of a directory below; None where it has none."""
+        may_block()
+        descriptor = self._descriptor(name, _OPEN_FLAGS | os.O_DIRECTORY)
+        try:
+            return access_list(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def forget_cached(self) -> None:
+        """Let go of what the cache holds, so that descriptors are free for others."""
+        with self._lock:
+            held = list(self._cache.values())
+            self._cache.clear()
+        held.clear()
+        self._close_abandoned()
+
+    def _descriptor(self, name: str, flags: int) -> int:
+        for attempt in range(2):
+            try:
+                try:
+                    return openat2(self.descriptor, name, flags | os.O_NOATIME)
+                except PermissionError:  # not the owner: reading may then move the access time, as any reader does
+                    return openat2(self.descriptor, name, flags)
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE) and attempt == 0:
+                    self.forget_cached()
+                    continue
+                raise _opening_failed(error, name) from error
+        raise AssertionError("the second attempt returns or raises")
+
+
+def _spare_descriptors() -> int:
+    return max(0, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _OTHERS)
+
+
+def _opening_failed(error: OSError, name: str) -> KafkafsError:
+    match error.errno:
+        case errno.ELOOP:
+            return NotFound(f"{name!r} is a symbolic link, and not served")
+        case errno.ENOENT | errno.ENOTDIR | errno.EXDEV | errno.ENXIO | errno.ENAMETOOLONG:
+            return NotFound(f"there is no file {name!r} to serve: {error.strerror}")
+        case errno.EACCES | errno.EPERM:
+            return Denied(f"the daemon may not read {name!r}; run it as the owner of the data directory")
+        case errno.EMFILE | errno.ENFILE | errno.ENOMEM:
+            return Exhausted(f"no descriptor is left to open {name!r}; raise the limit or close some readers")
+        case errno.EOPNOTSUPP:
+            return Unsupported(f"{name!r} cannot be opened: {error.strerror}")
+        case _:
+            return DiskError(f"opening {name!r} failed: {error.strerror}")

@@ -1,0 +1,110 @@
+"""Reading without leaving a trace in the page cache, which belongs to the broker.
+
+A long read asks for RWF_DONTCACHE (Linux 6.14, ext4 and xfs): pages that it had to bring in are dropped behind it,
+pages that were there stay. Where the file system refuses, `mincore` tells before a read which pages are absent, and
+those are dropped after it. (`cachestat` needs no mapping, and on overlayfs calls every page absent.) Short reads, index
+pages and headers, are left to the kernel.
+"""
+
+import ctypes
+import errno
+import mmap
+import os
+
+import numpy as np
+
+RWF_DONTCACHE = 0x80
+_LONG_READ = 64 << 10
+_PROT_NONE = 0
+_MAP_FAILED = ctypes.c_void_p(-1).value
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
+_libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+_takes: dict[int, bool] = {}
+"""Devices, and whether their file system takes RWF_DONTCACHE."""
+
+_keep = False
+
+
+def keep_pages(keep: bool) -> None:
+    """`-o cache=keep`: read as anyone does, for those who want the kernel's cache."""
+    global _keep
+    _keep = keep
+
+
+def opened(descriptor: int, device: int) -> None:
+    """Call for a file before it is read for the first time.
+
+    Where pages have to be dropped none may be read ahead: they could not be told from what was there. One read that is
+    too early, and its readahead goes on for good.
+    """
+    if device not in _takes:
+        try:
+            os.preadv(descriptor, [bytearray(1)], 0, RWF_DONTCACHE)
+            _takes[device] = True
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                return  # the disk's trouble; the next file will tell
+            _takes[device] = False
+    opened_at_once(descriptor, device)
+
+
+def opened_at_once(descriptor: int, device: int) -> bool:
+    """As `opened`, for who must not wait: whether its file system is known, so that this could be done."""
+    if not _takes.get(device, True) and not _keep:
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+    return device in _takes
+
+
+def flags_at_once(device: int, size: int) -> int | None:
+    """The flags for a read that does not wait, and leaves no page behind; None where it would, however it ends."""
+    if _takes.get(device, True):
+        return 0 if _keep else RWF_DONTCACHE
+    return 0 if _keep or size < _LONG_READ else None
+
+
+def read_blocking(descriptor: int, buffer: memoryview, position: int, *, passing: bool = False) -> int:
+    """Fill the buffer from `position`: how many bytes came, fewer at the end of the file; may wait for the disk.
+
+    `passing`: a short read in the midst of long ones, to be treated as they are.
+    """
+    size = len(buffer)
+    if _keep or (size < _LONG_READ and not passing):
+        return _fill(descriptor, buffer, position)
+    if _takes.get(os.fstat(descriptor).st_dev, True):
+        return _fill(descriptor, buffer, position, RWF_DONTCACHE)
+    absent = _absent(descriptor, position, size)
+    got = _fill(descriptor, buffer, position)
+    for start, length in absent:
+        os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
+    return got
+
+
+def _fill(descriptor: int, buffer: memoryview, position: int, flags: int = 0) -> int:
+    got = 0
+    while got < len(buffer) and (more := os.preadv(descriptor, [buffer[got:]], position + got, flags)):
+        got += more
+    return got
+
+
+def _absent(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
+    """Where the range has pages that are not in memory: position and size of each run of them.
+
+    Empty where the kernel does not tell, as to who neither owns the file nor may write it: then nothing is dropped.
+    The mapping is there for the question only. Nobody touches it, so a file that is cut meanwhile does no harm.
+    """
+    first = position - position % mmap.PAGESIZE
+    pages = -(-(position + size - first) // mmap.PAGESIZE)
+    address = _libc.mmap(None, pages * mmap.PAGESIZE, _PROT_NONE, mmap.MAP_PRIVATE, descriptor, first)
+    if address == _MAP_FAILED:
+        return []
+    resident = np.ones(pages + 2, np.uint8)
+    try:
+        if _libc.mincore(address, pages * mmap.PAGESIZE, resident[1:].ctypes.data):
+            return []
+    finally:
+        _libc.munmap(address, pages * mmap.PAGESIZE)
+    borders = np.flatnonzero(np.diff(resident & 1)) * mmap.PAGESIZE + first
+    return [(start, end - start) for start, end in borders.reshape(-1, 2).tolist()]

@@ -1,0 +1,193 @@
+"""Reading straight on through data that is not in memory: in whole blocks, and before they are asked for.
+
+With RWF_DONTCACHE the kernel reads folios of up to 2 MiB, and drops each behind the first read that has touched it. Who
+reads on from the midst of one has it read from the disk again; so a block ends where such a folio does. While a reader
+takes what he got, `fuse` lets a worker `go_ahead` with the next.
+
+What is in memory is not read ahead: nobody waits for it. A few pages that are not, in the midst of others, are no
+reason to read all that follows in blocks.
+"""
+
+import threading
+import time
+from dataclasses import dataclass
+
+from kafkafs.disk.blocking import may_block
+from kafkafs.disk.data_file import DataFile
+from kafkafs.errors import DiskError, WouldBlock
+from kafkafs.format.buffers import Buffers
+
+BLOCK = 2 << 20
+"""Bytes: the largest folio on a machine with pages of 4 KiB."""
+
+_AHEAD = 2 * BLOCK
+_STRAIGHT = 512 << 10
+"""Who has read so many bytes one behind the other will go on."""
+
+_COLD = 16 << 20
+_COLDEST = 128 << 20
+"""For so many bytes behind what was not in memory nobody looks there; for twice as many the next time, up to a limit.
+A look costs the disk up to a block."""
+
+_READERS = 8
+"""For so many there is memory; the others read as they ask."""
+
+_IDLE_S = 1.0
+"""Who has taken no block for so long may lose those he has to another."""
+
+_buffers = Buffers(BLOCK, keep=4)
+_admitted: dict["Prefetch", float] = {}
+"""Who may hold blocks, and since when he has asked for no other: the longest first."""
+
+_admitting = threading.Lock()
+
+Stamp = tuple[int, int]
+"""Size and modification time of a file: while they hold, so do its bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """What was read of a file, one block behind the other."""
+
+    file: DataFile
+    stamp: Stamp
+    position: int
+    end: int
+    blocks: tuple[memoryview, ...]
+
+    def holds(self, file: DataFile, position: int) -> bool:
+        """Whether a reader who is at `position` finds there what he asks for, or goes on where the blocks end."""
+        return self.file is file and self.position <= position <= self.end
+
+    def cut(self, position: int, size: int) -> bytes | memoryview:
+        """Bytes of which there are all."""
+        parts, at = [], self.position
+        for block in self.blocks:
+            if at + len(block) > position and at < position + size:
+                parts.append(block[max(position - at, 0) : position + size - at])
+            at += len(block)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def and_then(self, block: memoryview, read_to: int) -> "_Blocks":
+        """With one block more, and without those that lie behind the reader."""
+        blocks, position = self.blocks, self.position
+        while blocks and position + len(blocks[0]) <= read_to:
+            blocks, position = blocks[1:], position + len(blocks[0])
+        return _Blocks(self.file, self.stamp, position, self.end + len(block), (*blocks, block))
+
+
+class Prefetch:
+    """What one reader is about to read. He may go from one file on into the next."""
+
+    def __init__(self) -> None:
+        self._making = threading.Lock()
+        self._made: _Blocks | None = None
+        self._file: DataFile | None = None
+        self._position = self._read_to = self._end = 0
+        self._straight = 0
+        self._cold_to, self._cold = 0, _COLD
+        self._unfit: DataFile | None = None
+
+    def read(self, file: DataFile, position: int, size: int, end: int) -> bytes | memoryview:
+        """As `file.stream`, but nothing behind `end`, which the reader will not pass."""
+        size = min(size, end - position)
+        if size <= 0:
+            return b""
+        self._follow(file, position, size, end)
+        data = self._ready(file, position, size)
+        if data is None and (self._straight < _STRAIGHT or position >= self._cold_to or file is self._unfit):
+            return self._stream(file, position, size)
+        if data is None:
+            may_block()
+            with self._making:
+                while (data := self._ready(file, position, size)) is None and self._advance(file, position, end):
+                    pass
+        return file.stream(position, size) if data is None else data
+
+    def _follow(self, file: DataFile, position: int, size: int, end: int) -> None:
+        """Note how the reader moves. A call is made twice where it could not be answered at once."""
+        if file is self._file and position == self._read_to:
+            self._straight += size
+        elif file is self._file and position != self._position:
+            self._straight, self._cold_to, self._cold = 0, 0, _COLD
+        self._file, self._position, self._read_to, self._end = file, position, position + size, end
+
+    def _stream(self, file: DataFile, position: int, size: int) -> bytes | memoryview:
+        try:
+            data = file.stream(position, size)
+        except WouldBlock:
+            self._cold_to = position + self._cold
+            if self._straight >= _STRAIGHT:
+                self._cold = min(2 * self._cold, _COLDEST)
+            raise
+        if position >= self._cold_to:
+            self._cold = _COLD
+        return data
+
+    def _ready(self, file: DataFile, position: int, size: int) -> bytes | memoryview | None:
+        """The bytes, where the blocks have them all and they are true still."""
+        made = self._made
+        if made is None or not made.holds(file, position) or made.end < position + size or made.stamp != _stamp(file):
+            return None
+        return made.cut(position, size)
+
+    @property
+    def lags(self) -> bool:
+        """Whether the reader goes on and should find more than there is."""
+        return not self._making.locked() and self._wants_more()
+
+    def _wants_more(self) -> bool:
+        made, file = self._made, self._file
+        if made is None or file is None or not made.holds(file, self._read_to):
+            return False
+        return made.end < min(self._end, self._cold_to, self._read_to + _AHEAD)
+
+    def go_ahead(self) -> None:
+        """Read what will be asked for next. For a worker thread."""
+        if self._making.acquire(blocking=False):
+            try:
+                while self._wants_more() and (file := self._file) and self._advance(file, self._read_to, self._end):
+                    pass
+            finally:
+                self._making.release()
+
+    def _advance(self, file: DataFile, position: int, end: int) -> bool:
+        """Read one more block for a reader at `position`; False where there is none, or no memory for it."""
+        stamp, made = _stamp(file), self._made
+        if made is None or not made.holds(file, position):
+            made = _Blocks(file, stamp, position, position, ())
+        if made.stamp != stamp:
+            self._unfit = file  # it is being written: what is read ahead would not be true for long
+        if made.stamp != stamp or made.end >= end or not self._admit():
+            return False
+        try:
+            block = _buffers.take()[: min(BLOCK - made.end % BLOCK, end - made.end)].data
+            block = block[: file.read_into(block, made.end)]
+        except (DiskError, MemoryError):
+            self._unfit = file  # what can be had, before a bad place too, is had in smaller pieces
+            return False
+        with _admitting:
+            self._made = made.and_then(block, position) if self in _admitted else None
+        return len(block) > 0
+
+    def _admit(self) -> bool:
+        with _admitting:
+            if _admitted.pop(self, None) is None and len(_admitted) >= _READERS:
+                idle, since = next(iter(_admitted.items()))
+                if time.monotonic() - since < _IDLE_S:
+                    return False
+                del _admitted[idle]
+                idle._made = None
+            _admitted[self] = time.monotonic()
+        return True
+
+    def close(self) -> None:
+        """Give all memory back."""
+        with _admitting:
+            _admitted.pop(self, None)
+            self._made = self._file = self._unfit = None
+
+
+def _stamp(file: DataFile) -> Stamp:
+    about = file.stat()
+    return about.st_size, about.st_mtime_ns

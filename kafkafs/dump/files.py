@@ -1,0 +1,106 @@
+"""What a file is, by its name, and its dump. Source: DumpLogSegments, `main`."""
+
+from collections.abc import Callable, Iterator
+
+from kafkafs.dump.findings import Findings
+from kafkafs.dump.log import Pieces, Prefetch, dump_log
+from kafkafs.dump.options import Options
+from kafkafs.dump.rendering import Text
+from kafkafs.dump.source import Source
+from kafkafs.dump.window import WHOLE, Window
+from kafkafs.format.names import OFFSET_DIGITS
+
+BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
+EPOCH_DIGITS = 10
+_LOGS = (".log", ".checkpoint")
+_TABLES = (".index", ".timeindex", ".txnindex", ".snapshot")
+
+
+def is_dumpable(name: str) -> bool:
+    """Whether a file of that name is of a kind that has a dump."""
+    suffix = _suffix(name)
+    return suffix in _LOGS or suffix in _TABLES
+
+
+def is_log(name: str) -> bool:
+    """Whether a file of that name holds batches."""
+    return _suffix(name) in _LOGS
+
+
+def dump(
+    source: Source, options: Options, findings: Findings, window: Window = WHOLE, ahead: Prefetch = iter
+) -> Iterator[Text]:
+    """The text of one file, in pieces. The first line names it; an unknown kind has no other, and is a finding.
+
+    Of a log only the window is dumped; nothing at all, not even its name, where it has no part in it.
+    """
+    if window == WHOLE or not is_log(source.name):
+        yield from (text for _, text in dump_from(source, options, findings, 0, ahead))
+        return
+    found = False
+    for _, text in dump_log(source, options, findings, window, ahead):
+        if text and not found:
+            yield from _heading(source, options, findings)
+            found = True
+        yield text
+
+
+def dump_from(source: Source, options: Options, findings: Findings, position: int, ahead: Prefetch = iter) -> Pieces:
+    """`dump` as pieces that tell where to go on: from such a position of the file, or from 0 for all of it."""
+    if position == 0:
+        yield from ((None, line) for line in _heading(source, options, findings))
+    suffix = _suffix(source.name)
+    if suffix in _LOGS:
+        yield from dump_log(source, options, findings, Window(position=position), ahead)
+    elif suffix in _TABLES:
+        yield from ((None, text) for text in _table(suffix)(source, options, findings))
+
+
+def _table(suffix: str) -> Callable[[Source, Options, Findings], Iterator[bytes]]:
+    """How a file that is no log is dumped. Imported only now: a log is dumped without."""
+    from kafkafs.dump import indexes, tables
+
+    return {
+        ".index": indexes.dump_offset_index,
+        ".timeindex": indexes.dump_time_index,
+        ".txnindex": tables.transaction_index,
+        ".snapshot": tables.producer_snapshot,
+    }[suffix]
+
+
+def _suffix(name: str) -> str:
+    _, dot, suffix = name.rpartition(".")
+    return dot + suffix
+
+
+def _heading(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
+    """The lines in front of what is in the file; JSON has none."""
+    lines = list(_name_lines(source, findings))
+    yield from [] if options.json else lines
+
+
+def _name_lines(source: Source, findings: Findings) -> Iterator[bytes]:
+    """The path of a file, and what its name says."""
+    yield f"Dumping {source.path}\n".encode("utf-8", "surrogateescape")
+    match _suffix(source.name):
+        case ".log":
+            if source.base_offset is not None:
+                yield f"Log starting offset: {source.base_offset}\n".encode()
+            else:
+                findings.problem(source, "its name holds no offset, so it may be no segment of Kafka's.")
+        case ".checkpoint":
+            yield from _checkpoint_heading(source, findings)
+        case suffix if suffix not in _TABLES:
+            findings.unknown(source)
+
+
+def _checkpoint_heading(source: Source, findings: Findings) -> Iterator[bytes]:
+    if source.name == BOOTSTRAP_CHECKPOINT:
+        yield b"KRaft bootstrap snapshot\n"
+        return
+    offset, _, rest = source.name.partition("-")
+    epoch = rest.partition(".")[0]
+    if len(offset) == OFFSET_DIGITS and len(epoch) == EPOCH_DIGITS and (offset + epoch).isdecimal():
+        yield f"Snapshot end offset: {int(offset)}, epoch: {int(epoch)}\n".encode()
+    else:
+        findings.problem(source, "its name holds no offset and epoch, so it may be no snapshot of Kafka's.")

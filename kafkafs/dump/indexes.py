@@ -1,0 +1,116 @@
+"""The offset index and the time index, entry by entry. Source: DumpLogSegments, `dumpIndex` and `dumpTimeIndex`.
+
+Entries are listed as they stand, up to the first one (but the very first) whose offset is the segment's base: there the
+padding of a growing segment begins. Where Kafka's tool fails, at an entry that leads to no batch or at a segment
+without its log, the entry is listed all the same.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkafs.dump.fields import Fields
+from kafkafs.dump.findings import Findings
+from kafkafs.dump.index_checks import OffsetCheck, TimeCheck
+from kafkafs.dump.options import Options
+from kafkafs.dump.source import Bytes, Source
+from kafkafs.format.offset_index import OffsetIndex
+from kafkafs.format.time_index import TimeIndex
+
+ENTRIES_A_PIECE = 4096
+PADDING = (0, 0)
+Entries = np.ndarray[tuple[int], np.dtype[np.void]]
+
+
+def dump_offset_index(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
+    """The lines of an `.index` file; findings where a batch at an entry's position ends with another offset."""
+    log, size = _log(source, findings), source.data.size
+    if size < OffsetIndex.entry_size:
+        yield from _empty(source, options)
+        return
+    if options.index_sanity_check:
+        entries = _all_entries(source, OffsetIndex.dtype)
+        yield from _sanity(source, options, findings, OffsetIndex.entry_size, is_sane=bool(entries["offset"][-1] >= 0))
+        return
+    if next(_pieces(source, OffsetIndex.dtype), [])[:1] == [PADDING] and log is not None and log.size == 0:
+        yield from _empty(source, options)
+        return
+    check = OffsetCheck(source, log, options, findings) if log is not None and findings.is_heard else None
+    base, fields = source.base_offset or 0, Fields(source, options, ("offset", "position"))
+    for piece in _pieces(source, OffsetIndex.dtype):
+        if check:
+            for relative, position in piece:
+                check.entry(base + relative, position)
+        if not options.verify_index_only:
+            yield "".join(fields.line(base + relative, position) for relative, position in piece).encode()
+
+
+def dump_time_index(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
+    """The lines of a `.timeindex` file; findings where its times are not those of the batches that it means."""
+    if options.index_sanity_check:
+        filled = _filled(_all_entries(source, TimeIndex.dtype))
+        rises = len(filled) == 0 or filled["timestamp"][-1] >= filled["timestamp"][0]
+        is_sane = bool(rises and not (filled["offset"][-1:] < 0).any())
+        yield from _sanity(source, options, findings, TimeIndex.entry_size, is_sane=is_sane)
+        return
+    log = _log(source, findings)
+    check = TimeCheck(source, log, options, findings) if log is not None and findings.is_heard else None
+    base, fields = source.base_offset or 0, Fields(source, options, ("timestamp", "offset"))
+    for piece in _pieces(source, TimeIndex.dtype):
+        if check:
+            for timestamp, relative in piece:
+                check.entry(timestamp, base + relative)
+        if not options.verify_index_only:
+            yield "".join(fields.line(timestamp, base + relative) for timestamp, relative in piece).encode()
+
+
+def _pieces(source: Source, dtype: np.dtype[np.void]) -> Iterator[list[tuple[int, int]]]:
+    """The entries up to the padding, some at a time: what is preallocated behind them, megabytes, is not read."""
+    step = ENTRIES_A_PIECE * dtype.itemsize
+    for position in range(0, source.data.size - dtype.itemsize + 1, step):
+        data = source.data.read(position, step)
+        entries: Entries = np.frombuffer(data, dtype, len(data) // dtype.itemsize)
+        at_base = entries["offset"] == 0
+        if position == 0:
+            at_base[:1] = False
+        ends = np.flatnonzero(at_base)
+        yield entries[: int(ends[0]) if len(ends) else None].tolist()
+        if len(ends):
+            return
+
+
+def _all_entries(source: Source, dtype: np.dtype[np.void]) -> Entries:
+    """All whole entries, those of the padding too."""
+    data = source.data.read(0, source.data.size)
+    return np.frombuffer(data, dtype, len(data) // dtype.itemsize)
+
+
+def _filled(entries: Entries) -> Entries:
+    """What stands before the zeros at the end, which fail the tool's check and are no fault of an index."""
+    filled = np.flatnonzero((entries["timestamp"] != 0) | (entries["offset"] != 0))
+    return entries[: int(filled[-1]) + 1 if len(filled) else 0]
+
+
+def _log(source: Source, findings: Findings) -> Bytes | None:
+    name = f"{source.stem}.log"
+    log = source.beside(name)
+    if log is None:
+        findings.problem(source, f"there is no {name} beside it, so its entries are not checked.")
+    return log
+
+
+def _empty(source: Source, options: Options) -> Iterator[bytes]:
+    if not options.json:
+        yield f"{source.path} is empty.\n".encode("utf-8", "surrogateescape")
+
+
+def _sanity(source: Source, options: Options, findings: Findings, entry_size: int, *, is_sane: bool) -> Iterator[bytes]:
+    """The check that a broker makes of an index that it did not write itself."""
+    if not is_sane:
+        findings.problem(source, "its last entry lies before its first, so it is corrupt.")
+    elif source.data.size % entry_size:
+        findings.problem(source, f"its {source.data.size} bytes are no whole number of entries, so it is corrupt.")
+    elif options.json:
+        yield Fields(source, options, ("passed",)).line("true").encode()
+    else:
+        yield f"{source.path} passed sanity check.\n".encode("utf-8", "surrogateescape")

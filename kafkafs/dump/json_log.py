@@ -1,0 +1,69 @@
+"""A log as lines of JSON: batches as in `.batches.jsonl` or, with deep iteration, records as in `.jsonl`.
+
+As in a mount, decoded records are those of clients: control records are left out.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from kafkafs.dump.entries import Unreadable
+from kafkafs.dump.findings import Findings
+from kafkafs.dump.options import Options
+from kafkafs.dump.rendering import Text
+from kafkafs.dump.runs import Run, within
+from kafkafs.dump.source import Source
+from kafkafs.dump.window import Window
+from kafkafs.format.batch import Batch
+from kafkafs.format.batch_lines import batch_lines, unreadable_line
+from kafkafs.format.batches import is_control
+from kafkafs.format.jsonl import JsonLines
+from kafkafs.format.names import parse_partition_name
+from kafkafs.format.records import Refusal, decode
+
+NO_PARTITION = ("", -1)
+
+
+class JsonLog:
+    """One pass through one file. `is_past` tells that the rest lies behind the window."""
+
+    def __init__(self, source: Source, options: Options, findings: Findings, window: Window) -> None:
+        self._source = source
+        self._options = options
+        self._findings = findings
+        self._window = window
+        self.is_past = False
+        name = parse_partition_name(source.absolute_path.split("/")[-2])
+        self._lines = JsonLines(*((name.topic, name.partition) if name else NO_PARTITION))
+
+    def parts(self, run: Run) -> Iterator[Callable[[], Iterator[Text]]]:
+        """Many entries."""
+        run, self.is_past = within(run, self._window)
+        if not self._options.is_deep:
+            yield partial(batch_lines, self._source.name, run.rows)
+            return
+        rows = run.rows[~is_control(run.rows)]
+        for piece in decode(run.data, run.position, np.ascontiguousarray(rows), self._options.limit):
+            if isinstance(piece, Refusal):
+                yield partial(self._refused, piece)
+            else:
+                yield partial(self._lines.pieces, self._window.of(piece))
+
+    def _refused(self, refusal: Refusal) -> Iterator[bytes]:
+        self._findings.problem(self._source, f"{refusal.error}.")
+        return iter(())
+
+    def odd_entry(self, entry: Batch | Unreadable) -> Iterator[bytes]:
+        """The line of an entry that does not look sound."""
+        return self._unreadable(entry.position, entry.size)
+
+    def trailing(self, position: int, end: int) -> Iterator[bytes]:
+        """The line of the bytes at the end of the file, in which nothing begins."""
+        return self._unreadable(position, end - position)
+
+    def _unreadable(self, position: int, size: int) -> Iterator[bytes]:
+        if self._options.is_deep:
+            self._findings.problem(self._source, f"the {size} bytes at position {position} are no batch.")
+        else:
+            yield unreadable_line(self._source.name, position, size)

@@ -1,0 +1,113 @@
+"""The lines of a log's dump: one for a batch, one for a record. Source: DumpLogSegments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafkafs.dump.decoders import Decoder
+from kafkafs.dump.entries import NO_SEQUENCE, Unreadable, sequence_after, wrap
+from kafkafs.dump.options import Options
+from kafkafs.errors import CorruptData
+from kafkafs.format.batch import CODECS, Batch
+
+NO_TIMESTAMP_TYPE = "NoTimestampType"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record read one by one. `key_size` and `value_size` are as stored: a message of v0 or v1 may lie about them."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    key_size: int
+    value_size: int
+    sequence: int = NO_SEQUENCE
+    header_keys: Sequence[bytes] = ()
+    crc: int | None = None  # of v0 and v1
+    is_valid: bool = True
+
+
+def optional_long(number: int | None) -> str:
+    """How Java prints an OptionalLong."""
+    return "OptionalLong.empty" if number is None else f"OptionalLong[{number}]"
+
+
+def batch_line(batch: Batch, is_valid: bool) -> str:
+    """A batch's line, without its line feed."""
+    if batch.magic >= 2:
+        front = _front(batch)
+    else:
+        front = f"offset: {batch.last_offset}"
+    codec = CODECS[batch.codec] if batch.codec < len(CODECS) else f"unknown({batch.codec})"
+    return (
+        f"{front} position: {batch.position} {timestamp_type(batch)}: {batch.max_timestamp} size: {batch.size}"
+        f" magic: {batch.magic} compresscodec: {codec} crc: {batch.crc} isvalid: {_java(is_valid)}"
+    )
+
+
+def unreadable_line(entry: Unreadable) -> str:
+    """As much of a batch's line as can be told."""
+    return f"offset: {entry.last_offset} position: {entry.position} size: {entry.size} magic: {entry.magic}"
+
+
+def _front(batch: Batch) -> str:
+    delta = wrap(batch.last_offset - batch.base_offset, 64)
+    no_sequence = batch.base_sequence == NO_SEQUENCE
+    last_sequence = NO_SEQUENCE if no_sequence else sequence_after(batch.base_sequence, delta)
+    return (
+        f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset} count: {batch.count}"
+        f" baseSequence: {batch.base_sequence} lastSequence: {last_sequence} producerId: {batch.producer_id}"
+        f" producerEpoch: {batch.producer_epoch} partitionLeaderEpoch: {batch.leader_epoch}"
+        f" isTransactional: {_java(batch.is_transactional)} isControl: {_java(batch.is_control)}"
+        f" deleteHorizonMs: {optional_long(batch.delete_horizon_ms)}"
+    )
+
+
+def timestamp_type(batch: Batch) -> str:
+    return batch.timestamp_type or NO_TIMESTAMP_TYPE
+
+
+def record_line(batch: Batch, record: Record, options: Options, control: bytes | None) -> bytes:
+    """A record's line with its line feed; `control` is what a control record says, None for any other record."""
+    parts: list[bytes] = []
+    if not options.skip_record_metadata:
+        parts.append(_metadata(batch, record))
+        if control is not None:
+            parts.append(control)
+    if options.print_data_log and control is None:
+        contents = _contents(record, options)
+        if contents:
+            parts += [b"| " if options.skip_record_metadata else b" ", contents]
+    return b"".join((*parts, b"\n"))
+
+
+def _metadata(batch: Batch, record: Record) -> bytes:
+    front = (
+        f"| offset: {record.offset} {timestamp_type(batch)}: {record.timestamp}"
+        f" keySize: {record.key_size} valueSize: {record.value_size}"
+    )
+    if batch.magic >= 2:
+        keys = b",".join(record.header_keys)
+        return f"{front} sequence: {record.sequence} headerKeys: [".encode() + keys + b"]"
+    return f"{front} isValid: {_java(record.is_valid)} crc: {record.crc}".encode()
+
+
+def _contents(record: Record, options: Options) -> bytes:
+    shown = []
+    if record.key is not None:
+        shown.append(b"key: " + _decoded(record.key, options.decode_key))
+    if record.value is not None:
+        shown.append(b"payload: " + _decoded(record.value, options.decode_value))
+    return b" ".join(shown)
+
+
+def _decoded(data: bytes, decode: Decoder) -> bytes:
+    try:
+        return decode(data)
+    except CorruptData as error:  # Kafka's tool ends here
+        return f"<{error}>".encode()
+
+
+def _java(value: bool) -> str:
+    return "true" if value else "false"

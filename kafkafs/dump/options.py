@@ -1,0 +1,32 @@
+"""What of a file is wanted: the flags of Kafka's tool, and those that kafkafs adds."""
+
+from dataclasses import dataclass
+
+from kafkafs.dump.decoders import Decoder, as_string
+
+ALL_BYTES = 2**31 - 1
+"""`--max-bytes` unless told otherwise: only then is the end of a log spoken of."""
+
+LARGEST_MESSAGE = 5 << 20
+"""`--max-message-size` unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The defaults are Kafka's, but for `limit`, which its tool does not know."""
+
+    deep_iteration: bool = False
+    print_data_log: bool = False  # implies deep iteration
+    skip_record_metadata: bool = False
+    max_bytes: int = ALL_BYTES
+    max_message_size: int = LARGEST_MESSAGE
+    json: bool = False  # a line of JSON for each thing instead of text
+    index_sanity_check: bool = False
+    verify_index_only: bool = False
+    decode_key: Decoder = as_string
+    decode_value: Decoder = as_string
+    limit: int = 1 << 30  # bytes that one batch may unpack to
+
+    @property
+    def is_deep(self) -> bool:
+        return self.deep_iteration or self.print_data_log

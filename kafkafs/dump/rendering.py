@@ -1,0 +1,80 @@
+"""Many lines at once: kernels write them from the tables of batches and records, with no Python object for either."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from kafkafs.dump.decoders import Decoder, as_hexadecimal, as_integer, as_long, as_string
+from kafkafs.dump.options import Options
+from kafkafs.format import native
+from kafkafs.format.batches import Batches
+from kafkafs.format.buffers import Buffers
+from kafkafs.format.columns import Records
+from kafkafs.format.native.layout import (
+    DUMP_BYTES,
+    DUMP_CONTENTS,
+    DUMP_INTEGER,
+    DUMP_KEY,
+    DUMP_LONG,
+    DUMP_METADATA,
+    DUMP_ODD,
+    DUMP_STRING,
+    DUMP_VALUE,
+)
+
+_DECODERS: dict[Decoder, int] = {
+    as_string: DUMP_STRING,
+    as_long: DUMP_LONG,
+    as_integer: DUMP_INTEGER,
+    as_hexadecimal: DUMP_BYTES,
+}
+ROOM = 1 << 20
+"""Bytes of text in one piece, unless a single line is longer."""
+
+_ROOMS = Buffers(ROOM, keep=4)
+Text = bytes | memoryview
+
+
+def has_kernels(options: Options) -> bool:
+    """Whether kernels can show the keys and values as it is wanted."""
+    return options.decode_key in _DECODERS and options.decode_value in _DECODERS
+
+
+def batch_lines(batches: Batches, first: int, stop: int) -> Iterator[Text]:
+    """The lines of batches [first, stop), whose codecs must be known."""
+    result = np.empty(1, np.int64)
+    while first < stop:
+        out = _ROOMS.take()
+        size = native.kernel("dump_batches")(
+            native.address(batches), first, stop, native.address(out), len(out), native.address(result)
+        )
+        first = int(result[0])
+        yield out.data[:size]
+
+
+def record_lines(
+    batches: Batches, next_batch: int, records: Records, options: Options, odd: Callable[[int], Iterator[bytes]]
+) -> Iterator[Text]:
+    """The lines of records, each batch's own in front, for those from `next_batch` on.
+
+    `odd` makes all lines of a control batch that is not all markers; `records` must not hold a part of one.
+    """
+    shown = DUMP_METADATA * (not options.skip_record_metadata) + DUMP_CONTENTS * options.print_data_log
+    shown += (_DECODERS[options.decode_key] << DUMP_KEY) + (_DECODERS[options.decode_value] << DUMP_VALUE)
+    result, wanted = np.empty(3, np.int64), 0
+    first, stop = 0, len(records)
+    while first < stop:
+        out = _ROOMS.take() if wanted <= ROOM else np.empty(wanted, np.uint8)
+        size = native.kernel("dump_records")(
+            native.address(batches), next_batch, native.address(records.data),
+            native.address(records.rows), first, stop,
+            shown, native.address(out), len(out), native.address(result),
+        )  # fmt: skip
+        first, next_batch, wanted = result.tolist()
+        if size:
+            yield out.data[:size]
+        if wanted == DUMP_ODD:
+            number = int(records.rows["batch"][first])
+            yield from batch_lines(batches, next_batch, number)
+            yield from odd(number)
+            first, next_batch = int(np.searchsorted(records.rows["batch"], number, side="right")), number + 1

@@ -1,0 +1,66 @@
+"""A log in runs: many whole entries at a time, as far as they look sound."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkafs.dump.source import Source
+from kafkafs.dump.window import Window
+from kafkafs.errors import Vanished
+from kafkafs.format.batch import Batch
+from kafkafs.format.batches import Batches, is_wrapped, walk
+
+READ_SIZE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Whole entries back to back: their bytes, where these begin in the file, and a row for each."""
+
+    data: bytes | memoryview
+    position: int
+    rows: Batches
+
+    @property
+    def end(self) -> int:
+        """The position behind the last entry."""
+        return int(self.rows["position"][-1] + self.rows["size"][-1])
+
+    def part(self, first: int, stop: int) -> "Run":
+        """The entries [first, stop) of it."""
+        whole = (first, stop) == (0, len(self.rows))
+        return self if whole else Run(self.data, self.position, np.ascontiguousarray(self.rows[first:stop]))
+
+    def bytes_of(self, batch: Batch) -> bytes:
+        start = batch.position - self.position
+        return bytes(self.data[start : start + batch.size])
+
+
+def read_run(source: Source, position: int, end: int) -> Run:
+    """What stands at `position` and looks sound; without rows where that is nothing."""
+    size = READ_SIZE
+    while True:
+        data = source.data.read_long(position, min(size, end - position))
+        if not data:
+            raise Vanished(f"{source.path} became shorter while it was read")
+        walked = walk(data, position)
+        needed = len(data) + walked.missing
+        if len(walked.rows) or walked.stop != "cut" or not walked.missing or position + needed > end or needed <= size:
+            return Run(data, position, walked.rows)
+        size = needed
+
+
+def within(run: Run, window: Window) -> tuple[Run, bool]:
+    """The entries that the window has a part of, and whether it ends with them."""
+    first, stop = 0, len(run.rows)
+    if window.start is not None:
+        first = int(np.argmax(np.append(run.rows["last_offset"] >= window.start, True)))
+    if window.stop is not None:
+        stop = max(first, int(np.argmax(np.append(_first_offsets(run.rows) >= window.stop, True))))
+    return run.part(first, stop), stop < len(run.rows)
+
+
+def _first_offsets(rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The first offset that each entry may hold: a compressed message of v0 or v1 tells only its last."""
+    follows = np.concatenate([np.zeros(1, np.int64), rows["last_offset"][:-1] + 1])
+    return np.where(is_wrapped(rows), follows, rows["base_offset"])

@@ -1,0 +1,154 @@
+"""A log as text: a line for a batch and, with deep iteration, one for each record.
+
+Batches that hold what they promise are rendered many at a time. The others go one by one: those that are damaged, those
+of KRaft itself, and all where keys or values are doubles. Source: DumpLogSegments, `dumpLog`.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from kafkafs.dump.control import control_text
+from kafkafs.dump.damaged import records
+from kafkafs.dump.entries import Unreadable
+from kafkafs.dump.findings import Findings
+from kafkafs.dump.lines import Record, batch_line, record_line, unreadable_line
+from kafkafs.dump.options import Options
+from kafkafs.dump.rendering import Text, batch_lines, has_kernels, record_lines
+from kafkafs.dump.runs import Run, within
+from kafkafs.dump.source import Source
+from kafkafs.dump.window import WHOLE, Window
+from kafkafs.errors import CorruptData, TooLarge
+from kafkafs.format.batch import CODECS, HEADER_V2, Batch, crc_holds
+from kafkafs.format.batches import UNCHECKED, VALID, Batches, Flags, batch_at, is_control
+from kafkafs.format.records import PIECE, Records, Refusal, decode
+
+
+class TextLog:
+    """One pass through one file. `is_past` tells that the rest lies behind the window."""
+
+    def __init__(self, source: Source, options: Options, findings: Findings, window: Window) -> None:
+        self._source = source
+        self._options = options
+        self._findings = findings
+        self._window = window
+        self.is_past = False
+        self._last_offset: int | None = -1 if window == WHOLE else None  # of a record: to find gaps
+        self._needs_python = not has_kernels(options)
+
+    def parts(self, run: Run) -> Iterator[Callable[[], Iterator[Text]]]:
+        """Many entries, whose lines are made by kernels where they can, else one by one."""
+        run, self.is_past = within(run, self._window)
+        singly = self._goes_singly(run.rows)
+        borders = [0, *(np.flatnonzero(np.diff(singly)) + 1).tolist(), len(singly)]
+        for first, stop in pairwise(borders):
+            if first == stop:
+                return
+            if singly[first]:
+                yield partial(self._one_by_one, run, first, stop)
+            elif self._options.is_deep:
+                yield from self._decoded(run.part(first, stop))
+            else:
+                yield partial(batch_lines, run.rows, first, stop)
+
+    def odd_entry(self, entry: Batch | Unreadable) -> Iterator[bytes]:
+        """The lines of an entry that does not look sound."""
+        if isinstance(entry, Unreadable):
+            self._findings.problem(self._source, f"the entry at position {entry.position} is of no format there is.")
+            yield unreadable_line(entry).encode() + b"\n"
+            return
+        data = self._source.data.read(entry.position, entry.size)
+        is_whole = entry.magic < 2 or entry.size >= HEADER_V2.size
+        yield from self._entry(entry, data, is_whole and crc_holds(replace(entry, magic=min(entry.magic, 2)), data))
+
+    def trailing(self, position: int, end: int) -> Iterator[bytes]:
+        """The bytes at the end of the file, in which nothing begins."""
+        yield f"Found {end - position} invalid bytes at the end of {self._source.name}\n".encode()
+
+    def _goes_singly(self, rows: Batches) -> Flags:
+        unknown = rows["attributes"] & 7 >= len(CODECS)
+        if not self._options.is_deep:
+            return unknown
+        many_controls = is_control(rows) & (rows["count"] > PIECE)
+        bad_message = (rows["magic"] < 2) & (rows["valid"] != VALID)
+        singly: Flags = unknown | bad_message | many_controls
+        return singly | self._needs_python
+
+    def _one_by_one(self, run: Run, first: int, stop: int) -> Iterator[bytes]:
+        for index in range(first, stop):
+            batch = batch_at(run.rows, index)
+            yield from self._entry(batch, run.bytes_of(batch), run.rows["valid"][index] == VALID)
+
+    def _decoded(self, run: Run) -> Iterator[Callable[[], Iterator[Text]]]:
+        unchecked = run.rows.copy()
+        unchecked["valid"] = UNCHECKED  # the tool reads records whether the CRC holds or not
+        next_batch = 0
+        for piece in decode(run.data, run.position, unchecked, self._options.limit):
+            if isinstance(piece, Refusal):
+                yield partial(self._refused, run, next_batch, piece)
+                next_batch = piece.batch + 1
+            elif len(shown := self._window.of(piece)):
+                yield partial(self._many, run, next_batch, shown)
+                next_batch = int(shown.rows["batch"][-1]) + 1
+        yield partial(batch_lines, run.rows, next_batch, len(run.rows))
+
+    def _many(self, run: Run, next_batch: int, shown: Records) -> Iterator[Text]:
+        """The lines of many records, and of batches from `next_batch` up to theirs."""
+
+        def singly(number: int) -> Iterator[bytes]:
+            batch, followed = batch_at(run.rows, number), self._last_offset
+            self._last_offset = None
+            yield from self._entry(batch, run.bytes_of(batch), run.rows["valid"][number] == VALID)
+            self._last_offset = followed
+
+        self._follow_many(shown.rows["offset"])
+        yield from record_lines(run.rows, next_batch, shown, self._options, singly)
+
+    def _refused(self, run: Run, next_batch: int, refusal: Refusal) -> Iterator[Text]:
+        """A batch whose records are not as they should be."""
+        yield from batch_lines(run.rows, next_batch, refusal.batch + 1)
+        batch = batch_at(run.rows, refusal.batch)
+        yield from self._records(batch, run.bytes_of(batch))
+
+    def _entry(self, batch: Batch, data: bytes, is_valid: bool) -> Iterator[bytes]:
+        yield batch_line(batch, is_valid).encode() + b"\n"
+        if batch.codec >= len(CODECS):
+            self._problem(batch, f"codec {batch.codec} is none that Kafka knows")
+        elif self._options.is_deep:
+            yield from self._records(batch, data)
+
+    def _records(self, batch: Batch, data: bytes) -> Iterator[bytes]:
+        try:
+            for record in records(batch, data, self._options.limit):
+                if not self._window.has(record.offset):
+                    continue
+                self._follow(record.offset)
+                control = self._control(batch, record) if batch.is_control else None
+                yield record_line(batch, record, self._options, control)
+        except (CorruptData, TooLarge) as error:
+            self._problem(batch, str(error))
+
+    def _control(self, batch: Batch, record: Record) -> bytes:
+        try:
+            return control_text(record.key, record.value)
+        except CorruptData as error:
+            self._problem(batch, str(error))
+            return b""
+
+    def _follow(self, offset: int) -> None:
+        if self._last_offset is not None and offset != self._last_offset + 1:
+            self._findings.gaps(self._source, [self._last_offset], [offset])
+        self._last_offset = offset
+
+    def _follow_many(self, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        self._follow(int(offsets[0]))
+        before = np.flatnonzero(np.diff(offsets) != 1)
+        self._findings.gaps(self._source, offsets[before].tolist(), offsets[before + 1].tolist())
+        self._last_offset = int(offsets[-1])
+
+    def _problem(self, batch: Batch, reason: str) -> None:
+        where = f"the batch at position {batch.position} with the last offset {batch.last_offset}"
+        self._findings.problem(self._source, f"the records of {where} cannot all be read: {reason}.")

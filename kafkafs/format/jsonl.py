@@ -1,0 +1,82 @@
+"""Records as JSON lines (docs/queries.md): columns in, bytes out, by one kernel and without an object a record.
+
+The lines come in pieces of at most a few megabytes, so that a range needs the same memory however long it is; a line
+that is too large for one piece comes in several. Keys, values and header names that are no valid UTF-8 appear in
+base64, so that a line always tells the original bytes.
+"""
+
+import functools
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkafs.format import native
+from kafkafs.format.buffers import Array, Buffers
+from kafkafs.format.columns import CREATE_TIME, LOG_APPEND_TIME, Records
+from kafkafs.format.long_line import long_line
+
+_ROOMS = Buffers(2 << 20, keep=4)
+"""Each for some pieces of output, one behind the other."""
+
+_LITTLE = 64 << 10
+"""Bytes of a room that are not worth another piece."""
+
+_FEW = 64
+"""Records whose lines may have a smaller buffer."""
+
+_TYPES = {CREATE_TIME: '"CreateTime"', LOG_APPEND_TIME: '"LogAppendTime"'}
+
+
+_ONE = 4 << 10
+"""Bytes that most lines find room in: tried first for one record alone."""
+
+
+@functools.lru_cache(maxsize=64)
+def _prefix(topic: str, partition: int) -> tuple[bytes, Array]:
+    """How each line of a partition begins, and that with room behind: the kernel copies 16 bytes at a time."""
+    prefix = f'{{"topic":"{topic}","partition":{partition},"offset":'.encode()
+    return prefix, np.frombuffer(prefix + bytes(16), np.uint8)
+
+
+class JsonLines:
+    """The lines of one partition's records."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self._prefix, self._padded = _prefix(topic, partition)
+        self._left: Array = np.empty(0, np.uint8)  # of the room that was written last
+
+    def pieces(self, records: Records) -> Iterator[memoryview]:
+        """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
+        kernel, out = native.kernel("json_lines"), np.empty(1, np.int64)
+        number, total, tried = 0, len(records), False
+        table = np.ascontiguousarray(records.rows)  # it may be every other row of another
+        rows, data, prefix = (native.address(buffer) for buffer in (table, records.data, self._padded))
+        while number < total:
+            room = np.empty(_ONE, np.uint8) if total == 1 and not tried else self._room(rows, number, total)
+            made = kernel(
+                rows, number, total, data, len(records.data),
+                prefix, len(self._prefix), native.address(room), len(room), native.address(out),
+            )  # fmt: skip
+            number, tried = int(out[0]), True
+            self._left = room[made:] if made else self._left[:0]
+            if made:
+                yield room.data[:made]
+            elif len(room) >= _ROOMS.size:
+                yield from long_line(self._head(records, number), records, number)
+                number += 1
+
+    def _room(self, rows: int, number: int, total: int) -> Array:
+        """Where the next piece goes: on in the same room, or into a small buffer where only few records are left."""
+        if len(self._left) >= _LITTLE:
+            return self._left
+        if total - number > _FEW:
+            return _ROOMS.take()
+        bound = native.kernel("lines_bound")(rows, number, total, len(self._prefix))
+        return _ROOMS.take() if bound >= _ROOMS.size else np.empty(bound + 1, np.uint8)
+
+    def _head(self, records: Records, number: int) -> bytes:
+        """A line up to `"key`."""
+        row = records.rows[number]
+        kind = _TYPES.get(int(row["timestamp_type"]), "null")
+        words = f'{row["offset"]},"timestamp":{row["timestamp"]},"timestampType":{kind},"key'
+        return self._prefix + words.encode()

@@ -1,0 +1,198 @@
+"""One mount's life in this process: made, served, ended by a signal or by `umount`.
+
+    session  the kernel's side: mounted before the first answer, ended with this process
+    loop     trio: pyfuse3's tasks, the waiting reads' pulse, the watch over slow calls, sweeping, the ear for signals
+
+The order matters. The process gives up its rights (`sandbox`) when the mount stands and before any thread starts;
+worker threads start before the kernel is answered; waiting reads are ended before the loop, since pyfuse3 would wait
+for them for ever. Unmounting is left to the parent process (`supervise`): this one has no right to it any more.
+"""
+
+import dataclasses
+import functools
+import logging
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyfuse3
+import trio
+
+from kafkafs import __version__  # now: a confined process could not look it up
+from kafkafs.disk.blocking import non_blocking
+from kafkafs.errors import UsageError
+from kafkafs.fuse.life import stacks
+from kafkafs.fuse.life.garbage import look_in_small_steps
+from kafkafs.fuse.sandbox.confinement import Confinement, confine
+from kafkafs.fuse.serve.about import AboutDirectory, Top
+from kafkafs.fuse.serve.busy_polling import poll_busily
+from kafkafs.fuse.serve.metrics import Metrics
+from kafkafs.fuse.serve.operations import Operations
+from kafkafs.fuse.serve.sweeping import sweep
+from kafkafs.fuse.serve.waiting import LIMIT as WAITING_LIMIT
+from kafkafs.fuse.serve.waiting import WaitingReads
+from kafkafs.fuse.serve.workers import Workers
+from kafkafs.log.ownership import Owner
+from kafkafs.view.node import Tree
+
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+MIN_TASKS = 4  # idle tasks kept to take requests
+MAX_TASKS = WAITING_LIMIT + 4096  # every waiting read occupies one, and others must find theirs
+SWITCH_INTERVAL_S = 0.0005  # how long a worker's Python code may keep the trio thread waiting
+RECEIVE_RETRIES = 10
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to mount. `fsname` is what `df` and `findmnt` show as the source; `readable` are further directories to read.
+
+    A daemon that is root becomes `owner`. It is not confined where the kernels would be compiled while it serves.
+    """
+
+    data_dirs: Sequence[Path]
+    allow_other: bool = True
+    readable: Sequence[Path] = ()
+    owner: Owner | None = None
+    confined: bool = True
+
+    @property
+    def fsname(self) -> str:
+        return ":".join(map(str, self.data_dirs))
+
+
+def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[], None]) -> None:
+    """Mounts the tree and serves it until a signal or an unmount; `on_ready` is called when the kernel has asked in."""
+    metrics, confinement = Metrics(), None
+    about = AboutDirectory(
+        {
+            "status.json": lambda: metrics.as_status(_about(mountpoint, settings, confinement)),
+            "metrics": metrics.as_prometheus,
+        }
+    )
+    operations = Operations(Top(tree, about), metrics, on_ready)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    look_in_small_steps()
+    connection_fd = _mount(operations, mountpoint, settings)
+    log.info("mounted %r at %r", settings.fsname, str(mountpoint))
+    if settings.confined:
+        confinement = confine([*settings.data_dirs, *settings.readable], settings.owner)
+    else:
+        log.warning("not confined: the compiled kernels are missing; run scripts/setup, or install kafkafs again")
+    trio.run(_serve, operations, len(settings.data_dirs), connection_fd)
+
+
+def _mount(operations: Operations, mountpoint: Path, settings: Settings) -> int | None:
+    """Makes the session: the descriptor it talks to the kernel through."""
+    options = {
+        "ro",
+        "nodev",
+        "nosuid",
+        "noexec",
+        "noatime",
+        "default_permissions",
+        "subtype=kafkafs",
+        f"fsname={_option_value(settings.fsname)}",
+    }
+    if settings.allow_other:
+        options.add("allow_other")  # never without default_permissions: the kernel checks owner and mode for us
+    before = _fuse_descriptors()
+    try:
+        pyfuse3.init(operations, str(mountpoint), options)
+    except RuntimeError:
+        raise UsageError(
+            f"{str(mountpoint)!r} could not be mounted, the line above says why (an ordinary user needs fusermount3, a "
+            "mount point of his own and, for -o allow_other, user_allow_other in /etc/fuse.conf)"
+        ) from None
+    return next(iter(_fuse_descriptors() - before), None)
+
+
+async def _serve(operations: Operations, lanes: int, connection_fd: int | None) -> None:
+    operations.workers = workers = Workers(lanes)
+    operations.waiting = waiting = WaitingReads(operations.look_in_worker, connection_fd)
+    _add_gauges(operations)
+    poll_busily(lambda: not workers.busy)
+    root = trio.lowlevel.current_root_task()
+    signal.signal(signal.SIGUSR1, lambda *_: stacks.log_all(root, workers.calls()))
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(workers.watch)
+            nursery.start_soon(waiting.pulse)
+            nursery.start_soon(sweep, operations.tree, operations.inodes, workers)
+            nursery.start_soon(_end_on_signal, waiting, nursery.cancel_scope)
+            with non_blocking():  # this thread, and with it every task on it
+                await _answer_requests()
+            log.info("unmounted")
+            nursery.cancel_scope.cancel()
+    finally:
+        workers.close()
+
+
+async def _answer_requests() -> None:
+    """pyfuse3's loop, taken up again where the kernel was short of memory for a moment."""
+    for attempt in range(RECEIVE_RETRIES):
+        try:
+            return await pyfuse3.main(MIN_TASKS, MAX_TASKS)
+        except* OSError as errors:
+            log.error("receiving from the kernel failed: %r", errors.exceptions)
+        await trio.sleep(0.05 * attempt)
+    return None
+
+
+async def _end_on_signal(waiting: WaitingReads, scope: trio.CancelScope) -> None:
+    for each in ENDING_SIGNALS:  # for the time after trio's own: what a process group is sent comes to us twice
+        signal.signal(each, lambda *_: None)
+    with trio.open_signal_receiver(*ENDING_SIGNALS) as signals:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (*ENDING_SIGNALS, signal.SIGUSR1))
+        async for number in signals:
+            log.info("ending on %s", signal.Signals(number).name)
+            waiting.close()
+            await trio.sleep(0)
+            scope.cancel()
+
+
+def _add_gauges(operations: Operations) -> None:
+    workers, waiting = operations.workers, operations.waiting
+    operations.metrics.gauges.update(
+        inodes=("Paths the kernel knows.", functools.partial(len, operations.inodes)),
+        open_files=("Files that are open.", functools.partial(len, operations.files)),
+        open_directories=("Directories that are open.", functools.partial(len, operations.directories)),
+        waiting_reads=("Reads that wait for the log to grow.", functools.partial(len, waiting)),
+        worker_threads=("Threads for calls that wait for disk or processor.", lambda: workers.threads),
+        busy_workers=("Of those, at work.", lambda: workers.busy),
+        queued_calls=("Calls that wait for a thread.", lambda: workers.waiting),
+        stuck_workers=("Threads whose call has not come back in time.", lambda: sum(workers.stuck.values())),
+    )
+
+
+def _about(mountpoint: Path, settings: Settings, confinement: Confinement | None) -> dict[str, object]:
+    return {
+        "version": __version__,
+        "pid": os.getpid(),
+        "mountPoint": str(mountpoint),
+        "dataDirectories": [str(path) for path in settings.data_dirs],
+        "confined": confinement and dataclasses.asdict(confinement),
+    }
+
+
+def _option_value(text: str) -> str:
+    """As libfuse reads an option's value: commas and backslashes escaped; pyfuse3 takes ASCII only."""
+    return text.replace("\\", "\\\\").replace(",", "\\,").encode("ascii", "replace").decode()
+
+
+def _fuse_descriptors() -> set[int]:
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{name}") == "/dev/fuse":
+                found.add(int(name))
+        except OSError:
+            continue
+    return found

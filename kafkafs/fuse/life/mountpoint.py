@@ -1,0 +1,177 @@
+"""Where a mount may stand: refusals before it is made, and how one is found and taken away again.
+
+What is mounted where is read from `/proc/self/mountinfo`, which never asks the mounts themselves: a stale or hung one
+would not answer.
+"""
+
+import errno
+import functools
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import CDLL
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkafs.disk.system_calls import last_error
+from kafkafs.errors import UsageError
+
+FILESYSTEM = "fuse.kafkafs"
+ANSWER_S = 2.0  # for a daemon to answer
+DISK_S = 20.0  # for a disk, which may have to be started up
+MNT_DETACH = 2
+UMOUNT_NOFOLLOW = 8
+MOST_LINKS = 40  # as the kernel follows
+
+_libc = CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A line of `mountinfo`: `device` is `major:minor`, its minor also the FUSE connection's number."""
+
+    path: str
+    filesystem: str
+    source: str
+    device: str
+
+
+def mounts() -> Iterator[Mount]:
+    """All mounts this process can see; a later one lies over an earlier one of the same path."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        for line in lines:
+            before, _, after = line.partition(" - ")
+            fields, kind = before.split(" "), after.split(" ")
+            yield Mount(_unescape(fields[4]), kind[0], _unescape(kind[1]), fields[2])
+
+
+def mounted_at(path: Path | str) -> Mount | None:
+    """What is mounted at exactly this place, the topmost; None for nothing."""
+    wanted = real_path(path)
+    found = None
+    for mount in mounts():
+        if mount.path == wanted:
+            found = mount
+    return found
+
+
+def real_path(path: Path | str) -> str:
+    """The path with links resolved, without asking what stands at its end, which may be a mount that does not answer:
+    whether it is a link, the kernel tells by itself."""
+    place = os.path.abspath(path)
+    for _ in range(MOST_LINKS):
+        parent, name = os.path.split(place)
+        place = os.path.join(os.path.realpath(parent), name)
+        try:
+            place = os.path.normpath(os.path.join(os.path.dirname(place), os.readlink(place)))
+        except OSError:
+            break
+    return place
+
+
+def is_stale(path: Path | str) -> bool:
+    """True for a mount whose daemon is gone; one that is there but does not answer is not stale."""
+    number = _errno_of(lambda: os.statvfs(path), ANSWER_S)  # unlike `stat`, never answered from a cache
+    return number in (errno.ENOTCONN, errno.ECONNABORTED)
+
+
+def _errno_of(call: Callable[[], object], limit_s: float) -> int | None:
+    """How a system call ends, 0 where it succeeds; None where it does not end in time."""
+    numbers: list[int] = []
+
+    def make() -> None:
+        try:
+            call()
+        except OSError as error:
+            numbers.append(error.errno or errno.EIO)
+        else:
+            numbers.append(0)
+
+    making = threading.Thread(target=make, daemon=True)
+    making.start()
+    making.join(limit_s)
+    return numbers[0] if numbers else None
+
+
+def check(mountpoint: Path, data_dirs: Sequence[Path]) -> None:
+    """Raises UsageError, one sentence, where a mount here cannot or should not be made."""
+    shown = repr(str(mountpoint))
+    mount = mounted_at(mountpoint)
+    if mount is not None and is_stale(mountpoint):
+        raise UsageError(
+            f"{shown} is a stale mount, left by a daemon that was killed; `kafkafs umount {mountpoint}` takes it away"
+        )
+    if mount is not None and mount.filesystem == FILESYSTEM:
+        raise UsageError(
+            f"{shown} is in use: {mount.source!r} is mounted there; `kafkafs umount {mountpoint}` ends that"
+        )
+    if mount is not None:
+        raise UsageError(f"{shown} is in use: a file system of type {mount.filesystem} is mounted there")
+    try:
+        listed = os.listdir(mountpoint)
+    except FileNotFoundError:
+        raise UsageError(f"the mount point {shown} does not exist; make an empty directory there") from None
+    except NotADirectoryError:
+        raise UsageError(f"the mount point {shown} is not a directory") from None
+    except OSError as error:
+        raise UsageError(f"the mount point {shown} cannot be used: {error.strerror}") from None
+    for data_dir in data_dirs:
+        if _errno_of(functools.partial(_open, data_dir), DISK_S) is None:
+            raise UsageError(
+                f"the disk of {str(data_dir)!r} does not answer; leave it out, or mount again when it does"
+            )
+        if is_within(mountpoint, data_dir):
+            raise UsageError(
+                f"the mount point {shown} lies inside the data directory {str(data_dir)!r}; choose one outside"
+            )
+        if is_within(data_dir, mountpoint):
+            raise UsageError(
+                f"the data directory {str(data_dir)!r} lies inside the mount point {shown}; choose another"
+            )
+    if listed:
+        raise UsageError(f"the mount point {shown} is not empty")
+
+
+def _open(directory: Path) -> None:
+    os.close(os.open(directory, os.O_RDONLY | os.O_DIRECTORY))
+
+
+def unmount(path: Path | str, lazily: bool = False) -> None:
+    """Takes the topmost mount away; `lazily` even from those who use it. Raises OSError."""
+    target = real_path(path)
+    if os.geteuid() == 0:
+        flags = UMOUNT_NOFOLLOW | (MNT_DETACH if lazily else 0)
+        if _libc.umount2(os.fsencode(target), flags) != 0:
+            raise last_error(target)
+        return
+    command = ["fusermount3", "-u", *(["-z"] if lazily else []), "--", target]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    if done.returncode != 0:
+        number = errno.EBUSY if "busy" in done.stderr else errno.EPERM
+        raise OSError(number, done.stderr.strip() or os.strerror(number), target)
+
+
+def take_away_if_dead(path: Path | str) -> bool:
+    """Unmounts our own mount if its daemon is gone; True where there was one."""
+    mount = mounted_at(path)
+    if mount is None or mount.filesystem != FILESYSTEM or not is_stale(path):
+        return False
+    unmount(path, lazily=True)
+    return True
+
+
+def is_within(inner: Path, outer: Path) -> bool:
+    """Whether `inner` is `outer` or lies below it, through bind mounts too."""
+    try:
+        top = os.stat(outer)
+        place = Path(os.path.realpath(inner))
+        return any(os.path.samestat(os.stat(step), top) for step in (place, *place.parents))
+    except OSError:
+        return False
+
+
+def _unescape(field: str) -> str:
+    r"""Octal escapes of blank, tab, line feed and backslash (`\040`)."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)

@@ -1,0 +1,55 @@
+"""A thread that sees to it that the mount never hangs for good: it watches whether the trio thread still comes round.
+
+What blocks that thread, a bug or a system call that nobody foresaw, blocks everybody who touches the mount, beyond the
+reach of SIGKILL. So after `WARN_BEATS` missed beats the log is told where every thread stands, and after `END_BEATS`
+the process ends: its supervisor unmounts, and whoever waited gets an error. Beats are counted by the watchdog's own
+sleeps, so that a stopped or suspended machine is not taken for a hung thread.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+
+import trio
+
+from kafkafs.fuse.life import stacks
+
+BEAT_S = 1.0
+WARN_BEATS = 10
+END_BEATS = 60
+EXIT_HUNG = 75  # EX_TEMPFAIL of sysexits(3): trying again may help
+
+log = logging.getLogger(__name__)
+
+
+class Watchdog:
+    """Started by the trio thread, which then calls `beat` every `BEAT_S`."""
+
+    def __init__(self, end: Callable[[int], object] = os._exit, beat_s: float = BEAT_S) -> None:
+        self._root = trio.lowlevel.current_root_task()
+        self._end = end
+        self._beat_s = beat_s
+        self._beaten = False
+        self._stopped = False
+        threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
+
+    def beat(self) -> None:
+        self._beaten = True
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def _watch(self) -> None:
+        missed = 0
+        while not self._stopped:
+            time.sleep(self._beat_s)
+            missed = 0 if self._beaten else missed + 1
+            self._beaten = False
+            if missed == WARN_BEATS:
+                log.error("nothing was answered for %d s", missed * self._beat_s)
+                stacks.log_all(self._root)
+            if missed == END_BEATS:
+                log.critical("ending, since nothing was answered for %d s", missed * self._beat_s)
+                self._end(EXIT_HUNG)

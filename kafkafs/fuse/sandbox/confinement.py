@@ -1,0 +1,85 @@
+"""Least privilege: once the mount stands, the daemon reads the data directories and can do nothing else.
+
+Called between the mount, which needs its rights, and the first thread: Landlock and the system call filter bind the
+calling thread and those it starts. Unmounting is left to the parent process (`supervise`), which is not confined and
+touches no data. Whatever the kernel lacks is named in the log, and the mount goes on without it.
+
+What must be open or imported later has to be so before: hence `load_everything`.
+"""
+
+import codecs
+import importlib
+import logging
+import os
+import pkgutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkafs.fuse.sandbox import landlock, privileges
+from kafkafs.fuse.sandbox.syscalls import refuse_all_but_reading
+from kafkafs.log.ownership import Owner
+
+PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
+_LAYERS = ("errors", "format", "disk", "log", "dump", "view", "fuse")
+_NATIVE = "kafkafs.format.native."  # what is below needs numba, and no mount needs it
+_CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-32")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What holds the daemon: its user, the Landlock ABI (0: none), whether system calls are filtered."""
+
+    user: int
+    landlock: int
+    filtered: bool
+
+
+def confine(readable: Sequence[Path], owner: Owner | None) -> Confinement:
+    """Gives up all rights but reading below `readable` (and `/proc`), in this thread and those to come."""
+    load_everything()
+    threads = len(os.listdir("/proc/self/task"))
+    if threads > 1:
+        log.error("%d threads started too early and are not confined: a bug, please report it", threads - 1)
+    privileges.forbid_new_privileges()
+    abi = _restrict([*readable, PROC])
+    try:
+        privileges.become(owner)
+    except OSError as error:
+        log.warning("cannot become user %s: %s", owner.uid if owner else None, error.strerror)
+    privileges.hide_memory()
+    missing = refuse_all_but_reading()
+    if missing:
+        log.warning("%s", missing)
+    log.info("confined: user %d, Landlock ABI %d, %s system call filter", os.geteuid(), abi, "no" if missing else "a")
+    return Confinement(os.geteuid(), abi, not missing)
+
+
+def load_everything() -> None:
+    """Imports what serving may come to need."""
+    for layer in _LAYERS:
+        _import_all(f"kafkafs.{layer}")
+    for name in _CODECS:
+        codecs.lookup(name)
+    time.localtime()
+
+
+def _import_all(name: str) -> None:
+    package = importlib.import_module(name)
+    for module in pkgutil.iter_modules(getattr(package, "__path__", ()), name + "."):
+        if not module.name.startswith(_NATIVE):
+            _import_all(module.name)
+
+
+def _restrict(directories: Sequence[Path]) -> int:
+    try:
+        abi = landlock.allow_reading_only(directories)
+    except OSError as error:
+        log.warning("Landlock failed (%s): the daemon could open other files that its user may open", error.strerror)
+        return 0
+    if not abi:
+        log.warning("this kernel has no Landlock: the daemon could open other files that its user may open")
+    return abi

@@ -1,0 +1,63 @@
+"""The one shape of every pyfuse3 handler: a call, then a reply or an errno.
+
+Whatever but `FUSEError` escapes a handler ends the mount. So errors of the family go through the table in `errnos`,
+anything else is a bug: it is logged and answered with EIO. A cancelled handler (the mount is ending) answers EIO too,
+since a request without an answer would keep its process waiting.
+"""
+
+import errno
+import functools
+import logging
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+from typing import Any, Protocol, TypeVar
+
+import pyfuse3
+import trio
+
+from kafkafs.errors import KafkafsError
+from kafkafs.fuse.serve.errnos import ERRNO
+from kafkafs.fuse.serve.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+
+class Measured(Protocol):
+    """What has handlers."""
+
+    metrics: Metrics
+
+
+S = TypeVar("S", bound=Measured)
+T = TypeVar("T")
+
+
+def answering(handler: Callable[..., Awaitable[T]]) -> Callable[..., Any]:
+    """Makes a handler that answers with its value or an errno, measured under its name."""
+    name = handler.__name__.strip("_")
+
+    @functools.wraps(handler)
+    async def answer(self: Measured, *args: Any) -> T:
+        started = perf_counter()
+        try:
+            return await handler(self, *args)
+        except pyfuse3.FUSEError as error:
+            number = error.errno
+        except KafkafsError as error:
+            number = ERRNO[type(error)]
+            if number == errno.EIO:
+                log.warning("%s: %s", name, error)
+        except MemoryError:
+            number = errno.ENOMEM
+            log.error("%s: out of memory", name)
+        except trio.Cancelled:
+            number = errno.EIO
+        except Exception as error:
+            number = errno.EIO
+            log.error("bug in %s: %r", name, error, exc_info=error)
+        finally:
+            self.metrics.latency[name].observe(perf_counter() - started)
+        self.metrics.errors[name, number] += 1
+        raise pyfuse3.FUSEError(number)
+
+    return answer

@@ -1,0 +1,130 @@
+"""What stands behind a file or directory that someone has open: its content, or its listing."""
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Generic, ParamSpec, TypeVar, cast
+
+from kafkafs.errors import Vanished
+from kafkafs.fuse.serve.inodes import Inode
+from kafkafs.fuse.serve.signals import opener as find_opener
+from kafkafs.view.node import Content, Entry, Growing, Leading
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class OpenFile:
+    """Content being read. It is closed after the release and after the last read that still runs in a thread."""
+
+    __slots__ = ("_lock", "_reading", "_released", "content", "follows", "inode", "leads", "opener")
+
+    def __init__(self, inode: Inode, content: Content, opener: int) -> None:
+        """`opener` is a process or thread id in the daemon's namespace, 0 where it is in none of those it can see."""
+        self.inode = inode
+        inode.opened += 1
+        self.content = content
+        self.follows = content.follows
+        self.leads: Leading | None = content if _can(type(content), "go_ahead") else None  # type: ignore[assignment]
+        if opener and _can(type(content), "grow"):
+            inode.growing = {**inode.growing, opener: self}
+        self.opener = find_opener(opener) if self.follows else None  # only a read that waits asks for it
+        self._lock = threading.Lock()
+        self._reading = 0
+        self._released = False
+
+    def read(self, offset: int, size: int) -> bytes | memoryview:
+        """Reads in a worker thread, which may outlive its caller and then closes the content."""
+        return self._use(self.content.read, offset, size)
+
+    def go_ahead(self) -> None:
+        """Makes in a worker thread what the next read will ask for."""
+        if self.leads is not None and self._begin():
+            try:
+                self.leads.go_ahead()
+            finally:
+                self._finish()
+
+    def grow(self) -> int:
+        """The size of the content by now, which is a `Growing`."""
+        return self._use(cast(Growing, self.content).grow)
+
+    def _use(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if not self._begin():
+            raise Vanished("the file was closed")
+        try:
+            return call(*args, **kwargs)
+        finally:
+            self._finish()
+
+    def _begin(self) -> bool:
+        with self._lock:
+            if self._released:
+                return False
+            self._reading += 1
+            return True
+
+    def _finish(self) -> None:
+        with self._lock:
+            self._reading -= 1
+            is_last = self._released and not self._reading
+        if is_last:
+            self.content.close()
+
+    def release(self) -> None:
+        """Nobody has it open any more."""
+        self.inode.opened -= 1
+        if self.inode.growing:
+            self.inode.growing = {opener: file for opener, file in self.inode.growing.items() if file is not self}
+        with self._lock:
+            self._released = True
+            is_last = not self._reading
+        if is_last:
+            self.content.close()
+
+
+class OpenDirectory:
+    """A listing: taken when it is read from its start, and kept until then so that positions stay true."""
+
+    __slots__ = ("entries", "inode")
+
+    def __init__(self, inode: Inode) -> None:
+        self.inode = inode
+        self.entries: Sequence[Entry] = ()
+
+
+@cache
+def _can(content: type[Content], what: str) -> bool:
+    """Whether contents of that type are `Leading` or `Growing`. (To ask each for the protocol would take 5 us.)"""
+    return hasattr(content, what)
+
+
+class Handles(Generic[T]):
+    """Open things by the number that the kernel knows them by."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, T] = {}
+        self._last = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def get(self, number: int) -> T | None:
+        return self._open.get(number)
+
+    def __getitem__(self, number: int) -> T:
+        try:
+            return self._open[number]
+        except KeyError:
+            raise Vanished(f"no open file {number}") from None
+
+    def add(self, thing: T) -> int:
+        self._last += 1
+        self._open[self._last] = thing
+        return self._last
+
+    def pop(self, number: int) -> T:
+        try:
+            return self._open.pop(number)
+        except KeyError:
+            raise Vanished(f"no open file {number}") from None

@@ -1,0 +1,244 @@
+"""The pyfuse3 operations: each asks one question of a node and hands the answer to the kernel.
+
+A question is asked at once, on the trio thread, which never blocks as long as it serves: where the node refuses to
+wait (`WouldBlock`), it is asked again in a worker thread. Inodes and handles change on the trio thread only, between
+two awaits. The handlers that a lookup and a read go through ask without the detour over `_ask`: they are the hot path.
+
+Everything that would write is refused by the kernel (the mount is read-only), and here once more.
+"""
+
+import errno
+import functools
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar, cast
+
+import pyfuse3
+from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
+
+from kafkafs.errors import DiskError, NotFound, ReadOnly, Vanished, WouldBlock
+from kafkafs.fuse.serve.answering import answering
+from kafkafs.fuse.serve.entries import FILE_TYPE, Entry
+from kafkafs.fuse.serve.handles import Handles, OpenDirectory, OpenFile
+from kafkafs.fuse.serve.inodes import Inodes, inode_number
+from kafkafs.fuse.serve.metrics import Metrics
+from kafkafs.fuse.serve.waiting import WaitingReads
+from kafkafs.fuse.serve.workers import Kind, Workers
+from kafkafs.view.node import Attributes, Content, Directory, Disk, Laned, Node, Tree, Usage
+
+XATTR_PREFIX = b"user.kafkafs."
+FRAGMENT = 4096  # bytes, the unit of `statfs`
+ENCODING = sys.getfilesystemencoding()
+
+T = TypeVar("T")
+
+
+class Operations(pyfuse3.Operations):
+    """Serves one tree. `workers` and `waiting` come when the trio loop runs; the first request calls `on_init`."""
+
+    supports_dot_lookup = False
+
+    def __init__(self, tree: Tree, metrics: Metrics, on_init: Callable[[], None]) -> None:
+        super().__init__()
+        self.tree = tree
+        self.metrics = metrics
+        self.workers: Workers
+        self.waiting: WaitingReads
+        self.inodes = Inodes(tree)
+        self.files: Handles[OpenFile] = Handles()
+        self.directories: Handles[OpenDirectory] = Handles()
+        self._on_init = on_init
+        self._entry = Entry()
+        self._opened = FileInfo()
+
+    def init(self) -> None:
+        self._on_init()
+
+    # Names and attributes
+
+    @answering
+    async def lookup(self, parent_id: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
+        parent = self.inodes[parent_id]
+        directory, child, lane = parent.node, name.decode(ENCODING, "surrogateescape"), parent.lane
+        try:
+            node, attributes = _look_up(directory, child, lane)
+        except WouldBlock:
+            node, attributes = await self.workers.run(lane, functools.partial(_look_up, directory, child, lane))
+        if attributes is None:
+            attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=Kind.SHARED)
+        inode = self.inodes.refer(parent, name, attributes.kind, node)
+        return self._entry.fill(inode.node_id, inode.number, attributes)
+
+    @answering
+    async def getattr(self, node_id: int, ctx: RequestContext) -> EntryAttributes:
+        inode = self.inodes[node_id]
+        attributes = await self._ask(inode.lane, inode.node.attributes)
+        if ctx.pid in inode.growing:  # `tail -f` begins anew where its file shrinks, as the name's does by retention
+            size = await self._ask(inode.lane, inode.growing[ctx.pid].grow)
+            attributes = attributes._replace(size=size)
+        return self._entry.fill(node_id, inode.number, attributes)
+
+    async def forget(self, forgotten: Sequence[tuple[int, int]]) -> None:
+        for node_id, lookups in forgotten:
+            self.inodes.forget(node_id, lookups)
+
+    @answering
+    async def readlink(self, node_id: int, ctx: RequestContext) -> bytes:
+        inode = self.inodes[node_id]
+        target: str = await self._ask(inode.lane, inode.node.target)
+        return os.fsencode(target)
+
+    @answering
+    async def getxattr(self, node_id: int, name: bytes, ctx: RequestContext) -> bytes:
+        inode = self.inodes[node_id]
+        if inode.kind == "file" and name.startswith(XATTR_PREFIX):
+            values: Mapping[str, bytes] = await self._ask(inode.lane, inode.node.xattrs)
+            value = values.get(os.fsdecode(name))
+            if value is not None:
+                return value
+        raise FUSEError(pyfuse3.ENOATTR)
+
+    @answering
+    async def listxattr(self, node_id: int, ctx: RequestContext) -> list[bytes]:
+        inode = self.inodes[node_id]
+        if inode.kind != "file":
+            return []
+        return [os.fsencode(name) for name in await self._ask(inode.lane, inode.node.xattrs)]
+
+    @answering
+    async def statfs(self, ctx: RequestContext) -> StatvfsData:
+        usages = [await self._usage(disk) for disk in self.tree.disks()]
+        answer = StatvfsData()
+        answer.f_bsize = answer.f_frsize = FRAGMENT
+        answer.f_blocks = -(-sum(usage.size for usage in usages) // FRAGMENT)
+        answer.f_files = sum(usage.files for usage in usages)
+        answer.f_namemax = 255
+        return answer
+
+    # Directories
+
+    @answering
+    async def opendir(self, node_id: int, ctx: RequestContext) -> int:
+        return self.directories.add(OpenDirectory(self.inodes[node_id]))
+
+    @answering
+    async def readdir(self, handle: int, start: int, token: ReaddirToken) -> None:
+        """Lines `start`... of the listing; 0 and 1 are `.` and `..`."""
+        directory = self.directories[handle]
+        inode = directory.inode
+        if start == 0:
+            try:
+                directory.entries = await self._ask(inode.lane, inode.node.entries)
+            except NotFound as error:  # which the C library would take for the end of the listing
+                raise Vanished(f"the directory is gone: {error}") from error
+        line, reply, number = self._entry.line, pyfuse3.readdir_reply, inode.number
+        for at, (name, dots) in enumerate(((b".", inode), (b"..", inode.parent or inode))):
+            if at >= start and not reply(token, name, line(dots.number, FILE_TYPE["directory"]), at + 1):
+                return
+        entries = directory.entries
+        for at in range(max(start - 2, 0), len(entries)):
+            entry = entries[at]
+            name = os.fsencode(entry.name)
+            if not reply(token, name, line(inode_number(number, name), FILE_TYPE[entry.kind]), at + 3):
+                return
+
+    @answering
+    async def releasedir(self, handle: int) -> None:
+        self.directories.pop(handle)
+
+    # Files
+
+    @answering
+    async def open(self, node_id: int, flags: int, ctx: RequestContext) -> FileInfo:
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_TRUNC):
+            raise ReadOnly("nothing in a mount can be changed")
+        inode = self.inodes[node_id]
+        try:
+            content = inode.node.open()
+        except WouldBlock:
+            content = await self.workers.run(inode.lane, inode.node.open, late=_close)
+        opened = self._opened
+        opened.fh = self.files.add(OpenFile(inode, content, ctx.pid))
+        opened.keep_cache = content.keep_cache
+        opened.direct_io = not content.keep_cache
+        return opened
+
+    async def read(self, handle: int, offset: int, size: int) -> bytes:
+        """Reads that may wait for the log to grow are counted apart: their time says nothing of this mount."""
+        file = self.files.get(handle)
+        if file is None:
+            raise FUSEError(errno.EBADF)
+        data: bytes = await (self._follow if file.follows else self._read)(file, offset, size)
+        self.metrics.bytes_read += len(data)
+        return data
+
+    @answering
+    async def _read(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
+        try:
+            data = file.content.read(offset, size)
+        except WouldBlock:
+            data = await self.read_in_worker(file, offset, size)
+        if file.leads is not None and file.leads.lags:
+            self.workers.start(file.inode.lane, file.go_ahead)
+        return data
+
+    @answering
+    async def _follow(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
+        try:
+            data = file.content.read(offset, size)
+        except WouldBlock:
+            data = await self.read_in_worker(file, offset, size)
+        return data or await self.waiting.more(file, offset, size)
+
+    @answering
+    async def release(self, handle: int) -> None:
+        self.files.pop(handle).release()
+
+    # Asking
+
+    async def _usage(self, disk: Disk) -> Usage:
+        """`find` and `du` ask too, on whichever disk they are: none that hangs or fails may keep them from theirs."""
+        try:
+            return await self._ask(disk.lane, disk.usage, Kind.SHARED)
+        except DiskError:
+            if disk.known_usage is None:
+                raise
+            return disk.known_usage
+
+    async def _ask(self, lane: str, question: Callable[[], T], kind: Kind = Kind.ASK) -> T:
+        try:
+            return question()
+        except WouldBlock:
+            return await self.workers.run(lane, question, kind)
+
+    async def read_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
+        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), Kind.READ)
+
+    async def look_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
+        """As `read_in_worker`, for a read that waits at the end of the log."""
+        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), Kind.WAKE)
+
+
+def _look_up(directory: Directory, name: str, lane: str) -> tuple[Node, Attributes | None]:
+    """The child and its attributes; without them where they wait for another disk than this call."""
+    node = directory.child(name)
+    if not lane and getattr(node, "lane", lane) != lane:  # only the root stands above the disks
+        return node, None
+    return node, node.attributes()
+
+
+def _close(content: Content) -> None:
+    content.close()
+
+
+async def _refuse(self: Operations, *args: object) -> None:
+    raise FUSEError(errno.EROFS)
+
+
+WRITERS = (
+    "create", "link", "mkdir", "mknod", "removexattr", "rename", "rmdir", "setattr", "setxattr", "symlink", "unlink",
+    "write",
+)  # fmt: skip
+for _writer in WRITERS:
+    setattr(Operations, _writer, _refuse)

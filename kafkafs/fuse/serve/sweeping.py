@@ -1,0 +1,73 @@
+"""What is done every moment, asked or not: the tree looks what its disks hold and lets go of files nobody reads.
+
+It may wait for a disk, so it runs in a worker thread in the disk's own lane, once at a time. The kernel forgets names
+where it has been told too many. And the C library gives back the memory that two dozen threads keep for later; having
+it do so at once makes long reads 1.4 times slower.
+"""
+
+import ctypes
+import functools
+import logging
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+
+import pyfuse3
+import trio
+
+from kafkafs.errors import KafkafsError
+from kafkafs.fuse.serve.inodes import Inode, Inodes
+from kafkafs.fuse.serve.workers import Kind, Workers
+from kafkafs.view.node import Disk, Tree
+
+EVERY_S = 0.4
+MEMORY_EVERY_S = 2.0
+
+log = logging.getLogger(__name__)
+
+
+async def sweep(tree: Tree, inodes: Inodes, workers: Workers) -> None:
+    """Sweeps as long as the mount stands."""
+    async with trio.open_nursery() as nursery:
+        for disk in tree.disks():
+            nursery.start_soon(_sweep_disk, disk, workers)
+        nursery.start_soon(_have_names_forgotten, inodes, workers)
+        nursery.start_soon(_give_memory_back, workers)
+
+
+async def _sweep_disk(disk: Disk, workers: Workers) -> None:
+    while True:
+        await trio.sleep(EVERY_S)
+        try:
+            await workers.run(disk.lane, disk.sweep, Kind.CANARY)
+        except KafkafsError:
+            continue  # a disk that does not answer is told about where somebody asks for it
+        except Exception as error:
+            log.error("bug in sweeping %r: %r", disk.lane, error, exc_info=error)
+
+
+async def _have_names_forgotten(inodes: Inodes, workers: Workers) -> None:
+    """Tells the kernel to drop names, and waits for no disk that hangs: their directories may be held up by it."""
+    while True:
+        await trio.sleep(EVERY_S)
+        by_lane = defaultdict(list)
+        for inode in inodes.superfluous():
+            by_lane[inode.lane].append(inode)
+        for lane, dropped in by_lane.items():
+            with suppress(KafkafsError):
+                await workers.run(lane, functools.partial(_drop, dropped), Kind.SHARED)
+
+
+def _drop(inodes: Iterable[Inode]) -> None:
+    for inode in inodes:
+        if inode.parent is not None:
+            with suppress(OSError):  # it is forgotten already, or the mount is ending
+                pyfuse3.invalidate_entry(inode.parent.node_id, inode.name)
+
+
+async def _give_memory_back(workers: Workers) -> None:
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc
+    while trim is not None:
+        await trio.sleep(MEMORY_EVERY_S)
+        with suppress(KafkafsError):
+            await workers.run("", lambda: trim(0))

@@ -1,0 +1,282 @@
+"""The fixed pool of threads in which view calls may wait, fair between the disks they wait for.
+
+All threads start with the mount: starting one later, when memory is short, can block the process for good. Calls are
+queued by *lane*, one for each data directory, and a lane occupies at most `PER_LANE` threads, so that a hung disk
+stops only its own directory; its canary, which tells that it hangs, waits for none of them. Within a lane, reads leave
+`RESERVED` threads to lookups, so that nobody's `ls` waits for someone else's gigabyte; a look for a read that waits at
+the end of a log goes before other reads. A call that takes longer than `PATIENCE_S` is answered with an error, and its
+thread counts as stuck until it comes back; a lane with stuck threads gets little patience, one with nothing else
+refuses at once.
+
+All bookkeeping is done on the trio thread; a thread only takes a job, runs it and hands it back through the trio token.
+"""
+
+import functools
+import logging
+import queue
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from enum import Enum, auto
+from typing import Any, TypeVar
+
+import outcome
+import trio
+
+from kafkafs.errors import Crowded, DiskError, Exhausted
+from kafkafs.fuse.life.watchdog import BEAT_S, Watchdog
+
+PER_LANE = 8
+RESERVED = 2  # of those, for calls that are not reads
+WAKING = 2  # at most, for looks on behalf of reads that wait; one of the reserved is left to others
+LANES_AT_ONCE = 4  # lanes that can be busy to their limit while others still find threads
+QUEUED_PER_LANE = 4096
+PATIENCE_S = 20.0
+SUSPECT_S = 2.0  # the patience with a lane that has stuck threads
+ROOM_S, ROOM_EVERY_S = 3.0, 0.05  # how long calls wait for room in memory
+CANARY_S = 1.0  # a canary that is out for longer tells of a disk that hangs
+
+T = TypeVar("T")
+
+
+class Kind(Enum):
+    """What a call is, as far as that decides how it is treated."""
+
+    ASK = auto()
+    READ = auto()  # can take long: leaves threads to others
+    WAKE = auto()  # a look whether what a read waits for has come: quick, and before other reads
+    SHARED = auto()  # the kernel lets nobody else into a directory that all lanes share: given up with the canary
+    CANARY = auto()  # one at a time, quick unless the disk hangs, and never given up: who is late tells that it does
+
+
+log = logging.getLogger(__name__)
+
+
+class _Lane:
+    __slots__ = ("canary", "key", "lookups", "reading", "reads", "running", "stuck", "wakes", "waking")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.lookups: deque[_Job] = deque()  # waiting for a thread
+        self.reads: deque[_Job] = deque()
+        self.wakes: deque[_Job] = deque()
+        self.running = 0  # threads occupied, the stuck ones too
+        self.reading = 0  # of those, by reads
+        self.waking = 0  # of those, for reads that wait
+        self.stuck = 0
+        self.canary: float | None = None  # since when it is out
+
+    def is_hung(self, now: float) -> bool:
+        return self.canary is not None and now - self.canary > CANARY_S
+
+    def queue(self, kind: Kind) -> "deque[_Job]":
+        """Where calls of that kind wait for a thread."""
+        return self.reads if kind is Kind.READ else self.wakes if kind is Kind.WAKE else self.lookups
+
+    def take(self) -> "_Job | None":
+        """The next job that may run now."""
+        if self.lookups and self.lookups[0].kind is Kind.CANARY:
+            return self.lookups.popleft()
+        if self.running >= PER_LANE:
+            return None
+        if self.lookups:
+            return self.lookups.popleft()
+        if self.wakes and self.waking < WAKING and self.reading + self.waking < PER_LANE - 1:
+            return self.wakes.popleft()
+        if self.reads and self.reading < PER_LANE - RESERVED:
+            return self.reads.popleft()
+        return None
+
+
+class _Job:
+    __slots__ = ("asked", "call", "due", "kind", "lane", "late", "running", "stuck", "task", "thread", "value")
+
+    def __init__(self, lane: _Lane, call: Callable[[], Any], kind: Kind, late: Callable[[Any], None] | None) -> None:
+        self.lane = lane
+        self.call = call
+        self.kind = kind
+        self.late = late  # takes the value that nobody waits for any more
+        self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
+        self.asked = trio.current_time()
+        self.due = self.asked + (SUSPECT_S if lane.stuck else PATIENCE_S)
+        self.thread = ""  # the one that runs it
+        self.running = False
+        self.stuck = False
+
+    def is_over(self, now: float) -> bool:
+        """Whether its caller should wait no longer."""
+        return now >= self.due or (self.kind is Kind.SHARED and self.lane.is_hung(now))
+
+
+class Workers:
+    """The pool of one mount. Made and used on the trio thread, inside `trio.run`."""
+
+    def __init__(self, lanes: int = 1) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        self._taken: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._lanes: dict[str, _Lane] = {}
+        self._unfinished: set[_Job] = set()
+        self._crowd = trio.Lock()  # those who wait for room come one after the other
+        self.threads = PER_LANE * min(lanes + 1, LANES_AT_ONCE) + PER_LANE
+        self._free = self.threads
+        for number in range(self.threads):
+            threading.Thread(target=self._work, name=f"worker-{number}", daemon=True).start()
+
+    @property
+    def busy(self) -> int:
+        return self.threads - self._free
+
+    @property
+    def waiting(self) -> int:
+        return len(self._unfinished) - self.busy
+
+    @property
+    def stuck(self) -> dict[str, int]:
+        """Threads that have not come back in time, by lane."""
+        return {lane.key: lane.stuck for lane in self._lanes.values() if lane.stuck}
+
+    def calls(self) -> Iterator[str]:
+        """A line about each call that is not back, the oldest first: whose disk, for how long, what, and where."""
+        now = trio.current_time()
+        for job in sorted(self._unfinished, key=lambda job: job.asked):
+            what = getattr(job.call, "func", job.call)
+            place = "stuck in " * job.stuck + (job.thread or "no thread yet")
+            yield f"to the disk of {job.lane.key!r}, for {now - job.asked:.1f} s: {what.__qualname__}, {place}"
+
+    async def run(
+        self, lane_key: str, call: Callable[[], T], kind: Kind = Kind.ASK, *, late: Callable[[T], None] | None = None
+    ) -> T:
+        """What `call()` returns or raises, run in a thread. `late` gets a value that came after its caller had left.
+
+        A call that finds no room in memory is made again when there is some, unless that takes `ROOM_S`.
+        """
+        once = functools.partial(self._run_once, lane_key, call, kind, late)
+        try:
+            return await once()
+        except Crowded as error:
+            crowded = error.with_traceback(None)  # whose frames hold what they found room for
+        with trio.move_on_after(ROOM_S):
+            return await self._run_in_turn(once, crowded)
+        raise crowded
+
+    async def _run_in_turn(self, once: Callable[[], Awaitable[T]], crowded: Crowded) -> T:
+        """Made again whenever there is room, for one caller at a time."""
+        async with self._crowd:
+            while True:
+                await trio.sleep(ROOM_EVERY_S)
+                if not crowded.has_room():
+                    continue
+                try:
+                    return await once()
+                except Crowded as error:
+                    crowded = error.with_traceback(None)
+
+    async def _run_once(self, lane_key: str, call: Callable[[], T], kind: Kind, late: Callable[[T], None] | None) -> T:
+        lane = self._lanes.get(lane_key)
+        if lane is None:
+            lane = self._lanes[lane_key] = _Lane(lane_key)
+        if lane.stuck >= PER_LANE or (kind is Kind.SHARED and lane.is_hung(trio.current_time())):
+            raise DiskError(f"the disk of {lane_key!r} does not answer")
+        waiting = lane.queue(kind)
+        if len(waiting) >= QUEUED_PER_LANE:
+            raise Exhausted(f"more than {QUEUED_PER_LANE} calls wait for the disk of {lane_key!r}")
+        job = _Job(lane, call, kind, late)
+        if kind is Kind.CANARY:
+            waiting.appendleft(job)
+        else:
+            waiting.append(job)
+        self._unfinished.add(job)
+        self._fill(lane)
+        result: T = await trio.lowlevel.wait_task_rescheduled(lambda _: self._leave(job))
+        return result
+
+    def start(self, lane_key: str, call: Callable[[], object]) -> None:
+        """`call()` in a thread if one is free for reads; nobody waits for it, and where others do it is left out."""
+        lane = self._lanes.get(lane_key)
+        if lane is not None and not lane.reads and not lane.stuck:
+            job = _Job(lane, call, Kind.READ, None)
+            job.task = None
+            lane.reads.append(job)
+            self._unfinished.add(job)
+            self._fill(lane)
+
+    def close(self) -> None:
+        """Lets the threads end as they become free; what hangs in a system call ends with the process."""
+        for _ in range(self.threads):
+            self._taken.put(None)
+
+    async def watch(self) -> None:
+        """Answers calls that take too long, in their callers' stead. Runs as long as the mount."""
+        watchdog = Watchdog()
+        try:
+            while True:
+                await trio.sleep(BEAT_S)
+                watchdog.beat()
+                self._give_up_late(trio.current_time())
+        finally:
+            watchdog.stop()
+
+    def _give_up_late(self, now: float) -> None:
+        for job in [job for job in self._unfinished if job.is_over(now)]:
+            self._give_up(job)
+
+    def _give_up(self, job: _Job) -> None:
+        """Its time is over: the caller gets an error, and the thread counts as stuck until it is back."""
+        if job.task is not None and job.kind is not Kind.CANARY:
+            log.error("no answer from the disk of %r in time", job.lane.key)
+            error = DiskError(f"the disk of {job.lane.key!r} does not answer")
+            trio.lowlevel.reschedule(job.task, outcome.Error(error))
+            self._leave(job)
+        if job.running and not job.stuck:
+            job.stuck = True
+            job.lane.stuck += 1
+
+    def _leave(self, job: _Job) -> trio.lowlevel.Abort:
+        """The caller no longer waits: it was cancelled, or its time is over."""
+        job.task = None
+        if not job.running:
+            job.lane.queue(job.kind).remove(job)
+            self._unfinished.discard(job)
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    def _fill(self, lane: _Lane) -> None:
+        while self._free and (job := lane.take()) is not None:
+            self._free -= 1
+            lane.running += 1
+            lane.reading += job.kind is Kind.READ
+            lane.waking += job.kind is Kind.WAKE
+            if job.kind is Kind.CANARY:
+                lane.canary = trio.current_time()
+            job.running = True
+            self._taken.put(job)
+
+    def _work(self) -> None:
+        name = threading.current_thread().name
+        while (job := self._taken.get()) is not None:
+            job.thread = name
+            value: outcome.Maybe[Any] = outcome.capture(job.call)
+            try:
+                self._token.run_sync_soon(self._finish, job, value)
+            except trio.RunFinishedError:
+                return
+            del job, value  # and with it what was read, before this thread sleeps
+
+    def _finish(self, job: _Job, value: outcome.Maybe[Any]) -> None:
+        """The caller goes on with `value`. No job has it: an error leads to its caller's frame, and so to the job."""
+        lane = job.lane
+        self._free += 1
+        lane.running -= 1
+        lane.reading -= job.kind is Kind.READ
+        lane.waking -= job.kind is Kind.WAKE
+        if job.kind is Kind.CANARY:
+            lane.canary = None
+        lane.stuck -= job.stuck
+        self._unfinished.discard(job)
+        if job.task is not None:
+            trio.lowlevel.reschedule(job.task, value)
+        elif job.late is not None and isinstance(value, outcome.Value):
+            job.late(value.value)
+        self._fill(lane)
+        if self._free:
+            for other in self._lanes.values():
+                self._fill(other)

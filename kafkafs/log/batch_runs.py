@@ -1,0 +1,205 @@
+"""From a trusted position on through a segment: runs of whole, valid batches in offset order, and what is damaged.
+
+All lookups and all decoding go through here. A batch counts when its CRC holds and its offsets lie behind those before
+it and in front of those after it; the offset of a v2 batch is outside its CRC, so a batch that contradicts its
+neighbours is damaged even where its CRC holds. Whatever lies between two batches that count is one `Damage`, which owns
+the offsets between them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkafs.disk.data_file import DataFile
+from kafkafs.errors import Vanished
+from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
+from kafkafs.format.batches import Batches, Walk, batch_at, walk
+from kafkafs.log.resync import next_valid, whole_batch
+from kafkafs.log.wrapped import first_offset
+
+FIRST_READ = 16 << 10
+LONGEST_READ = 1 << 20
+_UNLIKELY_SIZE = 32 << 20
+"""A batch larger than this is read only where something that looks like a batch follows it."""
+
+
+class Bounds(NamedTuple):
+    """Where a walk may go: positions below `end`, offsets from `first_offset` up to but without `next_base`.
+
+    `next_base` is None in the last segment; there, invalid bytes that nothing valid follows are the end of the log.
+    Without `search` it ends at the first byte that is no valid batch, whatever follows.
+    """
+
+    end: int
+    first_offset: int
+    next_base: int | None
+    search: bool = True
+
+    def admits(self, base_offset: int, last_offset: int, before: int) -> bool:
+        """Whether a batch with these offsets can follow one that ends with offset `before`."""
+        return before < base_offset <= last_offset and (self.next_base is None or last_offset < self.next_base)
+
+
+class BatchRun(NamedTuple):
+    """Valid batches back to back: their bytes, the position of the first byte, and a row for each (format.batches)."""
+
+    data: bytes | memoryview
+    position: int
+    rows: Batches
+
+    @property
+    def last_offset(self) -> int:
+        return int(self.rows["last_offset"][-1])
+
+    @property
+    def end(self) -> int:
+        return int(self.rows["position"][-1]) + int(self.rows["size"][-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes that are no valid batch, and the offsets they own: those between their neighbours, both included."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+
+    @property
+    def end(self) -> int:
+        return self.position + self.size
+
+
+def batch_runs(file: DataFile, position: int, bounds: Bounds) -> Iterator[BatchRun | Damage]:
+    """All that stands from `position` to `bounds.end`, in file order; ends where nothing valid is left."""
+    before = bounds.first_offset - 1
+    size = FIRST_READ
+    while position < bounds.end:
+        wanted = min(size, bounds.end - position)
+        data = file.read(position, wanted) if wanted <= FIRST_READ else file.read_long(position, wanted)
+        if len(data) < wanted:
+            raise Vanished(f"{file.name!r} became shorter while it was read")
+        walked = walk(data, position)
+        whole = BatchRun(data, position, walked.rows)
+        good = _good_batches(file, whole, before, bounds)
+        if good:
+            run = whole._replace(rows=walked.rows[:good])
+            position, before = run.end, run.last_offset
+            next_size = _next_size(data, walked) if good == len(walked.rows) else 0
+            size = _whole_batches(min(4 * size, LONGEST_READ), next_size)
+            yield run
+            continue
+        if not len(walked.rows) and walked.stop == "cut":
+            needed = len(data) + walked.missing
+            if wanted < needed <= bounds.end - position and _is_likely(file, position, needed, bounds):
+                size = needed + LARGEST_HEADER
+                continue
+        damage = _damage(file, position, before, bounds) if bounds.search else None
+        if damage is None:
+            return
+        position, before, size = damage.end, damage.last_offset, FIRST_READ
+        yield damage
+
+
+def _next_size(data: bytes | memoryview, walked: Walk) -> int:
+    """The size that the entry behind the whole batches of `data` claims; 0 where that is not in there."""
+    return len(data) + walked.missing - walked.at if walked.missing else 0
+
+
+def _whole_batches(size: int, next_size: int) -> int:
+    """About `size`; where the next batch is a large one, as many of its size as fit, at least it, and a header.
+
+    What is read of a batch that is not whole is read again.
+    """
+    if FIRST_READ < next_size < _UNLIKELY_SIZE:
+        return max(1, (size - LARGEST_HEADER) // next_size) * next_size + LARGEST_HEADER
+    return size
+
+
+def _good_batches(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) -> int:
+    """How many of the whole batches, from the first on, are valid and in order."""
+    rows = whole.rows
+    if not len(rows):
+        return 0
+    base, last = rows["base_offset"], rows["last_offset"]
+    fits = (rows["valid"] == 1) & (last >= base) & (base > np.concatenate(([before], last[:-1])))
+    if bounds.next_base is not None:
+        fits &= last < bounds.next_base
+    good = len(rows) if fits.all() else int(np.argmin(fits))
+    if good == 0:
+        return 0
+    behind = int(rows["position"][good - 1]) + int(rows["size"][good - 1])
+    follower = _header_in(whole, behind) or _header(file, behind, bounds.end)
+    if follower is not None and follower.base_offset <= int(last[good - 1]):
+        previous = int(last[good - 2]) if good > 1 else before
+        if _contradicted(file, batch_at(rows, good - 1), follower, previous, bounds):
+            return good - 1
+    return good
+
+
+def _contradicted(file: DataFile, batch: Batch, follower: Batch, before: int, bounds: Bounds) -> bool:
+    """Of two batches whose offsets cross, whether it is the first that is wrong.
+
+    Only its base offset can be: all else is under the CRC. The wrong one is the one for which there is room elsewhere,
+    between its neighbours; if there is for both, the one that fits there without a gap.
+    """
+    if not bounds.admits(follower.base_offset, follower.last_offset, before) or not whole_batch(
+        file, follower, bounds.end
+    ):
+        return False
+    third = _header(file, follower.end, bounds.end)
+    limit = bounds.next_base if third is None or third.base_offset <= follower.last_offset else third.base_offset
+    room_for_first = follower.base_offset - before - 1 - _width(batch)
+    room_for_second = None if limit is None else limit - batch.last_offset - 1 - _width(follower)
+    if room_for_second is not None and room_for_second < 0:
+        return True
+    if room_for_first < 0:
+        return False
+    if (room_for_first == 0) != (room_for_second == 0):
+        return room_for_first == 0
+    return batch.base_offset != before + 1
+
+
+def _width(batch: Batch) -> int:
+    """How many offsets the batch owns, as far as its header tells."""
+    return batch.last_offset - batch.base_offset + 1
+
+
+def _damage(file: DataFile, position: int, before: int, bounds: Bounds) -> Damage | None:
+    """What lies from `position` to the next batch that counts; None where it is the end of the log."""
+    found = next_valid(file, position, bounds.end, lambda batch: _counts(file, batch, before, bounds))
+    if found is not None:
+        return Damage(position, found.position - position, before + 1, max(before, first_offset(file, found) - 1))
+    if bounds.next_base is None:
+        return None
+    left = bounds.end - position
+    if left <= FRAME_SIZE and not any(file.read(position, left)):
+        return None
+    return Damage(position, left, before + 1, max(before, bounds.next_base - 1))
+
+
+def _counts(file: DataFile, batch: Batch, before: int, bounds: Bounds) -> bool:
+    if not bounds.admits(batch.base_offset, batch.last_offset, before) or not whole_batch(file, batch, bounds.end):
+        return False
+    follower = _header(file, batch.end, bounds.end)
+    crossed = follower is not None and follower.base_offset <= batch.last_offset
+    return not (crossed and follower is not None and _contradicted(file, batch, follower, before, bounds))
+
+
+def _is_likely(file: DataFile, position: int, size: int, bounds: Bounds) -> bool:
+    """Whether the entry at `position` may really be that large: a header stands behind it, or the end."""
+    behind = position + size
+    return size < _UNLIKELY_SIZE or behind == bounds.end or _header(file, behind, bounds.end) is not None
+
+
+def _header_in(whole: BatchRun, position: int) -> Batch | None:
+    """The header at `position`, where all of it has been read."""
+    at = position - whole.position
+    return parse_batch(whole.data, at, position) if at + LARGEST_HEADER <= len(whole.data) else None
+
+
+def _header(file: DataFile, position: int, end: int) -> Batch | None:
+    """The header at `position`, where one can be."""
+    return parse_batch(file.read(position, min(LARGEST_HEADER, end - position), passing=True), 0, position)

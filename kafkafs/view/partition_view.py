@@ -1,0 +1,178 @@
+"""One partition as the mount shows it: its log seen through the mount's options, and the attributes its views share."""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+from weakref import ReferenceType, ref
+
+from kafkafs.disk.data_file import DataFile, is_settled
+from kafkafs.disk.recent import Recent
+from kafkafs.errors import NotFound, Vanished
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.log import Log
+from kafkafs.log.options import Options
+from kafkafs.log.partition import Partition
+from kafkafs.log.transactions import OpenTransactions
+from kafkafs.view.node import Attributes
+from kafkafs.view.permissions import Access, access, common
+from kafkafs.view.targets import LogSnapshot
+
+KEEP_S = 0.8
+"""For how long the kernel may keep what does not change with every append. What was deleted is gone within a second."""
+
+BLOCK = 512
+_NS_PER_MS = 1_000_000
+_MAX_MS = (2**63 - 1) // _NS_PER_MS
+Answer = TypeVar("Answer")
+
+
+class Seen:
+    """What is remembered of a partition that somebody looks at. The mount keeps few of them (see `log.recent`)."""
+
+    def __init__(self, partition: Partition, options: Options) -> None:
+        self.partition = partition
+        self.transactions = OpenTransactions()
+        self._options = options
+        self._snapshot: LogSnapshot | None = None
+
+    def snapshot_of(self, log: Log) -> LogSnapshot:
+        """That log, seen through the options."""
+        snapshot = self._snapshot
+        if snapshot is None or snapshot.log is not log:
+            snapshot = self._snapshot = LogSnapshot(log, self._options, self.transactions)
+        return snapshot
+
+
+class _Directory(NamedTuple):
+    """What is known of a partition's directory, and until when; `as_of` changes with its mode, owner and ACL."""
+
+    until: float
+    access: Access
+    mtime_ns: int
+    as_of: tuple[int, int] | None
+
+
+class PartitionView:
+    """See the module. One for each partition directory, under the name that the mount shows it by.
+
+    The kernel may hold thousands of them, so a view itself remembers next to nothing.
+    """
+
+    def __init__(
+        self,
+        directory: DataDirectory,
+        name: str,
+        shown_as: str,
+        options: Options,
+        seen: Recent[Seen],
+        twins: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        self.data_directory = directory
+        self.shown_as = shown_as
+        self.options = options
+        self.twins = twins
+        self._name = name
+        self._all_seen = seen
+        self._known_until = 0.0
+        self._known: ReferenceType[Seen] | None = None  # not the thing itself: see above
+        self._directory: _Directory | None = None
+
+    @property
+    def partition(self) -> Partition:
+        """The partition that has the directory's name now."""
+        return self.data_directory.partition(self._name)
+
+    @property
+    def _seen(self) -> Seen:
+        partition = self.partition
+        return self._all_seen.get(
+            self.shown_as, lambda: Seen(partition, self.options), lambda seen: seen.partition is partition
+        )
+
+    @property
+    def transactions(self) -> OpenTransactions:
+        return self._seen.transactions
+
+    @property
+    def lane(self) -> str:
+        """The disk that answers wait for (see `node.Laned`)."""
+        return os.fspath(self.data_directory.path)
+
+    def snapshot(self) -> LogSnapshot:
+        """The log as it is now, seen through the options."""
+        seen = self._seen
+        return seen.snapshot_of(seen.partition.log())
+
+    def ask(self, question: Callable[[LogSnapshot], Answer]) -> Answer:
+        """`question` asked of the log as it is; asked again where files were replaced meanwhile."""
+        known = self._known
+        seen = known() if known is not None and time.monotonic() < self._known_until else None
+        if seen is None:
+            seen = self._seen
+            self._known_until, self._known = self.data_directory.fresh_until, ref(seen)
+        return seen.partition.answer(lambda log: question(seen.snapshot_of(log)))
+
+    def go_on(self, question: Callable[[LogSnapshot], Answer]) -> Answer:
+        """As `ask`, for a reader that has begun: a partition that is gone is no missing name to him."""
+        try:
+            return self.ask(question)
+        except NotFound as error:
+            raise Vanished(f"{self.shown_as} was deleted while it was read") from error
+
+    def directory(self) -> Attributes:
+        """The attributes of the partition's directory, which its views' directories share."""
+        known = self._directory
+        if known is None or time.monotonic() > known.until:
+            root = self.data_directory.root
+            about = root.stat_at_once(self._name)
+            as_of = (about.st_ino, about.st_ctime_ns)
+            if known is not None and known.as_of == as_of:
+                granted = known.access
+            else:
+                granted = access(about, root.acl(self._name)).of_directory()
+            settled = is_settled(about.st_ctime_ns)
+            until = time.monotonic() + KEEP_S / 4
+            known = self._directory = _Directory(until, granted, about.st_mtime_ns, as_of if settled else None)
+        uid, gid, mode = known.access
+        return Attributes("directory", mode, uid, gid, 0, 0, known.mtime_ns, 2, KEEP_S / 2)
+
+    def link(self) -> Attributes:
+        """The attributes of a symbolic link in the partition's directory. It moves with the log."""
+        about = self.directory()
+        return Attributes("symlink", 0o777, about.uid, about.gid, 0, 0, about.mtime_ns, 1, 0.0)
+
+    def file(self, files: Iterable[DataFile], size: int, timestamp_ms: int, keep_s: float) -> Attributes:
+        """The attributes of a view over `files`: what all of them grant. A negative timestamp: the last file's own.
+
+        Without files, the attributes of an empty view: those of the directory, less search.
+        """
+        granted, about = [], None
+        for file in files:
+            about = file.stat_lately()
+            granted.append(access(about, file.acl(about)))
+        if about is None:
+            whole = self.directory()
+            return Attributes("file", whole.mode & 0o444, whole.uid, whole.gid, 0, 0, whole.mtime_ns, 1, keep_s)
+        uid, gid, mode = common(granted) if len(granted) > 1 else granted[0]
+        mtime_ns = timestamp_ms * _NS_PER_MS if 0 <= timestamp_ms <= _MAX_MS else about.st_mtime_ns
+        return Attributes("file", mode & 0o444, uid, gid, size, -(-size // BLOCK), mtime_ns, 1, keep_s)
+
+    def stream(self, snapshot: LogSnapshot, start: int, end: int | None) -> Attributes:
+        """The attributes of a stream over the offsets [start, end), of no size; `None` for the log end."""
+        files = (segment.log() for segment in snapshot.log.segments_between(start, end))
+        return self.file(files, 0, snapshot.log.hinted_timestamp(start, end), 0.0)
+
+
+class ViewDirectory:
+    """What the directories of a partition's views share: the attributes of the partition's own, and its disk."""
+
+    def __init__(self, view: PartitionView) -> None:
+        self._view = view
+
+    @property
+    def lane(self) -> str:
+        return self._view.lane
+
+    def attributes(self) -> Attributes:
+        return self._view.directory()

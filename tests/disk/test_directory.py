@@ -1,0 +1,181 @@
+"""Broker files: which are opened at all, how many at a time, and what a reader gets when there are none left."""
+
+import gc
+import os
+import resource
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from kafkafs.disk import directory as files
+from kafkafs.disk import page_cache
+from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.directory import Directory
+from kafkafs.errors import Exhausted, NotFound, Vanished, WouldBlock
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "d").mkdir()
+    for number in range(files.OPEN_FILES + 100):
+        (tmp_path / "d" / str(number)).write_bytes(b"%d" % number * 100)
+    return Directory(str(tmp_path))
+
+
+def inode(tmp_path, name: str) -> int:
+    return os.stat(tmp_path / name).st_ino
+
+
+def descriptors() -> int:
+    gc.collect()  # so that no other test's leftovers are closed meanwhile
+    return len(os.listdir("/proc/self/fd"))
+
+
+@contextmanager
+def few_descriptors(more: int):
+    """Lets this process open only a few more files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(int(fd) for fd in os.listdir("/proc/self/fd")) + more, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_the_cache_keeps_few_files_and_closes_the_rest(root, tmp_path):
+    before = descriptors()
+    for number in range(files.OPEN_FILES + 100):
+        root.open(f"d/{number}", inode(tmp_path, f"d/{number}"))
+    assert descriptors() - before <= files.OPEN_FILES
+    root.forget_cached()
+    assert descriptors() == before
+
+
+def test_a_failed_open_leaves_no_descriptor(root, tmp_path):
+    """Errors happen all day beside a broker; a leak of one each ends the mount."""
+    os.mkfifo(tmp_path / "d/fifo")
+    (tmp_path / "d/link").symlink_to("0")
+    (tmp_path / "link").symlink_to("d")
+    before = descriptors()
+    for name in ("d/none", "d/fifo", "d/link", "link/0", "d", "../d/0", "/etc/passwd", "x" * 5000, "d/\udcff"):
+        with pytest.raises(NotFound):
+            root.open_now(name)
+    for _ in range(3):
+        with pytest.raises(Vanished):
+            root.open("d/1", 1)
+        with pytest.raises(NotFound), root.scan("d/none") as entries:
+            list(entries)
+    assert descriptors() == before
+
+
+def test_when_descriptors_run_out_the_cache_gives_its_own(root, tmp_path):
+    """Somebody's thousand open files must not end everybody's lookups."""
+    with few_descriptors(40):
+        for number in range(300):
+            name = f"d/{number}"
+            assert root.open(name, inode(tmp_path, name)).read(0, 3) == (b"%d" % number * 100)[:3]
+        held: list[DataFile] = []
+        with pytest.raises(Exhausted):
+            held.extend(root.open_now("d/5") for _ in range(100_000))
+        held.clear()
+        assert root.open_now("d/5").size == 100
+
+
+def test_the_impatient_open_nothing(root, tmp_path):
+    """Opening can hang on a disk; the thread that serves everybody leaves it to a worker."""
+    number = inode(tmp_path, "d/7")
+    with non_blocking():
+        for ask in (lambda: root.open("d/7", number + 1), lambda: root.open_now("d/7"), lambda: root.stat("d"),
+                    lambda: root.read_whole("d/7"), lambda: root.acl("d")):  # fmt: skip
+            with pytest.raises(WouldBlock):
+                ask()
+    opened = root.open("d/7", number)
+    with non_blocking():
+        assert root.open("d/7", number) is opened
+        assert opened.read(0, 2) == b"77"
+
+
+def test_what_the_impatient_are_told_of_a_name_is_what_anybody_is(root, tmp_path):
+    """As far as the kernel has it in memory, and what was just looked at is there."""
+    (tmp_path / "link").symlink_to("d/7")
+    (tmp_path / "there").symlink_to("d")
+    for name in (".", "d", "d/7", "link", "there"):
+        wanted = root.stat_at_once(name)
+        with non_blocking():
+            told = root.stat_at_once(name)
+        assert (told.st_ino, told.st_mode, told.st_mtime_ns) == (wanted.st_ino, wanted.st_mode, wanted.st_mtime_ns)
+    with pytest.raises(NotFound):
+        root.stat_at_once("d/none")
+    for name in ("d/none", "there/7", "../d"):
+        with non_blocking(), pytest.raises((NotFound, WouldBlock)):
+            root.stat_at_once(name)
+    before = descriptors()
+    with non_blocking():
+        root.stat_at_once("d/7")
+    assert descriptors() == before
+
+
+def test_what_the_impatient_open_is_not_read_ahead_either(root, tmp_path, monkeypatch):
+    """One read of a file that the kernel was not told about, and its readahead goes on for good."""
+    number, device = inode(tmp_path, "d/7"), os.stat(tmp_path).st_dev
+    told = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda *arguments: told.append(arguments[3]))
+    for takes, wanted in (({device: False}, [os.POSIX_FADV_RANDOM]), ({device: True}, [])):
+        told.clear()
+        monkeypatch.setattr(page_cache, "_takes", takes)
+        root.forget_cached()
+        with non_blocking():
+            assert root.open("d/7", number).read(0, 2) == b"77"
+        assert told == wanted
+    monkeypatch.setattr(page_cache, "_takes", {})
+    root.forget_cached()
+    with non_blocking(), pytest.raises(WouldBlock):
+        root.open("d/7", number)
+
+
+def test_a_file_that_was_replaced_is_not_taken_for_the_old_one(root, tmp_path):
+    number = inode(tmp_path, "d/7")
+    old = root.open("d/7", number)
+    (tmp_path / "d/new").write_bytes(b"other")
+    (tmp_path / "d/new").rename(tmp_path / "d/7")
+    root.forget_cached()
+    assert old.read(0, 4) == b"7777"
+    assert root.open("d/7", inode(tmp_path, "d/7")).read(0, 10) == b"other"
+
+
+def test_a_read_is_short_only_at_the_end(root, tmp_path):
+    opened = root.open_now("d/123")
+    assert opened.read(290, 100) == (b"123" * 100)[290:]
+    assert (opened.read(300, 5), opened.read(10**12, 5), opened.read(5, 0), opened.read(5, -1)) == (b"", b"", b"", b"")
+    assert bytes(opened.stream(0, 1 << 20)) == b"123" * 100
+
+
+def test_reading_moves_no_access_time(root, tmp_path):
+    path = tmp_path / "d/9"
+    os.utime(path, (1, path.stat().st_mtime))
+    assert root.open_now("d/9").read(0, 100)
+    assert path.stat().st_atime == 1
+
+
+def test_a_file_that_somebody_lets_go_of_is_not_found_half_closed(tmp_path):
+    """Its number may be another file's a moment later: whoever found it again would read that one."""
+    names = [f"t-0/{number:020d}.log" for number in range(4)]
+    (tmp_path / "t-0").mkdir()
+    for name in names:
+        (tmp_path / name).write_bytes(name.encode())
+    inodes = {name: os.stat(tmp_path / name).st_ino for name in names}
+    directory = Directory(str(tmp_path))
+
+    def read(number: int) -> set[bytes]:
+        name, ends = names[number % len(names)], time.monotonic() + 1
+        found = set()
+        while time.monotonic() < ends:
+            directory.forget_cached()
+            found.add(directory.open(name, inodes[name]).read(0, 100))
+        return found - {name.encode()}
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(read, range(8))) == [set()] * 8

@@ -1,0 +1,93 @@
+"""One file's dump by kafkafs and by Kafka's own tool, for comparisons. The tool gets throw-away copies only."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kafkafs.disk.directory import Directory
+from kafkafs.dump.files import dump
+from kafkafs.dump.findings import Findings
+from kafkafs.dump.options import Options
+from kafkafs.dump.source import Source
+from kafkafs.dump.window import WHOLE, Window
+from tests.kafka import jars
+
+TOOL = "org.apache.kafka.tools.DumpLogSegments"
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--deep-iteration": {"deep_iteration": True},
+    "--print-data-log": {"print_data_log": True},
+    "--skip-record-metadata": {"skip_record_metadata": True},
+    "--verify-index-only": {"verify_index_only": True},
+    "--index-sanity-check": {"index_sanity_check": True},
+}
+
+
+@dataclass
+class Dumped:
+    """What stands on standard output, and what is told besides: problems at once, findings at the end."""
+
+    text: str
+    problems: list[str] = field(default_factory=list)
+    report: list[str] = field(default_factory=list)
+
+
+def options_of(flags: Sequence[str]) -> Options:
+    """kafkafs' options for the flags of the tool."""
+    chosen: dict[str, Any] = {}
+    for flag, value in zip(flags, [*flags[1:], ""], strict=False):
+        if flag == "--max-bytes":
+            chosen["max_bytes"] = int(value)
+        chosen |= OPTIONS.get(flag, {})
+    return Options(**chosen)
+
+
+def source_of(directory: Path, name: str) -> Source:
+    """A file as `kafkafs dump` would be given it from inside of `directory`."""
+    root = Directory(str(directory))
+    folder = os.path.dirname(name)
+    return Source(name, str(directory / name), lambda name: root.open_now(os.path.join(folder, name)))
+
+
+def dumped(directory: Path, name: str, options: Options, window: Window = WHOLE) -> Dumped:
+    """kafkafs' dump of one file."""
+    findings = Findings()
+    answer = Dumped("")
+    findings.trace = answer.problems.append
+    answer.text = b"".join(dump(source_of(directory, name), options, findings, window)).decode()
+    answer.report = list(findings.lines())
+    return answer
+
+
+@dataclass
+class ToolOutput:
+    """What the tool printed of one file. Where it `crashed`, that is what came before."""
+
+    text: str
+    crashed: bool
+
+
+def by_the_tool(directory: Path, names: Sequence[str], *flags: str) -> dict[str, ToolOutput]:
+    """The tool's output for each file, run again behind each one that ends it."""
+    outputs: dict[str, ToolOutput] = {}
+    left = list(names)
+    while left:
+        done = jars.run(jars.DUMP_RELEASE, TOOL, "--files", ",".join(left), *flags, check=False, cwd=directory)
+        texts = _split(done.stdout.decode(), left)
+        assert texts, done.stderr.decode()
+        for name, text in zip(left, texts, strict=False):
+            outputs[name] = ToolOutput(text, crashed=False)
+        outputs[left[len(texts) - 1]].crashed = done.returncode != 0
+        left = left[len(texts) :]
+    return outputs
+
+
+def _split(output: str, names: Sequence[str]) -> list[str]:
+    starts: list[int] = []
+    for name in names:
+        at = output.find(f"Dumping {name}\n", starts[-1] + 1 if starts else 0)
+        if at < 0:
+            break
+        starts.append(at)
+    return [output[start:stop] for start, stop in zip(starts, [*starts[1:], len(output)], strict=True)]

@@ -1,0 +1,104 @@
+"""Damaged files, dumped by Kafka's own tool and by kafkafs: bits, bytes, zeros and cuts in real logs and indexes.
+
+Where the tool gets through, nothing may differ. Where it ends with an exception, kafkafs prints the same up to there,
+and then what can still be shown.
+"""
+
+import gzip
+import random
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kafkafs.dump.damaged import MOST_RECORDS, records
+from kafkafs.dump.entries import HEADER_READ, entry_at
+from kafkafs.errors import CorruptData
+from kafkafs.format.batch import Batch
+from tests.dump.dumped import by_the_tool, dumped, options_of
+from tests.format.batch_maker import record_bytes, v2_around
+from tests.format.golden import Record
+from tests.kafka.dataset import Dataset
+
+LARGEST = 60_000  # bytes; damage in a small file is more likely to matter
+COPIES = {".log": 40}
+
+
+def damaged(data: bytes, dice: random.Random) -> bytes:
+    """The file with one thing wrong, more often than not in a header."""
+    broken = bytearray(data)
+    at = dice.choice(entry_starts(data)) + dice.randrange(70) if dice.random() < 0.7 else dice.randrange(len(data))
+    at = min(at, len(data) - 1)
+    match dice.choice(["bit", "bit", "byte", "zeros", "cut"]):
+        case "bit":
+            broken[at] ^= 1 << dice.randrange(8)
+        case "byte":
+            broken[at] = dice.choice([0, 0x7F, 0x80, 0xFF, dice.randrange(256)])
+        case "zeros":
+            zeros = min(dice.choice([1, 4, 20, 300]), len(data) - at)
+            broken[at : at + zeros] = bytes(zeros)
+        case "cut":
+            del broken[at:]
+    return bytes(broken)
+
+
+def entry_starts(data: bytes) -> list[int]:
+    """Where entries of a log begin; of another file, anywhere."""
+    starts, at = [0], 0
+    while at + 17 < len(data):
+        at += 12 + int.from_bytes(data[at + 8 : at + 12], "big")
+        starts.append(at)
+    return [start for start in starts if start < len(data)]
+
+
+def copies(dataset: Dataset, place: Path, suffix: str, seed: int) -> list[str]:
+    """Damaged copies in `place`, each in a directory of its own with its sound neighbours; their names."""
+    dice = random.Random(seed)
+    files = sorted(file for file in dataset.path.glob(f"*/*{suffix}") if 0 < file.stat().st_size < LARGEST)
+    names = []
+    for number in range(COPIES.get(suffix, 20)):
+        file = dice.choice(files)
+        folder = place / str(number)
+        folder.mkdir()
+        for neighbour in file.parent.glob(f"{file.name.partition('.')[0]}.*"):
+            shutil.copyfile(neighbour, folder / neighbour.name)
+        (folder / file.name).write_bytes(damaged(file.read_bytes(), dice))
+        names.append(f"{number}/{file.name}")
+    return names
+
+
+def compare(place: Path, names: Sequence[str], *flags: str) -> int:
+    """Both dumps of all files; how many the tool got through."""
+    options, told_of = options_of(flags), by_the_tool(place, names, *flags)
+    for name, told in told_of.items():
+        answer = dumped(place, name, options)
+        if told.crashed:
+            assert answer.text.startswith(told.text), name
+        else:
+            assert answer.text == told.text, name
+    return sum(not told.crashed for told in told_of.values())
+
+
+@pytest.mark.parametrize("flags", [["--print-data-log"], []], ids=["print", "plain"])
+def test_a_damaged_log_is_shown_as_the_tool_shows_it(stopped: Dataset, tmp_path: Path, flags: list[str]) -> None:
+    """The dump is what one looks at when a log is damaged."""
+    names = copies(stopped, tmp_path, ".log", seed=len(flags))
+    assert compare(tmp_path, names, *flags) > 20
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
+def test_a_damaged_index_is_shown_as_the_tool_shows_it(stopped: Dataset, tmp_path: Path, suffix: str) -> None:
+    """An index is looked at when lookups go wrong."""
+    names = copies(stopped, tmp_path, suffix, seed=3)
+    assert compare(tmp_path, names) > 6
+
+
+def test_a_damaged_batch_takes_neither_minutes_nor_gigabytes() -> None:
+    """A few kilobytes can unpack to millions of records out of order, which no kernel takes."""
+    content = record_bytes(Record(0, 0, 0, None, None), 0, 0) * (MOST_RECORDS + 1)
+    bomb = v2_around(gzip.compress(content, 1), MOST_RECORDS + 1, 0, MOST_RECORDS, attributes=1)
+    batch = entry_at(bomb[:HEADER_READ], 0, len(bomb))
+    assert isinstance(batch, Batch)
+    with pytest.raises(CorruptData, match="too many to look at one by one"):
+        next(records(batch, bomb, 1 << 30))

@@ -1,0 +1,114 @@
+"""Indexes against their logs, where no real broker's data goes."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from kafkafs.dump.options import Options
+from tests.dump.dumped import Dumped, dumped
+from tests.format.batch_maker import v2_around
+
+BATCH = v2_around(b"", 0, 0, 4, max_timestamp=1000)
+
+
+def make(place: Path, *entries: tuple[int, int], log: bytes | None = BATCH * 3, padding: int = 0) -> None:
+    """`0.index` with these entries and, unless it is None, `0.log`."""
+    (place / "0.index").write_bytes(b"".join(struct.pack(">ii", *entry) for entry in entries) + bytes(padding))
+    if log is not None:
+        (place / "0.log").write_bytes(log)
+
+
+def make_time_index(place: Path, *entries: tuple[int, int], padding: int = 0) -> None:
+    (place / "0.timeindex").write_bytes(b"".join(struct.pack(">qi", *entry) for entry in entries) + bytes(padding))
+
+
+def shown(place: Path, suffix: str = "index", **options: bool) -> Dumped:
+    return dumped(place, f"0.{suffix}", Options(**options))  # type: ignore[arg-type]
+
+
+def test_an_entry_that_leads_to_no_batch_is_listed_and_told(tmp_path: Path) -> None:
+    """Stale entries after a truncation lead behind the log's end; Kafka's tool ends there."""
+    make(tmp_path, (4, 0), (9, -5), (14, 10**6), (19, len(BATCH) * 3 - 10))
+    answer = shown(tmp_path)
+    assert answer.text.splitlines()[2:] == [
+        "offset: 9 position: -5",
+        "offset: 14 position: 1000000",
+        "offset: 19 position: 173",
+    ]
+    assert answer.report == [f"Mismatches in :{tmp_path / '0.index'}"] + [
+        f"  Index offset: {offset}, log offset: -1" for offset in (19, 14, 9)
+    ]
+
+
+def test_an_index_without_its_log_is_still_listed(tmp_path: Path) -> None:
+    """Somebody sent the index alone."""
+    make(tmp_path, (4, 0), log=None)
+    make_time_index(tmp_path, (1000, 4))
+    for suffix, line in (("index", "offset: 4 position: 0"), ("timeindex", "timestamp: 1000 offset: 4")):
+        answer = shown(tmp_path, suffix)
+        assert answer.text == f"Dumping 0.{suffix}\n{line}\n"
+        assert "there is no 0.log beside it" in answer.problems[0]
+
+
+def test_a_list_ends_where_the_padding_begins(tmp_path: Path) -> None:
+    """The preallocated rest of a growing segment's index, of ten megabytes."""
+    make(tmp_path, (4, 0), padding=8000)
+    make_time_index(tmp_path, (1000, 4), padding=12000)
+    assert shown(tmp_path).text.splitlines()[1:] == ["offset: 4 position: 0"]
+    assert shown(tmp_path, "timeindex").text.splitlines()[1:] == ["timestamp: 1000 offset: 4"]
+
+
+def test_padding_alone_is_an_entry_for_the_tool_and_for_us(tmp_path: Path) -> None:
+    """Unless the log is empty too: there the tool ends with an exception."""
+    make(tmp_path, padding=80)
+    assert shown(tmp_path).text.splitlines()[1:] == ["offset: 0 position: 0"]
+    make(tmp_path, padding=80, log=b"")
+    assert shown(tmp_path).text.splitlines()[1:] == ["0.index is empty."]
+
+
+@pytest.mark.parametrize("suffix", ["index", "timeindex"])
+def test_sanity_is_the_brokers_check_without_the_padding(tmp_path: Path, suffix: str) -> None:
+    """Kafka's own check calls each padded time index corrupt."""
+    make(tmp_path, (4, 0), padding=80)
+    make_time_index(tmp_path, (1000, 4), padding=120)
+    assert shown(tmp_path, suffix, index_sanity_check=True).text.splitlines()[1:] == [
+        f"0.{suffix} passed sanity check."
+    ]
+    (tmp_path / f"0.{suffix}").write_bytes((tmp_path / f"0.{suffix}").read_bytes() + b"\0")
+    answer = shown(tmp_path, suffix, index_sanity_check=True)
+    assert "no whole number of entries" in answer.problems[0]
+    assert answer.text == f"Dumping 0.{suffix}\n"
+
+
+def test_an_index_that_ends_below_its_base_is_not_sane(tmp_path: Path) -> None:
+    """Written for another segment, or torn."""
+    make(tmp_path, (4, 0), (-3, 70))
+    assert "its last entry lies before its first" in shown(tmp_path, index_sanity_check=True).problems[0]
+    make_time_index(tmp_path, (1000, 4), (900, 9))
+    assert "its last entry lies before its first" in shown(tmp_path, "timeindex", index_sanity_check=True).problems[0]
+
+
+def test_times_are_compared_with_the_records(tmp_path: Path) -> None:
+    """The header's largest timestamp may lie; a batch without records has none."""
+    make(tmp_path, (4, 0))
+    make_time_index(tmp_path, (1000, 4), (900, 4), (1200, 3), (1300, 99))
+    path = tmp_path / "0.timeindex"
+    assert shown(tmp_path, "timeindex").report == [
+        f"Found timestamp mismatch in :{path}",
+        "  Index timestamp: 1000, log timestamp: -1",
+        "  Index timestamp: 900, log timestamp: -1",
+        f"Found out of order timestamp in :{path}",
+        "  Index timestamp: 900, Previously indexed timestamp: 1000",
+        f"The following indexed offsets are not found in :{path}",
+        "Indexed offset: 3, found log offset: 4",
+        "Indexed offset: 99, found log offset: -1",
+    ]
+
+
+def test_verifying_lists_nothing(tmp_path: Path) -> None:
+    """Only what is wrong is told."""
+    make(tmp_path, (4, 0), (7, len(BATCH)))
+    answer = shown(tmp_path, verify_index_only=True)
+    assert answer.text == "Dumping 0.index\n"
+    assert answer.report[1:] == ["  Index offset: 7, log offset: 4"]

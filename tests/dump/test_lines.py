@@ -1,0 +1,50 @@
+"""The lines as Python makes them, which must be those that the kernels make."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafkafs.dump.decoders import Decoder, as_hexadecimal, as_integer, as_long, as_string
+from kafkafs.dump.options import Options
+from tests.dump.dumped import dumped
+from tests.kafka.dataset import Dataset
+
+KERNELS = Options(print_data_log=True)
+
+
+def in_python(options: Options) -> Options:
+    """The same text; but decoders that no kernel knows go without kernels."""
+    key, value = options.decode_key, options.decode_value
+    return replace(options, decode_key=lambda data: key(data), decode_value=lambda data: value(data))
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_both_ways_to_a_line_agree(stopped: Dataset, skip: bool) -> None:
+    """A damaged batch goes the slow way, its neighbours the fast one; nobody should see where that begins."""
+    compared = 0
+    options = replace(KERNELS, skip_record_metadata=skip)
+    for file in sorted(stopped.path.glob("*/*.log")):
+        name = f"{file.parent.name}/{file.name}"
+        if 0 < file.stat().st_size < 40_000:
+            fast, slow = dumped(stopped.path, name, options), dumped(stopped.path, name, in_python(options))
+            assert (fast.text, fast.report, fast.problems) == (slow.text, slow.report, slow.problems), name
+            compared += 1
+    assert compared > 50
+
+
+@pytest.mark.parametrize("key", [as_long, as_integer, as_hexadecimal, as_string])
+@pytest.mark.parametrize("value", [as_long, as_integer, as_hexadecimal])
+def test_both_ways_decode_alike(stopped: Dataset, key: Decoder, value: Decoder) -> None:
+    """Numbers that are there, and those for which bytes are missing."""
+    options = replace(KERNELS, decode_key=key, decode_value=value, skip_record_metadata=True)
+    for partition in ("binary-0", "nulls-0", "codec-zstd-0"):
+        name = f"{partition}/00000000000000000000.log"
+        assert dumped(stopped.path, name, options).text == dumped(stopped.path, name, in_python(options)).text
+
+
+def test_a_value_that_is_no_number_is_told_in_its_place(stopped: Dataset, tmp_path: Path) -> None:
+    """Kafka's tool ends there; the next record may be one."""
+    text = dumped(stopped.path, "nulls-0/00000000000000000000.log", replace(KERNELS, decode_value=as_long)).text
+    assert " payload: <0 bytes are too few for a long>\n" in text
+    assert text.count("\n") == stopped.dumps("print")["nulls-0/00000000000000000000.log"].count("\n")

@@ -1,0 +1,50 @@
+"""The recorded output of Kafka's own tool over real data of three releases: not a byte may differ."""
+
+from collections import Counter
+
+import pytest
+
+from tests.dump.dumped import dumped, options_of
+from tests.kafka.dataset import Dataset
+
+
+@pytest.mark.parametrize("mode", ["plain", "deep", "print", "skip-metadata", "max-bytes", "verify", "sanity"])
+def test_standard_output_is_the_tools_own(stopped: Dataset, mode: str) -> None:
+    """Scripts that parse kafka-dump-log.sh are fed by kafkafs dump instead."""
+    assert compare(stopped, mode) > 20
+
+
+def test_standard_output_is_the_tools_own_beside_a_running_broker(live: Dataset) -> None:
+    """There the newest indexes end in zeros, which the tool takes for an entry."""
+    assert compare(live, "plain") > 20
+
+
+def compare(data: Dataset, mode: str) -> int:
+    """How many files' recorded output kafkafs gives too."""
+    options = options_of(data.dump_modes()[mode])
+    outputs = {name: text for name, text in data.dumps(mode).items() if (data.path / name).exists()}
+    for name, expected in outputs.items():
+        assert dumped(data.path, name, options).text == expected, name
+    return len(outputs)
+
+
+@pytest.mark.parametrize("mode", ["plain", "print", "verify"])
+def test_findings_are_the_tools_own(stopped: Dataset, mode: str) -> None:
+    """Mismatches are what people run the tool for; a false one costs somebody a night."""
+    options = options_of(stopped.dump_modes()[mode])
+    found: Counter[str] = Counter()
+    for name in stopped.dumps(mode):
+        answer = dumped(stopped.path, name, options)
+        assert answer.problems == []
+        found.update(line.replace(str(stopped.path), "") for line in answer.report)
+    assert found == Counter(stopped.dump_reports(mode))
+
+
+def test_where_the_tool_crashes_there_is_an_answer(live: Dataset) -> None:
+    """The padded indexes of an empty segment end kafka-dump-log.sh with an exception."""
+    crashes = live.dump_crashes("plain")
+    assert crashes
+    for name in crashes:
+        answer = dumped(live.path, name, options_of([]))
+        assert answer.text == f"Dumping {name}\n{name} is empty.\n"
+        assert answer.problems == []

@@ -1,0 +1,85 @@
+"""Batches that no producer writes but that are whole and valid: extreme numbers, any attributes, any bytes.
+
+All of them go into one log, which Kafka's own tool and kafkafs dump alike.
+"""
+
+import gzip
+import random
+import struct
+from pathlib import Path
+
+import pytest
+
+from tests.dump.dumped import by_the_tool, dumped, options_of
+from tests.format.batch_maker import record_bytes, v2_around
+from tests.format.golden import Record
+
+LOG = "00000000000000000000.log"
+BATCHES = 400
+INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
+BYTES = bytes.fromhex("00 0a 41 7f 80 a0 bf c2 c3 e0 e2 ed ef f0 f4 ff")
+MARKER_KEYS = (b"\0\0\0\0", b"\0\0\0\x01", b"\0\x07\0\x01more", b"\0\0\0\x09")
+
+
+def number(dice: random.Random, largest: int) -> int:
+    """Small, huge or at an edge."""
+    return dice.choice([-1, 0, 1, 7, largest, largest - 1, -largest - 1, dice.randint(-largest - 1, largest)])
+
+
+def some_bytes(dice: random.Random) -> bytes | None:
+    """Null, empty, text or what is no text."""
+    kind = dice.randrange(6)
+    if kind < 2:
+        return None if kind else b""
+    if kind < 4:
+        return "".join(dice.choice("abc é€😀\x7f\u0085") for _ in range(dice.randrange(30))).encode()
+    return bytes(dice.choice(BYTES) for _ in range(dice.randrange(40)))
+
+
+def batch(dice: random.Random, base: int) -> bytes:
+    """One batch from `base` on; some are control batches, compressed, or empty."""
+    is_control = dice.random() < 0.15
+    delta = dice.randrange(8)
+    base_timestamp = number(dice, INT64 // 4)
+    records = b""
+    offsets = sorted(dice.sample(range(delta + 1), dice.randrange(delta + 2)))
+    for offset in offsets:
+        timestamp = base_timestamp + number(dice, INT64 // 4)
+        headers = tuple((some_bytes(dice) or b"h", some_bytes(dice)) for _ in range(dice.choice([0, 0, 1, 3])))
+        key, value = some_bytes(dice), some_bytes(dice)
+        if is_control:
+            key, value = dice.choice(MARKER_KEYS), struct.pack(">hi", dice.choice([0, 1]), number(dice, INT32))
+        records += record_bytes(Record(base + offset, timestamp, 0, key, value, headers), base, base_timestamp)
+    codec = 1 if dice.random() < 0.3 and not is_control else 0
+    attributes = codec | dice.choice([0, 8, 0x10, 0x40, 0x58, 0x780]) | (0x20 if is_control else 0)
+    header = (attributes, delta, base_timestamp, number(dice, INT64), number(dice, INT64), number(dice, INT16),
+              number(dice, INT32), len(offsets))  # fmt: skip
+    return v2_around(gzip.compress(records) if codec else records, 0, base, header=header, epoch=number(dice, INT32))
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    dice, place = random.Random(5), tmp_path_factory.mktemp("random")
+    log = b""
+    for _ in range(BATCHES):
+        log += batch(dice, dice.choice([0, 7, 2**40, INT64 - 100]) + dice.randrange(50))
+    (place / LOG).write_bytes(log)
+    return place
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        [],
+        ["--deep-iteration"],
+        ["--print-data-log"],
+        ["--print-data-log", "--skip-record-metadata"],
+        ["--max-bytes", "9000"],
+    ],
+    ids=" ".join,
+)
+def test_any_valid_batch_is_shown_as_the_tool_shows_it(directory: Path, flags: list[str]) -> None:
+    """The kernels and the tool must agree where no recorded data goes."""
+    told = by_the_tool(directory, [LOG], *flags)[LOG]
+    assert not told.crashed
+    assert dumped(directory, LOG, options_of(flags)).text == told.text

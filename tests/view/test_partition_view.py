@@ -1,0 +1,88 @@
+"""What a partition's views share: one state of the log at a time, and attributes from the files behind a view."""
+
+from typing import cast
+
+import pytest
+
+from kafkafs.disk import data_file
+from kafkafs.disk.blocking import non_blocking
+from kafkafs.errors import Vanished, WouldBlock
+from kafkafs.log import data_directory
+from kafkafs.view import partition_view
+from kafkafs.view.partition_view import KEEP_S, PartitionView
+from kafkafs.view.tree import PartitionDirectory
+from tests.log.making import made, write_partition
+from tests.mounting import wait_until
+from tests.view.trees import node, tree
+
+
+@pytest.fixture
+def view(tmp_path) -> PartitionView:
+    write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]})
+    return cast(PartitionDirectory, node(tree(tmp_path), "t-0")).view
+
+
+def test_a_state_of_the_log_is_one_object(view, tmp_path):
+    """What was found in it can be remembered by it."""
+    before = view.snapshot()
+    assert view.snapshot() is before
+    with open(tmp_path / "t-0" / f"{1:020}.log", "ab") as file:
+        file.write(made(2, [3]).data)
+    wait_until(lambda: view.snapshot() is not before)
+    assert view.snapshot().log.end_offset == 3
+
+
+def test_a_question_is_asked_again_where_files_vanish(view):
+    """Retention removes a segment between a look and a read; the reader gets the state after, not an error."""
+    asked = []
+
+    def question(snapshot):
+        asked.append(snapshot)
+        if len(asked) < 3:
+            raise Vanished("gone")
+        return "answer"
+
+    assert view.ask(question) == "answer"
+
+    def hopeless(_):
+        raise Vanished("gone")
+
+    with pytest.raises(Vanished):
+        view.ask(hopeless)
+
+
+def test_a_view_over_several_files_grants_what_all_of_them_do(view, tmp_path):
+    first, second = (tmp_path / "t-0" / f"{base:020}.log" for base in (0, 1))
+    first.chmod(0o640)
+    second.chmod(0o604)
+    files = [segment.log() for segment in view.snapshot().log.segments]
+    assert view.file(files[:1], 5, 7, 0.5).mode == 0o440
+    both = view.file(files, 513, 7, 0.5)
+    assert (both.mode, both.size, both.blocks, both.mtime_ns, both.timeout_s) == (0o400, 513, 2, 7_000_000, 0.5)
+    assert view.file(files, 0, -1, 0.0).mtime_ns == second.stat().st_mtime_ns
+    assert view.file(files, 0, 2**63 - 1, 0.0).mtime_ns == second.stat().st_mtime_ns
+
+
+def test_a_directory_whose_attributes_were_not_changed_is_told_of_at_once(view, tmp_path, monkeypatch):
+    """The kernel asks for it several times a second; its mode and its access list are read where they were changed."""
+    monkeypatch.setattr(partition_view, "KEEP_S", 0.0)
+    monkeypatch.setattr(data_directory, "FRESH_S", 0.0)
+    wait_until(lambda: view.directory() and view._directory.as_of)
+    known = view.directory()
+    with non_blocking():
+        assert view.directory() == known
+    (tmp_path / "t-0").chmod(0o500)
+    with non_blocking(), pytest.raises(WouldBlock):
+        view.directory()
+    assert view.directory().mode == 0o500
+    monkeypatch.setattr(data_file, "SETTLED_AFTER_NS", 1 << 62)
+    assert view.directory().mode == 0o500
+    with non_blocking(), pytest.raises(WouldBlock):  # it may be changed again within the same tick of the clock
+        view.directory()
+
+
+def test_an_empty_view_is_the_directorys(view, tmp_path):
+    (tmp_path / "t-0").chmod(0o750)
+    wait_until(lambda: view.directory().mode == 0o550, 2 * KEEP_S)
+    assert view.file([], 0, -1, 0.0).mode == 0o440
+    assert (view.link().kind, view.link().mode) == ("symlink", 0o777)
