@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
 
-from kafkafs.cli.ahead import ahead
+from kafkafs.cli.prefetch import prefetched
 from kafkafs.cli.progress import Progress
 from kafkafs.disk.directory import Directory
 from kafkafs.dump.decoders import as_string, decoder
@@ -63,7 +63,7 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress
         windows = _windows(sources, wanted, options) if wanted else repeat(WHOLE)
         for source, window in zip(sources, windows, strict=False):
             try:
-                yield from dump(source, options, findings, window, ahead)
+                yield from dump(source, options, findings, window, prefetched)
             except KafkafsError as error:
                 findings.problem(source, str(error))
 

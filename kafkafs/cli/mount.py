@@ -57,7 +57,7 @@ def _daemon(
         os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy would start threads before the process is confined
         from kafkafs.format import native
         from kafkafs.fuse.life.mount import Settings, serve
-        from kafkafs.view.awake import share_room
+        from kafkafs.view.text_budget import share_room
         from kafkafs.view.tree import Root
 
         share_room(2 * options.reading.max_batch)  # one reader's: a packed batch, and what it unpacks to

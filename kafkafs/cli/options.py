@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kafkafs.errors import UsageError
-from kafkafs.log.options import Options, isolation
+from kafkafs.log.options import ReadOptions, isolation
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 LARGEST_BATCH = 1024 << 30  # that `max_batch` may let through: beyond any machine's memory, and far below 64 bits
@@ -16,7 +16,7 @@ LARGEST_BATCH = 1024 << 30  # that `max_batch` may let through: beyond any machi
 class MountOptions:
     """What `mount` was asked for: `reading` goes to the log, the rest is about the mount itself."""
 
-    reading: Options = field(default_factory=Options)
+    reading: ReadOptions = field(default_factory=ReadOptions)
     allow_other: bool = field(default_factory=lambda: os.geteuid() == 0)
 
 

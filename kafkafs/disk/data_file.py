@@ -15,7 +15,7 @@ from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import DiskError, KafkafsError, WouldBlock
 from kafkafs.format.buffers import Buffers, pages
-from kafkafs.format.room import ROOM
+from kafkafs.format.memory import MEMORY
 
 STREAM_SIZE = 1 << 20
 """The largest read that is answered from the calling thread's own buffer."""
@@ -124,7 +124,7 @@ class DataFile:
 
     def read_long(self, position: int, size: int) -> memoryview:
         """Like `read`, into a large buffer that is used again once nobody holds a view of it."""
-        buffer = _buffers.take()[:size].data if size <= _buffers.size else ROOM.take(size).data
+        buffer = _buffers.take()[:size].data if size <= _buffers.size else MEMORY.take(size).data
         return buffer[: self.read_into(buffer, position)]
 
     def read_into(self, buffer: memoryview, position: int, *, passing: bool = False) -> int:

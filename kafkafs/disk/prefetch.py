@@ -2,7 +2,7 @@
 
 With RWF_DONTCACHE the kernel reads folios of up to 2 MiB, and drops each behind the first read that has touched it. Who
 reads on from the midst of one has it read from the disk again; so a block ends where such a folio does. While a reader
-takes what he got, `fuse` lets a worker `go_ahead` with the next.
+takes what he got, `fuse` lets a worker `fill` with the next.
 
 What is in memory is not read ahead: nobody waits for it. A few pages that are not, in the midst of others, are no
 reason to read all that follows in blocks.
@@ -20,7 +20,7 @@ from kafkafs.format.buffers import Buffers
 BLOCK = 2 << 20
 """Bytes: the largest folio on a machine with pages of 4 KiB."""
 
-_AHEAD = 2 * BLOCK
+_BYTES_AHEAD = 2 * BLOCK
 _STRAIGHT = 512 << 10
 """Who has read so many bytes one behind the other will go on."""
 
@@ -132,7 +132,7 @@ class Prefetch:
         return made.cut(position, size)
 
     @property
-    def lags(self) -> bool:
+    def is_due(self) -> bool:
         """Whether the reader goes on and should find more than there is."""
         return not self._making.locked() and self._wants_more()
 
@@ -140,9 +140,9 @@ class Prefetch:
         made, file = self._made, self._file
         if made is None or file is None or not made.holds(file, self._read_to):
             return False
-        return made.end < min(self._end, self._cold_to, self._read_to + _AHEAD)
+        return made.end < min(self._end, self._cold_to, self._read_to + _BYTES_AHEAD)
 
-    def go_ahead(self) -> None:
+    def fill(self) -> None:
         """Read what will be asked for next. For a worker thread."""
         if self._making.acquire(blocking=False):
             try:

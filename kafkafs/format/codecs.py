@@ -19,8 +19,8 @@ from isal import isal_zlib
 
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format import native
+from kafkafs.format.memory import MEMORY
 from kafkafs.format.native.layout import CODEC_NO_ROOM
-from kafkafs.format.room import ROOM
 
 Bytes = bytes | bytearray | memoryview
 
@@ -95,7 +95,7 @@ def decompress(codec: int, magic: int, data: Bytes, limit: int) -> memoryview:
     target = np.empty(min(limit, 8 * len(data) + _FIRST_GUESS), np.uint8).data
     size = unpack(codec, magic, data, target)
     if size is None:
-        target = ROOM.take(measure(codec, magic, data, limit)).data
+        target = MEMORY.take(measure(codec, magic, data, limit)).data
         size = unpack(codec, magic, data, target)
     return target[:size]
 

@@ -12,9 +12,9 @@ from kafkafs.errors import CorruptData, KafkafsError, TooLarge
 from kafkafs.format import codecs, legacy, native
 from kafkafs.format.batches import Batches
 from kafkafs.format.columns import Records, Refusal
+from kafkafs.format.memory import MEMORY
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import BATCH_ROW, SOUND
-from kafkafs.format.room import ROOM
 from kafkafs.format.work import ARENAS, PIECE, Array, Bytes, Work, table
 
 __all__ = ["PIECE", "Records", "Refusal", "decode"]
@@ -95,7 +95,7 @@ def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, Refusal
 def _unpacked_alone(work: Work, number: int) -> Array:
     """A buffer with what one batch unpacks to, which is much; TooLarge, CorruptData."""
     codec, payload = work.codec(number), work.payload(number)
-    buffer = ROOM.take(codecs.measure(codec, 2, payload, work.limit))
+    buffer = MEMORY.take(codecs.measure(codec, 2, payload, work.limit))
     work.spans[number] = 0, codecs.unpack(codec, 2, payload, buffer.data) or 0
     return buffer
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from kafkafs.disk.blocking import acquired
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.recent import Recent
+from kafkafs.disk.lru_cache import LruCache
 from kafkafs.errors import CorruptData, Exhausted, KafkafsError, NotFound, UsageError, WouldBlock
 from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
 from kafkafs.format.names import PartitionName, parse_partition_name
@@ -53,7 +53,7 @@ class DataDirectory:
         self._lock = threading.Lock()
         self._names: dict[str, PartitionName] = {}
         self._names_stamp: tuple[int, bool] | None = None
-        self._partitions: Recent[Partition] = Recent()
+        self._partitions: LruCache[Partition] = LruCache()
         self.fresh_until = 0.0  # for so long the names count as now
         self._checkpoints = Checkpoints()
         self._checkpoint_stamps: tuple[object, ...] = ()

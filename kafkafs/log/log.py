@@ -45,10 +45,10 @@ class Extent(NamedTuple):
         """Whether the other one begins where this one ends."""
         return self.end == other.position and self.segment.files["log"].inode == other.segment.files["log"].inode
 
-    def read(self, position: int, size: int, ahead: Prefetch | None = None) -> bytes | memoryview:
-        """The bytes at `position` of the file; Vanished where the file was cut since. `ahead`: for who reads on."""
+    def read(self, position: int, size: int, prefetch: Prefetch | None = None) -> bytes | memoryview:
+        """The bytes at `position` of the file; Vanished where the file was cut since. `prefetch`: a reader's own."""
         file = self.held or self.segment.log()
-        data = file.stream(position, size) if ahead is None else ahead.read(file, position, size, self.end)
+        data = file.stream(position, size) if prefetch is None else prefetch.read(file, position, size, self.end)
         intact = self.segment.is_as_seen(file) or (self.seal is not None and is_at_its_place(file, self.seal))
         if len(data) < size or not intact:
             raise Vanished(f"{file.name!r} was truncated while it was read; open it again")

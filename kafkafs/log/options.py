@@ -11,7 +11,7 @@ ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ReadOptions:
     """The defaults are the contract's (docs/queries.md, "Visibility" and "Damage")."""
 
     isolation: Isolation = "read_uncommitted"

@@ -17,7 +17,7 @@ from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.glance import ANY, NEED_ALL, NEED_HEADER, NEED_RECORD, Glimpse
 from kafkafs.log.log import Log
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.places import Start, Trace, no_trace
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import Pass, unheard
@@ -55,7 +55,7 @@ class _Late(NamedTuple):
 class Reader:
     """Reads one log under one set of options."""
 
-    def __init__(self, log: Log, options: Options, transactions: OpenTransactions) -> None:
+    def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions) -> None:
         self.log = log
         self._options = options
         self._committed = options.isolation == "read_committed"

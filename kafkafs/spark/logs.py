@@ -12,7 +12,7 @@ from kafkafs.errors import NotFound, UsageError, Vanished
 from kafkafs.format.records import Records
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.log import Log
-from kafkafs.log.options import Isolation, Options
+from kafkafs.log.options import Isolation, ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.reading import Reader
 from kafkafs.log.segment import Segment
@@ -96,13 +96,13 @@ def reader(place: Place, isolation: Isolation) -> Reader:
     """A reader of the whole log as it is now."""
     with _lock:
         transactions = _transactions.setdefault(place, OpenTransactions())
-    return Reader(partition(place).log(), Options(isolation=isolation), transactions)
+    return Reader(partition(place).log(), ReadOptions(isolation=isolation), transactions)
 
 
 def records(place: Place, isolation: Isolation, start: int, end: int) -> Iterator[Records]:
     """The visible records with start <= offset < end, of a stretch below the last stable offset."""
     log = partition(place).log()
-    return Reader(log, Options(isolation=isolation), _Planned(end)).records(start, end)
+    return Reader(log, ReadOptions(isolation=isolation), _Planned(end)).records(start, end)
 
 
 def every_place(paths: tuple[Path, ...]) -> dict[TopicPartition, Place]:

@@ -9,11 +9,11 @@ from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.names import PartitionName
 from kafkafs.log.reading import Record
 from kafkafs.log.segment import Segment
+from kafkafs.view.answer_cache import AnswerCache
 from kafkafs.view.following import Following
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.raw import batch_xattrs
-from kafkafs.view.recall import Recall
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.targets import LogSnapshot, PointTarget, RangeTarget
 
@@ -51,7 +51,7 @@ class _Found(NamedTuple):
     answer: bytes | None
 
 
-_recall: Recall[_Found] = Recall()
+_answers: AnswerCache[_Found] = AnswerCache()
 
 
 class _OneRecord:
@@ -63,14 +63,14 @@ class _OneRecord:
 
     def _found(self, snapshot: LogSnapshot) -> _Found:
         """The record and the answer; found once for each state of the log."""
-        found = _recall.get(self, snapshot)
+        found = _answers.get(self, snapshot)
         if found is not None:
             found.segment.check(found.segment.log())
         else:
             record = self._target.record(snapshot)
             answer = self._answer(record, snapshot.log.name)
             found = _Found(record.segment, record.batch, record.offset, record.timestamp, answer)
-            _recall.put(self, snapshot, found, len(answer or b"") + _OVERHEAD)
+            _answers.put(self, snapshot, found, len(answer or b"") + _OVERHEAD)
         return found
 
     def _answer(self, record: Record, name: PartitionName) -> bytes | None:

@@ -59,14 +59,14 @@ class Content(Protocol):
         """Lets go of what the content holds, without waiting. Called once, after the last read has ended."""
 
 
-class Leading(Protocol):
+class Prefetching(Protocol):
     """A content that can make what the next read will ask for while the reader takes what he got."""
 
     @property
-    def lags(self) -> bool:
+    def prefetch_is_due(self) -> bool:
         """Whether there is something to make. Answered at once."""
 
-    def go_ahead(self) -> None:
+    def prefetch(self) -> None:
         """Make some of it, in a worker thread."""
 
 

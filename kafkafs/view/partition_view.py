@@ -7,11 +7,11 @@ from typing import NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.data_file import DataFile, is_settled
-from kafkafs.disk.recent import Recent
+from kafkafs.disk.lru_cache import LruCache
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.view.node import Attributes
@@ -27,10 +27,10 @@ _MAX_MS = (2**63 - 1) // _NS_PER_MS
 Answer = TypeVar("Answer")
 
 
-class Seen:
+class PartitionCache:
     """What is remembered of a partition that somebody looks at. The mount keeps few of them (see `log.recent`)."""
 
-    def __init__(self, partition: Partition, options: Options) -> None:
+    def __init__(self, partition: Partition, options: ReadOptions) -> None:
         self.partition = partition
         self.transactions = OpenTransactions()
         self._options = options
@@ -64,8 +64,8 @@ class PartitionView:
         directory: DataDirectory,
         name: str,
         shown_as: str,
-        options: Options,
-        seen: Recent[Seen],
+        options: ReadOptions,
+        seen: LruCache[PartitionCache],
         twins: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.data_directory = directory
@@ -75,7 +75,7 @@ class PartitionView:
         self._name = name
         self._all_seen = seen
         self._known_until = 0.0
-        self._known: ReferenceType[Seen] | None = None  # not the thing itself: see above
+        self._known: ReferenceType[PartitionCache] | None = None  # not the thing itself: see above
         self._directory: _Directory | None = None
 
     @property
@@ -84,10 +84,10 @@ class PartitionView:
         return self.data_directory.partition(self._name)
 
     @property
-    def _seen(self) -> Seen:
+    def _seen(self) -> PartitionCache:
         partition = self.partition
         return self._all_seen.get(
-            self.shown_as, lambda: Seen(partition, self.options), lambda seen: seen.partition is partition
+            self.shown_as, lambda: PartitionCache(partition, self.options), lambda seen: seen.partition is partition
         )
 
     @property

@@ -22,7 +22,7 @@ from kafkafs.log.wrapped import contents
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import KEEP_S, PartitionView
-from kafkafs.view.targets import AtOffset, BetweenOffsets, LogSnapshot, Place, PointTarget, RangeTarget
+from kafkafs.view.targets import AtOffset, BetweenOffsets, LocatedBatch, LogSnapshot, PointTarget, RangeTarget
 
 
 class BatchContent:
@@ -57,7 +57,7 @@ class RawContent:
         self._starts = _starts(extents)
         self._growth = growth
         self._growing = threading.Lock()
-        self._ahead = Prefetch()
+        self._prefetch = Prefetch()
         self.keep_cache = keep_cache
 
     @property
@@ -80,12 +80,12 @@ class RawContent:
         within = offset - starts[number]
         extent = extents[number]
         if within + size <= extent.end - extent.position:
-            return extent.read(extent.position + within, size, self._ahead)
+            return extent.read(extent.position + within, size, self._prefetch)
         parts = []
         while size > 0:
             extent = extents[number]
             length = min(size, extent.end - extent.position - within)
-            parts.append(bytes(extent.read(extent.position + within, length, self._ahead)))
+            parts.append(bytes(extent.read(extent.position + within, length, self._prefetch)))
             number, within, size = number + 1, 0, size - length
         return b"".join(parts)
 
@@ -109,17 +109,17 @@ class RawContent:
             self._extents, self._starts = extents, _starts(extents)
 
     @property
-    def lags(self) -> bool:
-        """Whether `go_ahead` would help whoever reads on."""
-        return self._ahead.lags
+    def prefetch_is_due(self) -> bool:
+        """Whether `prefetch` would help whoever reads on."""
+        return self._prefetch.is_due
 
-    def go_ahead(self) -> None:
+    def prefetch(self) -> None:
         """Read what will be asked for next. For a worker thread."""
-        self._ahead.go_ahead()
+        self._prefetch.fill()
 
     def close(self) -> None:
         self._extents, self._starts, self._growth = [], [0], None
-        self._ahead.close()
+        self._prefetch.close()
 
 
 def _starts(extents: list[Extent]) -> list[int]:
@@ -167,9 +167,9 @@ class RawPoint:
     def __init__(self, view: PartitionView, target: PointTarget) -> None:
         self._view = view
         self._target = target
-        self._known: tuple[ReferenceType[LogSnapshot], Place] | None = None
+        self._known: tuple[ReferenceType[LogSnapshot], LocatedBatch] | None = None
 
-    def _found(self, snapshot: LogSnapshot) -> Place:
+    def _found(self, snapshot: LogSnapshot) -> LocatedBatch:
         """The batch, or the damage in its place; found once for each state of the log."""
         known = self._known
         if known is not None and known[0]() is snapshot:
@@ -178,7 +178,7 @@ class RawPoint:
         self._known = ref(snapshot), place  # not the snapshot: a name that is remembered must not keep an old log
         return place
 
-    def _checked(self, snapshot: LogSnapshot) -> Place:
+    def _checked(self, snapshot: LogSnapshot) -> LocatedBatch:
         """The same, for who shows it and opens nothing."""
         place = self._found(snapshot)
         segment, _ = place

@@ -83,7 +83,7 @@ class RealContent:
 
     def __init__(self, file: DataFile, keep_cache: bool) -> None:
         self._file: DataFile | None = file
-        self._ahead = Prefetch()
+        self._prefetch = Prefetch()
         self.keep_cache = keep_cache
 
     @property
@@ -91,20 +91,20 @@ class RealContent:
         return self._file.size if self._file else 0
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
-        return self._ahead.read(self._file, offset, size, self._file.size) if self._file else b""
+        return self._prefetch.read(self._file, offset, size, self._file.size) if self._file else b""
 
     @property
-    def lags(self) -> bool:
-        """Whether `go_ahead` would help whoever reads on."""
-        return self._ahead.lags
+    def prefetch_is_due(self) -> bool:
+        """Whether `prefetch` would help whoever reads on."""
+        return self._prefetch.is_due
 
-    def go_ahead(self) -> None:
+    def prefetch(self) -> None:
         """Read what will be asked for next. For a worker thread."""
-        self._ahead.go_ahead()
+        self._prefetch.fill()
 
     def close(self) -> None:
         self._file = None
-        self._ahead.close()
+        self._prefetch.close()
 
 
 class DumpedFile:

@@ -3,10 +3,10 @@
 A stream has no size; a reader goes on until nothing comes. Most read straight on, so the pieces made last are kept. Who
 reads elsewhere is served from the nearest mark: places in the text, a mark every megabyte or so, from which it can be
 made again. All readers get the same bytes, since a stream is fixed on the log that it was opened on. Where many are
-open, those that are not read let go of what they have made, and make it again (see `awake`).
+open, those that are not read let go of what they have made, and make it again (see `text_budget`).
 
 One thread at a time makes text; what is made is handed out meanwhile. Who reads straight on finds the next piece made
-already: `fuse` lets a worker `go_ahead` while the reader takes what he got.
+already: `fuse` lets a worker `prefetch` while the reader takes what he got.
 """
 
 import os
@@ -19,10 +19,10 @@ from contextlib import contextmanager, nullcontext
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers
-from kafkafs.view.awake import AWAKE
+from kafkafs.view.text_budget import TEXT_BUDGET
 
 _MARK_EVERY = 1 << 20
-_AHEAD = 4 << 20
+_BYTES_AHEAD = 4 << 20
 """Bytes that are made before they are asked for."""
 
 _KEPT = 512 << 10
@@ -103,25 +103,25 @@ class Stream:
         return text
 
     @property
-    def lags(self) -> bool:
-        """Whether `go_ahead` would help whoever read last, if he goes on."""
+    def prefetch_is_due(self) -> bool:
+        """Whether `prefetch` would help whoever read last, if he goes on."""
         left = self._position - self._read_to
-        if self._end is not None or self._error is not None or not 0 <= left < _AHEAD:
+        if self._end is not None or self._error is not None or not 0 <= left < _BYTES_AHEAD:
             return False
-        return AWAKE.has_plenty and not self._making.locked()
+        return TEXT_BUDGET.has_spare and not self._making.locked()
 
-    def go_ahead(self) -> None:
+    def prefetch(self) -> None:
         """Make what will be asked for next, until there is enough of it. For a worker thread."""
         if self._making.acquire(blocking=False):
             try:
-                while self._position - self._read_to < _AHEAD and self._pieces is not None and self._advance():
+                while self._position - self._read_to < _BYTES_AHEAD and self._pieces is not None and self._advance():
                     self._forget(self._read_to)
                     self._say_what_it_holds()
             finally:
                 self._making.release()
 
-    def rest(self) -> bool:
-        """Let go of what is made and of what it is made from, unless it is being made; see `awake`."""
+    def release(self) -> bool:
+        """Let go of what is made and of what it is made from, unless it is being made; see `text_budget`."""
         if not self._making.acquire(blocking=False):
             return False
         try:
@@ -137,7 +137,7 @@ class Stream:
         """
         if self._grown is None:
             text = sum(len(text) for _, text in self._kept)
-            AWAKE.hold(self, text + (2 * len(self._kept[-1][1]) if self._kept and self._pieces else 0))
+            TEXT_BUDGET.hold(self, text + (2 * len(self._kept[-1][1]) if self._kept and self._pieces else 0))
 
     def _made(self, offset: int, size: int) -> bytes | memoryview | None:
         """The answer, as far as it is made already and nothing has to be asked or made for it; else None."""
@@ -247,7 +247,7 @@ class Stream:
         with self._state:
             self._kept.clear()
         self._pieces = self._held = None
-        AWAKE.hold(self, 0)
+        TEXT_BUDGET.hold(self, 0)
         del self._make, self._grown  # a follower's hold the log's files open, whoever still knows this stream
 
 

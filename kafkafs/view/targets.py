@@ -11,20 +11,20 @@ from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.places import Trace, no_trace
 from kafkafs.log.reading import Reader, Record
 from kafkafs.log.segment import Segment
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange, TimePoint, TimeRange
 
-Place = tuple[Segment, Batch | Damage]
+LocatedBatch = tuple[Segment, Batch | Damage]
 
 
 class LogSnapshot:
     """A log as one reader sees it: raw and decoded."""
 
-    def __init__(self, log: Log, options: Options, transactions: OpenTransactions) -> None:
+    def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions) -> None:
         self.log = log
         self._options = options
         self._transactions = transactions
@@ -60,7 +60,7 @@ class LogSnapshot:
 class PointTarget(Protocol):
     """A point: one batch in a raw view, one record in a decoded one. NotFound where it leads nowhere."""
 
-    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> Place: ...
+    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> LocatedBatch: ...
 
     def record(self, snapshot: LogSnapshot) -> Record: ...
 
@@ -73,7 +73,7 @@ class AtOffset(NamedTuple):
 
     point: OffsetPoint
 
-    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> Place:
+    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> LocatedBatch:
         point = self.point  # the usual kind is not worth two calls: each lookup of an offset comes by here
         return snapshot.log.locate(point.value if point.kind is Anchor.ABSOLUTE else self._offset(snapshot), trace)
 
@@ -95,7 +95,7 @@ class AtTime(NamedTuple):
 
     time_ms: int
 
-    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> Place:
+    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> LocatedBatch:
         found = snapshot.raw.batch_at(self.time_ms, trace)
         if found is None:
             raise NotFound(f"no record at or after {self.time_ms}")

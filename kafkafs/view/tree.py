@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkafs.disk.blocking import may_block
+from kafkafs.disk.lru_cache import LruCache
 from kafkafs.disk.page_cache import keep_pages
-from kafkafs.disk.recent import Recent
 from kafkafs.errors import NotFound
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.ownership import Owner, owner_of
-from kafkafs.view.front import Front
+from kafkafs.view.disk_view import DiskView
 from kafkafs.view.info import Info
 from kafkafs.view.node import Attributes, Disk, Entry, Node
-from kafkafs.view.partition_view import KEEP_S, PartitionView, Seen
+from kafkafs.view.partition_view import KEEP_S, PartitionCache, PartitionView
 from kafkafs.view.permissions import common
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.segments import Segments
@@ -26,21 +26,21 @@ class Root:
 
     lane = ""
 
-    def __init__(self, data_dirs: Sequence[Path], options: Options) -> None:
+    def __init__(self, data_dirs: Sequence[Path], options: ReadOptions) -> None:
         """Opens the data directories; UsageError says which is none, and why."""
         self._directories = [open_data_directory(path, options.index_dir) for path in data_dirs]
-        self._fronts = [Front(directory, alone=len(data_dirs) == 1) for directory in self._directories]
+        self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
         self._options = options
         self._lock = threading.Lock()
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
         self._shown_of: list[object] = []
-        self._seen: Recent[Seen] = Recent()
+        self._seen: LruCache[PartitionCache] = LruCache()
         keep_pages(options.cache_keep)
 
     def attributes(self) -> Attributes:
-        known = [front.known() for front in self._fronts]
-        mode = common([front.access for front in known])
-        newest = max(front.mtime_ns for front in known)
+        known = [disk.known() for disk in self._disks]
+        mode = common([disk.access for disk in known])
+        newest = max(disk.mtime_ns for disk in known)
         keep_s = KEEP_S / 2 if len(known) == 1 else KEEP_S / 10  # of several, what is known may be old
         return Attributes("directory", mode.mode, mode.uid, mode.gid, 0, 0, newest, 2, keep_s)
 
@@ -69,11 +69,11 @@ class Root:
         return owner_of(self._directories)
 
     def disks(self) -> Sequence[Disk]:
-        return self._fronts
+        return self._disks
 
     def _names(self) -> dict[str, tuple[DataDirectory, str]]:
         """The data directory and the real name behind each name shown."""
-        names = [front.known().names for front in self._fronts]
+        names = [disk.known().names for disk in self._disks]
         with self._lock:
             if len(self._shown_of) != len(names) or any(a is not b for a, b in zip(names, self._shown_of, strict=True)):
                 shown: dict[str, tuple[DataDirectory, str]] = {}

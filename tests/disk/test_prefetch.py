@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.disk import prefetch as ahead
+from kafkafs.disk import prefetch
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
@@ -38,18 +38,18 @@ class Reader:
     """Reads as `fuse` does: at once, or else in a worker; afterwards a worker may go ahead."""
 
     def __init__(self) -> None:
-        self.ahead = Prefetch()
+        self.prefetch = Prefetch()
         self.waits = 0
 
     def read(self, file: DataFile, position: int, size: int, end: int = SIZE) -> bytes:
         try:
             with non_blocking():
-                data = bytes(self.ahead.read(file, position, size, end))
+                data = bytes(self.prefetch.read(file, position, size, end))
         except WouldBlock:
             self.waits += 1
-            data = bytes(self.ahead.read(file, position, size, end))
-        if self.ahead.lags:
-            self.ahead.go_ahead()
+            data = bytes(self.prefetch.read(file, position, size, end))
+        if self.prefetch.is_due:
+            self.prefetch.fill()
         return data
 
     def read_through(self, file: DataFile, size: int, start: int = 0) -> bytes:
@@ -60,7 +60,7 @@ class Reader:
 def reader():
     reader = Reader()
     yield reader
-    reader.ahead.close()
+    reader.prefetch.close()
 
 
 @pytest.mark.parametrize("start", [0, 1, 777_777])
@@ -68,7 +68,7 @@ def reader():
 def test_who_reads_straight_on_finds_what_he_asks_for(directory, tmp_path, reader, start, size):
     got = reader.read_through(directory.open_now("a"), size, start)
     assert got == (tmp_path / "a").read_bytes()[start:]
-    assert reader.waits <= 2 + -(-ahead._STRAIGHT // size)
+    assert reader.waits <= 2 + -(-prefetch._STRAIGHT // size)
 
 
 @pytest.mark.parametrize("size", [64 << 10, 256 << 10, 1 << 20])
@@ -105,7 +105,7 @@ def test_what_was_written_since_is_read_anew(directory, tmp_path, reader):
     file = directory.open_now("a")
     for position in range(0, BLOCK, 1 << 18):
         reader.read(file, position, 1 << 18)
-    assert reader.ahead._made is not None
+    assert reader.prefetch._made is not None
     with open(tmp_path / "a", "r+b") as writer:
         writer.seek(BLOCK)
         writer.write(b"new")
@@ -115,19 +115,19 @@ def test_what_was_written_since_is_read_anew(directory, tmp_path, reader):
 
 
 def test_few_have_memory_and_all_get_their_bytes(directory, tmp_path):
-    readers = [Reader() for _ in range(ahead._READERS + 4)]
+    readers = [Reader() for _ in range(prefetch._READERS + 4)]
     whole = (tmp_path / "a").read_bytes()
     cool(tmp_path)
     file = directory.open_now("a")
     for position in range(0, SIZE, 1 << 18):
         for reader in readers:
             assert reader.read(file, position, 1 << 18) == whole[position : position + (1 << 18)]
-        held = [reader.ahead._made for reader in readers if reader.ahead._made is not None]
-        assert len(held) <= ahead._READERS
-        assert all(made.end - made.position <= ahead._AHEAD + 2 * BLOCK for made in held)
+        held = [reader.prefetch._made for reader in readers if reader.prefetch._made is not None]
+        assert len(held) <= prefetch._READERS
+        assert all(made.end - made.position <= prefetch._BYTES_AHEAD + 2 * BLOCK for made in held)
     for reader in readers:
-        reader.ahead.close()
-    assert not ahead._admitted
+        reader.prefetch.close()
+    assert not prefetch._admitted
 
 
 def read_a_block(reader: Reader, file: DataFile) -> None:
@@ -137,19 +137,19 @@ def read_a_block(reader: Reader, file: DataFile) -> None:
 
 def test_who_has_stopped_loses_his_blocks_to_another(directory, tmp_path):
     file, whole = directory.open_now("a"), (tmp_path / "a").read_bytes()
-    readers = [Reader() for _ in range(ahead._READERS)]
+    readers = [Reader() for _ in range(prefetch._READERS)]
     another = Reader()
 
     def another_has_blocks() -> bool:
         cool(tmp_path)
         read_a_block(another, file)
-        return another.ahead._made is not None
+        return another.prefetch._made is not None
 
     for reader in readers:
         cool(tmp_path)
         read_a_block(reader, file)
     wait_until(another_has_blocks)
-    assert [reader.ahead._made is None for reader in readers] == [True] + [False] * (len(readers) - 1)
+    assert [reader.prefetch._made is None for reader in readers] == [True] + [False] * (len(readers) - 1)
     assert readers[0].read(file, BLOCK, 1 << 18) == whole[BLOCK : BLOCK + (1 << 18)]
     for reader in (*readers, another):
-        reader.ahead.close()
+        reader.prefetch.close()

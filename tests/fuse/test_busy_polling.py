@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from kafkafs.fuse.serve.busy_polling import _TURNS, Baton, _Wait
+from kafkafs.fuse.serve.busy_polling import _TURNS, BargingLock, _BusyWait
 
 WAITS = 20 * _TURNS
 
@@ -21,7 +21,7 @@ def pipe() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield ends
 
 
-def turns_of_others(wait: _Wait, descriptor: int) -> int:
+def turns_of_others(wait: _BusyWait, descriptor: int) -> int:
     """How often another task has run while there were always requests."""
     turns = 0
 
@@ -45,13 +45,13 @@ def turns_of_others(wait: _Wait, descriptor: int) -> int:
 
 def test_others_have_their_turn_though_there_are_always_requests(pipe):
     pipe[1].send(b"x")
-    turns = turns_of_others(_Wait(lambda: True), pipe[0].fileno())
+    turns = turns_of_others(_BusyWait(lambda: True), pipe[0].fileno())
     assert WAITS / _TURNS / 2 <= turns <= WAITS / 2
 
 
 def test_who_has_other_work_waits_with_all_the_others(pipe):
     pipe[1].send(b"x")
-    assert turns_of_others(_Wait(lambda: False), pipe[0].fileno()) >= WAITS
+    assert turns_of_others(_BusyWait(lambda: False), pipe[0].fileno()) >= WAITS
 
 
 def test_what_comes_late_is_waited_for(pipe):
@@ -60,7 +60,7 @@ def test_what_comes_late_is_waited_for(pipe):
     async def main() -> None:
         async with trio.open_nursery() as nursery:
             for _ in range(_TURNS + 1):
-                wait = _Wait(lambda: True)
+                wait = _BusyWait(lambda: True)
                 nursery.start_soon(wait.wait_readable, pipe[0].fileno())
                 await trio.testing.wait_all_tasks_blocked()
                 pipe[1].send(b"x")
@@ -75,7 +75,7 @@ def test_what_comes_late_is_waited_for(pipe):
 def test_a_wait_can_be_cancelled(pipe):
     async def main() -> None:
         with trio.move_on_after(0.05) as scope:
-            await _Wait(lambda: True).wait_readable(pipe[0].fileno())
+            await _BusyWait(lambda: True).wait_readable(pipe[0].fileno())
         assert scope.cancelled_caught
 
     trio.run(main)
@@ -84,7 +84,7 @@ def test_a_wait_can_be_cancelled(pipe):
 @pytest.mark.parametrize("seed", range(60))
 def test_one_task_at_a_time_has_the_baton_and_nobody_waits_for_ever(seed):
     """Tasks that suspend with and without it, and are cancelled anywhere, as pyfuse3's are when a mount ends."""
-    chance, baton = random.Random(seed), Baton()
+    chance, baton = random.Random(seed), BargingLock()
     holders, held = 0, 0
 
     async def suspend() -> None:
@@ -123,12 +123,12 @@ def test_who_laid_the_baton_down_may_take_it_before_who_waits():
     """Without a round of the loop in between; who waits has it once the other is busy elsewhere."""
     order: list[str] = []
 
-    async def waiting(baton: Baton) -> None:
+    async def waiting(baton: BargingLock) -> None:
         async with baton:
             order.append("waiting")
 
     async def main() -> None:
-        baton = Baton()
+        baton = BargingLock()
         async with trio.open_nursery() as nursery:
             async with baton:
                 nursery.start_soon(waiting, baton)

@@ -17,7 +17,7 @@ import trio.testing
 
 from kafkafs.errors import Crowded, DiskError, NotFound
 from kafkafs.fuse.serve import workers as module
-from kafkafs.fuse.serve.workers import PER_LANE, RESERVED, Kind, Workers
+from kafkafs.fuse.serve.workers import PER_LANE, RESERVED, CallKind, Workers
 from tests.mounting import run, wait_until
 
 RATE = 20  # how much faster a mock clock goes
@@ -89,7 +89,7 @@ def test_who_finds_no_room_waits_for_it_in_turn_and_not_in_a_thread():
         pool, answers = Workers(), []
 
         async def call(number):
-            answers.append(await pool.run("disk", lambda: needs_room(number), Kind.READ))
+            answers.append(await pool.run("disk", lambda: needs_room(number), CallKind.READ))
 
         async with trio.open_nursery() as nursery:
             for number in range(8):
@@ -170,7 +170,7 @@ def test_a_hung_lane_leaves_the_others_alone_and_is_given_up():
     trio.run(main, clock=trio.testing.MockClock(rate=RATE))
 
 
-async def _crowd(nursery: trio.Nursery, pool: Workers, release: threading.Event, kind: Kind) -> None:
+async def _crowd(nursery: trio.Nursery, pool: Workers, release: threading.Event, kind: CallKind) -> None:
     """Four times as many calls of that kind as a disk has threads, until `release`."""
     for _ in range(PER_LANE * 4):
         nursery.start_soon(lambda: pool.run("disk", release.wait, kind))
@@ -184,7 +184,7 @@ def test_reads_leave_threads_to_lookups():
     async def main():
         pool = Workers()
         async with trio.open_nursery() as nursery:
-            await _crowd(nursery, pool, release, Kind.READ)
+            await _crowd(nursery, pool, release, CallKind.READ)
             assert pool.busy == PER_LANE - RESERVED
             with trio.fail_after(2):
                 assert await pool.run("disk", lambda: 1) == 1
@@ -201,10 +201,10 @@ def test_looks_for_reads_that_wait_pass_other_reads_and_leave_a_thread_to_lookup
     async def main():
         pool = Workers()
         async with trio.open_nursery() as nursery:
-            await _crowd(nursery, pool, release, Kind.READ)
+            await _crowd(nursery, pool, release, CallKind.READ)
             with trio.fail_after(2):
-                assert await pool.run("disk", lambda: 1, Kind.WAKE) == 1
-            await _crowd(nursery, pool, release, Kind.WAKE)
+                assert await pool.run("disk", lambda: 1, CallKind.WAKE) == 1
+            await _crowd(nursery, pool, release, CallKind.WAKE)
             with trio.fail_after(2):
                 assert await pool.run("disk", lambda: 1) == 1
             release.set()
@@ -261,13 +261,13 @@ def test_a_canary_flies_past_those_who_wait_and_stays_out_alone():
     async def main():
         pool = Workers()
 
-        async def call(kind: Kind) -> None:
+        async def call(kind: CallKind) -> None:
             with contextlib.suppress(DiskError):
                 await pool.run("hung", back.wait, kind)
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(pool.watch)
-            for kind in (*[Kind.ASK] * PER_LANE * 2, Kind.CANARY):
+            for kind in (*[CallKind.ASK] * PER_LANE * 2, CallKind.CANARY):
                 nursery.start_soon(call, kind)
                 await trio.lowlevel.checkpoint()
             await until(lambda: pool.stuck == {"hung": PER_LANE + 1}, MOCKED_S)
@@ -288,16 +288,16 @@ def test_a_canary_that_does_not_come_back_ends_calls_that_hold_up_everybody():
         pool = Workers(lanes=2)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(pool.watch)
-            nursery.start_soon(lambda: pool.run("hung", back.wait, Kind.CANARY))
+            nursery.start_soon(lambda: pool.run("hung", back.wait, CallKind.CANARY))
             await trio.testing.wait_all_tasks_blocked()
             with trio.fail_after(module.PATIENCE_S / 2), pytest.raises(DiskError):  # found out by waiting
-                await pool.run("hung", back.wait, Kind.SHARED)
+                await pool.run("hung", back.wait, CallKind.SHARED)
             with trio.testing.assert_no_checkpoints(), pytest.raises(DiskError):  # then known
-                await pool.run("hung", back.wait, Kind.SHARED)
+                await pool.run("hung", back.wait, CallKind.SHARED)
             back.set()
             assert await pool.run("hung", lambda: 1) == 1
             await until(lambda: not pool.busy)  # the canary has a thread of its own, which may come back last
-            assert await pool.run("hung", lambda: 1, Kind.SHARED) == 1
+            assert await pool.run("hung", lambda: 1, CallKind.SHARED) == 1
             nursery.cancel_scope.cancel()
         pool.close()
 

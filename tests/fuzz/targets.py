@@ -24,8 +24,8 @@ from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.format.records import Refusal, decode
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import parse_transaction_index
-from kafkafs.log.options import Options
-from kafkafs.view import recall
+from kafkafs.log.options import ReadOptions
+from kafkafs.view import answer_cache
 from kafkafs.view.grammar import parse_offset_name, parse_time_name
 from kafkafs.view.tree import Root
 from tests.format.batch_maker import v2_around
@@ -97,7 +97,7 @@ class _Directory:
 
 
 _directories: list[_Directory] = []
-recall.BUDGET = 1 << 16  # each input has roots of its own, which an answer that is remembered keeps alive
+answer_cache.BUDGET = 1 << 16  # each input has roots of its own, which an answer that is remembered keeps alive
 
 
 def partition(data: bytes) -> None:
@@ -109,7 +109,7 @@ def partition(data: bytes) -> None:
     for kind, part in (("log", data[:cut]), ("index", data[cut:]), ("timeindex", data[cut:]), ("txnindex", data[cut:])):
         (place.partition / f"{0:020d}.{kind}").write_bytes(part)
     (place.partition / "leader-epoch-checkpoint").write_bytes(data[cut:])
-    for options in (Options(), Options(isolation="read_committed", corrupt_skip=True, max_batch=LIMIT)):
+    for options in (ReadOptions(), ReadOptions(isolation="read_committed", corrupt_skip=True, max_batch=LIMIT)):
         root = Root([place.data], options)
         views = [("by-offset", name) for name in ("0..", "0...jsonl", "0...batches.jsonl", "5", "5.value", "5.explain")]
         views += [("by-time", name) for name in ("0...jsonl", "7.jsonl", "7")]

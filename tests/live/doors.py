@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.view import tree
 
 Answer = TypeVar("Answer")
@@ -43,7 +43,7 @@ class InProcess:
     late_s = 0.0
 
     def __init__(self, data: Path) -> None:
-        self._tree = tree.Root([data], Options())
+        self._tree = tree.Root([data], ReadOptions())
 
     def _node(self, name: str) -> Any:
         node: Any = self._tree.child("t-0")

@@ -8,7 +8,7 @@ import pytest
 
 from kafkafs.errors import Vanished
 from kafkafs.log import data_directory, partition
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.view import tree
 from tests.live.moves import Moves
 
@@ -111,7 +111,7 @@ HARMFUL = (cut, cut_and_compact, cut_and_retain, retain_too_little, elect_and_re
 
 def opened(broker: Moves, name: str) -> Callable[[], bytes]:
     """Reads on, as far as it goes."""
-    directory: Any = tree.Root([broker.data], Options()).child("t-0")
+    directory: Any = tree.Root([broker.data], ReadOptions()).child("t-0")
     content = directory.child("by-offset").child(name).open()
     at = 0
 
@@ -189,7 +189,7 @@ def test_a_reader_gets_an_error_where_records_came_up_before_him(broker, name):
 
 def test_a_link_is_looked_up_again_where_its_log_was_cut(broker, monkeypatch):
     broker.append([2, 2])
-    directory: Any = tree.Root([broker.data], Options()).child("t-0")
+    directory: Any = tree.Root([broker.data], ReadOptions()).child("t-0")
     link = directory.child("latest")
     monkeypatch.setattr(partition, "FRESH_S", 60.0)
     assert link.target() == f"by-offset/{broker.next_offset - 1}"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from kafkafs.errors import KafkafsError
 from kafkafs.format.records import Records
 from kafkafs.log.log import Log
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
 from tests.kafka.dataset import Record
@@ -27,7 +27,7 @@ def aloud(_: str) -> None:
 
 def reader(log: Log, **options: object) -> Reader:
     """A reader of its own, with the mount's defaults."""
-    return Reader(log, Options(**options), OpenTransactions())  # type: ignore[arg-type]
+    return Reader(log, ReadOptions(**options), OpenTransactions())  # type: ignore[arg-type]
 
 
 def rows_of(records: Records) -> list[Row]:

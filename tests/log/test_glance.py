@@ -13,7 +13,7 @@ from kafkafs.format.columns import Records
 from kafkafs.format.native.layout import WAYPOINT_EVERY
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.places import no_trace
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
@@ -35,7 +35,7 @@ def _found(log: Log, offset: int, trace=None) -> object:
 
 
 def _at_time(log: Log, timestamp: int, trace=None) -> object:
-    reader = Reader(log, Options(), OpenTransactions())
+    reader = Reader(log, ReadOptions(), OpenTransactions())
     try:
         found = reader.first_at(timestamp, trace) if trace else reader.first_at(timestamp)
     except KafkafsError as error:
@@ -52,7 +52,7 @@ def _contents(columns: Records) -> object:
 
 def _first(log: Log, offset: int) -> object:
     """The first record of a decoded point; `records` takes the careful way."""
-    reader = Reader(log, Options(), OpenTransactions())
+    reader = Reader(log, ReadOptions(), OpenTransactions())
     try:
         found = reader.first(offset)
     except KafkafsError as error:
@@ -62,7 +62,7 @@ def _first(log: Log, offset: int) -> object:
 
 def _first_of_all(log: Log, offset: int) -> object:
     try:
-        for columns in Reader(log, Options(), OpenTransactions()).records(offset):
+        for columns in Reader(log, ReadOptions(), OpenTransactions()).records(offset):
             if len(columns):
                 return columns.rows["offset"][0], columns.rows["timestamp"][0], _contents(columns)
     except KafkafsError as error:
@@ -130,7 +130,7 @@ def test_what_is_known_of_a_batch_ends_with_its_file(stopped, tmp_path, topic):
     offsets = range(log.start_offset, log.end_offset)
     for _ in range(2):
         places = {(segment.log_name, batch.position) for segment, batch in map(log.locate, offsets)}
-        assert all(Reader(log, Options(), OpenTransactions()).first(offset) for offset in offsets)
+        assert all(Reader(log, ReadOptions(), OpenTransactions()).first(offset) for offset in offsets)
     assert len(places) > 3
     for name, position in sorted(places)[:-1]:
         with (tmp_path / f"{topic}-0" / name).open("r+b") as file:
@@ -140,7 +140,7 @@ def test_what_is_known_of_a_batch_ends_with_its_file(stopped, tmp_path, topic):
             file.write(bytes([byte ^ 1]))
     assert not isinstance(partition.answer(lambda log: log.locate(offsets[0]))[1], Batch)
     with pytest.raises(KafkafsError):
-        partition.answer(lambda log: Reader(log, Options(), OpenTransactions()).first(offsets[0]))
+        partition.answer(lambda log: Reader(log, ReadOptions(), OpenTransactions()).first(offsets[0]))
 
 
 @pytest.mark.parametrize("seed", range(4))

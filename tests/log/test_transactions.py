@@ -10,7 +10,7 @@ import pytest
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import WouldBlock
 from kafkafs.log.log import Log
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions, Outcomes
 from kafkafs.view.targets import LogSnapshot
@@ -64,7 +64,7 @@ def test_the_last_stable_offset_moves_with_the_log(tmp_path):
 
 @pytest.mark.parametrize("ask", [
     lambda log, transactions: transactions.last_stable_offset(log),
-    lambda log, transactions: LogSnapshot(log, Options(isolation="read_committed"), transactions).decoded,
+    lambda log, transactions: LogSnapshot(log, ReadOptions(isolation="read_committed"), transactions).decoded,
 ])  # fmt: skip
 def test_an_impatient_reader_does_not_wait_for_a_scan(ask):
     """The thread that serves everybody waited for the lock of whoever read a gigabyte of transactions."""

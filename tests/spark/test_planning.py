@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.spark.filters import Wanted
 from kafkafs.spark.logs import Place, records
 from kafkafs.spark.offsets import TopicPartition
@@ -56,7 +56,7 @@ def test_a_time_filter_excludes_a_corrupt_batch_whose_header_is_sound(tmp_path):
 
 
 def test_a_time_filter_hides_no_batch_that_is_too_large(tmp_path, monkeypatch):
-    monkeypatch.setattr("kafkafs.spark.logs.Options", lambda **how: Options(max_batch=1 << 20, **how))
+    monkeypatch.setattr("kafkafs.spark.logs.ReadOptions", lambda **how: ReadOptions(max_batch=1 << 20, **how))
     large = made(1, [5], size=3 << 20, codec=1, compress=gzip.compress)
     write_partition(tmp_path, {0: [made(0, [1]), large, made(2, [6])]})
     assert since(tmp_path, 5) == [(1, 3)]

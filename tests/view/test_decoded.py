@@ -12,8 +12,8 @@ import pytest
 
 from kafkafs.errors import CorruptData, NoData, NotFound
 from kafkafs.fuse.serve.errnos import ERRNO
+from kafkafs.view.answer_cache import BUDGET, AnswerCache
 from kafkafs.view.node import File
-from kafkafs.view.recall import BUDGET, Recall
 from kafkafs.view.tree import PartitionDirectory
 from tests.counting import counted
 from tests.format.batch_maker import v2_batch
@@ -55,17 +55,17 @@ def test_an_open_finds_what_the_lookup_has_made(tmp_path, how):
 
 def test_an_answer_is_not_recalled_for_another_state_of_the_log(tmp_path):
     """`latest` moves; the answer must move with it."""
-    recall: Recall[str] = Recall()
+    answer_cache: AnswerCache[str] = AnswerCache()
     before, after = State(), State()
-    recall.put("node", before, "old", 1)
-    assert recall.get("node", after) is None
-    recall.put("node", after, "new", 1)
-    assert (recall.get("node", before), recall.get("node", after)) == (None, "new")
-    recall.put("large", after, "x", BUDGET)
-    assert recall.get("node", after) is None
-    recall.put("larger", after, "x", BUDGET + 1)
-    assert recall.get("larger", after) is None
-    assert recall.get("large", after) == "x"
+    answer_cache.put("node", before, "old", 1)
+    assert answer_cache.get("node", after) is None
+    answer_cache.put("node", after, "new", 1)
+    assert (answer_cache.get("node", before), answer_cache.get("node", after)) == (None, "new")
+    answer_cache.put("large", after, "x", BUDGET)
+    assert answer_cache.get("node", after) is None
+    answer_cache.put("larger", after, "x", BUDGET + 1)
+    assert answer_cache.get("larger", after) is None
+    assert answer_cache.get("large", after) == "x"
 
 
 def test_null_empty_and_missing_are_told_apart(tmp_path):

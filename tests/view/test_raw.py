@@ -8,7 +8,7 @@ import pytest
 
 from kafkafs.errors import Vanished
 from kafkafs.log import data_directory
-from kafkafs.view import front
+from kafkafs.view import disk_view
 from kafkafs.view.node import File
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, spread, write_partition, write_start
@@ -96,7 +96,7 @@ def test_what_a_time_leads_to_is_never_kept_by_the_kernel(tmp_path, name):
 def test_what_is_open_is_read_to_its_end_when_its_topic_is_deleted(tmp_path, monkeypatch, view, goes):
     """An open file keeps answering from the files that it was opened on."""
     monkeypatch.setattr(data_directory, "FRESH_S", 0.0)
-    monkeypatch.setattr(front, "ALONE_S", 0.0)
+    monkeypatch.setattr(disk_view, "ALONE_S", 0.0)
     directory = write_partition(tmp_path, spread(BATCHES, 60))
     root = tree(tmp_path)
     whole, content = cat(root, f"t-0/by-offset/{view}"), opened(root, f"t-0/by-offset/{view}")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kafkafs.disk.blocking import may_block, non_blocking
 from kafkafs.errors import CorruptData, DiskError, WouldBlock
 from kafkafs.view import streams
-from kafkafs.view.awake import Awake
 from kafkafs.view.streams import Pieces, Stream
+from kafkafs.view.text_budget import TextBudget
 
 
 def maker(pieces: list[list[bytes]]) -> Callable[[int], Pieces]:
@@ -54,18 +54,18 @@ def test_who_rests_reads_on_as_if_he_had_not(pieces, asked, budget):
     whole = b"".join(piece for group in pieces for piece in group)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streams, "_MARK_EVERY", 200)
-        awake = Awake(budget)
-        patch.setattr(streams, "AWAKE", awake)
+        text_budget = TextBudget(budget)
+        patch.setattr(streams, "TEXT_BUDGET", text_budget)
         opened = [Stream(maker(pieces), 0) for _ in range(5)]
         for number, places in asked:
             for at, size in places:
                 assert bytes(opened[number].read(at, size)) == whole[at : at + size]
-                opened[number].go_ahead()
+                opened[number].prefetch()
                 others = [stream for stream in opened if stream is not opened[number]]
                 assert sum(len(text) for stream in others for _, text in stream._kept) <= budget
         for stream in opened:
             stream.close()
-        assert awake.has_plenty
+        assert text_budget.has_spare
 
 
 def test_who_is_read_does_not_rest():
@@ -81,10 +81,10 @@ def test_who_is_read_does_not_rest():
     reader = threading.Thread(target=stream.read, args=(0, 4))
     reader.start()
     assert reading.wait(10)
-    assert not stream.rest()
+    assert not stream.release()
     go_on.set()
     reader.join(10)
-    assert stream.rest()
+    assert stream.release()
     assert bytes(stream.read(0, 4)) == b"text"
 
 

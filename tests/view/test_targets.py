@@ -3,7 +3,7 @@
 import pytest
 
 from kafkafs.errors import CorruptData, NotFound
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.view.grammar import OffsetPoint, OffsetRange, TimePoint, TimeRange, parse_offset_name
 from kafkafs.view.targets import LogSnapshot, point_target, range_target
@@ -12,7 +12,7 @@ from tests.log.transactional import data, marker
 
 
 def snapshot(path, **options):
-    return LogSnapshot(log_of(path), Options(**options), OpenTransactions())
+    return LogSnapshot(log_of(path), ReadOptions(**options), OpenTransactions())
 
 
 def point(name: str):

@@ -4,14 +4,14 @@ import random
 from pathlib import Path
 from typing import Any, cast
 
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.view.node import Content, Directory, File, Node
 from kafkafs.view.tree import Root
 
 
 def tree(*data_dirs: Path, **options: Any) -> Root:
     """The tree over some data directories."""
-    return Root(data_dirs, Options(**options))
+    return Root(data_dirs, ReadOptions(**options))
 
 
 def node(root: Root, path: str) -> Node:

@@ -26,12 +26,12 @@ _TURNS = 16
 
 def poll_busily(is_free: Callable[[], bool]) -> None:
     """From now on pyfuse3 waits like that; `is_free` tells whether the thread has nothing else to do."""
-    lowlevel = SimpleNamespace(**{**vars(trio.lowlevel), "wait_readable": _Wait(is_free).wait_readable})
-    changed = {**vars(trio), "lowlevel": lowlevel, "Lock": Baton}
+    lowlevel = SimpleNamespace(**{**vars(trio.lowlevel), "wait_readable": _BusyWait(is_free).wait_readable})
+    changed = {**vars(trio), "lowlevel": lowlevel, "Lock": BargingLock}
     pyfuse3.trio = SimpleNamespace(**changed)  # type: ignore[attr-defined]
 
 
-class _Wait:
+class _BusyWait:
     """Waits for one descriptor, the session's."""
 
     def __init__(self, is_free: Callable[[], bool]) -> None:
@@ -60,7 +60,7 @@ class _Wait:
         return poller.poll
 
 
-class Baton:
+class BargingLock:
     """A lock that its last holder may take again before those who wait for it, and no checkpoint while it is free.
 
     One of those who wait is woken when it is laid down, and takes it if it still lies there when he comes.

@@ -8,7 +8,7 @@ from typing import Generic, ParamSpec, TypeVar, cast
 from kafkafs.errors import Vanished
 from kafkafs.fuse.serve.inodes import Inode
 from kafkafs.fuse.serve.signals import opener as find_opener
-from kafkafs.view.node import Content, Entry, Growing, Leading
+from kafkafs.view.node import Content, Entry, Growing, Prefetching
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -17,7 +17,7 @@ T = TypeVar("T")
 class OpenFile:
     """Content being read. It is closed after the release and after the last read that still runs in a thread."""
 
-    __slots__ = ("_lock", "_reading", "_released", "content", "follows", "inode", "leads", "opener")
+    __slots__ = ("_lock", "_reading", "_released", "content", "follows", "inode", "opener", "prefetching")
 
     def __init__(self, inode: Inode, content: Content, opener: int) -> None:
         """`opener` is a process or thread id in the daemon's namespace, 0 where it is in none of those it can see."""
@@ -25,7 +25,7 @@ class OpenFile:
         inode.opened += 1
         self.content = content
         self.follows = content.follows
-        self.leads: Leading | None = content if _can(type(content), "go_ahead") else None  # type: ignore[assignment]
+        self.prefetching: Prefetching | None = content if _can(type(content), "prefetch") else None  # type: ignore[assignment]
         if opener and _can(type(content), "grow"):
             inode.growing = {**inode.growing, opener: self}
         self.opener = find_opener(opener) if self.follows else None  # only a read that waits asks for it
@@ -37,11 +37,11 @@ class OpenFile:
         """Reads in a worker thread, which may outlive its caller and then closes the content."""
         return self._use(self.content.read, offset, size)
 
-    def go_ahead(self) -> None:
+    def prefetch(self) -> None:
         """Makes in a worker thread what the next read will ask for."""
-        if self.leads is not None and self._begin():
+        if self.prefetching is not None and self._begin():
             try:
-                self.leads.go_ahead()
+                self.prefetching.prefetch()
             finally:
                 self._finish()
 
@@ -95,7 +95,7 @@ class OpenDirectory:
 
 @cache
 def _can(content: type[Content], what: str) -> bool:
-    """Whether contents of that type are `Leading` or `Growing`. (To ask each for the protocol would take 5 us.)"""
+    """Whether contents of that type are `Prefetching` or `Growing`. (To ask each for the protocol would take 5 us.)"""
     return hasattr(content, what)
 
 

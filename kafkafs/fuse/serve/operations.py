@@ -19,12 +19,12 @@ from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestC
 
 from kafkafs.errors import DiskError, NotFound, ReadOnly, Vanished, WouldBlock
 from kafkafs.fuse.serve.answering import answering
-from kafkafs.fuse.serve.entries import FILE_TYPE, Entry
+from kafkafs.fuse.serve.entry_reply import FILE_TYPE, EntryReply
 from kafkafs.fuse.serve.handles import Handles, OpenDirectory, OpenFile
 from kafkafs.fuse.serve.inodes import Inodes, inode_number
 from kafkafs.fuse.serve.metrics import Metrics
 from kafkafs.fuse.serve.waiting import WaitingReads
-from kafkafs.fuse.serve.workers import Kind, Workers
+from kafkafs.fuse.serve.workers import CallKind, Workers
 from kafkafs.view.node import Attributes, Content, Directory, Disk, Laned, Node, Tree, Usage
 
 XATTR_PREFIX = b"user.kafkafs."
@@ -49,7 +49,7 @@ class Operations(pyfuse3.Operations):
         self.files: Handles[OpenFile] = Handles()
         self.directories: Handles[OpenDirectory] = Handles()
         self._on_init = on_init
-        self._entry = Entry()
+        self._entry = EntryReply()
         self._opened = FileInfo()
 
     def init(self) -> None:
@@ -66,7 +66,7 @@ class Operations(pyfuse3.Operations):
         except WouldBlock:
             node, attributes = await self.workers.run(lane, functools.partial(_look_up, directory, child, lane))
         if attributes is None:
-            attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=Kind.SHARED)
+            attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=CallKind.SHARED)
         inode = self.inodes.refer(parent, name, attributes.kind, node)
         return self._entry.fill(inode.node_id, inode.number, attributes)
 
@@ -179,8 +179,8 @@ class Operations(pyfuse3.Operations):
             data = file.content.read(offset, size)
         except WouldBlock:
             data = await self.read_in_worker(file, offset, size)
-        if file.leads is not None and file.leads.lags:
-            self.workers.start(file.inode.lane, file.go_ahead)
+        if file.prefetching is not None and file.prefetching.prefetch_is_due:
+            self.workers.start(file.inode.lane, file.prefetch)
         return data
 
     @answering
@@ -200,24 +200,24 @@ class Operations(pyfuse3.Operations):
     async def _usage(self, disk: Disk) -> Usage:
         """`find` and `du` ask too, on whichever disk they are: none that hangs or fails may keep them from theirs."""
         try:
-            return await self._ask(disk.lane, disk.usage, Kind.SHARED)
+            return await self._ask(disk.lane, disk.usage, CallKind.SHARED)
         except DiskError:
             if disk.known_usage is None:
                 raise
             return disk.known_usage
 
-    async def _ask(self, lane: str, question: Callable[[], T], kind: Kind = Kind.ASK) -> T:
+    async def _ask(self, lane: str, question: Callable[[], T], kind: CallKind = CallKind.ASK) -> T:
         try:
             return question()
         except WouldBlock:
             return await self.workers.run(lane, question, kind)
 
     async def read_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
-        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), Kind.READ)
+        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), CallKind.READ)
 
     async def look_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
         """As `read_in_worker`, for a read that waits at the end of the log."""
-        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), Kind.WAKE)
+        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), CallKind.WAKE)
 
 
 def _look_up(directory: Directory, name: str, lane: str) -> tuple[Node, Attributes | None]:

@@ -17,7 +17,7 @@ import trio
 
 from kafkafs.errors import KafkafsError
 from kafkafs.fuse.serve.inodes import Inode, Inodes
-from kafkafs.fuse.serve.workers import Kind, Workers
+from kafkafs.fuse.serve.workers import CallKind, Workers
 from kafkafs.view.node import Disk, Tree
 
 EVERY_S = 0.4
@@ -39,7 +39,7 @@ async def _sweep_disk(disk: Disk, workers: Workers) -> None:
     while True:
         await trio.sleep(EVERY_S)
         try:
-            await workers.run(disk.lane, disk.sweep, Kind.CANARY)
+            await workers.run(disk.lane, disk.sweep, CallKind.CANARY)
         except KafkafsError:
             continue  # a disk that does not answer is told about where somebody asks for it
         except Exception as error:
@@ -55,7 +55,7 @@ async def _have_names_forgotten(inodes: Inodes, workers: Workers) -> None:
             by_lane[inode.lane].append(inode)
         for lane, dropped in by_lane.items():
             with suppress(KafkafsError):
-                await workers.run(lane, functools.partial(_drop, dropped), Kind.SHARED)
+                await workers.run(lane, functools.partial(_drop, dropped), CallKind.SHARED)
 
 
 def _drop(inodes: Iterable[Inode]) -> None:

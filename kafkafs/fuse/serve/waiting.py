@@ -29,7 +29,7 @@ LIMIT = 4096  # waiting reads of one mount; each occupies a request in the kerne
 AskInWorker = Callable[[OpenFile, int, int], Awaitable[bytes | memoryview]]
 
 
-class _Wait:
+class _WaitingRead:
     """One read that waits. `due` is when it must end because of the kernel's own limit."""
 
     __slots__ = ("asked", "due", "file", "kin", "offset", "pulses", "size", "task")
@@ -50,7 +50,7 @@ class WaitingReads:
 
     def __init__(self, ask_in_worker: AskInWorker, connection_fd: int | None) -> None:
         self._ask_in_worker = ask_in_worker
-        self._waits: dict[_Wait, None] = {}
+        self._waits: dict[_WaitingRead, None] = {}
         self._some = trio.Event()
         self._closed = False
         self._longest_s = longest_wait_s()
@@ -67,7 +67,7 @@ class WaitingReads:
             raise pyfuse3.FUSEError(errno.EIO)
         if len(self._waits) >= LIMIT:
             raise Exhausted(f"{LIMIT} reads wait already")
-        wait = _Wait(file, offset, size, trio.current_time() + self._longest_s)
+        wait = _WaitingRead(file, offset, size, trio.current_time() + self._longest_s)
         self._waits[wait] = None
         self._some.set()
         data: bytes = await trio.lowlevel.wait_task_rescheduled(lambda _: self._leave(wait))
@@ -101,7 +101,7 @@ class WaitingReads:
             if number % 20 == 19:
                 await trio.lowlevel.checkpoint()
 
-    def _look_for_more(self, wait: _Wait, nursery: trio.Nursery) -> None:
+    def _look_for_more(self, wait: _WaitingRead, nursery: trio.Nursery) -> None:
         wait.pulses += 1
         if wait.task is None or wait.asked:
             return
@@ -116,7 +116,7 @@ class WaitingReads:
             if data:
                 self._wake(wait, outcome.Value(bytes(data)))  # what is handed on must not be a shared buffer
 
-    async def _ask(self, wait: _Wait) -> None:
+    async def _ask(self, wait: _WaitingRead) -> None:
         try:
             data = await self._ask_in_worker(wait.file, wait.offset, wait.size)
         except Exception as error:
@@ -140,13 +140,13 @@ class WaitingReads:
             if own or any(others) or nobody or now > wait.due:
                 self._wake(wait, outcome.Error(pyfuse3.FUSEError(errno.EINTR)))
 
-    def _wake(self, wait: _Wait, result: outcome.Maybe[bytes | memoryview]) -> None:
+    def _wake(self, wait: _WaitingRead, result: outcome.Maybe[bytes | memoryview]) -> None:
         task = wait.task
         self._leave(wait)
         if task is not None:
             trio.lowlevel.reschedule(task, result)
 
-    def _leave(self, wait: _Wait) -> trio.lowlevel.Abort:
+    def _leave(self, wait: _WaitingRead) -> trio.lowlevel.Abort:
         wait.task = None
         self._waits.pop(wait, None)
         return trio.lowlevel.Abort.SUCCEEDED

@@ -39,7 +39,7 @@ CANARY_S = 1.0  # a canary that is out for longer tells of a disk that hangs
 T = TypeVar("T")
 
 
-class Kind(Enum):
+class CallKind(Enum):
     """What a call is, as far as that decides how it is treated."""
 
     ASK = auto()
@@ -69,13 +69,13 @@ class _Lane:
     def is_hung(self, now: float) -> bool:
         return self.canary is not None and now - self.canary > CANARY_S
 
-    def queue(self, kind: Kind) -> "deque[_Job]":
+    def queue(self, kind: CallKind) -> "deque[_Job]":
         """Where calls of that kind wait for a thread."""
-        return self.reads if kind is Kind.READ else self.wakes if kind is Kind.WAKE else self.lookups
+        return self.reads if kind is CallKind.READ else self.wakes if kind is CallKind.WAKE else self.lookups
 
     def take(self) -> "_Job | None":
         """The next job that may run now."""
-        if self.lookups and self.lookups[0].kind is Kind.CANARY:
+        if self.lookups and self.lookups[0].kind is CallKind.CANARY:
             return self.lookups.popleft()
         if self.running >= PER_LANE:
             return None
@@ -91,7 +91,9 @@ class _Lane:
 class _Job:
     __slots__ = ("asked", "call", "due", "kind", "lane", "late", "running", "stuck", "task", "thread", "value")
 
-    def __init__(self, lane: _Lane, call: Callable[[], Any], kind: Kind, late: Callable[[Any], None] | None) -> None:
+    def __init__(
+        self, lane: _Lane, call: Callable[[], Any], kind: CallKind, late: Callable[[Any], None] | None
+    ) -> None:
         self.lane = lane
         self.call = call
         self.kind = kind
@@ -105,7 +107,7 @@ class _Job:
 
     def is_over(self, now: float) -> bool:
         """Whether its caller should wait no longer."""
-        return now >= self.due or (self.kind is Kind.SHARED and self.lane.is_hung(now))
+        return now >= self.due or (self.kind is CallKind.SHARED and self.lane.is_hung(now))
 
 
 class Workers:
@@ -144,7 +146,12 @@ class Workers:
             yield f"to the disk of {job.lane.key!r}, for {now - job.asked:.1f} s: {what.__qualname__}, {place}"
 
     async def run(
-        self, lane_key: str, call: Callable[[], T], kind: Kind = Kind.ASK, *, late: Callable[[T], None] | None = None
+        self,
+        lane_key: str,
+        call: Callable[[], T],
+        kind: CallKind = CallKind.ASK,
+        *,
+        late: Callable[[T], None] | None = None,
     ) -> T:
         """What `call()` returns or raises, run in a thread. `late` gets a value that came after its caller had left.
 
@@ -171,17 +178,19 @@ class Workers:
                 except Crowded as error:
                     crowded = error.with_traceback(None)
 
-    async def _run_once(self, lane_key: str, call: Callable[[], T], kind: Kind, late: Callable[[T], None] | None) -> T:
+    async def _run_once(
+        self, lane_key: str, call: Callable[[], T], kind: CallKind, late: Callable[[T], None] | None
+    ) -> T:
         lane = self._lanes.get(lane_key)
         if lane is None:
             lane = self._lanes[lane_key] = _Lane(lane_key)
-        if lane.stuck >= PER_LANE or (kind is Kind.SHARED and lane.is_hung(trio.current_time())):
+        if lane.stuck >= PER_LANE or (kind is CallKind.SHARED and lane.is_hung(trio.current_time())):
             raise DiskError(f"the disk of {lane_key!r} does not answer")
         waiting = lane.queue(kind)
         if len(waiting) >= QUEUED_PER_LANE:
             raise Exhausted(f"more than {QUEUED_PER_LANE} calls wait for the disk of {lane_key!r}")
         job = _Job(lane, call, kind, late)
-        if kind is Kind.CANARY:
+        if kind is CallKind.CANARY:
             waiting.appendleft(job)
         else:
             waiting.append(job)
@@ -194,7 +203,7 @@ class Workers:
         """`call()` in a thread if one is free for reads; nobody waits for it, and where others do it is left out."""
         lane = self._lanes.get(lane_key)
         if lane is not None and not lane.reads and not lane.stuck:
-            job = _Job(lane, call, Kind.READ, None)
+            job = _Job(lane, call, CallKind.READ, None)
             job.task = None
             lane.reads.append(job)
             self._unfinished.add(job)
@@ -222,7 +231,7 @@ class Workers:
 
     def _give_up(self, job: _Job) -> None:
         """Its time is over: the caller gets an error, and the thread counts as stuck until it is back."""
-        if job.task is not None and job.kind is not Kind.CANARY:
+        if job.task is not None and job.kind is not CallKind.CANARY:
             log.error("no answer from the disk of %r in time", job.lane.key)
             error = DiskError(f"the disk of {job.lane.key!r} does not answer")
             trio.lowlevel.reschedule(job.task, outcome.Error(error))
@@ -243,9 +252,9 @@ class Workers:
         while self._free and (job := lane.take()) is not None:
             self._free -= 1
             lane.running += 1
-            lane.reading += job.kind is Kind.READ
-            lane.waking += job.kind is Kind.WAKE
-            if job.kind is Kind.CANARY:
+            lane.reading += job.kind is CallKind.READ
+            lane.waking += job.kind is CallKind.WAKE
+            if job.kind is CallKind.CANARY:
                 lane.canary = trio.current_time()
             job.running = True
             self._taken.put(job)
@@ -266,9 +275,9 @@ class Workers:
         lane = job.lane
         self._free += 1
         lane.running -= 1
-        lane.reading -= job.kind is Kind.READ
-        lane.waking -= job.kind is Kind.WAKE
-        if job.kind is Kind.CANARY:
+        lane.reading -= job.kind is CallKind.READ
+        lane.waking -= job.kind is CallKind.WAKE
+        if job.kind is CallKind.CANARY:
             lane.canary = None
         lane.stuck -= job.stuck
         self._unfinished.discard(job)

@@ -11,7 +11,7 @@ from kafkafs.errors import KafkafsError, NotFound
 from kafkafs.format.batches import is_control, walk
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.options import Options
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
@@ -30,7 +30,7 @@ def topic_intervals(directory: DataDirectory) -> dict[str, int]:
         log = partition.log()
         for piece in _snapshot(partition):
             _follow(piece, found)
-        for piece in Reader(log, Options(), OpenTransactions()).records(log.start_offset):
+        for piece in Reader(log, ReadOptions(), OpenTransactions()).records(log.start_offset):
             _follow(piece, found)
     except NotFound:
         return {}

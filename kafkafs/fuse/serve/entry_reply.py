@@ -20,7 +20,7 @@ BLOCK_SIZE = 1 << 20  # bytes; cat and stdio read as much at once, and without a
 NO_NODE = 0
 
 
-class Entry:
+class EntryReply:
     """The reusable answer. `fill` is for lookups and stats, `line` for listings."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafkafs.errors import Crowded
 from kafkafs.format.buffers import Array
-from kafkafs.format.room import LARGE, Room
+from kafkafs.format.memory import LARGE, MemoryBudget
 
 sizes = st.integers(LARGE, 6 * LARGE)
 
@@ -16,7 +16,7 @@ sizes = st.integers(LARGE, 6 * LARGE)
 @given(limit=sizes, moves=st.lists(st.tuples(st.booleans(), sizes), max_size=30))
 def test_no_more_is_lent_than_the_limit(limit, moves):
     """Against a list of sizes: what fits is lent, what does not is refused, and one alone always fits."""
-    room, held = Room(limit), list[Array]()
+    room, held = MemoryBudget(limit), list[Array]()
     for gives_back, size in moves:
         if gives_back and held:
             held.pop(0)
@@ -32,7 +32,7 @@ def test_no_more_is_lent_than_the_limit(limit, moves):
 
 
 def test_a_view_of_it_holds_it():
-    room = Room(2 * LARGE)
+    room = MemoryBudget(2 * LARGE)
     view = room.take(2 * LARGE).data[LARGE:][:1]
     with pytest.raises(Crowded):
         room.take(LARGE)
@@ -43,7 +43,7 @@ def test_a_view_of_it_holds_it():
 def test_who_does_not_need_his_is_asked_for_it():
     gc.disable()  # what gives it back is that nobody holds it
     try:
-        room = Room(2 * LARGE)
+        room = MemoryBudget(2 * LARGE)
         held = [room.take(2 * LARGE)]
         room.ask_back = held.clear
         mine = room.take(LARGE)
@@ -53,7 +53,7 @@ def test_who_does_not_need_his_is_asked_for_it():
 
 
 def test_little_is_not_counted_and_nothing_is_refused_without_a_limit():
-    room = Room()
+    room = MemoryBudget()
     held = [room.take(size) for size in (1, LARGE - 1, LARGE, 4 * LARGE)]
     assert room.taken == _total(held[2:])
 

@@ -8,28 +8,28 @@ from weakref import WeakValueDictionary
 
 KEPT = 512
 
-Thing = TypeVar("Thing")
+Value = TypeVar("Value")
 
 
-class Recent(Generic[Thing]):
+class LruCache(Generic[Value]):
     """Things by name, made when they are first asked for. At most `KEPT` are kept that nobody else holds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: WeakValueDictionary[str, Thing] = WeakValueDictionary()
-        self._last: OrderedDict[str, Thing] = OrderedDict()
+        self._held: WeakValueDictionary[str, Value] = WeakValueDictionary()
+        self._last: OrderedDict[str, Value] = OrderedDict()
 
-    def get(self, name: str, make: Callable[[], Thing], fits: Callable[[Thing], bool] = lambda _: True) -> Thing:
-        """The thing of that name; a new one where there is none that fits."""
+    def get(self, name: str, make: Callable[[], Value], fits: Callable[[Value], bool] = lambda _: True) -> Value:
+        """The value of that name; a new one where there is none that fits."""
         with self._lock:
-            thing = self._held.get(name)
-            if thing is None or not fits(thing):
-                thing = self._held[name] = make()
-            self._last[name] = thing
+            value = self._held.get(name)
+            if value is None or not fits(value):
+                value = self._held[name] = make()
+            self._last[name] = value
             self._last.move_to_end(name)
             if len(self._last) > KEPT:
                 self._last.popitem(last=False)
-            return thing
+            return value
 
     def keep_only(self, wanted: Callable[[str], bool]) -> None:
         """Forget the names that are not wanted any more."""

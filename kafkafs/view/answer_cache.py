@@ -15,7 +15,7 @@ BUDGET = 16 << 20
 Answer = TypeVar("Answer")
 
 
-class Recall(Generic[Answer]):
+class AnswerCache(Generic[Answer]):
     """Answers by who gave them and what of; the newest ones, up to `BUDGET` bytes together."""
 
     def __init__(self) -> None:

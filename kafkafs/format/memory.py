@@ -18,7 +18,7 @@ LARGE = 16 << 20
 """Bytes. What is smaller is not counted: of that a pool of threads makes a few at a time, whoever asks."""
 
 
-class Room:
+class MemoryBudget:
     """Lends memory. Any thread may ask; it comes back when the last array or memoryview over it is gone."""
 
     def __init__(self, limit: int | None = None) -> None:
@@ -57,5 +57,5 @@ class Room:
         return self.limit is None or not taken or taken + size <= self.limit
 
 
-ROOM = Room()
+MEMORY = MemoryBudget()
 """That of this process."""

@@ -36,7 +36,7 @@ class Known:
     mtime_ns: int
 
 
-class Front:
+class DiskView:
     """One data directory as the root shows it; `alone` where it is the only one."""
 
     def __init__(self, directory: DataDirectory, alone: bool) -> None:
