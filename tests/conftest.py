@@ -11,7 +11,7 @@ import pytest
 
 from tests.mounting import GUARD_S, KAFKAFS, Mounted, mounting
 
-pytest_plugins = ["tests.kafka.fixtures"]
+pytest_plugins = ["tests.kafka.fixtures", "tests.side_by_side"]
 
 Mount = Callable[..., Mounted]
 

@@ -80,7 +80,8 @@ class Growing(Protocol):
 class Directory(Protocol):
     """A directory: some names are listed, more can be opened."""
 
-    def attributes(self) -> Attributes: ...
+    def attributes(self) -> Attributes:
+        """What `stat` of it shows, as of now. Raises NotFound where it has gone."""
 
     def child(self, name: str) -> "Node":
         """The node of that name, listed or not. Raises NotFound."""
@@ -92,9 +93,11 @@ class Directory(Protocol):
 class File(Protocol):
     """A file: a query with its answer not yet computed."""
 
-    def attributes(self) -> Attributes: ...
+    def attributes(self) -> Attributes:
+        """What `stat` of it shows, as of now. Raises NotFound where the query leads nowhere."""
 
-    def open(self) -> Content: ...
+    def open(self) -> Content:
+        """Its content as of now, which the caller closes. Raises what a read would where that is known already."""
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Extended attributes by full name, `user.kafkafs.…`."""
@@ -103,9 +106,11 @@ class File(Protocol):
 class Link(Protocol):
     """A symbolic link within the mount."""
 
-    def attributes(self) -> Attributes: ...
+    def attributes(self) -> Attributes:
+        """What `lstat` of it shows, as of now. Raises NotFound where there is nothing to lead to."""
 
-    def target(self) -> str: ...
+    def target(self) -> str:
+        """Where it leads, from the directory it stands in."""
 
 
 Node = Directory | File | Link
@@ -134,9 +139,11 @@ class Disk(Protocol):
     """What `usage` said last, which counts where the disk does not answer."""
 
     @property
-    def lane(self) -> str: ...
+    def lane(self) -> str:
+        """The key of calls that wait for this disk."""
 
-    def usage(self) -> Usage: ...
+    def usage(self) -> Usage:
+        """How much lies there, asked of the disk."""
 
     def sweep(self) -> None:
         """To be called a few times a second: looks what is there and lets go of files nobody reads."""
@@ -145,4 +152,5 @@ class Disk(Protocol):
 class Tree(Directory, Protocol):
     """The root of what is mounted."""
 
-    def disks(self) -> Sequence[Disk]: ...
+    def disks(self) -> Sequence[Disk]:
+        """The data directories below it, in the order they were named."""

@@ -19,6 +19,8 @@ from tests.faults.questions import FIRST, read
 from tests.format.batch_maker import v2_around, varint
 from tests.mounting import resident_bytes
 
+pytestmark = pytest.mark.alone
+
 
 def zstd_bomb() -> bytes:
     packer = zstandard.ZstdCompressor(level=3).compressobj()

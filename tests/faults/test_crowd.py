@@ -16,6 +16,8 @@ from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.mounting import resident_bytes, wait_until
 
+pytestmark = pytest.mark.alone
+
 RECORDS, VALUE = 200, b"v" * (1 << 20)
 READERS = 16
 PLAIN, PACKED = "plain-0", "packed-0"

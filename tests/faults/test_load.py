@@ -27,7 +27,7 @@ SEED = int(os.environ.get("KAFKAFS_SEED", "0")) or random.randrange(1, 1 << 30)
 FOLLOWERS = 16
 TOPICS = ("broker-gzip-0", "broker-zstd-0", "segments-0", "large-0", "long-index-0")
 
-pytestmark = pytest.mark.timeout(SECONDS * 2 + 120)
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(SECONDS * 2 + 120)]
 
 
 @pytest.fixture

@@ -20,17 +20,42 @@ def test_one_row_is_the_header_as_a_value():
         assert batch_at(found.rows, index) == parse_batch(data, int(row["position"]) - 700, int(row["position"]))
 
 
-@given(st.lists(st.sampled_from([V2_NONE, V2_GZIP, V1_NONE, V1_GZIP, COMMIT]), max_size=6), st.binary(max_size=40))
+ENTRIES = st.lists(st.sampled_from([V2_NONE, V2_GZIP, V1_NONE, V1_GZIP, COMMIT]), max_size=6)
+SMALLEST = (26, 34, 61)  # bytes of an entry's header, by magic
+HEADERS = st.builds(
+    lambda offset, size, magic, delta, rest: struct.pack(">qiibIhi", offset, size - 12, 0, magic, 0, 0, delta) + rest,
+    st.sampled_from([-1, 0, 1, 2**63 - 1]), st.integers(12, 70), st.integers(-1, 4), st.integers(-1, 1),
+    st.binary(max_size=50),
+)  # fmt: skip
+"""What looks like the beginning of an entry, with sizes around the smallest and beyond what there is of it."""
+
+
+def stop_at(tail: bytes) -> str | None:
+    """How a walk ends in front of `tail`, by the broker's rules; None where an entry stands there."""
+    if len(tail) < 18:
+        return "cut" if tail else "end"
+    offset, size, magic = struct.unpack_from(">qi4xb", tail)
+    if offset < 0 or not 0 <= magic <= 2 or size + 12 < SMALLEST[magic]:
+        return "broken"
+    if size + 12 > len(tail):
+        return "cut"
+    return "broken" if magic == 2 and struct.unpack_from(">i", tail, 23)[0] < 0 else None
+
+
+@given(ENTRIES, st.one_of(st.binary(max_size=40), HEADERS))
 def test_a_walk_ends_where_entries_end(entries, tail):
     """The broker's own rule: fewer than 18 bytes are nothing, a size that cannot be is broken, the rest is cut."""
-    data = b"".join(entries)
-    found = walk(data + tail, 0)
-    assert found.at >= len(data)
-    if found.at == len(data):
-        want = "end" if not tail else "cut"
-        if len(tail) >= 18 and (struct.unpack_from(">i", tail, 8)[0] < 14 or tail[16] > 2 or tail[0] > 127):
-            want = "broken"
-        assert found.stop in (want, "broken")
+    data = b"".join(entries) + tail
+    found = walk(data, 0)
+    assert len(found.rows) >= sum(entry_count(entry) for entry in entries)
+    assert found.stop == stop_at(data[found.at :])
+    ends = [int(row["position"]) + int(row["size"]) for row in found.rows]
+    assert found.at == (ends[-1] if ends else 0)
+    assert all(stop_at(data[int(row["position"]) :]) is None for row in found.rows)
+
+
+def entry_count(entry: bytes) -> int:
+    return len(walk(entry, 0).rows)
 
 
 @pytest.mark.parametrize("name", BATCHES)

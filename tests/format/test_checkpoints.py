@@ -86,10 +86,27 @@ def test_a_topic_id_that_cannot_be_one_is_refused(data):
         parse_partition_metadata(data)
 
 
-def test_every_checkpoint_of_a_real_broker_reads(dataset):
-    for name in ("log-start-offset-checkpoint", "replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
-        parse_offset_checkpoint((dataset.path / name).read_bytes())
-    for file in dataset.path.glob("*/leader-epoch-checkpoint"):
-        parse_leader_epochs(file.read_bytes())
-    for file in dataset.path.glob("*/partition.metadata"):
-        parse_partition_metadata(file.read_bytes())
+def test_every_checkpoint_of_a_real_broker_says_what_the_broker_answers(dataset):
+    """Read, and what was read held against what the broker's own clients were told."""
+    starts, marks, points = (
+        parse_offset_checkpoint((dataset.path / f"{name}-checkpoint").read_bytes())
+        for name in ("log-start-offset", "replication-offset", "recovery-point-offset")
+    )
+    ids = set()
+    for place in dataset.partitions():
+        told = dataset.offsets(*place)
+        # what a checkpoint does not name begins where its first segment does
+        first = min(int(path.stem) for path in dataset.directory(*place).glob("*.log"))
+        assert starts.get(place, first) == told.earliest
+        assert marks[place] == told.latest
+        assert 0 <= points[place] <= told.latest
+        file = dataset.directory(*place) / "leader-epoch-checkpoint"
+        epochs = parse_leader_epochs(file.read_bytes() if file.exists() else b"")
+        assert list(epochs) == sorted(epochs, key=lambda each: (each.epoch, each.start_offset))
+        assert all(each.start_offset <= told.latest for each in epochs)
+        metadata = dataset.directory(*place) / "partition.metadata"
+        if metadata.exists():
+            ids.add((place.topic, parse_partition_metadata(metadata.read_bytes())))
+    topics = {place.topic for place in dataset.partitions()} if dataset.release != "2.8.0" else set()  # from 3.1 on
+    assert {topic for topic, _ in ids} == topics
+    assert len({topic_id for _, topic_id in ids}) == len(ids) == len(topics)

@@ -18,6 +18,8 @@ from kafkafs import sample
 from tests.bindfs import Disk, bindfs
 from tests.mounting import KAFKAFS, run, wait_until
 
+pytestmark = pytest.mark.alone
+
 QUICK_S = 2.0  # on a busy machine
 EIO_S = 30.0  # the promise: within that time everybody has his error
 AGED_S = 10.0  # until what was known of a disk counts no more, on a busy machine

@@ -9,6 +9,8 @@ import pytest
 
 from tests.mounting import run, wait_until
 
+pytestmark = pytest.mark.alone
+
 
 def reader(shelf, *command: str, **popen) -> "subprocess.Popen[bytes]":
     """A program that has read all there is and waits for more."""

@@ -13,6 +13,8 @@ import pytest
 from tests.live.moves import Moves
 from tests.mounting import run, wait_until
 
+pytestmark = pytest.mark.alone
+
 SOON_S = 1.0
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile import job
-from kafkafs.spark.profile.measure import Numbers
+from kafkafs.spark.profile.measure import MOST_BUCKETS, Numbers
 from kafkafs.spark.profile.page import page
 from tests.kafka.dataset import Dataset
 
@@ -47,8 +47,8 @@ def test_many_times_are_told_in_coarser_steps():
     for hour in range(0, 30_000, 300):
         other = Numbers(step_s=3600, volume={hour + each: (1, 10) for each in range(300)})
         numbers.add(other)
-    assert len(numbers.volume) <= 10_000
-    assert numbers.step_s > 3600
+    assert numbers.step_s == 7 * 86400  # the finest that leaves no more than MOST_BUCKETS of them
+    assert len(numbers.volume) == -(-30_000 // (7 * 24)) <= MOST_BUCKETS
     assert sum(count for count, _ in numbers.volume.values()) == 30_000
 
 

@@ -1,0 +1,187 @@
+"""The house's rules about size, words, tests and circles, held against every file.
+
+What does not keep a rule yet stands in `exemptions.toml`, which may only shrink: an exemption that nothing needs any
+more fails like a rule that is broken, and so does one for what is not there.
+"""
+
+import ast
+import graphlib
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXEMPTIONS: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "tests/exemptions.toml").read_text())
+FILE_LINES = 400
+FUNCTION_LINES = 70
+SEAM = "kafkafs/view/node.py"
+"""Whose protocols say once for all nodes and contents what their methods answer."""
+TOLD_ELSEWHERE = {
+    "kafkafs/cli/": {"add", "run"},  # the docstring of cli/parser.py
+    "kafkafs/fuse/serve/operations.py": {  # the manual of pyfuse3.Operations
+        "forget", "getattr", "getxattr", "init", "listxattr", "lookup", "open", "opendir", "read", "readdir",
+        "readlink", "release", "releasedir", "statfs",
+    },
+}  # fmt: skip
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def sources(*directories: str) -> dict[str, str]:
+    """{path from the root: text} of all Python below these directories."""
+    paths = [path for directory in directories for path in sorted((ROOT / directory).rglob("*.py"))]
+    return {str(path.relative_to(ROOT)): path.read_text() for path in paths}
+
+
+PACKAGE = sources("kafkafs")
+EVERYTHING = sources("kafkafs", "tests", "scripts")
+
+
+def definitions(text: str) -> Iterator[tuple[str, Definition]]:
+    """(dotted name, definition) of all functions and classes, those inside of others too."""
+
+    def inside(node: ast.AST, prefix: str) -> Iterator[tuple[str, Definition]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, Definition):
+                yield prefix + child.name, child
+                yield from inside(child, f"{prefix}{child.name}.")
+            else:
+                yield from inside(child, prefix)
+
+    return inside(ast.parse(text), "")
+
+
+def public(text: str) -> Iterator[tuple[str, Definition]]:
+    """Those of them that others may use: at the top of a module, or of a public class, without an underscore."""
+    every = dict(definitions(text))
+    for name, found in every.items():
+        owner = name.rpartition(".")[0]
+        is_inside = bool(owner) and not isinstance(every[owner], ast.ClassDef)
+        if not is_inside and not any(part.startswith("_") for part in name.split(".")):
+            yield name, found
+
+
+def long_files(files: dict[str, str]) -> dict[str, int]:
+    return {path: len(lines) for path, text in files.items() if len(lines := text.splitlines()) > FILE_LINES}
+
+
+def long_functions(files: dict[str, str]) -> dict[str, int]:
+    sizes = {
+        f"{path}:{name}": (found.end_lineno or 0) - found.lineno + 1
+        for path, text in files.items()
+        for name, found in definitions(text)
+        if not isinstance(found, ast.ClassDef)
+    }
+    return {name: lines for name, lines in sizes.items() if lines > FUNCTION_LINES}
+
+
+def wordless(files: dict[str, str]) -> set[str]:
+    """Public definitions without a docstring, but for methods that a protocol of the seam describes."""
+    described = {name.rpartition(".")[2] for name, found in public(PACKAGE[SEAM]) if ast.get_docstring(found)}
+    found = {path for path, text in files.items() if text.strip() and not ast.get_docstring(ast.parse(text))}
+    for path, text in files.items():
+        told = {name for prefix, names in TOLD_ELSEWHERE.items() if path.startswith(prefix) for name in names}
+        for name, definition in public(text):
+            short = definition.name
+            is_node_method = "." in name and short in described and path != SEAM
+            if not ast.get_docstring(definition) and short not in told and not is_node_method:
+                found.add(f"{path}:{name}")
+    return found
+
+
+def untested(modules: set[str], tests: set[str]) -> set[str]:
+    """Modules without a `test_<module>.py` below the tests of their layer."""
+    missing = set()
+    for module in modules:
+        _, *layer, name = module.split("/")
+        wanted = f"/test_{name}"
+        if not any(test.startswith(f"tests/{layer[0]}/") if layer else test == f"tests{wanted}"
+                   for test in tests if test.endswith(wanted)):  # fmt: skip
+            missing.add(module)
+    return missing
+
+
+def circle(imports: dict[str, set[str]]) -> list[str]:
+    """The modules of one circle, in the order of their imports; none: []."""
+    try:
+        graphlib.TopologicalSorter(imports).prepare()
+    except graphlib.CycleError as error:
+        found: list[str] = error.args[1]
+        return found[::-1]
+    return []
+
+
+def assert_kept(found: dict[str, int], exempt: dict[str, int]) -> None:
+    """Whatever is too long is exempt, no longer than when it was exempted, and still there."""
+    assert_none((f"{name}, {lines} lines" for name, lines in found.items() if lines > exempt.get(name, 0)), "too long")
+    assert_none(set(exempt) - set(found), "exempt without need")
+
+
+def assert_none(names: Iterable[str], what: str) -> None:
+    """With all of them in the message, a line each."""
+    assert not (every := sorted(names)), f"{what}:\n" + "\n".join(every)
+
+
+def test_files_are_short_enough_to_read_in_one_sitting():
+    assert_kept(long_files(EVERYTHING), EXEMPTIONS["long-files"])
+
+
+def test_functions_fit_on_a_screen():
+    assert_kept(long_functions(EVERYTHING), EXEMPTIONS["long-functions"])
+
+
+def test_what_is_public_says_what_it_is_for():
+    """Whoever calls it should not have to read it first."""
+    found, exempt = wordless(PACKAGE), set(EXEMPTIONS["wordless"]["names"])
+    assert_none(found - exempt, "without a docstring")
+    assert_none(exempt - found, "exempt without need")
+
+
+def test_each_module_has_a_test_file():
+    """Named like it, below the tests of its layer; or the exemption names the test that covers it."""
+    modules = {path for path, text in PACKAGE.items() if not path.endswith("__init__.py") and text.strip()}
+    missing, exempt = untested(modules, set(EVERYTHING)), EXEMPTIONS["tested-elsewhere"]
+    assert_none(missing - set(exempt), "without a test file")
+    assert_none(set(exempt) - missing, "exempt without need")
+    assert_none((test for test in exempt.values() if not (ROOT / test).exists()), "not there")
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports for types are imports: to understand the one, both have to be read."""
+    graph = grimp.build_graph("kafkafs", cache_dir=None)
+    imports = {module: set(graph.find_modules_directly_imported_by(module)) for module in graph.modules}
+    for importer, imported in EXEMPTIONS["circles"].items():
+        imports[importer].remove(imported)
+    assert circle(imports) == []
+    for importer, imported in EXEMPTIONS["circles"].items():
+        assert circle(imports | {importer: imports[importer] | {imported}}), f"{importer} needs no exemption any more"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('"""m"""\ndef f(): pass', {"kafkafs/x.py:f"}),
+        ('"""m"""\ndef _f(): pass\nclass _C:\n    def g(self): pass', set()),
+        ('"""m"""\nclass C:\n    """c"""\n    def g(self): pass', {"kafkafs/x.py:C.g"}),
+        ('"""m"""\ndef f():\n    """f"""\n    def g(): pass', set()),
+        ('"""m"""\nclass C:\n    """c"""\n    def attributes(self): pass', set()),
+        ("x = 1", {"kafkafs/x.py"}),
+        ("", set()),
+    ],
+)
+def test_the_search_for_what_is_wordless_finds_it(text, names):
+    assert wordless({"kafkafs/x.py": text}) == names
+
+
+def test_the_other_searches_find_what_they_look_for():
+    lines = "\n".join(["    x = 1"] * 70)
+    assert long_functions({"a.py": f"class C:\n  def f():\n{lines}\n  def g():\n    pass"}) == {"a.py:C.f": 71}
+    assert long_files({"a.py": "\n" * 401, "b.py": "\n" * 400}) == {"a.py": 401}
+    modules, tests = {"kafkafs/a/b/c.py", "kafkafs/d.py"}, {"tests/a/test_c.py", "tests/a/test_d.py"}
+    assert untested(modules, tests) == {"kafkafs/d.py"}
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})[:2] in (["a", "b"], ["b", "c"], ["c", "a"])
+    assert circle({"a": {"b"}, "b": set()}) == []
