@@ -1,0 +1,40 @@
+"""Text and numbers as Java reads and writes them, where Kafka's tools print what Java made of bytes."""
+
+import codecs
+import math
+from decimal import Decimal
+
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_SURROGATE_LEAD = 0xED
+_LARGEST_PLAIN, _SMALLEST_PLAIN = 10_000_000, 0.001
+_ERRORS = "kafkafs-java"
+
+
+def java_string(data: bytes) -> str:
+    """The bytes as Java reads UTF-8: what is malformed becomes U+FFFD, as often as Java would put it."""
+    return data.decode("utf-8", _ERRORS)
+
+
+def java_double(value: float) -> str:
+    """As `Double.toString` writes it: 1.0, 1.0E10, Infinity."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or _SMALLEST_PLAIN <= abs(value) < _LARGEST_PLAIN:
+        return repr(float(value))
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    tail = "".join(map(str, digits[1:])) or "0"
+    return f"{'-' * sign}{digits[0]}.{tail}E{int(exponent) + len(digits) - 1}"
+
+
+def _java_replacement(error: UnicodeError) -> tuple[str, int]:
+    """Python replaces as Java does, except that Java takes an encoded surrogate as one character, even a cut one."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    data, at = error.object, error.start
+    if data[at] == _SURROGATE_LEAD and at + 1 < len(data) and 0xA0 <= data[at + 1] <= 0xBF:
+        is_whole = at + 2 < len(data) and 0x80 <= data[at + 2] <= 0xBF
+        return _REPLACEMENT, at + 2 + is_whole
+    return _REPLACEMENT, error.end
+
+
+codecs.register_error(_ERRORS, _java_replacement)

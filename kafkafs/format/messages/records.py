@@ -1,0 +1,215 @@
+"""The records of Kafka's own topics, of any type and version: what `.cluster/`, `.decoded.jsonl` and the dump read.
+
+    topic = internal_topic("__consumer_offsets")
+    match parse_record(topic, key, value):
+        case Message(name="OffsetCommit", key=key, value=value): value is None for a tombstone
+        case Unreadable(reason=reason): bytes that are no such record, or of a type or version that Kafka 4.3.1 has not
+
+Nothing is raised for what bytes say. Two framings: a coordinator's record has its type in the key and its value's
+version in the value; cluster and remote log metadata have no key, and both in front of the value. Sources:
+CoordinatorRecordSerde, AbstractApiMessageSerde, RemoteLogMetadataSerde.
+"""
+
+import functools
+import struct
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from kafkafs.format.messages.reading import StructureReader, reader
+from kafkafs.format.messages.schema import names_by_number, schema
+from kafkafs.format.messages.values import CUT, Broken, Fields, unsigned_varint
+
+_FRAME_VERSION = 1
+_LARGEST = 0x7FFF
+_INT16 = struct.Struct(">h")
+
+
+class Topic(Enum):
+    """Kafka's own topics whose records have schemas, by the jar that has them."""
+
+    OFFSETS = "group-coordinator"
+    TRANSACTIONS = "transaction-coordinator"
+    SHARE_STATE = "share-coordinator"
+    CLUSTER_METADATA = "metadata"
+    REMOTE_LOG_METADATA = "storage"
+
+
+_BY_NAME: Mapping[str, Topic] = {
+    "__consumer_offsets": Topic.OFFSETS,
+    "__transaction_state": Topic.TRANSACTIONS,
+    "__share_group_state": Topic.SHARE_STATE,
+    "__cluster_metadata": Topic.CLUSTER_METADATA,
+    "__remote_log_metadata": Topic.REMOTE_LOG_METADATA,
+}
+_COORDINATORS = frozenset((Topic.OFFSETS, Topic.TRANSACTIONS, Topic.SHARE_STATE))
+
+
+class Message(NamedTuple):
+    """A record. `key` is None where the topic's records have none; `value` and `version` are None in a tombstone."""
+
+    topic: Topic
+    number: int
+    name: str  # of its type: OffsetCommit, TransactionLog, RegisterBrokerRecord
+    key: Fields | None
+    version: int | None
+    value: Fields | None
+
+
+class Problem(Enum):
+    """In what way a record cannot be read."""
+
+    NO_KEY = "the record has no key"
+    UNKNOWN_TYPE = "the type is unknown"
+    BROKEN = "the bytes are no such record, or of an unknown version"
+
+
+class Unreadable(NamedTuple):
+    """A record that is not of the kind its topic should hold. `reason` is in Kafka's words, without an offset."""
+
+    problem: Problem
+    reason: str
+    number: int | None  # of its type, as far as it can be told
+
+
+def internal_topic(name: str) -> Topic | None:
+    """Kafka's topic of that name; None for any other, or one without schemas."""
+    return _BY_NAME.get(name)
+
+
+def parse_record(topic: Topic, key: bytes | None, value: bytes | None) -> Message | Unreadable:
+    """What a record of that topic says."""
+    if topic in _COORDINATORS:
+        return _coordinator_record(topic, key, value)
+    return _framed_record(topic, value)
+
+
+def parse_fields(jar: str, name: str, version: int, data: bytes) -> Fields | None:
+    """The fields of any message whose schema is shipped; None where it cannot be read. Bytes behind it do not count."""
+    try:
+        return reader(jar, name, version)(data, 0)[0]
+    except (Broken, *CUT):
+        return None
+
+
+class _Type(NamedTuple):
+    """How the records of a coordinator's record type are read."""
+
+    name: str
+    key: StructureReader
+    values: Mapping[int, StructureReader]
+
+
+class _Values(dict[int, StructureReader]):
+    """The readers of a type's value by version, made when first asked for; KeyError for an unknown one."""
+
+    def __init__(self, topic: Topic, name: str) -> None:
+        super().__init__()
+        self._topic = topic
+        self._name = name
+
+    def __missing__(self, version: int) -> StructureReader:
+        if version not in schema(self._topic.value, self._name).versions:
+            raise KeyError(version)
+        made = self[version] = reader(self._topic.value, self._name, version)
+        return made
+
+
+@functools.cache
+def _types(topic: Topic) -> Mapping[int, _Type]:
+    """A coordinator's record types by their numbers."""
+    return {
+        number: _Type(
+            name.removesuffix("Key"),
+            reader(topic.value, name, 0),
+            _Values(topic, name.removesuffix("Key") + "Value"),
+        )
+        for number, name in names_by_number(topic.value, "Key").items()
+    }
+
+
+@functools.cache
+def _names(topic: Topic) -> Mapping[int, str]:
+    """The names of the record types of a topic without keys, by their numbers."""
+    return names_by_number(topic.value, "Record")
+
+
+def _coordinator_record(topic: Topic, key: bytes | None, value: bytes | None) -> Message | Unreadable:
+    if key is None:
+        return Unreadable(Problem.NO_KEY, "message had a missing key", None)
+    if len(key) < _INT16.size:
+        return Unreadable(Problem.BROKEN, "Could not read version from key's buffer.", None)
+    number: int = _INT16.unpack_from(key)[0]
+    kind = _types(topic).get(number)
+    if kind is None:
+        return Unreadable(Problem.UNKNOWN_TYPE, f"Unknown record type {number}", number)
+    try:
+        key_fields, _ = kind.key(key, _INT16.size)
+    except (Broken, *CUT) as error:
+        return _unread(number, number, "key", error)
+    if value is None:
+        return Message(topic, number, kind.name, key_fields, None, None)
+    if len(value) < _INT16.size:
+        return Unreadable(Problem.BROKEN, "Could not read version from value's buffer.", number)
+    version: int = _INT16.unpack_from(value)[0]
+    try:
+        return Message(topic, number, kind.name, key_fields, version, kind.values[version](value, _INT16.size)[0])
+    except KeyError:
+        return Unreadable(Problem.BROKEN, f"Found an unknown record version {version} for {number} type", number)
+    except (Broken, *CUT) as error:
+        return _unread(number, version, "value", error)
+
+
+def _unread(number: int, version: int, part: str, error: Exception) -> Unreadable:
+    reason = str(error) if isinstance(error, Broken) else "null"
+    return Unreadable(
+        Problem.BROKEN, f"Could not read record with version {version} from {part}'s buffer due to: {reason}.", number
+    )
+
+
+def _framed_record(topic: Topic, value: bytes | None) -> Message | Unreadable:
+    if value is None:
+        return Unreadable(Problem.BROKEN, "the record has no value", None)
+    try:
+        frame, at = _frame_number(value, 0, "frame version")
+        if frame != _FRAME_VERSION:
+            return Unreadable(Problem.BROKEN, _frame_refusal(frame), None)
+        number, at = _frame_number(value, at, "type")
+        version, at = _frame_number(value, at, "version")
+    except Broken as error:
+        return Unreadable(Problem.BROKEN, str(error), None)
+    name = _names(topic).get(number)
+    if name is None:
+        return Unreadable(Problem.UNKNOWN_TYPE, f"{_UNSUPPORTED}: Unknown metadata id {number}", number)
+    try:
+        fields, at = reader(topic.value, name, version)(value, at)
+    except (Broken, *CUT):
+        return Unreadable(Problem.BROKEN, f"Failed to deserialize record with type {number}", number)
+    if at < len(value):
+        return Unreadable(Problem.BROKEN, f"Found {len(value) - at} byte(s) of garbage after {number}", number)
+    return Message(topic, number, name, None, version, fields)
+
+
+_UNSUPPORTED = "org.apache.kafka.common.errors.UnsupportedVersionException"
+
+
+def _frame_number(data: bytes, at: int, what: str) -> tuple[int, int]:
+    try:
+        number, at = unsigned_varint(data, at)
+    except (Broken, *CUT) as error:
+        raise Broken(f"Error while reading {what}") from error
+    if number > _LARGEST:
+        raise Broken(f"Value for {what} was too large.")
+    return (number + 0x8000) % 0x10000 - 0x8000, at  # Java's cast of a negative int
+
+
+def _frame_refusal(frame: int) -> str:
+    if frame == 0:
+        return (
+            "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview release"
+            " of KRaft in 2.8 to newer versions are not supported."
+        )
+    return (
+        f"Could not deserialize metadata record due to unknown frame version {frame}"
+        f"(only frame version {_FRAME_VERSION} is supported)"
+    )
