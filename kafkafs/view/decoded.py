@@ -31,7 +31,7 @@ class BytesContent:
         self._data = data
 
     @property
-    def size(self) -> int:
+    def size(self) -> int | None:
         return len(self._data)
 
     def read(self, offset: int, size: int) -> bytes:
@@ -39,6 +39,14 @@ class BytesContent:
 
     def close(self) -> None:
         self._data = b""
+
+
+class TextContent(BytesContent):
+    """A text made when it was opened, whose size nobody could tell before: a stream, as long ones are."""
+
+    @property
+    def size(self) -> None:
+        return None
 
 
 class _Found(NamedTuple):

@@ -10,10 +10,12 @@ from kafkafs.log.batch_runs import Damage
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
 from kafkafs.view.decoded import BytesContent
+from kafkafs.view.grammar import Suffix
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.targets import AtTime, LogSnapshot, PointTarget
+from kafkafs.view.times import doubt
 
 
 class Explanation:
@@ -46,6 +48,8 @@ class Explanation:
         ]
         if isinstance(self._target, AtTime):
             lines.append(f"time: {_moment(self._target.time_ms)}; wanted is the first record at or after it")
+            if doubtful := doubt(_stem(self._asked)):
+                lines.append(f"note: {doubtful}")
         steps: list[str] = []
         try:
             place = self._target.batch(snapshot, steps.append)
@@ -71,6 +75,10 @@ class Explanation:
         except (CorruptData, TooLarge) as error:
             return str(error)
         return f"offset {record.offset}, {_timestamp(record.timestamp)}"
+
+
+def _stem(asked: str) -> str:
+    return asked.removeprefix("by-time/").removesuffix(Suffix.EXPLAIN.value)
 
 
 def _batch(file: DataFile, batch: Batch) -> str:

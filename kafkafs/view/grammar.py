@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from kafkafs.format.names import OFFSET_DIGITS
-from kafkafs.view.times import parse_int64, parse_time_ms
+from kafkafs.view.times import BEFORE_1970, parse_int64, parse_time_ms
 
 TIME_DIGITS = 13  # milliseconds, up to the year 2286
 
@@ -121,10 +121,13 @@ def parse_time_name(name: str, now_ms: int) -> Query[TimePoint | TimeRange] | No
     def parse(text: str) -> int | None:
         return parse_time_ms(text, now_ms)
 
+    def parse_end(text: str) -> int | None:
+        return None if (time_ms := parse(text)) is None else max(0, time_ms)
+
     for stem, suffix in _splits(name):
-        if (time_ms := parse(stem)) is not None and _fits_point(suffix):
+        if (time_ms := parse(stem)) is not None and time_ms != BEFORE_1970 and _fits_point(suffix):
             return Query(TimePoint(time_ms), suffix)
-        if (ends := _parse_range(stem, parse)) and _fits_range(suffix, is_open=ends[1] is None):
+        if (ends := _parse_range(stem, parse_end)) and _fits_range(suffix, is_open=ends[1] is None):
             return Query(TimeRange(*ends, from_now=stem.startswith("now..")), suffix)
     return None
 

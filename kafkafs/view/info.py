@@ -15,7 +15,7 @@ from kafkafs.log.health import SegmentHealth, look_at, problems_of_listing
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import Newest, newest
-from kafkafs.view.decoded import BytesContent
+from kafkafs.view.decoded import TextContent
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.targets import LogSnapshot
@@ -33,9 +33,9 @@ class Info:
     def attributes(self) -> Attributes:
         return self._view.ask(lambda snapshot: self._view.file(_logs(snapshot), 0, -1, 0.0))
 
-    def open(self) -> BytesContent:
+    def open(self) -> TextContent:
         may_block()
-        return BytesContent(self._view.ask(self._text))
+        return TextContent(self._view.ask(self._text))
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}

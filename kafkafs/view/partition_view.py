@@ -21,7 +21,6 @@ from kafkafs.view.targets import LogSnapshot
 KEEP_S = 0.8
 """For how long the kernel may keep what does not change with every append. What was deleted is gone within a second."""
 
-BLOCK = 512
 _NS_PER_MS = 1_000_000
 _MAX_MS = (2**63 - 1) // _NS_PER_MS
 Answer = TypeVar("Answer")
@@ -145,6 +144,7 @@ class PartitionView:
     def file(self, files: Iterable[DataFile], size: int, timestamp_ms: int, keep_s: float) -> Attributes:
         """The attributes of a view over `files`: what all of them grant. A negative timestamp: the last file's own.
 
+        It holds no blocks: those are counted where the files themselves are shown, in `segments/`.
         Without files, the attributes of an empty view: those of the directory, less search.
         """
         granted, about = [], None
@@ -156,7 +156,7 @@ class PartitionView:
             return Attributes("file", whole.mode & 0o444, whole.uid, whole.gid, 0, 0, whole.mtime_ns, 1, keep_s)
         uid, gid, mode = common(granted) if len(granted) > 1 else granted[0]
         mtime_ns = timestamp_ms * _NS_PER_MS if 0 <= timestamp_ms <= _MAX_MS else about.st_mtime_ns
-        return Attributes("file", mode & 0o444, uid, gid, size, -(-size // BLOCK), mtime_ns, 1, keep_s)
+        return Attributes("file", mode & 0o444, uid, gid, size, 0, mtime_ns, 1, keep_s)
 
     def stream(self, snapshot: LogSnapshot, start: int, end: int | None) -> Attributes:
         """The attributes of a stream over the offsets [start, end), of no size; `None` for the log end."""

@@ -3,6 +3,7 @@
 What is listed is a range for each segment; everything else in the grammar can be opened and is not listed.
 """
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 
@@ -27,6 +28,9 @@ from kafkafs.view.node import Entry, File
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint, RawRange
 from kafkafs.view.targets import PointTarget, RangeTarget, point_target, range_target
+from kafkafs.view.times import doubt
+
+logger = logging.getLogger(__name__)
 
 _MAX_TIME = 2**63 - 2
 
@@ -92,4 +96,6 @@ class ByTime(ViewDirectory):
         query = parse_time_name(name, time.time_ns() // 1_000_000)
         if query is None:
             raise NotFound(f"{name!r} is no query by time")
+        if isinstance(query.target, TimePoint) and (doubtful := doubt(name.partition(".")[0])):
+            logger.warning("%s/by-time/%s: %s", self._view.shown_as, name, doubtful)
         return _file(self._view, query, f"by-time/{name}")

@@ -7,16 +7,18 @@
     now  -90s  -15m  -1h  -2d        from now back; before 1970 it is 1970
 
 A basic date alone (`20210923`) is an integer like any other, so it is milliseconds. Dates are taken in all forms of
-ISO 8601: 2021-09-23, 2021-266, 2021-W38-4, and for their first day 2021-09 and 2021-W38. A time before 1970 is no
-name. Only ASCII digits count.
+ISO 8601: 2021-09-23, 2021-266, 2021-W38-4, and for their first day 2021-09 and 2021-W38. Only ASCII digits count.
+A date before 1970 is `BEFORE_1970`: no point, and in a range the log start.
 """
 
 import re
 from datetime import date, timedelta
 
 MAX_INT64 = 2**63 - 1
+BEFORE_1970 = -1
 
 _DIGITS = re.compile(r"[0-9]+")
+_DOUBTFUL = re.compile(r"[1-9][0-9]{7,10}")  # no padded name of a listing
 _SECONDS = re.compile(r"@([0-9]+)(?:\.([0-9]+))?")
 _AGO = re.compile(r"-([0-9]+)([smhd])")
 _AGO_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -37,7 +39,7 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 
 def parse_time_ms(text: str, now_ms: int) -> int | None:
-    """The epoch milliseconds that `text` names, in [0, 2^63); None where it names no time."""
+    """The epoch milliseconds that `text` names, in [0, 2^63), or BEFORE_1970; None where it names no time."""
     if _DIGITS.fullmatch(text):
         return parse_int64(text)
     if text == "now":
@@ -47,6 +49,19 @@ def parse_time_ms(text: str, now_ms: int) -> int | None:
     if text.startswith("-"):
         return _parse_ago(text, now_ms)
     return _parse_iso(text)
+
+
+def doubt(text: str) -> str | None:
+    """Why a bare number may not be what was meant, in a sentence: seconds since 1970 (`date +%s`) or a basic date, both
+    of which lie in the first weeks of 1970 as milliseconds. None for what is no such number."""
+    if not _DOUBTFUL.fullmatch(text):
+        return None
+    if (day := _epoch_day(text) if len(text) == len("20210923") else None) is not None:
+        return f"{text} ms is in 1970; for a date write {date.fromordinal(day + _EPOCH_DAY).isoformat()}"
+    if len(text) < len("100000000"):
+        return None
+    meant = date.fromordinal(_EPOCH_DAY + int(text) // 86_400_000)
+    return f"{text} ms is {meant.isoformat()}; for seconds write @{text}"
 
 
 def parse_int64(digits: str) -> int | None:
@@ -81,7 +96,7 @@ def _parse_iso(text: str) -> int | None:
     local_s = day * 86_400 + _clock_seconds(match["hour"], match["minute"]) + int(match["second"] or 0)
     east_s = _clock_seconds(match["zone_hour"], match["zone_minute"])
     seconds = local_s + east_s if match["sign"] == "-" else local_s - east_s
-    return _milliseconds(seconds, match["fraction"]) if seconds >= 0 else None
+    return _milliseconds(seconds, match["fraction"]) if seconds >= 0 else BEFORE_1970
 
 
 def _epoch_day(text: str) -> int | None:

@@ -68,7 +68,7 @@ def is_refused(path: Path) -> bool:
 def is_failing(descriptor: int) -> bool:
     """Whether a read is answered with EIO."""
     try:
-        os.pread(descriptor, 10, 0)
+        os.read(descriptor, 10)
     except OSError as error:
         return error.errno == errno.EIO
     return False
@@ -110,7 +110,7 @@ def test_who_stands_on_a_hung_disk_has_an_error_in_time_and_others_notice_nothin
     started = time.monotonic()
     mounting = subprocess.Popen([KAFKAFS, "mount", healthy, disk.path, place], stderr=subprocess.PIPE)
     with ThreadPoolExecutor(len(files)) as pool:
-        reads = [pool.submit(os.pread, file, 1 << 16, 0) for file in files]
+        reads = [pool.submit(os.read, file, 1 << 16) for file in files]
         wait_until(lambda: mounted.status()["busyWorkers"] > 4)
         while not all(read.done() for read in reads):
             assert b"test-0\n" in quickly("ls", mounted.path)
@@ -131,7 +131,7 @@ def test_who_stands_on_a_hung_disk_has_an_error_in_time_and_others_notice_nothin
     disk.go_on()
     wait_until(lambda: mounted.status()["stuckWorkers"] == mounted.status()["busyWorkers"] == 0, 10)
     for file in files:
-        assert os.pread(file, 1 << 16, 0)
+        assert os.read(file, 1 << 16)
         os.close(file)
     assert followers[0].poll() is None
     followers[0].terminate()

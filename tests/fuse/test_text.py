@@ -30,16 +30,15 @@ def test_a_files_text_is_what_the_tool_prints(stopped: Dataset, mount: Mount) ->
     assert compared > 40
 
 
-def test_a_text_can_be_read_from_anywhere(stopped: Dataset, mount: Mount) -> None:
-    """`less` jumps to the end and back."""
+def test_a_text_is_read_like_a_pipe(stopped: Dataset, mount: Mount) -> None:
+    """`less` and `tail` go to its end by reading, not by a size that it has not."""
     mounted = mount(stopped.path)
     name = "binary-0/00000000000000000000.log"
     path = mounted / "binary-0/segments/00000000000000000000.log.txt"
     whole = stopped.dumps("print")[name].encode()
-    with open(path, "rb") as text:
-        for at in (len(whole) // 2, 0, len(whole) - 10, len(whole) // 3, len(whole) + 5, 17):
-            text.seek(at)
-            assert text.read(4096) == whole[at : at + 4096]
+    assert run("tail", "-c", "300", path).stdout == whole[-300:]
+    with open(path, "rb", buffering=0) as text:
+        assert b"".join(iter(lambda: text.read(777), b"")) == whole
 
 
 def test_what_has_no_text_has_none(stopped: Dataset, mount: Mount) -> None:

@@ -4,6 +4,7 @@ Both open contents that answer `read(offset, size)`, b"" at the end, and raise k
 """
 
 import errno
+import io
 import json
 import os
 import subprocess
@@ -94,13 +95,26 @@ class ThroughMount:
 
 
 class _Opened:
-    """An open file."""
+    """An open file. A stream cannot be sought: what lies further on is read up to there, and kept."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = _or_family(lambda: os.open(path, os.O_RDONLY))
+        self._text = b""
 
     def read(self, offset: int, size: int) -> bytes:
-        return _or_family(lambda: os.pread(self._descriptor, size, offset))
+        try:
+            return _or_family(lambda: os.pread(self._descriptor, size, offset))
+        except io.UnsupportedOperation:
+            return self._read_on(offset, size)
+
+    def _read_on(self, offset: int, size: int) -> bytes:
+        try:
+            while len(self._text) < offset + size and (more := _or_family(lambda: os.read(self._descriptor, 1 << 16))):
+                self._text += more
+        except KafkafsError:
+            if len(self._text) <= offset:
+                raise
+        return self._text[offset : offset + size]
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -140,4 +154,6 @@ def _or_family(call: Callable[[], Answer]) -> Answer:
     try:
         return call()
     except OSError as error:
+        if error.errno == errno.ESPIPE:
+            raise io.UnsupportedOperation from error
         raise ERRORS.get(error.errno or 0, AssertionError)(str(error)) from error

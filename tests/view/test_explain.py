@@ -72,3 +72,13 @@ def test_a_record_without_a_timestamp_has_no_date():
     """Regression: "(1969-12-31T23:59:59.999)"."""
     text = cat(tree(Dataset("2.8.0", "stopped").path), "v0-gzip-0/by-offset/1.explain").decode()
     assert "gzip, without timestamps\nrecord: offset 1, without a timestamp\n" in text
+
+
+def test_seconds_in_the_place_of_milliseconds_are_told(root, caplog):
+    """Regression: `by-time/$(date +%s).jsonl` was answered by the oldest record, without a word."""
+    asked = "test-0/by-time/1632390207"
+    assert (
+        "note: 1632390207 ms is 1970-01-19; for seconds write @1632390207\n" in cat(root, asked + ".explain").decode()
+    )
+    cat(root, asked + ".jsonl")
+    assert "for seconds write @1632390207" in caplog.text

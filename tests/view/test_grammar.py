@@ -202,3 +202,11 @@ def test_no_name_raises(text: str, raw: bytes) -> None:
     for name in (text, raw.decode("utf-8", "surrogateescape")):
         for query in (parse_offset_name(name), parse_time_name(name, NOW_MS)):
             assert query is None or isinstance(query, Query)
+
+
+def test_a_range_from_before_1970_begins_with_the_log():
+    """Regression: `by-time/1960-01-01..` did not exist, and `0..` did."""
+    assert parse_time_name("1960-01-01...jsonl", NOW_MS) == Query(TimeRange(0, None), Suffix.JSONL)
+    assert parse_time_name("1960-01-01..1965-01-01", NOW_MS) == Query(TimeRange(0, 0), Suffix.RAW)
+    assert parse_time_name("1960-01-01", NOW_MS) is None
+    assert parse_time_name("1960-01-01.jsonl", NOW_MS) is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.view.times import MAX_INT64, parse_int64, parse_time_ms
+from kafkafs.view.times import BEFORE_1970, MAX_INT64, doubt, parse_int64, parse_time_ms
 
 NOW_MS = 1_632_390_207_806
 
@@ -104,7 +104,7 @@ def test_ago_counts_back_from_now_and_stops_at_the_epoch(count: int, unit: tuple
 NO_TIMES = """
 - @ -1 @-5 @+5 @5. @.5 +5 1_000 0x10 1e3 -5w -1.5h -h --1h -1H NOW now-1h earliest end
 9223372036854775808 @9223372036854775.8071 -9223372036854775808s -9223372036854776s
-1969-12-31 1969-12-31T23:59:59.9999 1970-01-01T00:00+00:01 0000-01-01 0001-01-01T00:00+23:59
+0000-01-01
 2021-02-29 2021-13-01 2021-00-10 2021-09-31 2021-366 2021-000 9999-366 2021-W53-1 2021-W00-1 2021-W38-0
 2021-9-23 21-09-23 2021/09/23 2021-0923 202109-23 +2021-09-23 2021W38-4T00
 2021-09-23Z 2021-09-23T 2021-09-23T24:00 2021-09-23T09:60 2021-09-23T09:43:60 2021-09-23T9:43 2021-09-23T09.5
@@ -122,11 +122,33 @@ def test_what_is_no_time_is_none(text: str) -> None:
     assert parse_time_ms(text, NOW_MS) is None
 
 
+@pytest.mark.parametrize(
+    "text", ["1969-12-31", "1969-12-31T23:59:59.9999", "1970-01-01T00:00+00:01", "1960-W01", "0001-01-01T00:00+23:59"]
+)
+def test_a_date_before_1970_is_told_apart(text: str) -> None:
+    """In a range it is the log start; a point it is not."""
+    assert parse_time_ms(text, NOW_MS) == BEFORE_1970
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("1632390207", "1970-01-19; for seconds write @1632390207"), ("20210923", "for a date write 2021-09-23")],
+)
+def test_a_number_that_was_meant_otherwise_is_doubted(text: str, word: str) -> None:
+    """`$(date +%s)` is answered by the oldest record of the log: who asked must learn why."""
+    assert word in (doubt(text) or "")
+
+
+@pytest.mark.parametrize("text", ["1632390207806", "0", "0001632390207", "@1632390207", "20211323", "123", "now", ""])
+def test_what_is_meant_as_it_stands_is_not_doubted(text: str) -> None:
+    assert doubt(text) is None
+
+
 @given(st.one_of(st.text(), st.text("0123456789-:.,TtZzWw@+nowsmhd ", max_size=30)))
 def test_any_text_is_a_time_from_1970_on_or_none(text: str) -> None:
     """Names come from strangers; no text may end the mount."""
     time_ms = parse_time_ms(text, NOW_MS)
-    assert time_ms is None or 0 <= time_ms <= MAX_INT64
+    assert time_ms is None or time_ms == BEFORE_1970 or 0 <= time_ms <= MAX_INT64
 
 
 def test_64_bits_end_where_they_end() -> None:

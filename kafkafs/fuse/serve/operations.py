@@ -162,6 +162,7 @@ class Operations(pyfuse3.Operations):
         opened.fh = self.files.add(OpenFile(inode, content, ctx.pid))
         opened.keep_cache = content.keep_cache
         opened.direct_io = not content.keep_cache
+        opened.nonseekable = content.size is None  # like a pipe: `tac` and `tail` copy it rather than trust the size
         return opened
 
     async def read(self, handle: int, offset: int, size: int) -> bytes:
