@@ -31,14 +31,14 @@ def jars(release: str) -> Path:
     return cache.once(cache.root() / "jars" / release, lambda place: _fetch(release, place))
 
 
-def command(release: str, main_class: str, *args: str | Path, options: Sequence[str] = ()) -> list[str]:
+def command(release: str, main_class: str | Path, *args: str | Path, options: Sequence[str] = ()) -> list[str]:
     """The command line that runs `main_class` of Kafka `release`."""
     classpath = f"{jars(release)}/*"
-    return ["java", HEAP, *QUICK_START, *options, "-cp", classpath, main_class, *map(str, args)]
+    return ["java", HEAP, *QUICK_START, *options, "-cp", classpath, str(main_class), *map(str, args)]
 
 
 def run(
-    release: str, main_class: str, *args: str | Path, check: bool = True, cwd: Path | None = None
+    release: str, main_class: str | Path, *args: str | Path, check: bool = True, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run one of Kafka's tools to its end; its output is UTF-8 whatever this machine's locale is."""
     utf8 = ("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-Dstderr.encoding=UTF-8")

@@ -2,10 +2,7 @@
 
 A schema tells a message's fields, in which versions each exists, may be null, or is tagged, and which versions are
 "flexible", that is written with compact lengths and tagged fields. Source of the rules: `generator/` of Apache Kafka
-(`MessageSpec`, `FieldSpec`, `Versions`).
-
-The files are read when this module is imported, and each is parsed when it is first asked for: a mount's daemon may
-open none later.
+(`MessageSpec`, `FieldSpec`, `Versions`). A file is parsed when it is first asked for.
 """
 
 import functools
@@ -13,19 +10,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from kafkafs.format.messages.shipped import SCHEMAS
 
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _NUMBER = re.compile(r'"apiKey":\s*(\d+)')
 _MOST = 2**15 - 1
-
-_FILES: Mapping[str, Mapping[str, str]] = {
-    jar.name: {file.stem: file.read_text("utf-8") for file in jar.iterdir()}
-    for jar in Path(__file__).with_name("schemas").iterdir()
-    if jar.is_dir()
-}
-"""The text of each file by its jar (`kafka-<this>-4.3.1.jar`) and by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +66,7 @@ class Schema:
 @functools.cache
 def schema(jar: str, name: str) -> Schema:
     """The schema of that name in that jar. KeyError where none is shipped."""
-    read: dict[str, Any] = json.loads(_COMMENT.sub("", _FILES[jar][name]))
+    read: dict[str, Any] = json.loads(_COMMENT.sub("", SCHEMAS[jar][name]))
     structures: dict[str, tuple[Field, ...]] = {}
     fields = _fields(read["fields"], structures)
     for common in read.get("commonStructs", ()):
@@ -87,7 +78,7 @@ def schema(jar: str, name: str) -> Schema:
 def names_by_number(jar: str, suffix: str) -> dict[int, str]:
     """The names in a jar that end so, by the number of their record type (`apiKey`)."""
     found = {}
-    for name, text in _FILES[jar].items():
+    for name, text in SCHEMAS[jar].items():
         if name.endswith(suffix) and (number := _NUMBER.search(text)):
             found[int(number[1])] = name
     return found
