@@ -1,8 +1,8 @@
 """How tests share the processors under `pytest -n N --dist loadgroup` (pytest-xdist), as `scripts/test` runs them.
 
 Most tests wait most of the time: for a broker, a mount, a second to pass. So files run side by side, each in one
-worker, for its fixtures' sake; what shares something dear (the Spark session) or single (`/sbin/mount.kafkafs`) is one
-group in one worker. A test marked `alone` measures time or the page cache: while it runs, no other does. Without
+worker, for its fixtures' sake; those that share the Spark session are one group in one worker, those that start a
+JVM another. A test marked `alone` measures time or the page cache: while it runs, no other does. Without
 workers nothing of this has an effect.
 """
 
@@ -15,15 +15,18 @@ from pathlib import Path
 
 import pytest
 
-GROUPS = (  # the longest first: what begins last should end soon
-    ("spark", "tests/spark/"),
-    ("live", "tests/live/"),
-    ("packaging", "tests/packaging/"),
-    ("packaging", "tests/test_docs.py"),  # both put their own helper into /sbin
-    ("kafka", "tests/kafka/"),
-    ("faults", "tests/faults/"),
-    ("mounts", "tests/fuse/test_contract.py"),
+SPARK = "tests/spark/"
+LONGEST = (
+    SPARK,
+    "tests/test_docs.py",
+    "tests/live/",
+    "tests/packaging/",
+    "tests/kafka/",
+    "tests/faults/",
+    "tests/fuse/",
 )
+"""What is handed out first, so that a run does not end with one worker at something long."""
+
 ALONE = "alone"
 
 
@@ -40,18 +43,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def group(item: pytest.Item) -> str:
-    """The name of those that run one behind the other in one worker: a file's own unless it shares something."""
+    """The name of those that run one behind the other in one worker: a file's own, unless it shares something."""
+    path = _path(item)
     if item.get_closest_marker(ALONE):
         return ALONE
-    path = item.nodeid.partition("::")[0]
-    return next((name for name, prefix in GROUPS if path.startswith(prefix)), path)
+    if "spark" in getattr(item, "fixturenames", ()):
+        return "spark session"
+    if path.startswith(SPARK) or "spark" in item.name:
+        return "spark programs"  # each with a JVM of its own, one at a time
+    return path
+
+
+def _path(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _turn(item: pytest.Item) -> int:
     """Those that are alone come last: until then nobody has to stand aside for them."""
-    names = list(dict.fromkeys(name for name, _ in GROUPS))
-    name = group(item)
-    return len(names) + 1 if name == ALONE else names.index(name) if name in names else len(names)
+    if item.get_closest_marker(ALONE):
+        return len(LONGEST) + 1
+    return next((turn for turn, place in enumerate(LONGEST) if _path(item).startswith(place)), len(LONGEST))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -1,0 +1,67 @@
+"""Tests that share the processors: many at once, and one that is alone with none."""
+
+import fcntl
+import multiprocessing
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+from tests.mounting import wait_until
+from tests.side_by_side import turn
+
+PATIENCE_S = 20.0
+spawn = multiprocessing.get_context("spawn")
+
+
+def take_turn(directory: Path, alone: bool, began: Event, may_end: Event) -> None:
+    with turn(directory, alone=alone):
+        began.set()
+        may_end.wait(PATIENCE_S)
+
+
+def one(directory: Path, alone: bool) -> tuple[Event, Event]:
+    """A process that takes its turn: when it has begun, and what lets it end."""
+    began, may_end = spawn.Event(), spawn.Event()
+    spawn.Process(target=take_turn, args=(directory, alone, began, may_end), daemon=True).start()
+    return began, may_end
+
+
+def test_one_that_is_alone_waits_for_those_who_run_and_keeps_others_out(tmp_path):
+    """Otherwise a test of timings would measure its neighbours."""
+    first, second = one(tmp_path, False), one(tmp_path, False)
+    assert first[0].wait(PATIENCE_S)
+    assert second[0].wait(PATIENCE_S)  # side by side
+    alone = one(tmp_path, True)
+    first[1].set()
+    assert not alone[0].wait(0.3)
+    late = one(tmp_path, False)
+    second[1].set()
+    assert alone[0].wait(PATIENCE_S)
+    assert not late[0].wait(0.3)
+    alone[1].set()
+    assert late[0].wait(PATIENCE_S)
+    late[1].set()
+
+
+def test_one_that_is_alone_is_not_passed_by_those_who_come_later(tmp_path):
+    """Otherwise it would wait until all others are done."""
+    first = one(tmp_path, False)
+    assert first[0].wait(PATIENCE_S)
+    alone = one(tmp_path, True)
+    wait_until(lambda: _is_shut(tmp_path), PATIENCE_S)
+    late = one(tmp_path, False)
+    assert not late[0].wait(0.3)
+    first[1].set()
+    assert alone[0].wait(PATIENCE_S)
+    alone[1].set()
+    assert late[0].wait(PATIENCE_S)
+    late[1].set()
+
+
+def _is_shut(directory: Path) -> bool:
+    """Whether whoever wants to be alone keeps the door."""
+    with open(directory / "door", "a") as door:
+        try:
+            fcntl.flock(door, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
