@@ -13,7 +13,7 @@ from kafkafs.disk.directory import Directory
 from kafkafs.disk.lru_cache import LruCache
 from kafkafs.errors import CorruptData, Exhausted, KafkafsError, NotFound, UsageError, WouldBlock
 from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
-from kafkafs.format.names import PartitionName, parse_partition_name
+from kafkafs.format.names import PartitionName, parse_partition_name, parse_segment_file, parse_transitional_file
 from kafkafs.log.partition import Partition
 
 logger = logging.getLogger(__name__)
@@ -23,6 +23,7 @@ FRESH_S = 0.1
 
 LOG_START = "log-start-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
+_MARKS_OF_PARTITION = ("partition.metadata", "leader-epoch-checkpoint")
 _MARKS_OF_KAFKA = ("meta.properties", LOG_START, HIGH_WATERMARK, "recovery-point-offset-checkpoint")
 
 
@@ -165,10 +166,27 @@ def open_data_directory(path: Path, index_dir: Path | None = None) -> DataDirect
         raise UsageError(f"{str(path)!r} may not be read; run as its owner or as root") from error
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be opened: {error.strerror}") from error
-    if directory.names() or any(mark in entries for mark in _MARKS_OF_KAFKA):
+    if not entries.isdisjoint(_MARKS_OF_KAFKA) or any(_holds_partition(directory, name) for name in directory.names()):
         return directory
     hint = " (it looks like one partition; name the directory above it)" if parse_partition_name(path.name) else ""
     raise UsageError(
         f"{str(path)!r} is no Kafka data directory: it has neither meta.properties, nor checkpoints, nor"
-        f" <topic>-<partition> directories{hint}"
+        f" <topic>-<partition> directories with segments in them{hint}"
     )
+
+
+def _holds_partition(directory: DataDirectory, name: str) -> bool:
+    """Whether any of Kafka's files is in there: `dbus-1` and `python-3` are names of other people's directories."""
+    try:
+        with directory.root.scan(name) as entries:
+            return any(
+                entry.is_file(follow_symlinks=False)
+                and (
+                    entry.name in _MARKS_OF_PARTITION
+                    or parse_segment_file(entry.name) is not None
+                    or parse_transitional_file(entry.name) is not None
+                )
+                for entry in entries
+            )
+    except (OSError, KafkafsError):
+        return False  # what cannot be looked into tells nothing

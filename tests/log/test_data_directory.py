@@ -122,3 +122,31 @@ def test_what_is_named_like_a_partition_and_is_none_is_told_once(tmp_path, caplo
         f"{tmp_path}: fifo-0 is a special file and not served",
         f"{tmp_path}: link-0 is a symbolic link and not served",
     ]
+
+
+@pytest.mark.parametrize("inside", [[], ["system.conf"], ["0.log"], ["1.service", "00000000000000000000.pid"]])
+def test_a_name_alone_makes_no_partition(tmp_path, inside):
+    """Regression: /etc was mounted because of /etc/dbus-1."""
+    (tmp_path / "dbus-1").mkdir()
+    for name in inside:
+        (tmp_path / "dbus-1" / name).touch()
+    with pytest.raises(UsageError, match="with segments in them"):
+        open_data_directory(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "file", [f"{0:020}.log", f"{0:020}.index", f"{7:020}.snapshot", f"{0:020}.log.deleted", "partition.metadata",
+             "leader-epoch-checkpoint"]
+)  # fmt: skip
+def test_one_of_kafkas_files_makes_a_partition(tmp_path, file):
+    """What is left of a disk may be little, and no checkpoint be among it."""
+    (tmp_path / "dbus-1").mkdir()
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / file).touch()
+    assert set(open_data_directory(tmp_path).names()) == {"dbus-1", "t-0"}
+
+
+@pytest.mark.parametrize("mark", ["meta.properties", "log-start-offset-checkpoint"])
+def test_a_data_directory_without_partitions_is_one_by_its_own_files(tmp_path, mark):
+    (tmp_path / mark).touch()
+    assert open_data_directory(tmp_path).names() == {}
