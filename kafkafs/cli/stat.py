@@ -1,0 +1,62 @@
+"""`kafkafs stat DATA_DIR PATH...`: what `stat` and `getfattr` tell of a view, without a mount."""
+
+import argparse
+import stat
+import time
+from typing import cast
+
+from kafkafs.cli import unmounted
+from kafkafs.cli.ls import owner_names
+from kafkafs.cli.parser import Commands
+from kafkafs.view.node import Attributes, File, Link, Tree
+
+_KINDS = {"directory": stat.S_IFDIR, "file": stat.S_IFREG, "symlink": stat.S_IFLNK}
+_WORDS = {"directory": "directory", "file": "regular file", "symlink": "symbolic link"}
+
+
+def add(commands: Commands) -> None:
+    """The command's arguments."""
+    parser = unmounted.new_parser(
+        commands,
+        "stat",
+        "show size, owner, time and extended attributes",
+        "  kafkafs stat /var/kafka-logs test-0/by-offset/23400\n  kafkafs stat /var/kafka-logs 'test-0/by-time/*'",
+    )
+    unmounted.add_arguments(parser, "+")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """A few lines for each path, a link's own: 1 if one of them failed."""
+    from kafkafs.view.paths import expand
+
+    tree = unmounted.open_tree(arguments)
+    paths = [path for pattern in arguments.paths for path in expand(tree, pattern)]
+    return unmounted.for_each("stat", paths, lambda path: _stat(tree, path))
+
+
+def _stat(tree: Tree, path: str) -> None:
+    from kafkafs.view.paths import resolve
+
+    node = resolve(tree, path, follow=False)
+    about = node.attributes()
+    shown = f"{path} -> {cast(Link, node).target()}" if about.kind == "symlink" else path
+    xattrs = cast(File, node).xattrs() if about.kind == "file" else {}
+    print(f"  File: {shown}")
+    print(f"  Size: {about.size:<15} Blocks: {about.blocks:<10} {_word(about)}")
+    mode = stat.filemode(_KINDS[about.kind] | about.mode)
+    owner, group = owner_names(about.uid, about.gid)
+    print(f"Access: ({about.mode:04o}/{mode})  Uid: ({about.uid:5}/{owner:>8})   Gid: ({about.gid:5}/{group:>8})")
+    print(f"Modify: {_moment(about.mtime_ns)}")
+    for name, value in sorted(xattrs.items()):
+        print(f"{name}={value.decode('utf-8', 'backslashreplace')}")
+
+
+def _word(about: Attributes) -> str:
+    return "regular empty file" if about.kind == "file" and not about.size else _WORDS[about.kind]
+
+
+def _moment(mtime_ns: int) -> str:
+    seconds, rest = divmod(mtime_ns, 10**9)
+    moment = time.localtime(seconds)
+    return f"{time.strftime('%Y-%m-%d %H:%M:%S', moment)}.{rest:09} {time.strftime('%z', moment)}"

@@ -1,0 +1,56 @@
+"""`kafkafs cat` against `cat` below a mount point: same bytes, same errors."""
+
+import signal
+import subprocess
+
+import pytest
+
+from tests.cli.asking import unmounted
+from tests.kafka.dataset import Dataset
+from tests.mounting import KAFKAFS, run
+
+PATHS = [
+    "segments-0/by-offset/0..", "segments-0/by-offset/5...jsonl", "compacted-0/by-offset/3.jsonl",
+    "codec-zstd-0/by-time/0...jsonl", "segments-0/earliest", "segments-0/latest",
+    "transactions-0/by-offset/0...batches.jsonl",
+    "segments-0/by-offset/2.value", "segments-0/by-offset/2.key", "segments-0/by-offset/99999999", "segments-0/nothing",
+    "segments-0/info.json/x", "segments-0/by-offset/5.explain", "segments-0/by-offset/5.explain/",
+    "segments-0", "nothing-0/info.json",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return Dataset("4.3.1", "stopped")
+
+
+def test_bytes_and_errors_are_those_of_a_mount(dataset, mount):
+    """Who has no /dev/fuse reads the same, and is refused in the same words."""
+    mounted = mount(dataset.path)
+    for path in PATHS:
+        ours, theirs = unmounted("cat", dataset.path, path), run("cat", mounted / path, check=False)
+        if path.endswith("5.explain/"):
+            assert ours.stderr.endswith(b"Not a directory\n")
+            continue
+        assert (ours.returncode, ours.stdout) == (theirs.returncode, theirs.stdout), path
+        assert ours.stderr.rpartition(b": ")[2] == theirs.stderr.rpartition(b": ")[2], path
+    script = f"cat {mounted / 'segments-0'}/by-offset/*"
+    assert unmounted("cat", dataset.path, "segments-0/by-offset/*").stdout == run("sh", "-c", script).stdout
+
+
+def test_one_path_that_fails_stops_none_of_the_others(dataset):
+    done = unmounted("cat", dataset.path, "segments-0/nothing", "segments-0/by-offset/5.jsonl")
+    assert done.returncode == 1
+    assert b'"offset":5' in done.stdout
+
+
+def test_a_follower_goes_on_until_it_is_interrupted(dataset):
+    """`tail -f` of a topic, with Ctrl-C as its end."""
+    with subprocess.Popen(
+        [KAFKAFS, "cat", dataset.path, "segments-0/by-offset/latest...follow.jsonl"], stdout=subprocess.PIPE
+    ) as following:
+        assert following.stdout is not None
+        assert b'"topic":"segments"' in following.stdout.readline()
+        assert following.poll() is None
+        following.send_signal(signal.SIGINT)
+        assert following.wait(10) == 130

@@ -1,0 +1,26 @@
+"""`kafkafs ls` against `ls` below a mount point, `-l` and patterns included."""
+
+import subprocess
+
+import pytest
+
+from tests.cli.asking import C_LOCALE, unmounted
+from tests.kafka.dataset import Dataset
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return Dataset("4.3.1", "stopped")
+
+
+def test_listings_are_those_of_a_mount(dataset, mount):
+    mounted = mount(dataset.path)
+    for path in ("", "segments-0", "segments-0/by-offset", "segments-0/by-time", "segments-0/segments"):
+        for options in ([], ["-l"]):
+            theirs = subprocess.run(["ls", *options, mounted / path], capture_output=True, check=True, env=C_LOCALE)
+            assert unmounted("ls", *options, dataset.path, *([path] if path else [])).stdout == theirs.stdout, path
+    both = unmounted("ls", dataset.path, "segments-0/earliest", "segments-0/by-*").stdout.decode()
+    assert both.startswith("segments-0/earliest\n\nsegments-0/by-offset:\n0000")
+    assert (
+        unmounted("ls", "-d", dataset.path, "segments-0/by-*").stdout == b"segments-0/by-offset\nsegments-0/by-time\n"
+    )

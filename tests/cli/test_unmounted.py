@@ -1,0 +1,40 @@
+"""What `ls`, `cat` and `stat` share: data directories by name, refusals in a sentence, and nothing of FUSE."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafkafs.sample import unpack
+from tests.cli.asking import unmounted
+from tests.kafka.dataset import Dataset
+
+
+@pytest.mark.parametrize("command", ["ls", "cat", "stat"])
+def test_what_is_no_data_directory_is_said_in_a_sentence(command, tmp_path):
+    done = unmounted(command, tmp_path / "nowhere", "x")
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"does not exist" in done.stderr
+
+
+def test_several_data_directories_are_one_tree(tmp_path):
+    dataset = Dataset("4.3.1", "stopped")
+    sample = unpack(tmp_path)
+    names = unmounted("ls", f"{dataset.path},{sample}").stdout.decode().split()
+    assert {"segments-0", "test-0"} <= set(names)
+
+
+def test_neither_fuse_nor_trio_is_needed(tmp_path: Path):
+    """In a container there may be neither; what is not imported cannot be missing."""
+    sample = unpack(tmp_path)
+    program = (
+        "import sys\n"
+        "for name in ('pyfuse3', 'trio', 'pyseccomp'): sys.modules[name] = None\n"
+        "from kafkafs.cli.main import main\n"
+        f"code = main(['cat', {str(sample)!r}, 'test-0/by-offset/23400.value'])\n"
+        f"code += main(['ls', '-l', {str(sample)!r}, 'test-0'])\n"
+        f"sys.exit(code + main(['stat', {str(sample)!r}, 'test-0/latest']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout.startswith(b"message 23400")
