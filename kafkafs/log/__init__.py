@@ -1,6 +1,33 @@
-"""Logs on disk: data directories, partitions, segments, lookups, visibility. The only code that opens broker files.
+"""Logs on disk: data directories, partitions, segments; what stands at an offset or a time, and what is visible.
 
-`DataDirectory` finds a `Partition`; its `log()` is a `Log`, an immutable picture of the segments at one moment; a
-`Segment` answers from its files, which `files` opens read-only and few at a time. Indexes are hints everywhere: they
-save reading, and what they say is checked against the log before it counts.
+    data_directory   one entry of `log.dirs`: its partitions and checkpoints
+    partition        a partition's directory, which lives: it gives the newest `Log`
+    log              a `Log`: the segments at one moment, where they begin and end; it never changes
+    segment          a `Segment`: its files (`segment_files`), its `indexes`, and whether they are as they were
+    batch_runs       from a trusted place on: `BatchRun`s of whole, valid batches, and the `Damage` between them
+    lookup           a point: the record or batch at an offset or a time
+    extents          a raw range: the bytes of batches, sealed against truncation
+    reading          a decoded range: a `Reader` is a `Lookup` that also reads straight on
+    visible          what of all that an isolation level shows; `transactions` knows the outcomes
+    lineage          whether a log is still the one that a reader began with
+    health           what is wrong with a partition, as far as its small files and its borders tell
+
+The way of a lookup, here of a time; an offset enters one step later:
+
+    Lookup.first_at(timestamp)
+      |  Log.segments_reaching       the segments whose largest timestamp is late enough, one by one
+      |
+      +--> quick_lookup.late_record         one kernel: time index page, offset index page, headers, checksum
+      |      | a sound batch                another: the one record of it, where it is not packed
+      |      | None: something is unusual
+      v      v
+      +--> time_search.late_batches         time index entry -> offset
+      |      offset_search.scan_start       offset index entry -> position, held against the log
+      |      Segment.walk                   batches from there on, each checked
+      |    Visible.late_record              is it shown? then decoded
+      v
+    Record
+
+Indexes are hints everywhere: they save reading, and what they say is checked against the log before it counts. Files
+are opened by `kafkafs.disk` alone.
 """

@@ -25,6 +25,14 @@ _UNLIKELY_SIZE = 32 << 20
 """A batch larger than this is read only where something that looks like a batch follows it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A trusted place to scan from: every batch before `position` ends below `first_offset`."""
+
+    position: int
+    first_offset: int
+
+
 class Bounds(NamedTuple):
     """Where a walk may go: positions below `end`, offsets from `first_offset` up to but without `next_base`.
 

@@ -12,6 +12,7 @@ from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
 from kafkafs.format.names import parse_segment_file, segment_file
 from kafkafs.log.listing import Listing
+from kafkafs.log.lookup import find_batch
 from kafkafs.log.segment import Segment
 
 State = Literal["ok", "padded", "missing", "damaged"]
@@ -70,7 +71,7 @@ def is_compacted_away(segment: Segment) -> bool:
 
     One that was emptied otherwise keeps the entry that its time index got when it was closed.
     """
-    kinds = {"index": segment.offset_index, "timeindex": segment.time_index}
+    kinds = {"index": segment.indexes.offset_index, "timeindex": segment.indexes.time_index}
     return all(kind in segment.files and index.length == 0 for kind, index in kinds.items())
 
 
@@ -81,7 +82,7 @@ def _states(segment: Segment) -> tuple[State, State, State]:
 def _offset_index(segment: Segment) -> State:
     if "index" not in segment.files:
         return "missing"
-    index = segment.offset_index
+    index = segment.indexes.offset_index
     if not index.is_sane():
         return "damaged"
     log = segment.log()
@@ -96,7 +97,7 @@ def _offset_index(segment: Segment) -> State:
 def _time_index(segment: Segment) -> State:
     if "timeindex" not in segment.files:
         return "missing"
-    index = segment.time_index
+    index = segment.indexes.time_index
     if not index.is_sane():
         return "damaged"
     first = parse_batch(segment.log().read(0, LARGEST_HEADER), 0, 0)
@@ -104,7 +105,7 @@ def _time_index(segment: Segment) -> State:
         has_times = first is not None and first.max_timestamp >= 0
         return "damaged" if has_times and segment.next_base is not None else "padded" if index.is_padded else "ok"
     last = index.last()
-    found = segment.find(last.offset, segment.log().size)  # its size now: the log is written before its indexes
+    found = find_batch(segment, last.offset, segment.log().size)  # its size now: the log is written before its indexes
     if found is None or getattr(found, "max_timestamp", -1) != last.timestamp:
         return "damaged"
     return "padded" if index.is_padded else "ok"
@@ -112,7 +113,7 @@ def _time_index(segment: Segment) -> State:
 
 def _transaction_index(segment: Segment) -> State:
     try:
-        return "missing" if segment.aborted() is None else "ok"
+        return "missing" if segment.indexes.aborted() is None else "ok"
     except (CorruptData, NotFound, Vanished, Denied, DiskError):
         return "damaged"
 

@@ -17,6 +17,7 @@ from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
 from kafkafs.log.log import Log
+from kafkafs.log.lookup import locate
 from kafkafs.log.segment import Segment, is_at_its_place
 
 _UNKNOWN = -1
@@ -97,7 +98,7 @@ def _hold(segment: Segment) -> DataFile | None:
 def _epoch_before(log: Log) -> int:
     """The leader epoch of the last batch before an empty segment, if that batch still is there."""
     try:
-        _, found = log.locate(log.end_offset - 1)
+        _, found = locate(log, log.end_offset - 1)
     except NotFound:
         return _UNKNOWN
     return found.leader_epoch if isinstance(found, Batch) else _UNKNOWN

@@ -18,6 +18,7 @@ from kafkafs.format.names import PartitionName
 from kafkafs.log.listing import Listing, list_partition
 from kafkafs.log.log import Log, segment_number
 from kafkafs.log.segment import Segment
+from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.log.tail import Tail, find_tail
 
 if TYPE_CHECKING:
@@ -163,7 +164,8 @@ class Partition:
             files = listing.segments[base]
             segment = known.get(base)
             if segment is None or not segment.is_made_of(files, next_base):
-                segment = Segment(self.root, self.name.directory, base, files, next_base, self.directory.indexes)
+                made = SegmentFiles(self.root, self.name.directory, base, files, self.directory.indexes)
+                segment = Segment(made, next_base)
             found.append(segment)
         segments = earlier if earlier == tuple(found) else tuple(found)
         self._made = listing, segments

@@ -10,8 +10,8 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import batch_at
-from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, batch_runs
-from kafkafs.log.places import Start
+from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, Start, batch_runs
+from kafkafs.log.offset_search import scan_start
 from kafkafs.log.segment import Segment, is_at_its_place
 
 _ANY_OFFSET = 2**63 - 1
@@ -46,15 +46,15 @@ def find_tail(segment: Segment, known: Tail | None) -> Tail:
     searched = known is not None and start is not None and known.size == about.st_size
     grown_from = (known.position, known.end_offset) if known is not None and start is not None else None
     if start is None:
-        segment.drop_index_state()
-        start = segment.start(_ANY_OFFSET)
+        segment.indexes.forget()
+        start = scan_start(segment, _ANY_OFFSET)
     last = _last_batch(file, start, about.st_size, search=not searched)
     if last is None and start.position > 0:
         last = _last_batch(file, Start(0, segment.base_offset), about.st_size)
     if last is None:
         return Tail(*stamp, 0, segment.base_offset, None)
     if known is not None and last.position - known.position > LONGEST_READ:
-        segment.drop_index_state()
+        segment.indexes.forget()
     return Tail(*stamp, last.end, last.last_offset + 1, last, grown_from)
 
 

@@ -21,9 +21,8 @@ from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.names import segment_file
 from kafkafs.format.producer_snapshot import open_transactions
 from kafkafs.format.records import Refusal, decode
-from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
-from kafkafs.log.places import Start
 from kafkafs.log.segment import Segment
 
 _MARKER_LIMIT = 1 << 20

@@ -14,6 +14,7 @@ from kafkafs.errors import UsageError
 from kafkafs.log.log import Log
 from kafkafs.log.options import Isolation
 from kafkafs.log.segment import Segment
+from kafkafs.log.time_search import largest_timestamp
 from kafkafs.spark.filters import Wanted
 from kafkafs.spark.logs import Place, partition, reader
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, Timestamps, TopicPartition
@@ -132,11 +133,11 @@ def _since(each: OffsetRange, time: int) -> list[OffsetRange]:
     parts: list[OffsetRange] = []
     for segment in log.segments_between(each.start, each.end):
         start = max(each.start, segment.base_offset)
-        if segment.largest_timestamp(log.walk_end(segment)) >= time:
+        if largest_timestamp(segment, log.walk_end(segment)) >= time:
             if first is None:
                 continue
             start = max(start, first)
-        elif segment.hinted_largest() < time:
+        elif segment.indexes.indexed_largest() < time:
             continue
         end = each.end if segment.next_base is None else min(each.end, segment.next_base)
         if start >= end:
@@ -206,7 +207,7 @@ class _Measured:
 
 def _cuts(log: Log, segment: Segment) -> tuple["np.ndarray", "np.ndarray", int]:
     """A segment's offsets behind which a batch begins, as its index tells, their positions, and the segment's end."""
-    entries = segment.offset_index.load()
+    entries = segment.indexes.offset_index.load()
     offsets = entries["offset"].astype(np.int64) + segment.base_offset + 1
     positions, end = entries["position"].astype(np.int64), log.walk_end(segment)
     sane = (positions > 0) & (positions < end)

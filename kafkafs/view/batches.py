@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from kafkafs.format.batch import Batch
 from kafkafs.format.batch_lines import batch_lines, unreadable_line
 from kafkafs.format.batches import Batches, batch_at, walk
-from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
-from kafkafs.log.places import Start
+from kafkafs.log.offset_search import scan_start
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import first_offset, overlapping
 from kafkafs.view.decoded import BytesContent
@@ -45,7 +45,7 @@ def _reaching(segment: Segment, rows: Batches, start: int, end: int) -> Batches:
 def _items(log: Log, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
     place: Start | None = None
     for segment in log.segments_between(start, end):
-        place = segment.start(start) if place is None else Start(0, segment.base_offset)
+        place = scan_start(segment, start) if place is None else Start(0, segment.base_offset)
         for item in segment.walk(place, log.walk_end(segment)):
             if item.last_offset < start:
                 continue

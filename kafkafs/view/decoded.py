@@ -7,7 +7,7 @@ from kafkafs.errors import NoData
 from kafkafs.format.batch import Batch
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.names import PartitionName
-from kafkafs.log.reading import Record
+from kafkafs.log.lookup import Record
 from kafkafs.log.segment import Segment
 from kafkafs.view.answer_cache import AnswerCache
 from kafkafs.view.following import Following

@@ -14,7 +14,7 @@ from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_p
 from kafkafs.log.health import SegmentHealth, look_at, problems_of_listing
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
-from kafkafs.log.time_search import Newest, newest
+from kafkafs.log.time_search import Newest, largest_timestamp, newest
 from kafkafs.view.decoded import TextContent
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
@@ -110,7 +110,7 @@ def _size(name: str, view: PartitionView) -> int:
 
 def _largest(log: Log, segment: Segment) -> int | None:
     """The largest timestamp of the segment's batches, markers too; None where none has one."""
-    found = segment.largest_timestamp(log.walk_end(segment))
+    found = largest_timestamp(segment, log.walk_end(segment))
     return found if found >= 0 else None
 
 

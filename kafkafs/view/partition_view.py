@@ -161,7 +161,7 @@ class PartitionView:
     def stream(self, snapshot: LogSnapshot, start: int, end: int | None) -> Attributes:
         """The attributes of a stream over the offsets [start, end), of no size; `None` for the log end."""
         files = (segment.log() for segment in snapshot.log.segments_between(start, end))
-        return self.file(files, 0, snapshot.log.hinted_timestamp(start, end), 0.0)
+        return self.file(files, 0, snapshot.log.indexed_timestamp(start, end), 0.0)
 
 
 class ViewDirectory:

@@ -86,7 +86,7 @@ class ByTime(ViewDirectory):
             if segment.next_base is None:
                 names.append(time_range_name(start, None))
                 continue
-            stop = segment.hinted_largest() + 1
+            stop = segment.indexes.indexed_largest() + 1
             if start < stop <= _MAX_TIME:
                 names.append(time_range_name(start, stop))
                 start = stop

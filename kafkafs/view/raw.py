@@ -1,7 +1,7 @@
 """Raw views: the bytes of batches exactly as on disk, of a point the one batch, of a range all that overlap it.
 
 The content holds the files that it was opened on, the first `HELD` of a long range; the rest it finds as long as the
-broker has not unlinked them. What truncation could change under it is sealed (see `log.Extent`): a reader gets "Stale
+broker has not unlinked them. What truncation could change under it is sealed (see `log.extents`): a reader gets "Stale
 file handle", never a mix.
 """
 
@@ -15,14 +15,16 @@ from kafkafs.disk.blocking import acquired
 from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.batch import CODECS, Batch
+from kafkafs.log.extents import Extent, extent_of, extents_between
 from kafkafs.log.lineage import Lineage
-from kafkafs.log.log import HELD, Extent
+from kafkafs.log.log import HELD
+from kafkafs.log.lookup import LocatedBatch
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import KEEP_S, PartitionView
-from kafkafs.view.targets import AtOffset, BetweenOffsets, LocatedBatch, LogSnapshot, PointTarget, RangeTarget
+from kafkafs.view.targets import AtOffset, BetweenOffsets, LogSnapshot, PointTarget, RangeTarget
 
 
 class BatchContent:
@@ -156,7 +158,7 @@ class Growth:
             return []
         if snapshot.log.start_offset > self._end_offset:
             raise Vanished(f"{self._view.shown_as}: batches were deleted before they were read; open it again")
-        extents = snapshot.log.extents(self._end_offset, None)
+        extents = extents_between(snapshot.log, self._end_offset, None)
         self._end_offset = snapshot.log.end_offset
         return extents
 
@@ -199,7 +201,7 @@ class RawPoint:
 
     def _open(self, snapshot: LogSnapshot) -> BatchContent:
         segment, found = self._found(snapshot)
-        extent = snapshot.log.extent(segment, found.position, found.end, segment.hold())
+        extent = extent_of(snapshot.log, segment, found.position, found.end, segment.hold())
         return BatchContent(extent, self._view.options.cache_keep and _stands_still(self._target, snapshot))
 
     def xattrs(self) -> Mapping[str, bytes]:
@@ -225,10 +227,10 @@ class RawRange:
 
     def _attributes(self, snapshot: LogSnapshot) -> Attributes:
         start, end = self._target.offsets(snapshot, decoded=False)
-        extents = snapshot.log.extents(start, end)
+        extents = extents_between(snapshot.log, start, end)
         size = sum(extent.end - extent.position for extent in extents)
         settled = end is not None and end < snapshot.log.end_offset
-        timestamp_ms = snapshot.log.hinted_timestamp(start, end)
+        timestamp_ms = snapshot.log.indexed_timestamp(start, end)
         keep_s = KEEP_S if settled else 0.0
         return self._view.file((extent.segment.log() for extent in extents), size, timestamp_ms, keep_s)
 
@@ -239,7 +241,7 @@ class RawRange:
         start, end = self._target.offsets(snapshot, decoded=False)
         growth = Growth(self._view, snapshot, self._target) if end is None else None
         keep_cache = self._view.options.cache_keep and _stands_still(self._target, snapshot)
-        return RawContent(snapshot.log.extents(start, end), growth, keep_cache)
+        return RawContent(extents_between(snapshot.log, start, end), growth, keep_cache)
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}

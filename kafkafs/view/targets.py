@@ -8,17 +8,13 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
-from kafkafs.format.batch import Batch
-from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
+from kafkafs.log.lookup import LocatedBatch, Record, locate
 from kafkafs.log.options import ReadOptions
-from kafkafs.log.places import Trace, no_trace
-from kafkafs.log.reading import Reader, Record
-from kafkafs.log.segment import Segment
+from kafkafs.log.reading import Reader
+from kafkafs.log.trace import Trace, no_trace
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange, TimePoint, TimeRange
-
-LocatedBatch = tuple[Segment, Batch | Damage]
 
 
 class LogSnapshot:
@@ -75,7 +71,7 @@ class AtOffset(NamedTuple):
 
     def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> LocatedBatch:
         point = self.point  # the usual kind is not worth two calls: each lookup of an offset comes by here
-        return snapshot.log.locate(point.value if point.kind is Anchor.ABSOLUTE else self._offset(snapshot), trace)
+        return locate(snapshot.log, point.value if point.kind is Anchor.ABSOLUTE else self._offset(snapshot), trace)
 
     def record(self, snapshot: LogSnapshot) -> Record:
         return snapshot.decoded.first(self._offset(snapshot))

@@ -10,6 +10,8 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import CorruptData
 from kafkafs.log.batch_runs import Damage
+from kafkafs.log.extents import extents_between
+from kafkafs.log.lookup import locate
 from tests.log.making import Made, log_of, made, spread, write_partition, write_start
 from tests.log.reading import Row, reader, rows, rows_until_error
 
@@ -54,7 +56,7 @@ def test_any_wrong_byte_costs_its_own_batch_and_no_other(tmp_path, number):
         with pytest.raises(CorruptData):
             reader(log).first(offset)
         assert reader(log, corrupt_skip=True).first(offset).offset == batch.last + 1
-        assert log.locate(offset)[1] == Damage(position, len(batch.data), batch.base, batch.last), at
+        assert locate(log, offset)[1] == Damage(position, len(batch.data), batch.base, batch.last), at
         late = reader(log).first_at(batch.records[1].timestamp)
         assert late is not None
         assert late.offset == batch.last + 1, at
@@ -110,7 +112,7 @@ def test_zero_bytes_behind_the_last_batch(tmp_path, zeros):
     assert got == ((wanted(BATCHES), None) if zeros <= 17 else (wanted(BATCHES[:4]), CorruptData))
     assert rows(reader(log, corrupt_skip=True).records(0)) == wanted(BATCHES)
     raw = b"".join(
-        bytes(each.read(each.position, each.end - each.position, Prefetch())) for each in log.extents(0, None)
+        bytes(each.read(each.position, each.end - each.position, Prefetch())) for each in extents_between(log, 0, None)
     )
     middle = bytes(zeros) if zeros > 17 else b""
     assert raw == b"".join(batch.data for batch in BATCHES[:4]) + middle + b"".join(b.data for b in BATCHES[4:])
@@ -123,7 +125,7 @@ def test_a_zeroed_batch_is_one_corrupt_batch(tmp_path):
     first, second = len(BATCHES[0].data), len(BATCHES[1].data)
     path.write_bytes(BATCHES[0].data + bytes(second) + path.read_bytes()[first + second :])
     log = log_of(tmp_path)
-    assert log.locate(4)[1] == Damage(first, second, 3, 5)
+    assert locate(log, 4)[1] == Damage(first, second, 3, 5)
     assert rows(reader(log, corrupt_skip=True).records(0)) == wanted(BATCHES[:1] + BATCHES[2:])
 
 
@@ -136,9 +138,13 @@ def test_invalid_bytes_at_the_head_of_a_segment_are_in_its_range(tmp_path):
         path.write_bytes(b"\xaa" * 59 + path.read_bytes())
     log = log_of(tmp_path)
     ends = [*list(segments)[1:], None]
-    each = [(at.position, at.end) for base, end in zip(segments, ends, strict=True) for at in log.extents(base, end)]
+    each = [
+        (at.position, at.end)
+        for base, end in zip(segments, ends, strict=True)
+        for at in extents_between(log, base, end)
+    ]
     assert each == [(0, (directory / f"{base:020}.log").stat().st_size) for base in segments]
-    assert each == [(at.position, at.end) for at in log.extents(0, None)]
+    assert each == [(at.position, at.end) for at in extents_between(log, 0, None)]
 
 
 def test_a_corrupt_batch_owns_the_gap_around_it(tmp_path):

@@ -12,7 +12,9 @@ import pytest
 from kafkafs.disk import directory as files
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import DiskError, NotFound
+from kafkafs.log.extents import extents_between
 from kafkafs.log.log import Log
+from kafkafs.log.lookup import locate
 from kafkafs.view.node import Link
 from tests.log.making import log_of, made, partition_of, spread, write_partition, write_start
 from tests.log.reading import reader, rows
@@ -27,12 +29,12 @@ def test_an_offset_behind_a_compacted_tail_falls_through_to_the_next_segment(tmp
     log = log_of(tmp_path)
     assert (log.start_offset, log.end_offset) == (0, 200)
     for offset, want in ((0, 0), (1, 5), (5, 5), (6, 120), (99, 120), (100, 120), (120, 120)):
-        segment, batch = log.locate(offset)
+        segment, batch = locate(log, offset)
         assert (batch.base_offset, segment.base_offset) == (want, 0 if want < 100 else 100)
         assert reader(log).first(offset).offset == want
     for offset in (-1, 121, 199, 200):
         with pytest.raises(NotFound):
-            log.locate(offset)
+            locate(log, offset)
         with pytest.raises(NotFound):
             reader(log).first(offset)
     assert reader(log).latest() == 120
@@ -46,7 +48,7 @@ def test_a_log_start_beyond_the_data_leaves_nothing_visible(tmp_path):
     assert (log.start_offset, log.end_offset) == (50, 50)
     assert (reader(log).earliest(), reader(log).latest(), reader(log).first_at(0)) == (None, None, None)
     assert rows(reader(log).records(0)) == []
-    assert log.extents(0, None) == []
+    assert extents_between(log, 0, None) == []
 
 
 def test_a_time_goes_on_to_later_segments(tmp_path):
@@ -86,9 +88,9 @@ def test_a_closed_log_that_the_disk_cannot_read_is_a_gap_for_later_times(tmp_pat
 def test_a_modification_time_counts_nothing_below_the_log_start(tmp_path):
     """`ls -l by-offset/` showed a date of records that nobody can read any more."""
     write_partition(tmp_path, {0: [made(0, [9000]), made(1, [100]), made(2, [200])], 3: [made(3, [50])]})
-    assert log_of(tmp_path).hinted_timestamp(0, 3) == 9000
+    assert log_of(tmp_path).indexed_timestamp(0, 3) == 9000
     write_start(tmp_path, 1)
-    assert log_of(tmp_path).hinted_timestamp(0, 3) == log_of(tmp_path).hinted_timestamp(1, 3) == -1
+    assert log_of(tmp_path).indexed_timestamp(0, 3) == log_of(tmp_path).indexed_timestamp(1, 3) == -1
 
 
 def test_threads_that_learn_timestamps_together_learn_them_once(tmp_path):
@@ -120,9 +122,9 @@ def test_descriptors_stay_few_whatever_the_number_of_segments(tmp_path):
     write_partition(tmp_path, spread([made(number, [number]) for number in range(600)], 1))
     log, before = log_of(tmp_path), len(os.listdir("/proc/self/fd"))
     for offset in range(0, 600, 2):
-        log.locate(offset)
+        locate(log, offset)
     assert reader(log).first_at(599) is not None
-    extents = log.extents(0, None)
+    extents = extents_between(log, 0, None)
     assert len(extents) == 600
     assert len(rows(reader(log).records(0))) == 600
     assert len(os.listdir("/proc/self/fd")) - before <= files.OPEN_FILES + 20
@@ -140,7 +142,7 @@ def test_an_index_is_opened_at_its_first_lookup_only(tmp_path):
 
     first = opened()
     assert not {name for name in first if not name.startswith(f"{60:020}")}
-    log.locate(4)
+    locate(log, 4)
     assert opened() - first == {f"{0:020}.index"}
 
 

@@ -10,7 +10,10 @@ from kafkafs.format.abstract_index import PAGE
 from kafkafs.format.names import segment_file
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
-from kafkafs.log.places import no_trace
+from kafkafs.log.lookup import find_batch, locate
+from kafkafs.log.offset_search import closed_end, scan_start
+from kafkafs.log.time_search import largest_timestamp
+from kafkafs.log.trace import no_trace
 from tests.counting import counted
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, made, partition_of, spread, write_partition
@@ -30,18 +33,18 @@ def segment(tmp_path):
 
 def test_an_offset_leads_to_the_first_batch_that_ends_at_or_behind_it(segment):
     """Kafka's translateOffset: also from a gap, and none behind the last."""
-    size = segment.closed_end()
+    size = closed_end(segment)
     assert size == sum(len(batch.data) for batch in BATCHES)
     for offset in range(801):
         batch = next((batch for batch in BATCHES if batch.last >= offset), None)
-        found = segment.find(offset, size)
+        found = find_batch(segment, offset, size)
         assert (found and found.base_offset) == (batch and batch.base), offset
         assert found is None or found.last_offset >= offset
 
 
 def test_a_scan_starts_at_a_batch_with_nothing_wanted_before_it(segment):
     for offset in range(0, 800, 7):
-        start = segment.start(offset)
+        start = scan_start(segment, offset)
         assert start.first_offset <= offset
         before = [batch for batch in BATCHES if batch.base < start.first_offset]
         assert start.position == sum(len(batch.data) for batch in before)
@@ -50,7 +53,7 @@ def test_a_scan_starts_at_a_batch_with_nothing_wanted_before_it(segment):
 
 def test_steps_are_told(segment):
     told: list[str] = []
-    segment.find(399, segment.closed_end(), told.append)
+    find_batch(segment, 399, closed_end(segment), told.append)
     assert "slot 98 of 199: offset 398 -> position" in told[0]
     assert "to the batch 400..402" in told[1]
 
@@ -61,9 +64,9 @@ def test_a_lookup_reads_pages_of_an_index_and_a_little_of_the_log(trace):
     data = Dataset("4.3.1", "stopped")
     log, records = log_of(data.path, "long-index-0"), data.records("long-index")
     assert log.end_of(log.segments[0]) > 2 * MOST_READ
-    log.locate(records[0].offset)  # links the kernels
+    locate(log, records[0].offset)  # links the kernels
     for record in random.Random(1).sample(records, 60):
-        (_, batch), read = counted(log.locate, record.offset, trace)
+        (_, batch), read = counted(locate, log, record.offset, trace)
         assert batch.last_offset >= record.offset
         assert 0 < read <= MOST_READ
         found, read = counted(reader(log).first_at, record.timestamp_ms, trace)
@@ -75,10 +78,10 @@ def test_a_closed_segments_largest_timestamp_is_told_by_a_glance_at_its_end(tmp_
     """`by-time` asks every segment: reading them all would read the partition."""
     write_partition(tmp_path, spread(BATCHES, 100))
     log = log_of(tmp_path)
-    assert [segment.largest_timestamp(log.walk_end(segment)) for segment in log.segments] == [1099, 1199]
-    assert [segment.hinted_largest() for segment in log.segments] == [1099, 1199]
-    assert log.segments[0].hinted_between(0, 8) == 1001
-    assert log.segments[0].hinted_between(300, 301) == -1
+    assert [largest_timestamp(segment, log.walk_end(segment)) for segment in log.segments] == [1099, 1199]
+    assert [segment.indexes.indexed_largest() for segment in log.segments] == [1099, 1199]
+    assert log.segments[0].indexes.indexed_between(0, 8) == 1001
+    assert log.segments[0].indexes.indexed_between(300, 301) == -1
 
 
 def rewrite_behind_its_first_page(index: Path, entry_size: int) -> None:
@@ -97,7 +100,7 @@ def test_a_time_index_entry_that_is_too_late_is_not_followed(tmp_path, trace):
     log, newest = log_of(tmp_path), MANY[-1].max_timestamp
     assert all(reader(log).first_at(newest, each) for each in (no_trace, aloud))
     rewrite_behind_its_first_page(path / segment_file(0, "timeindex"), TimeIndex.entry_size)
-    assert log.segments[0].time_index.lookup(newest - 1).timestamp == newest
+    assert log.segments[0].indexes.time_index.lookup(newest - 1).timestamp == newest
     for time in range(1000, newest + 1, 7):
         found = reader(log).first_at(time, trace)
         assert found is not None
@@ -110,12 +113,12 @@ def test_an_offset_index_entry_that_is_too_late_is_not_followed(tmp_path, trace)
     """The same for offsets."""
     path = write_partition(tmp_path, {0: MANY, len(MANY): []})
     segment, last = log_of(tmp_path).segments[0], MANY[-1].last
-    end = segment.closed_end()
-    assert all(segment.find(last, end, each) for each in (no_trace, aloud))
+    end = closed_end(segment)
+    assert all(find_batch(segment, last, end, each) for each in (no_trace, aloud))
     rewrite_behind_its_first_page(path / segment_file(0, "index"), OffsetIndex.entry_size)
-    assert segment.offset_index.lookup(last - 1).offset == last
+    assert segment.indexes.offset_index.lookup(last - 1).offset == last
     for offset in range(0, last + 1, 7):
-        found = segment.find(offset, end, trace)
+        found = find_batch(segment, offset, end, trace)
         assert found is not None
         assert found.base_offset == offset
 
@@ -128,8 +131,8 @@ def test_an_index_is_as_long_as_it_is_when_its_segment_was_rolled(tmp_path):
     size = index.stat().st_size
     os.truncate(index, 1 << 20)
     partition = partition_of(tmp_path)
-    assert partition.log().segments[0].offset_index.length == 1 << 20
+    assert partition.log().segments[0].indexes.offset_index.length == 1 << 20
     os.truncate(index, size)
     write_partition(tmp_path, {50: [made(50, [2000])]})
     partition.look_again()
-    assert partition.log().segments[0].offset_index.length == size
+    assert partition.log().segments[0].indexes.offset_index.length == size

@@ -28,7 +28,7 @@ Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 def check_offset_index(segment: Segment, where: Where, table: LogTable, clean: bool) -> list[Finding]:
     """What is wrong with the offset index."""
-    index = segment.offset_index
+    index = segment.indexes.offset_index
     entries = _entries(index, segment.next_base is None)
     offsets = entries["offset"].astype(np.int64) + segment.base_offset
     positions = entries["position"].astype(np.int64)
@@ -57,7 +57,7 @@ def _unindexed(segment: Segment, positions: Column, offsets: Column, table: LogT
     borders = np.concatenate(([0], positions, [table.end]))
     gaps = np.diff(borders)
     largest = int(np.diff(table.positions, append=table.end).max(initial=0))
-    timed = segment.time_index.load()["offset"].astype(np.int64) + segment.base_offset
+    timed = segment.indexes.time_index.load()["offset"].astype(np.int64) + segment.base_offset
     timed_in = np.bincount(np.searchsorted(offsets, timed), minlength=len(gaps))
     alone = len(table.epochs) + 1
     interval = int(np.diff(positions).min()) if len(positions) > 1 else 0
@@ -93,7 +93,7 @@ def _offset_entries_true(offsets: Column, positions: Column, table: LogTable) ->
 
 def check_time_index(segment: Segment, where: Where, table: LogTable, clean: bool) -> list[Finding]:
     """What is wrong with the time index."""
-    index = segment.time_index
+    index = segment.indexes.time_index
     entries = _entries(index, segment.next_base is None)
     times = entries["timestamp"].astype(np.int64)
     offsets = entries["offset"].astype(np.int64) + segment.base_offset
@@ -148,7 +148,7 @@ def _is_of_record(segment: Segment, position: int, offset: int, time: int) -> bo
 
 def _untimed(segment: Segment, where: Where, table: LogTable, highest: Column, times: Column) -> list[Finding]:
     """Each offset entry comes with a time entry for the largest timestamp so far, unless that has one already."""
-    offsets = segment.offset_index.load()["offset"].astype(np.int64) + segment.base_offset
+    offsets = segment.indexes.offset_index.load()["offset"].astype(np.int64) + segment.base_offset
     row = np.searchsorted(table.last_offsets, offsets)
     exact = (row < len(highest)) & (table.last_offsets[np.minimum(row, len(highest) - 1)] == offsets)
     reached = highest[row[exact]]

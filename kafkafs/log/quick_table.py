@@ -1,9 +1,9 @@
-"""The usual case of a lookup, in a few microseconds: a healthy log whose indexes tell the truth.
+"""What the quick lookup's kernel works with: a table of numbers for each state of a segment, and a thread's buffers.
 
-From the place that the indexes name, one kernel steps from header to header to the batch that is wanted and checks what
-`batch_runs` would check: order, bounds, checksums, the header behind. Where anything is unusual it is unsure, and the
-careful path decides. One batch is stepped over without its checksum, the one that the index names: the next one is
-sound and follows at its end, so the careful path comes to the same answer whether that first one is damaged or not.
+From the place that the indexes name, the kernel (`kernels.glance`) steps from header to header to the batch that is
+wanted and checks what `batch_runs` would check: order, bounds, checksums, the header behind. Where anything is unusual
+it is unsure. One batch is stepped over without its checksum, the one that the index names: the next one is sound and
+follows at its end, so a careful scan comes to the same answer whether that first one is damaged or not.
 """
 
 import os
@@ -61,9 +61,11 @@ from kafkafs.format.native.layout import (
     WAYPOINT_ROW,
     WAYPOINT_SLOTS_BITS,
 )
+from kafkafs.format.offset_index import OffsetIndex
+from kafkafs.format.time_index import TimeIndex
 from kafkafs.log.batch_runs import BatchRun
 
-__all__ = ["ANY", "NEED_ALL", "NEED_HEADER", "NEED_RECORD", "Glances", "Glimpse"]
+__all__ = ["ANY", "NEED_ALL", "NEED_HEADER", "NEED_RECORD", "QuickBatch", "QuickTable"]
 
 ANY = GLANCE_ANY
 _NO_LIMIT = 2**63 - 1
@@ -84,8 +86,8 @@ _OFFSET, _TIMESTAMP, _NEED = GLANCE_OFFSET // 8, GLANCE_TIMESTAMP // 8, GLANCE_N
 _AT, _POSITION, _PROVEN, _SHORT = (at // 8 for at in (GLANCE_AT, GLANCE_POSITION, GLANCE_PROVEN, GLANCE_SHORT))
 
 
-class Glimpse:
-    """A sound batch, where it was read: good until the thread's next glance.
+class QuickBatch:
+    """A sound batch, where it was read: good until the thread's next quick lookup.
 
     `proven`: how many of its bytes were read, if it was found sound before; else 0. `changed`: the log was not as it
     had been seen when the batch had been read.
@@ -140,40 +142,53 @@ class _Room(threading.local):
 _room = _Room()
 _blank = array("q", bytes(8 * GLANCE_TABLE))
 _blank[_LAST] = _blank[_TIME_FIRST] = _blank[_TIME_LAST] = ANY
-_blank[_TIME_ENTRIES] = -1
 _known = array("q", bytes(8 << KNOWN_SLOTS_BITS))  # of all threads: a slot is written at once
 _waypoints = array("q", bytes(WAYPOINT_ROW << WAYPOINT_SLOTS_BITS))
 _blank[GLANCE_KNOWN // 8], _ = _known.buffer_info()
 _blank[GLANCE_WAYPOINTS // 8], _ = _waypoints.buffer_info()
 
 
-class Glances:
-    """Glances at one segment in one state: what the kernel has to know of it stands in a table, made once."""
+class QuickTable:
+    """What the kernel has to know of one segment in one state, made once.
 
-    __slots__ = ("_table", "end")
+    Any thread writes what a lookup has learned of the indexes, without a lock: each number at once, always the same.
+    """
+
+    __slots__ = ("_generation", "_offset_index", "_table", "_time_index", "end")
 
     def __init__(
-        self, generation: int, base_offset: int, next_base: int | None, end: int, seen: tuple[int, int], entries: int
+        self,
+        generation: int,
+        base_offset: int,
+        next_base: int | None,
+        seen: tuple[int, int],
+        end: int,
+        index: OffsetIndex,
     ) -> None:
         """`generation`: what its batches are known by. `seen`: the log's size and time of change in that state.
-        `end`: the position at which the log ends. `entries`: of the offset index."""
+        `end`: the position at which the log ends."""
         self.end = end
+        self._generation = generation
+        self._offset_index = index
+        self._time_index: TimeIndex | None = None
         self._table = table = _blank[:]
-        table[_ENTRIES], table[_BASE], table[_END] = entries, base_offset, end
+        table[_ENTRIES], table[_BASE], table[_END] = index.most_entries, base_offset, end
         table[_NEXT_BASE] = _NO_LIMIT if next_base is None else next_base
         table[_SEEN_SIZE], table[_SEEN_TIME] = seen
         table[_GENERATION] = generation
 
-    @property
-    def knows_times(self) -> bool:
-        """Whether it was told of the time index."""
-        return self._table[_TIME_ENTRIES] >= 0
+    def is_of(self, generation: int, end: int, index: OffsetIndex) -> bool:
+        """Whether that state is this one, and what it knows of the index is of the one that was opened last."""
+        return self._generation == generation and self.end == end and self._offset_index is index
 
-    def tell_times(self, entries: int) -> None:
-        """The time index has so many entries."""
-        self._table[_TIME_ENTRIES] = entries
+    def tell_times(self, index: TimeIndex) -> None:
+        """What the kernel has to know of the time index, before the first lookup of a timestamp."""
+        if self._time_index is not index:
+            self._table[_TIME_ENTRIES] = index.most_entries
+            self._table[_TIME_FIRST] = self._table[_TIME_LAST] = ANY
+            self._time_index = index
 
-    def glance(
+    def find(
         self,
         log: DataFile,
         offsets: DataFile | None,
@@ -182,13 +197,13 @@ class Glances:
         offset: int,
         timestamp: int,
         need: int,
-    ) -> Glimpse | None:
+    ) -> QuickBatch | None:
         """The first batch, not before the offset `sought`, whose last offset is at or after `offset` and whose largest
         timestamp is at or after `timestamp` (or ANY). A timestamp is looked up in the time index first.
 
         `need` is what is read of a batch that was found sound before: all of it, its header, or up to about the record.
-        None where only the careful path can tell. A thread that must not wait gets WouldBlock for a page on disk: with
-        the careful path it would ask for the same pages once more while they come, and the kernel take that for the
+        None where only the careful way can tell. A thread that must not wait gets WouldBlock for a page on disk: with
+        the careful way it would ask for the same pages once more while they come, and the kernel take that for the
         beginning of a long read.
         """
         room, table = _room, self._table
@@ -212,4 +227,4 @@ class Glances:
         if times is not None and table[_TIME_LAST] == ANY:
             table[_TIME_FIRST], table[_TIME_LAST] = state[_TIME_FIRST], state[_TIME_LAST]
         batch = parse_batch(room.view, state[_AT], state[_POSITION])
-        return None if batch is None else Glimpse(state, batch, answer == GLANCE_CHANGED)
+        return None if batch is None else QuickBatch(state, batch, answer == GLANCE_CHANGED)

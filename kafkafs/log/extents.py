@@ -1,0 +1,88 @@
+"""Batches as runs of bytes in files: what a raw view reads, and what truncation cannot change under it."""
+
+from typing import NamedTuple
+
+from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.prefetch import Prefetch
+from kafkafs.errors import Vanished
+from kafkafs.format.batch import Batch
+from kafkafs.log.batch_runs import Damage
+from kafkafs.log.log import Log
+from kafkafs.log.lookup import find_batch
+from kafkafs.log.segment import Segment, is_at_its_place
+from kafkafs.log.wrapped import first_offset
+
+
+class Extent(NamedTuple):
+    """A run of bytes of a segment's log, good as long as it is the generation that was looked at.
+
+    `seal` is the log's last batch, where it may still grow. `held` is the file, while a handle holds it open.
+    """
+
+    segment: Segment
+    position: int
+    end: int
+    seal: Batch | None
+    held: DataFile | None = None
+
+    def hold(self) -> "Extent":
+        """The same, with its file held open if descriptors allow."""
+        return Extent(self.segment, self.position, self.end, self.seal, self.segment.hold())
+
+    def goes_on_in(self, other: "Extent") -> bool:
+        """Whether the other one begins where this one ends."""
+        return self.end == other.position and self.segment.files["log"].inode == other.segment.files["log"].inode
+
+    def read(self, position: int, size: int, prefetch: Prefetch | None = None) -> bytes | memoryview:
+        """The bytes at `position` of the file; Vanished where the file was cut since. `prefetch`: a reader's own."""
+        file = self.held or self.segment.log()
+        data = file.stream(position, size) if prefetch is None else prefetch.read(file, position, size, self.end)
+        intact = self.segment.is_as_seen(file) or (self.seal is not None and is_at_its_place(file, self.seal))
+        if len(data) < size or not intact:
+            raise Vanished(f"{file.name!r} was truncated while it was read; open it again")
+        return data
+
+
+def extent_of(log: Log, segment: Segment, position: int, end: int, held: DataFile | None = None) -> Extent:
+    """The bytes [position, end) of a segment of this log."""
+    return Extent(segment, position, end, log.tail.last if log.tail and segment.next_base is None else None, held)
+
+
+def extents_between(log: Log, start: int, end: int | None) -> list[Extent]:
+    """The bytes of all batches that overlap the offsets [start, end); `None` is the log end. None where nothing does.
+
+    Whoever begins with a segment gets all of it: invalid bytes at its head may own no offset at all.
+    """
+    start = max(start, log.start_offset)
+    end = log.end_offset if end is None else min(end, log.end_offset)
+    found: list[Extent] = []
+    if start >= end:
+        return found
+    for segment in log.segments_from(start):
+        if segment.base_offset >= end:
+            break
+        position = 0
+        if not found:
+            first = find_batch(segment, start, log.walk_end(segment))
+            if first is None:
+                continue
+            if _first_offset(segment, first) >= end:
+                break
+            position = first.position if start > segment.base_offset else 0
+        behind = _position_behind(log, segment, end)
+        if behind > position:
+            found.append(extent_of(log, segment, position, behind))
+    return found
+
+
+def _position_behind(log: Log, segment: Segment, end: int) -> int:
+    """The position behind the segment's last batch that begins below offset `end`."""
+    if end < (log.end_offset if segment.next_base is None else segment.next_base):
+        item = find_batch(segment, end, log.walk_end(segment))
+        if item is not None:
+            return item.end if _first_offset(segment, item) < end else item.position
+    return log.end_of(segment)
+
+
+def _first_offset(segment: Segment, found: Batch | Damage) -> int:
+    return found.base_offset if isinstance(found, Damage) else first_offset(segment.log(), found)

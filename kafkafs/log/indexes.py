@@ -1,0 +1,115 @@
+"""A segment's indexes, and what they say by themselves. They save reading; nothing that they say is true for it.
+
+`offset_search` and `time_search` hold an entry against the log before it counts. What is asked here alone is what may
+be wrong: how a listing divides the log by time, and which modification time a range shows. Source: LazyIndex.
+"""
+
+from collections.abc import Callable
+
+from kafkafs.errors import Denied, DiskError, NotFound, Vanished
+from kafkafs.format.offset_index import OffsetIndex
+from kafkafs.format.time_index import TimeIndex
+from kafkafs.format.transaction_index import AbortedTransaction, parse_transaction_index
+from kafkafs.log.segment_files import SegmentFiles
+
+_PASSING = (Vanished, DiskError)  # may be otherwise the next time
+UNREADABLE = (NotFound, Denied, *_PASSING)
+"""What may become of an index when it is opened or read: it then counts as empty."""
+
+
+class SegmentIndexes:
+    """The indexes of one segment, opened at their first lookup.
+
+    Fields are written by any thread, without a lock, each at once: two threads that open an index together make two
+    that say the same, and the later one stays. `forget` may drop them at any time, so who uses one takes it once.
+    """
+
+    __slots__ = ("_files", "_is_closed", "_largest", "_offset_index", "_time_index", "known_largest")
+
+    def __init__(self, files: SegmentFiles, is_closed: bool) -> None:
+        self._files = files
+        self._is_closed = is_closed
+        self._offset_index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._largest: int | None = None  # of a closed segment, what the last time index entry says
+        self.known_largest: tuple[int, int] | None = None
+        """Position of the log's end, and the largest timestamp up to there: `time_search` notes what it has found."""
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        """An empty one where the file is missing."""
+        index = self._offset_index
+        if index is None:
+            read, size = self._index("index")
+            index = OffsetIndex(read, size or 0, self._files.base_offset)
+            self._offset_index = None if size is None else index
+        return index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """An empty one where the file is missing."""
+        index = self._time_index
+        if index is None:
+            read, size = self._index("timeindex")
+            index = TimeIndex(read, size or 0, self._files.base_offset)
+            self._time_index = None if size is None else index
+        return index
+
+    def aborted(self) -> tuple[AbortedTransaction, ...] | None:
+        """The transaction index; None where the segment has none. CorruptData where it cannot be true."""
+        if "txnindex" not in self._files.named:
+            return None
+        file = self._files.open("txnindex")
+        return parse_transaction_index(file.read(0, file.size), self._files.base_offset)
+
+    def forget(self) -> None:
+        """Look at the indexes anew: the broker appends to those of the last segment."""
+        self._offset_index = self._time_index = self.known_largest = None
+
+    def _index(self, kind: str) -> tuple[Callable[[int, int], bytes], int | None]:
+        """How to read an index file, and its length. The file is asked for anew each time, so that few stay open.
+
+        A file that is gone or cannot be read reads as empty: an index is a hint. Where that may pass, as an error of
+        the disk may, there is no length, and nothing that was made of the index is remembered.
+        """
+        if kind not in self._files.named:
+            return (lambda _position, _size: b""), 0
+
+        def read(position: int, size: int) -> bytes:
+            try:
+                return self._files.open(kind).read(position, size)
+            except UNREADABLE as error:
+                if isinstance(error, _PASSING):
+                    self.forget()
+                return b""
+
+        try:
+            return read, self._files.open(kind).size  # of now: a broker that rolls cuts it first
+        except UNREADABLE as error:
+            return read, None if isinstance(error, _PASSING) else 0
+
+    def indexed_largest(self) -> int:
+        """What the time index says is the segment's largest timestamp; -1 where it says nothing."""
+        if self._largest is not None:
+            return self._largest
+        if not self._is_closed:
+            return self.time_index.last().timestamp
+        largest = self._last_time()
+        if largest >= 0:
+            self._largest = largest
+        return largest
+
+    def _last_time(self) -> int:
+        """The last time index entry's timestamp. A listing asks all segments, once: the file does not stay open."""
+        if "timeindex" not in self._files.named:
+            return -1
+        try:
+            file = self._files.open_once("timeindex")
+            return -1 if file is None else TimeIndex(file.read, file.size, self._files.base_offset).last().timestamp
+        except UNREADABLE:
+            return -1
+
+    def indexed_between(self, start: int, end: int) -> int:
+        """What the time index says is the largest timestamp of the offsets [start, end); -1 where it says nothing."""
+        entry = self.time_index.lookup_offset(end - 1)
+        return entry.timestamp if entry.offset >= start else -1

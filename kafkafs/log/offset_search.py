@@ -1,0 +1,143 @@
+"""Offsets of one segment, the careful way: where to scan from, and the first batch that reaches an offset.
+
+An entry of the offset index is held against the log, and the scan begins there. That makes the answer independent of
+the index: a batch that really stands at the position named, with offsets that the entry allows, has everything older
+before it. Where no entry passes, the scan starts at the segment's start. Source: LogSegment.translateOffset.
+"""
+
+import numpy as np
+
+from kafkafs.disk.data_file import DataFile
+from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
+from kafkafs.format.batches import batch_at
+from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, Start, batch_runs
+from kafkafs.log.resync import whole_batch
+from kafkafs.log.segment import Segment
+from kafkafs.log.trace import Trace, no_trace
+from kafkafs.log.wrapped import span
+
+_ENTRIES_TRIED = 8
+
+
+def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
+    """Where to scan from for `offset`: the last index entry at or before it that the log confirms.
+
+    Entries are tried back from the one that the index names, at growing steps.
+    """
+    index, name = segment.indexes.offset_index, segment.name_of("index")
+    entry = index.lookup(offset)
+    step = 1
+    while entry.slot >= 0:
+        confirmed = _confirmed(segment, entry.position, entry.offset) if entry.offset <= offset else None
+        trace(
+            f"offset index {name}: slot {entry.slot} of {index.entries}: "
+            f"offset {entry.offset} -> position {entry.position}" + ("" if confirmed else ", which the log contradicts")
+        )
+        if confirmed is not None:
+            return Start(entry.position, confirmed.base_offset)
+        if step > 1 << _ENTRIES_TRIED:
+            break
+        entry = index.entry(max(-1, entry.slot - step))
+        step *= 2
+    trace(
+        f"offset index {name}: "
+        + (f"no entry at or before {offset}" if index.entries else "missing or empty")
+        + ": from position 0"
+    )
+    return Start(0, segment.base_offset)
+
+
+def _confirmed(segment: Segment, position: int, offset: int) -> Batch | None:
+    """The batch at `position`, if an index entry for `offset` may point at it: it ends with that offset, or one that
+    follows does, as older brokers index a whole append. Its base offset, outside the CRC, is then true too."""
+    file = segment.log()
+    header = parse_batch(file.read(position, LARGEST_HEADER), 0, position) if position > 0 else None
+    if header is None or not segment.base_offset <= header.base_offset <= header.last_offset <= offset:
+        return None
+    sound = whole_batch(file, header, file.size)  # if not, it is part of damage that may begin before it
+    if sound and (header.last_offset == offset or _leads_to(segment, file, header, offset)):
+        return header
+    return None
+
+
+def _leads_to(segment: Segment, file: DataFile, header: Batch, offset: int) -> bool:
+    """Whether a batch behind the one of `header` ends with `offset`, all valid up to there."""
+    bounds = Bounds(file.size, header.base_offset, segment.next_base)
+    for item in batch_runs(file, header.position, bounds):
+        if isinstance(item, Damage):
+            return False
+        if item.last_offset >= offset:
+            return int(item.rows["last_offset"][_row_reaching(item, offset)]) == offset
+    return False
+
+
+def first_reaching(segment: Segment, offset: int, end: int, trace: Trace = no_trace) -> Batch | Damage | None:
+    """The first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the last.
+
+    `end` is the position at which the log ends.
+    """
+    start = scan_start(segment, offset, trace)
+    scanned = 0
+    for item in segment.walk(start, end):
+        if item.last_offset < offset:
+            scanned += item.end - item.position
+            continue
+        if isinstance(item, Damage):
+            trace(f"log {segment.log_name}: the bytes at {item.position} are no valid batch and own {offset}")
+            return item
+        found = batch_at(item.rows, _row_reaching(item, offset))
+        if trace is not no_trace:  # what a message of an old format spans takes unpacking
+            scanned += found.end - item.position
+            trace(scanned_to(segment, scanned, start, found))
+        return found
+    trace(f"log {segment.log_name}: scanned {scanned} bytes from position {start.position}: none at or after {offset}")
+    return None
+
+
+def scanned_to(segment: Segment, scanned: int, start: Start, found: Batch) -> str:
+    """The step of an explanation that has found its batch."""
+    return (
+        f"log {segment.log_name}: scanned {scanned} bytes from position {start.position} to the batch "
+        f"{span(segment.log(), found)} at position {found.position}"
+    )
+
+
+def closed_end(segment: Segment) -> int:
+    """The position at which a closed segment's log ends: with its file, but for fewer than a header's zero bytes at the
+    end; of a swap file that stands in, where the next segment's offsets begin. Found once."""
+    end = segment.known_end
+    if end is None:
+        end = segment.known_end = _stand_in_end(segment) if segment.stands_in else _end_before_zeros(segment)
+    return end
+
+
+def _end_before_zeros(segment: Segment) -> int:
+    file = segment.log()
+    size = file.size
+    tail = file.read(max(0, size - FRAME_SIZE), FRAME_SIZE)
+    if not tail.endswith(b"\0"):
+        return size
+    end = size
+    start = scan_start(segment, segment.next_base if segment.next_base is not None else segment.base_offset)
+    for item in segment.walk(start, size):
+        end = item.end
+    return end if size - end <= FRAME_SIZE else size
+
+
+def _stand_in_end(segment: Segment) -> int:
+    """Where the next segment's offsets begin: the rest of a swap file is there as well."""
+    assert segment.next_base is not None
+    file = segment.log()
+    size = file.size
+    start = scan_start(segment, segment.next_base)
+    for item in batch_runs(file, start.position, Bounds(size, start.first_offset, None)):
+        if item.last_offset >= segment.next_base:
+            if isinstance(item, Damage):
+                return item.position
+            return int(item.rows["position"][_row_reaching(item, segment.next_base)])
+    return size
+
+
+def _row_reaching(run: BatchRun, offset: int) -> int:
+    """The first row whose last offset is at or after `offset`."""
+    return int(np.searchsorted(run.rows["last_offset"], offset))

@@ -1,0 +1,10 @@
+"""The voice that explains a lookup: where `.explain` listens, and nobody else does."""
+
+from collections.abc import Callable
+
+Trace = Callable[[str], None]
+"""Hears what a lookup does, a sentence a step."""
+
+
+def no_trace(_: str) -> None:
+    """The `Trace` of lookups that nobody wants explained."""

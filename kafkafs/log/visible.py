@@ -1,0 +1,133 @@
+"""What a reader sees of a log under its isolation level: which batches, and which records of a batch.
+
+Control records and, under read_committed, aborted transactions and what lies behind the last stable offset are left
+out. What cannot be read is an error for those who read on, or is passed over on request (`-o corrupt=skip`).
+"""
+
+import logging
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkafs.errors import CorruptData, KafkafsError, TooLarge
+from kafkafs.format.batch import Batch
+from kafkafs.format.batches import Batches, is_control
+from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.log.batch_runs import BatchRun, Damage, Start
+from kafkafs.log.log import Log
+from kafkafs.log.offset_search import scan_start
+from kafkafs.log.options import ReadOptions
+from kafkafs.log.segment import Segment
+from kafkafs.log.trace import Trace, no_trace
+from kafkafs.log.transactions import OpenTransactions, Outcomes
+from kafkafs.log.wrapped import overlapping
+
+logger = logging.getLogger(__name__)
+
+
+class Visible:
+    """One log under one set of options. Visible records lie below `end_offset`."""
+
+    def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions) -> None:
+        self.log = log
+        self.options = options
+        self._committed = options.isolation == "read_committed"
+        self.end_offset = transactions.last_stable_offset(log) if self._committed else log.end_offset
+
+    def is_plain(self, batch: Batch) -> bool:
+        """Whether the header alone tells that all records of the batch from the log start on are visible."""
+        if batch.is_control:
+            return False
+        return not self._committed or (not batch.is_transactional and batch.last_offset < self.end_offset)
+
+    def batches(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
+        """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees."""
+        outcomes: Outcomes | None = None
+        place: Start | None = None
+        if start >= end:
+            return
+        for segment in self.log.segments_from(start):
+            if segment.base_offset >= end:
+                return
+            place = scan_start(segment, start) if place is None else Start(0, segment.base_offset)
+            if self._committed and outcomes is None:
+                outcomes = Outcomes(self.log, segment, place)
+            for item in segment.walk(place, self.log.walk_end(segment)):
+                if item.last_offset < start:
+                    continue
+                if isinstance(item, Damage):
+                    if item.base_offset >= end:
+                        return
+                    yield segment, item
+                    continue
+                rows = overlapping(item.rows, start, end)
+                rows = rows[~is_control(rows)]
+                if outcomes is not None:
+                    rows = rows[~outcomes.aborted(rows)]
+                if len(rows):
+                    yield segment, BatchRun(item.data, item.position, rows)
+                if item.last_offset >= end - 1:
+                    return
+
+    def records(self, run: BatchRun) -> Iterator[Records]:
+        """All records of a run that `batches` gave, in pieces. CorruptData and TooLarge where one cannot be decoded."""
+        for piece in decode(run.data, run.position, run.rows, self.options.max_batch):
+            if isinstance(piece, Refusal):
+                self._pass_over(piece)
+            else:
+                yield piece
+            del piece  # and with it a large batch's memory, before the next is unpacked
+
+    def first_record(self, run: BatchRun, row: int, offset: int) -> Records | None:
+        """Of a batch that `batches` gave, the first record at or behind `offset`; None where it has none."""
+        for piece in self.records(run._replace(rows=run.rows[row : row + 1])):
+            kept = piece.between(max(offset, self.log.start_offset), self.end_offset)
+            if len(kept):
+                return Records(kept.data, kept.rows[:1])
+        return None
+
+    def late_record(
+        self, segment: Segment, run: BatchRun, row: int, timestamp: int, trace: Trace = no_trace
+    ) -> Records | KafkafsError | None:
+        """Of any batch, the first visible record at or after `timestamp`; None where it has none.
+
+        Where it cannot be decoded, TooLarge or CorruptData as a value.
+        """
+        rows = run.rows[row : row + 1]
+        base = int(rows["base_offset"][0])
+        if int(rows["last_offset"][0]) < self.log.start_offset:
+            return None
+        if is_control(rows)[0]:
+            trace(f"passing over the control batch at offset {base}, which Kafka would answer with")
+            return None
+        if base >= self.end_offset or (self._committed and self._is_aborted(segment, rows)):
+            trace(f"passing over the batch at offset {base}, which read_committed does not show")
+            return None
+        for piece in decode(run.data, run.position, rows, self.options.max_batch):
+            if isinstance(piece, Refusal):
+                if not isinstance(piece.error, TooLarge):
+                    trace(f"passing over the batch at offset {base}: {piece.error}")
+                return piece.error
+            kept = piece.between(self.log.start_offset, self.end_offset)
+            late = np.flatnonzero(kept.rows["timestamp"] >= timestamp)
+            if len(late):
+                at = int(late[0])
+                return Records(kept.data, kept.rows[at : at + 1])
+        return None
+
+    def _is_aborted(self, segment: Segment, rows: Batches) -> bool:
+        place = Start(int(rows["position"][0]), int(rows["base_offset"][0]))
+        return bool(Outcomes(self.log, segment, place).aborted(rows)[0])
+
+    def _pass_over(self, refusal: Refusal) -> None:
+        """Raise, or go on behind a corrupt batch under `corrupt=skip`. A batch too large to unpack is never skipped."""
+        if not (self.options.corrupt_skip and isinstance(refusal.error, CorruptData)):
+            raise refusal.error
+        logger.warning("%s: passing over a corrupt batch: %s", self.log.name.directory, refusal.error)
+
+    def refuse(self, damage: Damage) -> None:
+        """Raise CorruptData, or go on behind the damage under `corrupt=skip`."""
+        message = f"{self.log.name.directory}: {damage.size} bytes at position {damage.position} are no valid batch"
+        if not self.options.corrupt_skip:
+            raise CorruptData(message)
+        logger.warning("%s; going on behind them", message)
