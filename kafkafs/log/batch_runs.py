@@ -59,10 +59,12 @@ class BatchRun(NamedTuple):
 
     @property
     def last_offset(self) -> int:
+        """Of the last batch."""
         return int(self.rows["last_offset"][-1])
 
     @property
     def end(self) -> int:
+        """The position behind the last batch."""
         return int(self.rows["position"][-1]) + int(self.rows["size"][-1])
 
 
@@ -77,6 +79,7 @@ class Damage:
 
     @property
     def end(self) -> int:
+        """The position behind it."""
         return self.position + self.size
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafkafs.format.abstract_index import PAGE
 from kafkafs.format.names import segment_file
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
@@ -101,3 +102,12 @@ def log_of(data: Path, name: str = NAME) -> Log:
 def spread(batches: Sequence[Made], per_segment: int) -> dict[int, list[Made]]:
     """Batches dealt out to segments, each named after its first offset."""
     return {batches[at].base: list(batches[at : at + per_segment]) for at in range(0, len(batches), per_segment)}
+
+
+def rewrite_behind_its_first_page(index: Path, entry_size: int) -> None:
+    """In place, under a reader that remembers what the second page began with: from the first page's last entry on,
+    the last entry is all there is."""
+    entries = index.read_bytes()
+    assert len(entries) > PAGE + entry_size
+    kept = (PAGE - 1) // entry_size
+    index.write_bytes(entries[: kept * entry_size] + entries[-entry_size:] * (len(entries) // entry_size - kept))

@@ -129,24 +129,6 @@ def test_a_zeroed_batch_is_one_corrupt_batch(tmp_path):
     assert rows(reader(log, corrupt_skip=True).records(0)) == wanted(BATCHES[:1] + BATCHES[2:])
 
 
-def test_invalid_bytes_at_the_head_of_a_segment_are_in_its_range(tmp_path):
-    """Also where they own no offset: all ranges together are the files."""
-    segments = spread(BATCHES, 4)
-    directory = write_partition(tmp_path, segments)
-    for base in segments:
-        path = directory / f"{base:020}.log"
-        path.write_bytes(b"\xaa" * 59 + path.read_bytes())
-    log = log_of(tmp_path)
-    ends = [*list(segments)[1:], None]
-    each = [
-        (at.position, at.end)
-        for base, end in zip(segments, ends, strict=True)
-        for at in extents_between(log, base, end)
-    ]
-    assert each == [(0, (directory / f"{base:020}.log").stat().st_size) for base in segments]
-    assert each == [(at.position, at.end) for at in extents_between(log, 0, None)]
-
-
 def test_a_corrupt_batch_owns_the_gap_around_it(tmp_path):
     """After compaction nobody can say which of the missing offsets stood in the batch that is lost."""
     batches = [made(number * 10, [number]) for number in range(4)]
