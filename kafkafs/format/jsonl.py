@@ -32,17 +32,23 @@ _ONE = 4 << 10
 
 
 @functools.lru_cache(maxsize=64)
-def _prefix(topic: str, partition: int) -> tuple[bytes, Array]:
+def padded_prefix(topic: str, partition: int) -> tuple[bytes, Array]:
     """How each line of a partition begins, and that with room behind: the kernel copies 16 bytes at a time."""
     prefix = f'{{"topic":"{topic}","partition":{partition},"offset":'.encode()
     return prefix, np.frombuffer(prefix + bytes(16), np.uint8)
+
+
+def line_head(prefix: bytes, row: np.void) -> bytes:
+    """The line of a record up to `"key`, of which its partition's `prefix` comes first."""
+    kind = _TYPES.get(int(row["timestamp_type"]), "null")
+    return prefix + f'{row["offset"]},"timestamp":{row["timestamp"]},"timestampType":{kind},"key'.encode()
 
 
 class JsonLines:
     """The lines of one partition's records."""
 
     def __init__(self, topic: str, partition: int) -> None:
-        self._prefix, self._padded = _prefix(topic, partition)
+        self._prefix, self._padded = padded_prefix(topic, partition)
         self._left: Array = np.empty(0, np.uint8)  # of the room that was written last
 
     def pieces(self, records: Records) -> Iterator[memoryview]:
@@ -62,7 +68,7 @@ class JsonLines:
             if made:
                 yield room.data[:made]
             elif len(room) >= _ROOMS.size:
-                yield from long_line(self._head(records, number), records, number)
+                yield from long_line(line_head(self._prefix, records.rows[number]), records, number)
                 number += 1
 
     def _room(self, rows: int, number: int, total: int) -> Array:
@@ -73,10 +79,3 @@ class JsonLines:
             return _ROOMS.take()
         bound = native.kernel("lines_bound")(rows, number, total, len(self._prefix))
         return _ROOMS.take() if bound >= _ROOMS.size else np.empty(bound + 1, np.uint8)
-
-    def _head(self, records: Records, number: int) -> bytes:
-        """A line up to `"key`."""
-        row = records.rows[number]
-        kind = _TYPES.get(int(row["timestamp_type"]), "null")
-        words = f'{row["offset"]},"timestamp":{row["timestamp"]},"timestampType":{kind},"key'
-        return self._prefix + words.encode()

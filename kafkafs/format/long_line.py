@@ -21,15 +21,15 @@ def long_line(head: bytes, records: Records, number: int) -> Iterator[memoryview
     """The line of record `number`, which begins with `head`, up to the name of its key."""
     row = records.rows[number]
     yield memoryview(head)
-    yield from _field(records, int(row["key_at"]), int(row["key_size"]))
+    yield from long_field(records, int(row["key_at"]), int(row["key_size"]))
     yield memoryview(b',"value')
-    yield from _field(records, int(row["value_at"]), int(row["value_size"]))
+    yield from long_field(records, int(row["value_at"]), int(row["value_size"]))
     yield memoryview(b',"headers":[')
-    yield from _headers(records, number)
+    yield from long_headers(records, number)
     yield memoryview(b"]}\n")
 
 
-def _field(records: Records, at: int, size: int) -> Iterator[memoryview]:
+def long_field(records: Records, at: int, size: int) -> Iterator[memoryview]:
     """The rest of a field behind its name."""
     start = native.address(records.data) + at
     if size < 0:
@@ -59,7 +59,7 @@ def _text(records: Records, at: int, end: int) -> Iterator[memoryview]:
         at = stop
 
 
-def _headers(records: Records, number: int) -> Iterator[memoryview]:
+def long_headers(records: Records, number: int) -> Iterator[memoryview]:
     """As many headers in a piece as surely fit; one that is too large alone, field by field."""
     row, out, data = records.rows[number], np.empty(2, np.int64), native.address(records.data)
     at, count, index = int(row["headers_at"]), int(row["header_count"]), 0
@@ -74,8 +74,8 @@ def _headers(records: Records, number: int) -> Iterator[memoryview]:
         if index < count:
             yield memoryview(b',{"key' if index else b'{"key')
             (name_at, name_size), (value_at, value_size) = records.header_at(at)
-            yield from _field(records, name_at, name_size)
+            yield from long_field(records, name_at, name_size)
             yield memoryview(b',"value')
-            yield from _field(records, value_at, value_size)
+            yield from long_field(records, value_at, value_size)
             yield memoryview(b"}")
             at, index = value_at + max(value_size, 0), index + 1

@@ -5,12 +5,12 @@ from typing import Literal, NamedTuple
 
 from kafkafs.errors import NoData
 from kafkafs.format.batch import Batch
-from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.names import PartitionName
 from kafkafs.log.lookup import Record
 from kafkafs.log.segment import Segment
 from kafkafs.view.answer_cache import AnswerCache
 from kafkafs.view.following import Following
+from kafkafs.view.line_makers import LinesOf, MakeLines, plain_lines
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.raw import batch_xattrs
@@ -103,10 +103,14 @@ class _OneRecord:
 
 
 class JsonPoint(_OneRecord):
-    """`.jsonl` of a point: the record as one line."""
+    """`.jsonl` and `.decoded.jsonl` of a point: the record as one line."""
+
+    def __init__(self, view: PartitionView, target: PointTarget, lines_of: LinesOf = plain_lines) -> None:
+        super().__init__(view, target)
+        self._lines_of = lines_of
 
     def _answer(self, record: Record, name: PartitionName) -> bytes:
-        return b"".join(JsonLines(name.topic, name.partition).pieces(record.columns))
+        return b"".join(self._lines_of(self._view)(name).pieces(record.columns))
 
 
 class FieldPoint(_OneRecord):
@@ -122,12 +126,15 @@ class FieldPoint(_OneRecord):
 
 
 class JsonRange:
-    """`.jsonl` and `.follow.jsonl` of a range: a stream of the visible records, a line each."""
+    """`.jsonl` and `.follow.jsonl` of a range, decoded too: a stream of the visible records, a line each."""
 
-    def __init__(self, view: PartitionView, target: RangeTarget, follows: bool) -> None:
+    def __init__(
+        self, view: PartitionView, target: RangeTarget, follows: bool, lines_of: LinesOf = plain_lines
+    ) -> None:
         self._view = view
         self._target = target
         self._follows = follows
+        self._lines_of = lines_of
 
     def attributes(self) -> Attributes:
         return self._view.ask(
@@ -144,22 +151,24 @@ class JsonRange:
         start, end = self._target.offsets(snapshot, decoded=True)
         start = max(start, snapshot.log.start_offset)
         end = snapshot.decoded.end_offset if end is None else end
-        return Stream(lambda offset: self._lines(snapshot, offset, end), start, held=snapshot.log.hold(start, end))
+        make = self._lines_of(self._view)
+        return Stream(
+            lambda offset: self._lines(make, snapshot, offset, end), start, held=snapshot.log.hold(start, end)
+        )
 
     def _followed(self, following: Following, offset: int) -> Pieces:
         snapshot = following.snapshot_from(offset)
         start = following.start(snapshot)
         if start is None:
             return
-        for behind, piece in self._lines(snapshot, max(start, offset), None):
+        for behind, piece in self._lines(self._lines_of(self._view), snapshot, max(start, offset), None):
             if behind is not None:
                 following.give(behind)
             yield behind, piece
         following.reach(snapshot)
 
-    def _lines(self, snapshot: LogSnapshot, start: int, end: int | None) -> Pieces:
-        name = snapshot.log.name
-        lines = JsonLines(name.topic, name.partition)
+    def _lines(self, make: MakeLines, snapshot: LogSnapshot, start: int, end: int | None) -> Pieces:
+        lines = make(snapshot.log.name)
         for records in snapshot.decoded.records(start, end):
             made: memoryview | None = None
             for piece in lines.pieces(records):

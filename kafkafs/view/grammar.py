@@ -6,7 +6,7 @@
     by-offset/   point = digits | "earliest" | "latest" | "-" digits (the log end minus that many)
                  in a range also "end", the log end on disk
     by-time/     point = whatever `times` reads
-    suffix       "" .jsonl .follow.jsonl .key .value .batches.jsonl .explain
+    suffix       "" .jsonl .follow.jsonl .decoded.jsonl .decoded.follow.jsonl .key .value .batches.jsonl .explain
 
 `100...jsonl` is the open range `100..` with the suffix `.jsonl`. No point begins or ends with a dot, so a name has one
 reading at most. `earliest`, `latest`, `end` and `-n` stay symbols here: only the log knows them, and they move. A name
@@ -30,6 +30,8 @@ class Suffix(enum.Enum):
     RAW = ""
     JSONL = ".jsonl"
     FOLLOW = ".follow.jsonl"
+    DECODED = ".decoded.jsonl"
+    DECODED_FOLLOW = ".decoded.follow.jsonl"
     KEY = ".key"
     VALUE = ".value"
     BATCHES = ".batches.jsonl"
@@ -89,6 +91,7 @@ class Query(NamedTuple, Generic[Target]):
     suffix: Suffix
 
 
+_FOLLOWING = frozenset({Suffix.FOLLOW, Suffix.DECODED_FOLLOW})
 _POINT_ONLY = frozenset({Suffix.KEY, Suffix.VALUE, Suffix.EXPLAIN})
 _LONGEST_FIRST = [(suffix.value, suffix) for suffix in sorted(Suffix, key=lambda suffix: -len(suffix.value))]
 _FIXED = {
@@ -161,14 +164,14 @@ def _splits(name: str) -> list[tuple[str, Suffix]]:
 
 
 def _fits_point(suffix: Suffix) -> bool:
-    return suffix is not Suffix.FOLLOW
+    return suffix not in _FOLLOWING
 
 
 _OF_POINTS = {suffix.value: suffix for suffix in Suffix if _fits_point(suffix)}
 
 
 def _fits_range(suffix: Suffix, *, is_open: bool) -> bool:
-    return is_open if suffix is Suffix.FOLLOW else suffix not in _POINT_ONLY
+    return is_open if suffix in _FOLLOWING else suffix not in _POINT_ONLY
 
 
 def _parse_range(text: str, parse: Callable[[str], Point | None]) -> tuple[Point, Point | None] | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
+from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.data_file import DataFile, is_settled
 from kafkafs.disk.lru_cache import LruCache
 from kafkafs.errors import NotFound, Vanished
@@ -66,11 +67,13 @@ class PartitionView:
         options: ReadOptions,
         seen: LruCache[PartitionCache],
         twins: tuple[tuple[str, str], ...] = (),
+        schemas: SchemaTopic | None = None,
     ) -> None:
         self.data_directory = directory
         self.shown_as = shown_as
         self.options = options
         self.twins = twins
+        self.schemas = schemas
         self._name = name
         self._all_seen = seen
         self._known_until = 0.0

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.lru_cache import LruCache
 from kafkafs.disk.page_cache import keep_pages
@@ -31,6 +32,7 @@ class Root:
         self._directories = [open_data_directory(path, options.index_dir) for path in data_dirs]
         self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
         self._options = options
+        self._schemas = SchemaTopic(self._directories, options.max_batch)
         self._lock = threading.Lock()
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
         self._shown_of: list[object] = []
@@ -53,7 +55,7 @@ class Root:
             raise NotFound(f"there is no partition {name!r}")
         directory, real = place
         return PartitionDirectory(
-            PartitionView(directory, real, name, self._options, self._seen, self._twins(directory, real))
+            PartitionView(directory, real, name, self._options, self._seen, self._twins(directory, real), self._schemas)
         )
 
     def _twins(self, directory: DataDirectory, real: str) -> tuple[tuple[str, str], ...]:

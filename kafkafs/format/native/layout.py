@@ -176,3 +176,95 @@ SEEK_NONE, SEEK_FOUND = range(2)
 
 # What unpacking answers instead of a number of bytes.
 CODEC_BROKEN, CODEC_NO_ROOM = -1, -2
+
+# What a check of a JSON text says, and how deep one may be nested: Python's json reads 990 levels, jq 1.6 only 256.
+JSON_NONE, JSON_AS_IS, JSON_TO_CLEAN = range(3)
+JSON_DEPTH = 500
+
+# A program that decodes Avro (format.schemas.avro_program): CODE_WORDS int64 an instruction.
+CODE_OP, CODE_A, CODE_B, CODE_LITERAL, CODE_LITERAL_SIZE = range(0, 40, 8)
+CODE_WORDS = 5
+(
+    AVRO_BOOL,
+    AVRO_INT,
+    AVRO_LONG,
+    AVRO_FLOAT,
+    AVRO_DOUBLE,
+    AVRO_BYTES,
+    AVRO_STRING,
+    AVRO_FIXED,  # b: size
+    AVRO_ENUM,  # a: where in the pool a table of (place, size) stands, int32; b: how many
+    AVRO_DECIMAL,  # a: scale
+    AVRO_FIXED_DECIMAL,  # a: scale; b: size
+    AVRO_BIG_DECIMAL,
+    AVRO_DATE,
+    AVRO_TIME,  # a: digits of a second's fraction
+    AVRO_TIMESTAMP,  # a: digits of a second's fraction; b: 1 for Z
+    AVRO_UUID,  # b: 16
+    AVRO_DURATION,  # b: 12
+    AVRO_RAW,  # all that is left, as bytes
+    AVRO_RAW_DECIMAL,  # the same as a decimal; a: scale
+    AVRO_LITERAL,  # the first that takes no single value
+    AVRO_UNION,  # a: where in the pool a table of instructions stands, int32; b: how many
+    AVRO_JUMP,  # a: instruction
+    AVRO_ARRAY,  # a: instruction of its AVRO_NEXT
+    AVRO_MAP,  # a: the same
+    AVRO_NEXT,  # a: first instruction of the body; b: bytes that an element has at least, times two, 1 more for a map
+    AVRO_CALL,  # a: instruction
+    AVRO_RETURN,
+    AVRO_END,
+) = range(28)
+AVRO_DEPTH = 500  # containers and named types that are open at once
+AVRO_FRAME = 16  # bytes of one
+AVRO_SCRATCH = 16 << 10  # bytes: for frames, and for the digits of a decimal
+
+# Why a payload does not fit its schema. `decoding` has a sentence for each; NO_ROOM is no fault of the payload.
+(
+    AVRO_NO_ROOM,
+    AVRO_CUT,
+    AVRO_BAD_NUMBER,
+    AVRO_BAD_LENGTH,
+    AVRO_BAD_BOOL,
+    AVRO_BAD_TEXT,
+    AVRO_BAD_CHOICE,
+    AVRO_BAD_COUNT,
+    AVRO_TOO_DEEP,
+    AVRO_LEFTOVER,
+    AVRO_BAD_DECIMAL,
+    AVRO_BAD_TIME,
+) = range(-1, -13, -1)
+JSON_MISFIT = -13  # a payload of a JSON schema that is no JSON text
+ASKED_MISFIT = -14  # one that Python could not decode, for a reason of its own
+
+# What is known of a key or a value on its way to a decoded line: CELL_WORDS int64, two cells a record, the key's first.
+CELL_WORDS = 16
+(
+    CELL_KIND,
+    CELL_ID,  # of the schema, or the first half of its GUID
+    CELL_GUID_REST,
+    CELL_PAYLOAD_AT,  # in the data, without a prefix
+    CELL_PAYLOAD_SIZE,
+    CELL_TEXT,  # address of the JSON text that it became; 0: none
+    CELL_TEXT_SIZE,
+    CELL_TAIL,  # address of what follows in the line: `,"valueSchema":...` or `,"valueError":...`
+    CELL_TAIL_SIZE,
+    CELL_DECODER,  # row in the table of decoders; -1: none
+    CELL_INDEXES_AT,  # in the data: what a header holds behind the id, Protobuf's message indexes
+    CELL_INDEXES_SIZE,
+    CELL_ERROR,  # AVRO_... or JSON_MISFIT where the payload does not fit; 0: none
+    CELL_ERROR_AT,  # byte of the payload
+    CELL_SIZE,  # of the whole key or value; -1 for null
+    CELL_AT,
+) = range(0, 128, 8)
+CELL_NULL, CELL_PLAIN, CELL_PREFIX_ID, CELL_PREFIX_GUID, CELL_HEADER_ID, CELL_HEADER_GUID = range(6)
+
+# A row of the table of decoders: four int64.
+DECODER_ROW = 32
+DECODER_WAY, DECODER_CODE, DECODER_POOL = range(0, 24, 8)
+WAY_NONE, WAY_AVRO, WAY_JSON, WAY_PYTHON = range(4)
+
+# Why `decode_cells` ended before the last cell.
+DECODED_ALL, DECODED_NO_ROOM, DECODED_ASKS = range(3)
+
+# A payload may become this many bytes of text: some, and a multiple of its size.
+TEXT_LEAST, TEXT_FACTOR, TEXT_MOST = 4 << 20, 256, 256 << 20

@@ -22,7 +22,7 @@ from kafkafs.fuse.sandbox.syscalls import refuse_all_but_reading
 from kafkafs.log.ownership import Owner
 
 PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
-_LAYERS = ("errors", "format", "disk", "log", "dump", "view", "fuse")
+_LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "view", "fuse")
 _NATIVE = "kafkafs.format.native."  # what is below needs numba, and no mount needs it
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-32")
 

@@ -6,9 +6,12 @@ reads and writes only within the buffers that it was given, whatever they hold. 
 
 from collections.abc import Callable
 
+from kafkafs.format.native.kernels.avro import avro_text
 from kafkafs.format.native.kernels.batch_lines import batch_lines
+from kafkafs.format.native.kernels.cells import decode_cells, find_cells
 from kafkafs.format.native.kernels.checksum import crc32c
 from kafkafs.format.native.kernels.columns import arrow_columns, arrow_headers
+from kafkafs.format.native.kernels.decoded_lines import decoded_lines
 from kafkafs.format.native.kernels.dump import dump_batches, dump_records
 from kafkafs.format.native.kernels.glance import glance
 from kafkafs.format.native.kernels.headers import walk
@@ -30,6 +33,7 @@ KERNELS: list[Callable[..., int]] = [
     *(dump_batches, dump_records),
     *(arrow_columns, arrow_headers, sketch_keys),
     batch_lines,
+    *(avro_text, find_cells, decode_cells, decoded_lines),
     *(json_lines, lines_bound, json_headers, is_text, text_piece, base64_piece),
 ]
 """All entries of the library; their names are its symbols, less `kafkafs_`."""

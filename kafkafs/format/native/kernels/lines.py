@@ -30,22 +30,22 @@ from kafkafs.format.native.layout import (
     RECORD_VALUE_SIZE,
 )
 
-_WORDS = 256  # bytes; more than a line's names, numbers and punctuation, and the reach of a store behind the end
-_HEADER_WORDS = 64  # the same for one header
-_EVERYWHERE = 1 << 62  # an address behind all room: there is enough
-_WORST = 6  # bytes of output for one of input, at most: \u0000
+WORDS = 256  # bytes; more than a line's names, numbers and punctuation, and the reach of a store behind the end
+HEADER_WORDS = 64  # the same for one header
+EVERYWHERE = 1 << 62  # an address behind all room: there is enough
+WORST = 6  # bytes of output for one of input, at most: \u0000
 
 
 @inlined
 def _bound(row: int, prefix_size: int) -> int:
     """More bytes than the line of a record can have."""
     content = max(load_i32(row + RECORD_KEY_SIZE), 0) + max(load_i32(row + RECORD_VALUE_SIZE), 0)
-    headers = load_i32(row + RECORD_HEADERS_SIZE) * _WORST + load_i32(row + RECORD_HEADER_COUNT) * _HEADER_WORDS
-    return prefix_size + _WORDS + content * _WORST + headers
+    headers = load_i32(row + RECORD_HEADERS_SIZE) * WORST + load_i32(row + RECORD_HEADER_COUNT) * HEADER_WORDS
+    return prefix_size + WORDS + content * WORST + headers
 
 
 @called
-def _put_headers(to: int, room_end: int, at: int, end: int, index: int, count: int, limit: int) -> tuple[int, int, int]:
+def put_headers(to: int, room_end: int, at: int, end: int, index: int, count: int, limit: int) -> tuple[int, int, int]:
     """Headers [index, count) from `at` on, up to one that might not fit: (behind output, behind input, next index)."""
     while index < count:
         size, value_at = varint(at, end)
@@ -55,7 +55,7 @@ def _put_headers(to: int, room_end: int, at: int, end: int, index: int, count: i
         size, value_at = varint(name_at + name_size, end)
         if value_at == 0 or size > end - value_at:
             return to, at, count
-        if (name_size + max(size, 0)) * _WORST + _HEADER_WORDS > room_end - to:
+        if (name_size + max(size, 0)) * WORST + HEADER_WORDS > room_end - to:
             return to, at, index
         if index:
             to = put(to, ",")
@@ -67,14 +67,15 @@ def _put_headers(to: int, room_end: int, at: int, end: int, index: int, count: i
 
 
 @inlined
-def _same_times(row: int, other: int) -> bool:
+def same_times(row: int, other: int) -> bool:
     """Whether two records, often neighbours within a millisecond, have the same timestamp and type of it."""
     timestamp, kind = load_i64(row + RECORD_TIMESTAMP), load_i8(row + RECORD_TIMESTAMP_TYPE)
     return timestamp == load_i64(other + RECORD_TIMESTAMP) and kind == load_i8(other + RECORD_TIMESTAMP_TYPE)
 
 
 @called
-def _put_times(to: int, row: int) -> int:
+def put_times(to: int, row: int) -> int:
+    """Timestamp and type of a record, and the beginning of its key."""
     to = put_number(put(to, ',"timestamp":'), load_i64(row + RECORD_TIMESTAMP))
     return _put_type(to, load_i8(row + RECORD_TIMESTAMP_TYPE))
 
@@ -99,7 +100,7 @@ def _put_rest(to: int, row: int, data: int, limit: int) -> int:
         return put(to, ',"headers":[]}\n')
     at = data + load_i64(row + RECORD_HEADERS_AT)
     end = at + load_i32(row + RECORD_HEADERS_SIZE)
-    to, _, _ = _put_headers(put(to, ',"headers":['), _EVERYWHERE, at, end, 0, count, limit)
+    to, _, _ = put_headers(put(to, ',"headers":['), EVERYWHERE, at, end, 0, count, limit)
     return put(to, "]}\n")
 
 
@@ -121,13 +122,13 @@ def json_lines(
         for step in range(0, prefix_size, 16):
             copy_16(to + step, prefix + step)
         to = put_number(to + prefix_size, load_i64(row + RECORD_OFFSET))
-        if times and _same_times(row, row - RECORD_ROW):
+        if times and same_times(row, row - RECORD_ROW):
             for step in range(0, times_size, 16):
                 copy_16(to + step, times + step)
             times = to
         else:
             times = to
-            times_size = _put_times(to, row) - to
+            times_size = put_times(to, row) - to
         to = _put_rest(to + times_size, row, data, limit)
         number += 1
     store_64(result, number)
@@ -152,7 +153,7 @@ def json_headers(
 
     Ends before a header that might not fit into `capacity` bytes. result: where in `data`, and which header that is.
     """
-    to, behind, index = _put_headers(out, out + capacity, data + at, data + end, index, count, data + size)
+    to, behind, index = put_headers(out, out + capacity, data + at, data + end, index, count, data + size)
     store_64(result, behind - data)
     store_64(result + 8, index)
     return to - out

@@ -89,6 +89,28 @@ trailing_zeros = _word(1, lambda b, value: b.cttz(value, ir.Constant(ir.IntType(
 leading_zeros = _word(1, lambda b, value: b.ctlz(value, ir.Constant(ir.IntType(1), 0)))
 
 
+def _round_to_odd(builder: Builder, high: Any, low: Any, factor: Any) -> Any:
+    wide = ir.IntType(128)
+    high, low, factor = (builder.zext(value, wide) for value in (high, low, factor))
+    by_64 = ir.Constant(wide, 64)
+    product = builder.add(builder.mul(high, factor), builder.lshr(builder.mul(low, factor), by_64))
+    inexact = builder.icmp_unsigned(">", builder.trunc(product, _WORD), ir.Constant(_WORD, 1))
+    return builder.or_(builder.trunc(builder.lshr(product, by_64), _WORD), builder.zext(inexact, _WORD))
+
+
+round_to_odd = _word(3, _round_to_odd)
+"""(high, low, factor): a number of 128 bits times one of 64, its top 64 bits, the last one set where bits were lost."""
+
+
+def _widen(builder: Builder, bits: Any) -> Any:
+    single = builder.bitcast(builder.trunc(bits, ir.IntType(32)), ir.FloatType())
+    return builder.bitcast(builder.fpext(single, ir.DoubleType()), _WORD)
+
+
+widen_float = _word(1, _widen)
+"""The bits of a double with the value of the float whose 32 bits are given."""
+
+
 def _vector_at(builder: Builder, address: Any) -> Any:
     value = builder.load(builder.inttoptr(address, _VECTOR.as_pointer()))
     value.align = 1

@@ -40,7 +40,7 @@ def _is_quoted(builder: Any, value: Any) -> Any:
     return builder.or_(builder.icmp_unsigned("==", value, quote), builder.icmp_unsigned("==", value, backslash))
 
 
-_specials, _quoted = mask_of(_is_special), mask_of(_is_quoted)
+specials, quoted = mask_of(_is_special), mask_of(_is_quoted)
 _SHORT = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r"}
 
 
@@ -57,7 +57,8 @@ _escapes = constant("control_escapes", _control_escapes())
 
 
 @inlined
-def _put_control(to: int, code: int) -> int:
+def put_control(to: int, code: int) -> int:
+    """The escape of a code below 0xA0."""
     escape = _escapes() + code * 8
     store_64(to, load_i64(escape))
     return to + load_u8(escape + 7)
@@ -85,7 +86,7 @@ def character(at: int, size: int) -> int:
 def _put_character(to: int, at: int, length: int) -> int:
     """Copies a character of 2 to 4 bytes, or escapes U+0080 to U+009F."""
     if load_u8(at) == 0xC2 and load_u8(at + 1) < 0xA0:
-        return _put_control(to, load_u8(at + 1))
+        return put_control(to, load_u8(at + 1))
     for index in range(length):
         store_8(to + index, load_u8(at + index))
     return to + length
@@ -104,7 +105,7 @@ def _put_slowly(to: int, at: int, size: int) -> int:
                 return 0
             to = _put_character(to, at, length)
         elif code < 0x20 or code == 0x7F:
-            to = _put_control(to, code)
+            to = put_control(to, code)
         else:
             if code == 0x22 or code == 0x5C:
                 store_8(to, 0x5C)
@@ -134,8 +135,8 @@ def put_text(to: int, at: int, size: int, limit: int) -> int:
     `limit` is where readable memory ends.
     """
     while size > 0:
-        if size >= 16 and _specials(at) == 0:  # apart, so that no step waits for the one before to know where it begins
-            to = _put_plain(to, at, 16, _quoted(at))
+        if size >= 16 and specials(at) == 0:  # apart, so that no step waits for the one before to know where it begins
+            to = _put_plain(to, at, 16, quoted(at))
             at += 16
             size -= 16
             continue
@@ -143,11 +144,11 @@ def put_text(to: int, at: int, size: int, limit: int) -> int:
             return _put_slowly(to, at, size)
         count = min(size, 16)
         within = (1 << count) - 1
-        special = _specials(at) & within
+        special = specials(at) & within
         if special:
             count = trailing_zeros(special)
             within = (1 << count) - 1
-        to = _put_plain(to, at, count, _quoted(at) & within)
+        to = _put_plain(to, at, count, quoted(at) & within)
         at += count
         size -= count
         while special and size > 0:  # a stretch of controls or of another script
@@ -159,7 +160,7 @@ def put_text(to: int, at: int, size: int, limit: int) -> int:
                     return 0
                 to = _put_character(to, at, length)
             elif code < 0x20 or code == 0x7F:
-                to = _put_control(to, code)
+                to = put_control(to, code)
             else:
                 break
             at += length

@@ -1,0 +1,1 @@
+"""What the cluster's own topics tell: groups, transactions, metadata, schemas. They lie on the same disks."""

@@ -1,0 +1,112 @@
+"""One internal partition, read once and then followed: each look hands on only what has come since the last one.
+
+What was read stays true while the log only grows. Where a segment was compacted, cut or deleted, or the log start has
+moved, the partition starts anew.
+"""
+
+from typing import Protocol
+
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.format.batches import Batches
+from kafkafs.format.columns import Records
+from kafkafs.format.records import Refusal, decode
+from kafkafs.log.batch_runs import Damage, Start
+from kafkafs.log.log import Log
+from kafkafs.log.offset_search import scan_start
+from kafkafs.log.partition import Partition
+from kafkafs.log.segment import Segment, is_at_its_place
+
+_ATTEMPTS = 5
+
+
+class Replay(Protocol):
+    """What is made of a partition's records."""
+
+    def begin(self, log: Log) -> int:
+        """Forget all: the offset from which `log` is to be read."""
+
+    def take(self, records: Records, batches: Batches) -> None:
+        """Some records in order, control records too; their column `batch` is a row of `batches`."""
+
+    def tell(self, problem: str) -> None:
+        """Something could not be read, in a sentence."""
+
+
+class Following:
+    """See the module. Not for several threads at once."""
+
+    def __init__(self, partition: Partition, replay: Replay, max_batch: int) -> None:
+        self.partition = partition
+        self._replay = replay
+        self._max_batch = max_batch
+        self._read: Log | None = None
+
+    def catch_up(self) -> bool:
+        """Read what has come; False where nothing has. NotFound where the directory is gone."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._catch_up()
+            except Vanished:
+                self._read = None
+                self.partition.look_again()
+        return self._catch_up()
+
+    def _catch_up(self) -> bool:
+        log, before = self.partition.log(), self._read
+        if log is before:
+            return False
+        self._read = None  # until all of it is read
+        place = _continued(before, log) if before is not None else None
+        if place is None:
+            first = self._replay.begin(log)
+            for segment in log.segments_between(first, None):
+                self._segment(log, segment, scan_start(segment, first), first)
+        else:
+            number, start = place
+            for segment in log.segments[number:]:
+                self._segment(log, segment, start or Start(0, segment.base_offset), log.start_offset)
+                start = None
+        self._read = log
+        return True
+
+    def _segment(self, log: Log, segment: Segment, start: Start, first: int) -> None:
+        name = f"{self.partition.name.directory}/{segment.log_name}"
+        try:
+            for item in segment.walk(start, log.walk_end(segment)):
+                if isinstance(item, Damage):
+                    self._replay.tell(
+                        f"{name}: no valid batch in {item.size} bytes at {item.position}: offsets {item.base_offset} to"
+                        f" {item.last_offset} are missing"
+                    )
+                    continue
+                for piece in decode(item.data, item.position, item.rows, self._max_batch):
+                    if isinstance(piece, Refusal):
+                        at = int(item.rows["base_offset"][piece.batch])
+                        self._replay.tell(f"{name}: the batch at offset {at} is left out: {piece.error}")
+                    else:
+                        self._replay.take(piece.between(first, log.end_offset), item.rows)
+        except (Denied, NotFound, DiskError, CorruptData) as error:
+            self._replay.tell(f"{name} cannot be read: {error}")
+
+
+def _continued(before: Log, log: Log) -> tuple[int, Start | None] | None:
+    """The number of the segment, and the place in it, from which `log` goes on where `before` ended; None where it does
+    not go on."""
+    last = len(before.segments) - 1
+    if last < 0 or before.tail is None or len(log.segments) <= last:
+        return None
+    if (before.start_offset, before.directory_inode) != (log.start_offset, log.directory_inode):
+        return None
+    if any(not _is_same(*pair) for pair in zip(before.segments[:last], log.segments, strict=False)):
+        return None
+    old, new = before.segments[last], log.segments[last]
+    if (old.base_offset, old.files["log"].inode) != (new.base_offset, new.files["log"].inode):
+        return None
+    batch = before.tail.last
+    if batch is not None and not is_at_its_place(new.log(), batch):
+        return None
+    return last, Start(before.tail.position, before.tail.end_offset)
+
+
+def _is_same(old: Segment, new: Segment) -> bool:
+    return old.base_offset == new.base_offset and old.files["log"] == new.files["log"]

@@ -1,0 +1,211 @@
+"""The schema registry as its topic `_schemas` has it: subjects, versions, ids, GUIDs, contexts, references.
+
+Source: confluentinc/schema-registry, core/.../storage, SchemaValue, KafkaStoreMessageHandler; Karapace writes the same
+with other orders of fields. A registry is a value: what `SchemaTopic` has read so far, and never changes.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from kafkafs.errors import CorruptData
+from kafkafs.format.native.layout import CELL_HEADER_ID, CELL_PREFIX_ID
+from kafkafs.format.schemas.codebook import FoundSchema, SchemaName
+from kafkafs.format.schemas.decoders import Decoder, known_decoder, refusing
+from kafkafs.format.schemas.reference import Reference
+
+DEFAULT_CONTEXT = "."
+_MOST_REFERENCES = 500
+
+
+class ReferenceTo(NamedTuple):
+    """Another schema that one uses, by the name under which it does."""
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One version of a subject. `text` is None where it is encrypted or too large to be kept."""
+
+    subject: str
+    version: int
+    id: int
+    type: str
+    text: str | None
+    references: tuple[ReferenceTo, ...]
+    guid: bytes
+    deleted: bool
+    offset: int
+    """Of the record that had it first."""
+
+    gone: bool = False
+    """Deleted for good: the record that says so has come, and compaction has not yet been there."""
+
+    @property
+    def context(self) -> str:
+        """The context that its id belongs to."""
+        return split_subject(self.subject)[0]
+
+
+def split_subject(subject: str) -> tuple[str, str]:
+    """The context of a subject, and its name there: `:.ctx:name`; without a prefix it is the default one."""
+    if subject.startswith(":."):
+        context, colon, name = subject[1:].partition(":")
+        if colon:
+            return context, name
+    return DEFAULT_CONTEXT, subject
+
+
+def parse_schema_record(key: Mapping[str, object], value: Mapping[str, object], offset: int) -> Schema:
+    """The schema of a record with keytype SCHEMA. CorruptData where a field is missing or of another type."""
+    subject, version, number = (value.get(name, key.get(name)) for name in ("subject", "version", "id"))
+    text, kind = value.get("schema"), value.get("schemaType") or "AVRO"
+    if not isinstance(subject, str) or not isinstance(version, int) or not isinstance(number, int):
+        raise CorruptData("a schema's record has no subject, version or id")
+    if not isinstance(text, str) or not isinstance(kind, str):
+        raise CorruptData("a schema's record has no schema")
+    references = tuple(_references(value.get("references")))
+    encrypted = "__enc__" in _mapping(_mapping(value.get("metadata")).get("properties"))
+    return Schema(
+        subject, version, number, kind.upper(), None if encrypted else text, references,
+        _guid(value, text, references), value.get("deleted") is True, offset,
+    )  # fmt: skip
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _references(listed: object) -> Iterator[ReferenceTo]:
+    for one in listed if isinstance(listed, list) else []:
+        name, subject, version = (_mapping(one).get(field) for field in ("name", "subject", "version"))
+        if not isinstance(name, str) or not isinstance(subject, str) or not isinstance(version, int):
+            raise CorruptData("a schema's record has a reference without a name, subject or version")
+        yield ReferenceTo(name, subject, version)
+
+
+def _guid(value: Mapping[str, object], text: str, references: Iterable[ReferenceTo]) -> bytes:
+    """The 16 bytes by which newer clients name a schema: a checksum that is noted, or is made as the registry does."""
+    noted = value.get("md5")
+    if isinstance(noted, str):
+        try:
+            made = base64.b64decode(noted, validate=True)
+        except (ValueError, binascii.Error):
+            made = b""
+        if len(made) == 16:
+            return made
+    checksum = hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False)
+    for reference in references:
+        checksum.update(reference.name.encode("utf-8", "surrogatepass"))
+        checksum.update(reference.subject.encode("utf-8", "surrogatepass"))
+        checksum.update((reference.version & 0xFFFFFFFF).to_bytes(4))
+    return checksum.digest()
+
+
+class Registry:
+    """See the module."""
+
+    def __init__(self, schemas: Iterable[Schema] = ()) -> None:
+        """Of all with the same id in a context, the text that was there first is what the id means."""
+        self._versions: dict[tuple[str, int], Schema] = {}
+        self._by_id: dict[int, list[Schema]] = {}
+        self._by_guid: dict[bytes, list[Schema]] = {}
+        for schema in sorted(schemas, key=lambda schema: schema.offset):
+            self._versions[schema.subject, schema.version] = schema
+            self._by_id.setdefault(schema.id, []).append(schema)
+            self._by_guid.setdefault(schema.guid, []).append(schema)
+
+    def __iter__(self) -> Iterator[Schema]:
+        """All versions, by subject and version."""
+        return iter(sorted(self._versions.values(), key=lambda schema: (schema.subject, schema.version)))
+
+    def find(self, name: SchemaName, topic: str, field: str) -> Schema | None:
+        """The schema that a record of `topic` names; of several, the one of the topic's own subject, then of the
+        default context, then what is not deleted."""
+        if name.kind in (CELL_PREFIX_ID, CELL_HEADER_ID):
+            found = self._by_id.get(name.number, [])
+        else:
+            found = self._by_guid.get(name.guid or b"", [])
+        if not found:
+            return None
+        own = f"{topic}-{field}"
+
+        def rank(schema: Schema) -> tuple[bool, bool, bool, bool, str, int]:
+            context, subject = split_subject(schema.subject)
+            return (
+                subject != own, context != DEFAULT_CONTEXT, schema.gone, schema.deleted, schema.subject, -schema.version
+            )  # fmt: skip
+
+        chosen = min(found, key=rank)
+        if name.guid is not None:
+            return chosen
+        meant = next(schema for schema in found if schema.context == chosen.context)
+        return replace(chosen, type=meant.type, text=meant.text, references=meant.references)
+
+    def found(self, name: SchemaName, topic: str, is_key: bool) -> FoundSchema | None:
+        """The same with its decoder, for a `Codebook`."""
+        schema = self.find(name, topic, "key" if is_key else "value")
+        if schema is None:
+            return None
+        return FoundSchema(self.decoder(schema), schema.id, schema.subject, schema.version, schema.type)
+
+    def decoder(self, schema: Schema) -> Decoder:
+        """What decodes payloads of a schema."""
+        if schema.text is None:
+            return refusing("the schema's text is encrypted or too large")
+        try:
+            references = tuple(self.references(schema))
+        except CorruptData as error:
+            return refusing(str(error))
+        return known_decoder(schema.type, schema.text, references)
+
+    def references(self, schema: Schema) -> list[Reference]:
+        """The schemas that one uses, each behind those that it uses itself. CorruptData where one is missing."""
+        found: dict[str, Reference] = {}
+        open_: set[tuple[str, int]] = set()
+
+        def add(user: Schema) -> None:
+            for reference in user.references:
+                if reference.name in found:
+                    continue
+                used = self._used(user, reference)
+                if used is None or used.text is None:
+                    raise CorruptData(
+                        f"it refers to {reference.subject[:200]!r} version {reference.version}, not found"
+                    )
+                place = (used.subject, used.version)
+                if place in open_ or len(open_) > 50 or len(found) >= _MOST_REFERENCES:
+                    raise CorruptData("its references lead in a circle, or are too many")
+                open_.add(place)
+                add(used)
+                open_.discard(place)
+                found[reference.name] = Reference(reference.name, used.text)
+
+        add(schema)
+        return list(found.values())
+
+    def _used(self, user: Schema, reference: ReferenceTo) -> Schema | None:
+        """What a reference means: a subject of the user's own context, unless it says which; -1 is the newest."""
+        subject = reference.subject
+        if not subject.startswith(":.") and user.context != DEFAULT_CONTEXT:
+            subject = f":{user.context}:{subject}"
+        if reference.version >= 0:
+            return self._versions.get((subject, reference.version))
+        versions = [schema for (name, _), schema in self._versions.items() if name == subject and not schema.deleted]
+        return max(versions, key=lambda schema: schema.version, default=None)
+
+
+def parse_json(data: bytes) -> Mapping[str, object] | None:
+    """A JSON object; None for anything else."""
+    try:
+        value = json.loads(data.decode())
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

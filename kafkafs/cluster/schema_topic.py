@@ -1,0 +1,171 @@
+"""`_schemas-0`, read once and then followed: the registry as it is now, for whoever decodes.
+
+Kept are at most KEPT_BYTES of schemas, whatever stands in the topic. What the registry's own compaction has not yet
+taken away counts: data that were written with a deleted schema can still be decoded.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kafkafs.cluster.following import Following, Replay
+from kafkafs.cluster.problems import Problems
+from kafkafs.cluster.registry import Registry, Schema, parse_json, parse_schema_record
+from kafkafs.disk.blocking import acquired, may_block
+from kafkafs.errors import CorruptData, NotFound
+from kafkafs.format.batches import Batches, is_control
+from kafkafs.format.columns import Records
+from kafkafs.format.schemas.avro_names import SCHEMA_BYTES
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.log import Log
+from kafkafs.log.partition import Partition
+from kafkafs.log.replicas import furthest, replicas
+
+SCHEMAS = "_schemas-0"
+KEPT_BYTES = 64 << 20
+_FRESH_S = 0.1
+"""For how long a look at the topic counts as now."""
+
+_OVERHEAD = 1 << 10  # bytes that a schema takes besides its text
+
+
+class SchemaRecords(Replay):
+    """What the records of `_schemas-0` have left so far."""
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self._subjects: dict[str, dict[tuple[int, int], Schema]] = {}  # the schemas of each by version and id
+        self._texts: dict[str, str] = {}  # one text of many subjects is kept once
+        self._size = 0
+        self.problems = Problems()
+        self.changed = True
+
+    def registry(self) -> Registry:
+        """What they make up."""
+        self.changed = False
+        return Registry(schema for versions in self._subjects.values() for schema in versions.values())
+
+    def begin(self, log: Log) -> int:
+        """See `Replay`."""
+        self._forget()
+        return log.start_offset
+
+    def tell(self, problem: str) -> None:
+        """See `Replay`."""
+        self.problems.add(problem)
+
+    def take(self, records: Records, batches: Batches) -> None:
+        """See `Replay`. A record that is none of a registry's is a problem, and the rest counts."""
+        control = is_control(batches)[records.rows["batch"]]
+        for number in np.flatnonzero(~control).tolist():
+            key, value, offset = records.key(number), records.value(number), int(records.rows["offset"][number])
+            try:
+                self._take(bytes(key or b""), None if value is None else bytes(value), offset)
+            except CorruptData as error:
+                self.problems.add(f"{SCHEMAS}: offset {offset}: {error}")
+
+    def _take(self, key: bytes, value: bytes | None, offset: int) -> None:
+        about = parse_json(key)
+        if about is None:
+            raise CorruptData("its key is no JSON object")
+        subject, version, kind = about.get("subject"), about.get("version"), about.get("keytype")
+        if not isinstance(subject, str):
+            return
+        if kind == "SCHEMA" and value is None:
+            self._mark(subject, lambda schema: schema.version == version, gone=True)
+        elif kind == "SCHEMA":
+            self._keep(parse_schema_record(about, _object(value), offset))
+        elif kind == "DELETE_SUBJECT" and value is not None:
+            last = _object(value).get("version")
+            if isinstance(last, int):
+                self._mark(subject, lambda schema: schema.version <= last, deleted=True)
+
+    def _keep(self, schema: Schema) -> None:
+        text = schema.text
+        if text is not None and text not in self._texts:
+            if len(text) > SCHEMA_BYTES or self._size + len(text) + _OVERHEAD > KEPT_BYTES:
+                self.problems.add(f"{SCHEMAS}: schema {schema.id} is too large, or too much with the rest, to be kept")
+                text = None
+            else:
+                self._texts[text] = text
+                self._size += len(text)
+        self._size += _OVERHEAD
+        if self._size > KEPT_BYTES:
+            self.problems.add(f"{SCHEMAS}: there are more schemas than are kept")
+            return
+        versions = self._subjects.setdefault(schema.subject, {})
+        before = versions.get((schema.version, schema.id))
+        first = schema.offset if before is None else before.offset
+        kept = None if text is None else self._texts[text]
+        versions[schema.version, schema.id] = replace(schema, text=kept, offset=first)
+        self.changed = True
+
+    def _mark(self, subject: str, which: Callable[[Schema], bool], deleted: bool = False, gone: bool = False) -> None:
+        for place, schema in self._subjects.get(subject, {}).items():
+            if which(schema):
+                marked = replace(schema, deleted=deleted or schema.deleted, gone=gone or schema.gone)
+                self._subjects[subject][place] = marked
+                self.changed = True
+
+
+def _object(value: bytes | None) -> Mapping[str, object]:
+    found = parse_json(value or b"")
+    if found is None:
+        raise CorruptData("its value is no JSON object")
+    return found
+
+
+class SchemaTopic:
+    """See the module. One for all data directories that are looked at together; any thread may ask."""
+
+    def __init__(self, directories: Sequence[DataDirectory], max_batch: int) -> None:
+        self._directories = directories
+        self._max_batch = max_batch
+        self._lock = threading.Lock()
+        self._registry = Registry()
+        self._following: Following | None = None
+        self._records = SchemaRecords()
+        self._fresh_until = 0.0
+
+    def registry(self, *, anew: bool = False) -> Registry:
+        """The registry as it is now (`anew`) or was a moment ago; an empty one where no directory has the topic."""
+        if not anew and time.monotonic() < self._fresh_until:
+            return self._registry
+        may_block()
+        with acquired(self._lock):
+            if anew or time.monotonic() >= self._fresh_until:
+                self._look(anew)
+                self._fresh_until = time.monotonic() + _FRESH_S
+            return self._registry
+
+    @property
+    def partition(self) -> Partition | None:
+        """The replica that was read last."""
+        return None if self._following is None else self._following.partition
+
+    def problems(self) -> list[str]:
+        """What could not be read, in sentences."""
+        return list(self._records.problems)
+
+    def _look(self, anew: bool) -> None:
+        chosen = furthest(replicas(self._directories, SCHEMAS))
+        if chosen is None:
+            self._following, self._registry = None, Registry()
+            return
+        if self._following is None or self._following.partition is not chosen:
+            self._records = SchemaRecords()
+            self._following = Following(chosen, self._records, self._max_batch)
+        if anew:
+            chosen.look_again()
+        try:
+            self._following.catch_up()
+        except NotFound:
+            self._following, self._registry = None, Registry()
+            return
+        if self._records.changed:
+            self._registry = self._records.registry()

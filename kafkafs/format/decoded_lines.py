@@ -1,0 +1,176 @@
+"""Records as JSON lines with their keys and values decoded (docs/queries.md): columns in, bytes out.
+
+A chunk of records at a time: a kernel looks which schema each key and value names, the `Codebook` says how those are
+decoded, a second kernel makes JSON text of Avro and checks what is JSON already, a third writes the lines. Only
+Protobuf comes by Python. Whatever does not fit stands in the line as in `.jsonl`, with a sentence.
+"""
+
+import ctypes
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkafs.errors import CorruptData
+from kafkafs.format import native
+from kafkafs.format.buffers import Array, Buffers
+from kafkafs.format.columns import Records
+from kafkafs.format.jsonl import line_head, padded_prefix
+from kafkafs.format.long_line import long_field, long_headers
+from kafkafs.format.memory import MEMORY
+from kafkafs.format.native import layout
+from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_WORDS, DECODED_ASKS, TEXT_MOST
+from kafkafs.format.schemas.codebook import Codebook, SchemaName, error_tail
+
+_CHUNK = 1024
+"""Records at a time."""
+
+_ROOMS = Buffers(2 << 20, keep=4)
+_TEXTS = Buffers(2 << 20, keep=4)
+_GROWTH = 8
+_PIECE = 1 << 20
+
+Cells = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+"""A row of CELL_WORDS a key or value, two a record."""
+
+(
+    _KIND, _ID, _REST, _PAYLOAD_AT, _PAYLOAD_SIZE, _TEXT, _TEXT_SIZE, _TAIL, _TAIL_SIZE, _DECODER, _INDEXES_AT,
+    _INDEXES_SIZE, _ERROR, _ERROR_AT,
+) = range(14)  # fmt: skip
+
+
+class DecodedLines:
+    """The decoded lines of one partition's records."""
+
+    def __init__(self, topic: str, partition: int, book: Codebook) -> None:
+        self._prefix, self._padded = padded_prefix(topic, partition)
+        self._book = book
+        self._held: list[bytes] = []  # texts and tails that cells point to
+        self._reasons: dict[int, str] = {}  # of cells of a chunk that Python could not decode
+        self._scratch, self._out = np.empty(AVRO_SCRATCH, np.uint8), np.empty(2, np.int64)
+
+    def pieces(self, records: Records) -> Iterator[memoryview]:
+        """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
+        rows = np.ascontiguousarray(records.rows)  # it may be every other row of another
+        for first in range(0, len(rows), _CHUNK):
+            yield from self._chunk(Records(records.data, rows[first : first + _CHUNK]))
+
+    def _chunk(self, records: Records) -> Iterator[memoryview]:
+        cells: Cells = np.empty((2 * len(records), CELL_WORDS), np.int64)
+        named = native.kernel("find_cells")(
+            native.address(records.rows), len(records), native.address(records.data), native.address(cells)
+        )
+        if named:
+            if self._book.is_full():
+                self._book.forget()
+            self._choose(cells)
+        self._reasons.clear()
+        done, size = 0, _TEXTS.size
+        while done < len(records):
+            texts = _TEXTS.take() if size == _TEXTS.size else MEMORY.take(size)
+            stop = self._decode(records, cells, 2 * done, texts) // 2
+            if stop == done:
+                size *= _GROWTH
+                size = min(size, TEXT_MOST) if size < TEXT_MOST * _GROWTH else size
+                continue
+            size = _TEXTS.size
+            yield from self._lines(records, cells, done, stop)
+            self._held.clear()
+            done = stop
+            del texts
+
+    def _choose(self, cells: Cells) -> None:
+        """Sets the decoder of each cell that names a schema."""
+        places = np.nonzero(cells[:, _KIND] >= layout.CELL_PREFIX_ID)[0]
+        keys = (places & 1 == 0)[:, None]
+        names, which = np.unique(np.hstack((cells[places, :3], ~keys)), axis=0, return_inverse=True)
+        rows = [self._book.row(SchemaName(*name[:3]), name[3] == 0) for name in names.tolist()]
+        cells[places, _DECODER] = np.array(rows, np.int64)[which.reshape(-1)]
+
+    def _decode(self, records: Records, cells: Cells, first: int, texts: Array) -> int:
+        """The texts and tails of the cells from `first` on: the cell before which there was no more room."""
+        decode, data = native.kernel("decode_cells"), native.address(records.data)
+        number, used, held, answer = first, 0, 0, DECODED_ASKS
+        while answer == DECODED_ASKS:
+            answer = decode(
+                native.address(cells), number, len(cells), data, len(records.data), native.address(self._book.table),
+                native.address(texts) + used, len(texts) - used, native.address(self._scratch),
+                native.address(self._out),
+            )  # fmt: skip
+            number, used = int(self._out[0]), used + int(self._out[1])
+            if answer == DECODED_ASKS:
+                held += self._ask(records, cells, number)
+                number += 1
+                if held > len(texts) and number - first > 1:
+                    break
+        self._tell(cells, first, number)
+        return number
+
+    def _ask(self, records: Records, cells: Cells, number: int) -> int:
+        """Decodes a cell that no kernel can: how many bytes its text has."""
+        cell, data = cells[number], records.data
+        decoder = self._book.decoder(int(cell[_DECODER]))
+        payload = data[cell[_PAYLOAD_AT] : cell[_PAYLOAD_AT] + cell[_PAYLOAD_SIZE]].tobytes()
+        indexes = None
+        if cell[_KIND] in (layout.CELL_HEADER_ID, layout.CELL_HEADER_GUID):
+            indexes = data[cell[_INDEXES_AT] : cell[_INDEXES_AT] + cell[_INDEXES_SIZE]].tobytes()
+        try:
+            text = decoder.decode(payload, indexes) if decoder.decode is not None else b"null"
+        except CorruptData as error:
+            cell[_ERROR], self._reasons[number] = layout.ASKED_MISFIT, str(error)
+            return 0
+        cell[_TEXT], cell[_TEXT_SIZE] = self._hold(text)
+        return len(text)
+
+    def _tell(self, cells: Cells, first: int, stop: int) -> None:
+        """Sets the tails of cells [first, stop)."""
+        part = cells[first:stop]
+        places = np.nonzero(part[:, _DECODER] >= 0)[0]
+        rows = part[places, _DECODER]
+        part[places, _TAIL] = self._book.table[rows, 3]
+        part[places, _TAIL_SIZE] = self._book.tail_sizes[rows]
+        for place in np.nonzero(part[:, _ERROR])[0].tolist():
+            cell = part[place]
+            reason = self._reasons.get(first + place, int(cell[_ERROR]))
+            sentence = self._book.misfit(int(cell[_DECODER]), reason, int(cell[_ERROR_AT]))
+            tail = error_tail("value" if (first + place) & 1 else "key", sentence)
+            cell[_TAIL], cell[_TAIL_SIZE] = self._hold(tail)
+
+    def _hold(self, text: bytes) -> tuple[int, int]:
+        """Keeps a text until the lines of its chunk are written: its address and size."""
+        self._held.append(text)
+        return native.address(text), len(text)
+
+    def _lines(self, records: Records, cells: Cells, first: int, stop: int) -> Iterator[memoryview]:
+        kernel, number = native.kernel("decoded_lines"), first
+        while number < stop:
+            room = _ROOMS.take()
+            made = kernel(
+                native.address(records.rows), native.address(cells), number, stop,
+                native.address(records.data), len(records.data), native.address(self._padded), len(self._prefix),
+                native.address(room), len(room), native.address(self._out),
+            )  # fmt: skip
+            number = int(self._out[0])
+            if made:
+                yield room.data[:made]
+            else:
+                yield from self._long_line(records, cells, number)
+                number += 1
+
+    def _long_line(self, records: Records, cells: Cells, number: int) -> Iterator[memoryview]:
+        """One line that is too large for one piece."""
+        row = records.rows[number]
+        yield memoryview(line_head(self._prefix, row))
+        for cell, at, size, behind in (
+            (cells[2 * number], row["key_at"], row["key_size"], b',"value'),
+            (cells[2 * number + 1], row["value_at"], row["value_size"], b',"headers":['),
+        ):
+            if cell[_TEXT]:
+                yield memoryview(b'":')
+                for start in range(0, int(cell[_TEXT_SIZE]), _PIECE):
+                    length = min(_PIECE, int(cell[_TEXT_SIZE]) - start)
+                    yield memoryview(ctypes.string_at(int(cell[_TEXT]) + start, length))
+            else:
+                yield from long_field(records, int(at), int(size))
+            yield memoryview(ctypes.string_at(int(cell[_TAIL]), int(cell[_TAIL_SIZE])) + behind)
+        yield from long_headers(records, number)
+        yield memoryview(b"]}\n")

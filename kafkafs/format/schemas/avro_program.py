@@ -1,0 +1,281 @@
+"""An Avro schema compiled to a program for the kernel `put_avro`: once a schema, so that no payload costs Python.
+
+A record's fields are laid out one after the other, its punctuation and names as literals of the instructions; a named
+record that is used more than once, itself included, is a routine of its own, so that a program is never longer than
+its schema. Text that a datum becomes: see docs/queries.md. Logical types that are not valid count as
+absent (Avro 1.12).
+"""
+
+import json
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from kafkafs.errors import CorruptData
+from kafkafs.format.buffers import Array
+from kafkafs.format.native import layout
+from kafkafs.format.native.layout import CODE_WORDS
+from kafkafs.format.schemas.avro_names import PRIMITIVES, RECORDS, Json, Named, Names, parse_schema, record_fields
+
+_MAX_DECIMAL_BYTES, _MAX_SCALE = 512, 2048  # what the kernel takes
+_MAX_FIXED = (1 << 31) - 1
+_CONTROLS = re.compile("[\x7f-\x9f]")
+
+_PRIMITIVES = {
+    "boolean": (layout.AVRO_BOOL, 1),
+    "int": (layout.AVRO_INT, 1),
+    "long": (layout.AVRO_LONG, 1),
+    "float": (layout.AVRO_FLOAT, 4),
+    "double": (layout.AVRO_DOUBLE, 8),
+    "bytes": (layout.AVRO_BYTES, 1),
+    "string": (layout.AVRO_STRING, 1),
+}
+"""The instruction of each, and the bytes that it takes at least."""
+
+_TIMES = {
+    ("int", "date"): (layout.AVRO_DATE, 0, 0),
+    ("int", "time-millis"): (layout.AVRO_TIME, 3, 0),
+    ("long", "time-micros"): (layout.AVRO_TIME, 6, 0),
+    **{
+        ("long", f"{local}timestamp-{unit}"): (layout.AVRO_TIMESTAMP, digits, 0 if local else 1)
+        for local in ("", "local-")
+        for unit, digits in (("millis", 3), ("micros", 6), ("nanos", 9))
+    },
+}
+"""Instruction and operands of the logical types that are numbers."""
+
+
+def quoted(text: str) -> bytes:
+    """A JSON string as `.jsonl` writes one."""
+    made = json.dumps(text, ensure_ascii=not text.isprintable())
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", made).encode()
+
+
+class AvroProgram:
+    """The code of one schema and its pool of literals, as the kernel takes them."""
+
+    def __init__(self, code: list[list[int]], pool: bytes) -> None:
+        self.code = np.array(code, np.int64).reshape(-1, CODE_WORDS)
+        self.pool: Array = np.frombuffer(pool + bytes(16), np.uint8)  # literals are copied 16 bytes at a time
+
+
+def compile_avro(text: str, references: Sequence[str] = ()) -> AvroProgram:
+    """The program of a schema; `references` are the texts that it refers to. CorruptData says what is wrong."""
+    schema, names = parse_schema(text, references)
+    try:
+        return _Compiler(names).program(schema)
+    except RecursionError:
+        raise CorruptData("the schema is nested too deep") from None
+
+
+class _Compiler:
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._code: list[list[int]] = []
+        self._pool = bytearray()
+        self._places: dict[bytes, int] = {}
+        self._literal = b""
+        self._routines: dict[str, int] = {}  # where the code of a shared record begins; -1 while it has none
+        self._calls: list[tuple[int, str]] = []
+        self._least: dict[str, int] = {}
+
+    def program(self, schema: Json) -> AvroProgram:
+        if not self._raw(schema):
+            self._value(schema, "")
+        self._emit(layout.AVRO_END)
+        while waiting := [name for name, at in self._routines.items() if at < 0]:
+            for name in waiting:
+                self._routines[name] = len(self._code)
+                self._record(self._names.types[name])
+                self._emit(layout.AVRO_RETURN)
+        for at, name in self._calls:
+            self._code[at][1] = self._routines[name]
+        return AvroProgram(self._code, bytes(self._pool))
+
+    def _raw(self, schema: Json) -> bool:
+        """A datum of a top-level `bytes` schema is all of the payload: so Confluent's serializer writes it."""
+        while isinstance(schema, dict) and isinstance(schema.get("type"), dict):
+            schema = schema["type"]
+        if schema == "bytes":
+            self._emit(layout.AVRO_RAW)
+        elif isinstance(schema, dict) and schema.get("type") == "bytes":
+            scale = _decimal_scale(schema, None)
+            self._emit(layout.AVRO_RAW if scale is None else layout.AVRO_RAW_DECIMAL, scale or 0)
+        else:
+            return False
+        return True
+
+    # ---- code and literals
+
+    def _put(self, literal: bytes) -> None:
+        """Text that the next instruction writes first."""
+        self._literal += literal
+
+    def _emit(self, op: int, a: int = 0, b: int = 0) -> int:
+        """The number of the instruction, which takes the literal that is waiting."""
+        self._code.append([op, a, b, self._pooled(self._literal), len(self._literal)])
+        self._literal = b""
+        return len(self._code) - 1
+
+    def _label(self) -> int:
+        """The number of the next instruction, for a jump to it: what is waiting is written before."""
+        if self._literal:
+            self._emit(layout.AVRO_LITERAL)
+        return len(self._code)
+
+    def _pooled(self, literal: bytes) -> int:
+        if literal not in self._places:
+            self._places[literal] = len(self._pool)
+            self._pool += literal
+        return self._places[literal]
+
+    def _table(self, numbers: Sequence[int]) -> int:
+        """Where in the pool a table of int32 stands."""
+        self._pool += bytes(-len(self._pool) % 4)
+        at = len(self._pool)
+        self._pool += np.array(numbers, "<i4").tobytes()
+        return at
+
+    # ---- types
+
+    def _value(self, schema: Json, namespace: str) -> None:
+        if isinstance(schema, list):
+            return self._union(schema, namespace)
+        kind: Json = schema
+        if isinstance(schema, dict):
+            kind = schema.get("type")
+            if isinstance(kind, dict | list):
+                return self._value(kind, namespace)
+        if not isinstance(kind, str):
+            raise CorruptData("the schema has a type that is none of Avro's")
+        definition = schema if isinstance(schema, dict) else {}
+        if kind == "null":
+            return self._put(b"null")
+        if kind in PRIMITIVES:
+            return self._primitive(kind, definition)
+        if kind in ("array", "map"):
+            return self._items(kind, definition, namespace)
+        if kind in RECORDS or kind in ("enum", "fixed"):
+            return self._named(self._found(definition.get("name"), definition, namespace))
+        return self._named(self._found(kind, None, namespace))
+
+    def _found(self, name: Json, definition: dict[str, Json] | None, namespace: str) -> Named:
+        if definition is not None and isinstance(own := definition.get("namespace"), str):
+            namespace = own
+        found = self._names.find(name, namespace) if isinstance(name, str) else None
+        if found is None:
+            raise CorruptData(f"the schema uses a type {str(name)[:100]!r} that it does not define")
+        return found
+
+    def _primitive(self, kind: str, definition: dict[str, Json]) -> None:
+        logical = definition.get("logicalType")
+        if isinstance(logical, str) and (time := _TIMES.get((kind, logical))):
+            self._emit(*time)
+        elif kind == "bytes" and (scale := _decimal_scale(definition, None)) is not None:
+            self._emit(layout.AVRO_DECIMAL, scale)
+        elif kind == "bytes" and logical == "big-decimal":
+            self._emit(layout.AVRO_BIG_DECIMAL)
+        else:
+            self._emit(_PRIMITIVES[kind][0])
+
+    def _items(self, kind: str, definition: dict[str, Json], namespace: str) -> None:
+        inner = definition.get("items" if kind == "array" else "values")
+        begin = self._emit(layout.AVRO_ARRAY if kind == "array" else layout.AVRO_MAP)
+        body = len(self._code)
+        self._value(inner, namespace)
+        least = self._bytes_of(inner, namespace) + (kind == "map")
+        self._code[begin][1] = self._emit(layout.AVRO_NEXT, body, least << 1 | (kind == "map"))
+
+    def _union(self, branches: list[Json], namespace: str) -> None:
+        choice, starts, ends = self._emit(layout.AVRO_UNION, 0, len(branches)), [], []
+        for branch in branches:
+            starts.append(len(self._code))
+            self._value(branch, namespace)
+            ends.append(self._emit(layout.AVRO_JUMP))
+        self._code[choice][1] = self._table(starts)
+        for end in ends:
+            self._code[end][1] = len(self._code)
+
+    def _named(self, named: Named) -> None:
+        if named.kind == "enum":
+            self._enum(named)
+        elif named.kind == "fixed":
+            self._fixed(named)
+        elif named.uses > 1:
+            self._routines.setdefault(named.name, -1)
+            self._calls.append((self._emit(layout.AVRO_CALL), named.name))
+        else:
+            self._record(named)
+
+    def _record(self, named: Named) -> None:
+        before = b"{"
+        for one in record_fields(named.definition):
+            self._put(before + quoted(str(one["name"])) + b":")
+            self._value(one["type"], named.namespace)
+            before = b","
+        self._put(b"{}" if before == b"{" else b"}")
+
+    def _enum(self, named: Named) -> None:
+        symbols = named.definition.get("symbols")
+        if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
+            raise CorruptData(f"the schema's enum {named.name[:100]!r} has no list of symbols")
+        key = b"\0enum " + named.name.encode("utf-8", "surrogatepass")
+        if key not in self._places:
+            words = [quoted(symbol) for symbol in symbols]
+            places = [(self._pooled(word), len(word)) for word in words]
+            self._places[key] = self._table([number for place in places for number in place])
+        self._emit(layout.AVRO_ENUM, self._places[key], len(symbols))
+
+    def _fixed(self, named: Named) -> None:
+        size, logical = _size(named), named.definition.get("logicalType")
+        if (scale := _decimal_scale(named.definition, size)) is not None:
+            self._emit(layout.AVRO_FIXED_DECIMAL, scale, size)
+        elif logical == "uuid" and size == 16:
+            self._emit(layout.AVRO_UUID, 0, size)
+        elif logical == "duration" and size == 12:
+            self._emit(layout.AVRO_DURATION, 0, size)
+        else:
+            self._emit(layout.AVRO_FIXED, 0, size)
+
+    # ---- sizes
+
+    def _bytes_of(self, schema: Json, namespace: str) -> int:
+        """How many bytes a datum has at least."""
+        if isinstance(schema, list):
+            return 1
+        kind = schema.get("type") if isinstance(schema, dict) else schema
+        if isinstance(kind, dict | list):
+            return self._bytes_of(kind, namespace)
+        if kind in ("array", "map"):
+            return 1
+        if not isinstance(kind, str) or kind in PRIMITIVES:
+            return _PRIMITIVES[kind][1] if isinstance(kind, str) and kind in _PRIMITIVES else 0
+        definition = schema if isinstance(schema, dict) and (kind in RECORDS or kind in ("enum", "fixed")) else None
+        named = self._found(definition.get("name") if definition else kind, definition, namespace)
+        if named.kind != "record" and named.kind != "error":
+            return _size(named) if named.kind == "fixed" else 1
+        if named.name not in self._least:
+            self._least[named.name] = 0  # as long as it is not known: of one that holds itself
+            sizes = [self._bytes_of(one["type"], named.namespace) for one in record_fields(named.definition)]
+            self._least[named.name] = min(sum(sizes), _MAX_FIXED)
+        return self._least[named.name]
+
+
+def _size(named: Named) -> int:
+    size = named.definition.get("size")
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= _MAX_FIXED:
+        raise CorruptData(f"the schema's fixed {named.name[:100]!r} has no valid size")
+    return size
+
+
+def _decimal_scale(definition: dict[str, Json], size: int | None) -> int | None:
+    """The scale of a valid decimal, in `size` bytes of a fixed; None where it is none."""
+    precision, scale = definition.get("precision"), definition.get("scale", 0)
+    if definition.get("logicalType") != "decimal" or not isinstance(precision, int) or not isinstance(scale, int):
+        return None
+    if not 0 <= scale <= precision or precision < 1 or scale > _MAX_SCALE:
+        return None
+    if size is not None and (size > _MAX_DECIMAL_BYTES or precision > len(str((1 << 8 * size - 1) - 1)) - 1):
+        return None
+    return scale

@@ -1,0 +1,142 @@
+"""The decoders that one partition's keys and values have asked for so far, as the table that `decode_cells` takes."""
+
+import json
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkafs.format import native
+from kafkafs.format.buffers import Array
+from kafkafs.format.native import layout
+from kafkafs.format.native.layout import CELL_HEADER_GUID, CELL_HEADER_ID, CELL_PREFIX_GUID, TEXT_MOST, WAY_NONE
+from kafkafs.format.schemas.decoders import Decoder
+
+_MOST, _MOST_BYTES = 4096, 64 << 20
+"""Decoders that are kept, and bytes that they take: a topic may name as many schemas as it has records."""
+
+_REASONS = {
+    layout.AVRO_NO_ROOM: f"it would become too large a text (at most {TEXT_MOST} bytes, and less of a small payload)",
+    layout.AVRO_CUT: "it ends inside a value",
+    layout.AVRO_BAD_NUMBER: "a number is out of its type's range",
+    layout.AVRO_BAD_LENGTH: "a length runs past its end",
+    layout.AVRO_BAD_BOOL: "a boolean is neither 0 nor 1",
+    layout.AVRO_BAD_TEXT: "a string is no valid UTF-8",
+    layout.AVRO_BAD_CHOICE: "it names a branch or a symbol that the schema does not have",
+    layout.AVRO_BAD_COUNT: "it announces more elements than it can hold",
+    layout.AVRO_TOO_DEEP: f"it is nested deeper than {layout.AVRO_DEPTH} levels",
+    layout.AVRO_LEFTOVER: "bytes are left behind its end",
+    layout.AVRO_BAD_DECIMAL: "a decimal is malformed or too long",
+    layout.AVRO_BAD_TIME: "a time of day is outside the day",
+    layout.JSON_MISFIT: "it is no JSON text",
+}
+
+
+class SchemaName(NamedTuple):
+    """What a key or value names its schema by: an id, or a GUID in two halves; one of the layout's CELL_... kinds."""
+
+    kind: int
+    number: int
+    rest: int
+
+    @property
+    def in_header(self) -> bool:
+        """Whether a header named it: then it was meant, where a prefix may be chance."""
+        return self.kind in (CELL_HEADER_ID, CELL_HEADER_GUID)
+
+    @property
+    def guid(self) -> bytes | None:
+        """The 16 bytes of a GUID; None for an id."""
+        if self.kind not in (CELL_PREFIX_GUID, CELL_HEADER_GUID):
+            return None
+        return b"".join((number % (1 << 64)).to_bytes(8) for number in (self.number, self.rest))
+
+    def __str__(self) -> str:
+        return f"schema {self.number}" if self.guid is None else f"schema {self.guid.hex()}"
+
+
+class FoundSchema(NamedTuple):
+    """A schema of the registry: how its payloads are decoded, and what a line tells of it."""
+
+    decoder: Decoder
+    id: int
+    subject: str
+    version: int
+    type: str
+
+    def tail(self, field: str) -> bytes:
+        """What stands behind a decoded key or value."""
+        about = {"id": self.id, "subject": self.subject, "version": self.version, "type": self.type}
+        words = json.dumps(about, ensure_ascii=not self.subject.isprintable(), separators=(",", ":"))
+        return f',"{field}Schema":{words}'.encode()
+
+
+def error_tail(field: str, sentence: str) -> bytes:
+    """What stands behind a key or value whose schema was named and did not help."""
+    return f',"{field}Error":{json.dumps(sentence)}'.encode()
+
+
+class Codebook:
+    """See the module. `find` looks a schema up by name, and whether it is a key's."""
+
+    def __init__(self, find: Callable[[SchemaName, bool], FoundSchema | None]) -> None:
+        self._find = find
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, with nothing known."""
+        self._rows: dict[tuple[SchemaName, bool], int] = {}
+        self._found: list[tuple[SchemaName, FoundSchema | None]] = []
+        self._tails: list[Array] = []
+        self._size = 0
+        self.table = np.zeros((16, 4), np.int64)
+        """Rows as DECODER_ROW has them; the last column is the tail's address."""
+        self.tail_sizes = np.zeros(16, np.int64)
+
+    def is_full(self) -> bool:
+        """Whether it is time to forget."""
+        return len(self._found) >= _MOST or self._size > _MOST_BYTES
+
+    def row(self, name: SchemaName, is_key: bool) -> int:
+        """The row of the decoder for what is named; -1 where a prefix alone names a schema that is not known."""
+        known = self._rows.get((name, is_key))
+        if known is not None:
+            return known
+        found = self._find(name, is_key)
+        if found is None and not name.in_header:
+            return -1
+        self._rows[name, is_key] = number = self._append(name, is_key, found)
+        return number
+
+    def decoder(self, row: int) -> Decoder:
+        """The decoder of a row; one that refuses where the schema is not known."""
+        found = self._found[row][1]
+        return found.decoder if found is not None else Decoder(WAY_NONE)
+
+    def misfit(self, row: int, reason: int | str, at: int = 0) -> str:
+        """The sentence for a payload that does not fit: why, by a code of the layout (at which byte) or in words."""
+        if isinstance(reason, int):
+            where = "" if reason in (layout.JSON_MISFIT, layout.AVRO_LEFTOVER) else f" (at byte {at})"
+            reason = _REASONS[reason] + where
+        return f"the payload does not fit {self._found[row][0]}: {reason}"
+
+    def _append(self, name: SchemaName, is_key: bool, found: FoundSchema | None) -> int:
+        field, number = "key" if is_key else "value", len(self._found)
+        if number == len(self.table):
+            self.table = np.concatenate((self.table, np.zeros_like(self.table)))
+            self.tail_sizes = np.concatenate((self.tail_sizes, np.zeros_like(self.tail_sizes)))
+        if found is None:
+            tail = error_tail(field, f"{name} is in no _schemas topic on these disks")
+        elif found.decoder.refusal:
+            tail = error_tail(field, f"{name} ({found.type}): {found.decoder.refusal}")
+        else:
+            tail = found.tail(field)
+        self._found.append((name, found))
+        self._tails.append(np.frombuffer(tail, np.uint8))
+        decoder = self.decoder(number)
+        self._size += decoder.size
+        program = decoder.program
+        code, pool = (0, 0) if program is None else (native.address(program.code), native.address(program.pool))
+        self.table[number] = decoder.way, code, pool, native.address(self._tails[number])
+        self.tail_sizes[number] = len(tail)
+        return number

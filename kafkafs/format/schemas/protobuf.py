@@ -1,0 +1,132 @@
+"""Protobuf payloads as canonical JSON, with the schema's own field names: by Google's library, on parsed `.proto` text.
+
+What comes first in a payload, or in a header behind the id, is the path to the message that it is: zig-zag numbers, the
+count first, and a count of 0 for the first message. Source: confluentinc/schema-registry, MessageIndexes.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from google.protobuf import json_format
+from google.protobuf.descriptor import Descriptor, FileDescriptor
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+
+from kafkafs.errors import CorruptData
+from kafkafs.format.schemas.protobuf_files import add_well_known, file_descriptor
+from kafkafs.format.schemas.reference import Reference
+
+PAYLOAD_BYTES = 2 << 20
+"""A larger payload is not decoded: as objects of Python it takes a hundred times its size."""
+
+_LARGE = 64 << 10
+_one_large = threading.Lock()
+"""Payloads above _LARGE are decoded one at a time, so that their memory does not add up."""
+
+_MOST_INDEXES = 100
+_CONTROLS = re.compile("[\x7f-\x9f]")
+
+
+def compile_protobuf(text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:
+    """What decodes payloads of that `.proto` text; `references` come before what imports them. CorruptData."""
+    pool = DescriptorPool()
+    names = add_well_known(pool)
+    file: FileDescriptor | None = None
+    for reference in [*references, Reference("", text)]:
+        if reference.name in names:
+            continue
+        made = file_descriptor(reference.name or "schema.proto", reference.text, names)
+        names.add(reference.name)
+        try:
+            pool.AddSerializedFile(made.SerializeToString())
+            file = pool.FindFileByName(made.name)
+        except (TypeError, ValueError, KeyError, DecodeError) as error:
+            raise CorruptData(f"the schema cannot be used: {_first_line(error)}") from None
+    assert file is not None  # the last one has no name, so it is none of those that are known
+    return partial(_decode, pool, file, {})
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or ["it contradicts itself"])[0][:300]
+
+
+def _decode(
+    pool: DescriptorPool,
+    file: FileDescriptor,
+    known: dict[tuple[int, ...], type[Message]],
+    payload: bytes,
+    header: bytes | None,
+) -> bytes:
+    if header is None:
+        indexes, payload = _indexes(payload)
+    else:
+        indexes, rest = _indexes(header) if header else ((0,), b"")
+        if rest:
+            raise CorruptData("the header holds more than its message indexes")
+    if len(payload) > PAYLOAD_BYTES:
+        raise CorruptData(f"it has more than {PAYLOAD_BYTES} bytes, the most that is decoded of Protobuf")
+    if indexes not in known:
+        known[indexes] = GetMessageClass(_message(file, indexes))
+    if len(payload) <= _LARGE:
+        return _json(pool, known[indexes], payload)
+    with _one_large:
+        return _json(pool, known[indexes], payload)
+
+
+def _indexes(data: bytes) -> tuple[tuple[int, ...], bytes]:
+    """The path to the message, and what follows it."""
+    count, at = _zigzag(data, 0)
+    if count == 0:
+        return (0,), data[at:]
+    if not 0 < count <= _MOST_INDEXES:
+        raise CorruptData("it begins with no valid message indexes")
+    found = []
+    for _ in range(count):
+        index, at = _zigzag(data, at)
+        found.append(index)
+    return tuple(found), data[at:]
+
+
+def _zigzag(data: bytes, at: int) -> tuple[int, int]:
+    raw = shift = 0
+    while shift < 35 and at < len(data):
+        byte = data[at]
+        at += 1
+        raw |= (byte & 127) << shift
+        if byte < 128:
+            return raw >> 1 ^ -(raw & 1), at
+        shift += 7
+    raise CorruptData("it begins with no valid message indexes")
+
+
+def _message(file: FileDescriptor, indexes: tuple[int, ...]) -> Descriptor:
+    """The message at the end of a path. Entries of maps do not count: they do not stand in the text."""
+    found: Descriptor | None = None
+    messages = list(file.message_types_by_name.values())
+    for index in indexes:
+        if not 0 <= index < len(messages):
+            raise CorruptData("it names a message that the schema does not have")
+        found = messages[index]
+        messages = [nested for nested in found.nested_types if not nested.GetOptions().map_entry]
+    if found is None:
+        raise CorruptData("it names a message that the schema does not have")
+    return found
+
+
+def _json(pool: DescriptorPool, kind: type[Message], payload: bytes) -> bytes:
+    message = kind()
+    try:
+        message.ParseFromString(payload)
+        size = message.ByteSize()
+        message.DiscardUnknownFields()
+        if message.ByteSize() != size:
+            raise CorruptData("it has fields that the schema does not name")
+        made = json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=pool)
+        text = json.dumps(made, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
+    except (DecodeError, json_format.Error, ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise CorruptData(_first_line(error)) from None

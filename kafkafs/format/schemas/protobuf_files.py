@@ -1,0 +1,263 @@
+"""`.proto` text to the descriptors that Google's library takes; the library itself cannot read such text.
+
+`proto_schema_parser` makes a tree of the text, in Python and without files, as a sandbox wants it (protoc and protox
+read and write files). Names stay as they are written: the library finds out what they mean. Of options only those are
+taken that change what bytes mean; a file that nobody provides is no import: what is missed of it is missed by name.
+"""
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from antlr4.error.ErrorListener import ErrorListener
+from google.protobuf import (
+    any_pb2,
+    api_pb2,
+    descriptor_pb2,
+    duration_pb2,
+    empty_pb2,
+    field_mask_pb2,
+    source_context_pb2,
+    struct_pb2,
+    timestamp_pb2,
+    type_pb2,
+    wrappers_pb2,
+)
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    EnumDescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+)
+from google.protobuf.descriptor_pool import DescriptorPool
+from proto_schema_parser import ast
+from proto_schema_parser.parser import Parser
+
+from kafkafs.errors import CorruptData
+
+TEXT_BYTES = 128 << 10
+"""Longer `.proto` text is refused: parsing takes 20 us a byte."""
+
+_parsing = threading.Lock()  # the parser's tables are shared and made as it goes
+
+_WELL_KNOWN = (
+    any_pb2, source_context_pb2, type_pb2, api_pb2, descriptor_pb2, duration_pb2, empty_pb2, field_mask_pb2, struct_pb2,
+    timestamp_pb2, wrappers_pb2,
+)  # fmt: skip
+
+_SCALARS = {
+    name: getattr(FieldDescriptorProto, f"TYPE_{name.upper()}")
+    for name in (
+        "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32", "bool", "string", "bytes", "uint32",
+        "sfixed32", "sfixed64", "sint32", "sint64",
+    )
+}  # fmt: skip
+_MAX_FIELD = (1 << 29) - 1
+
+
+def add_well_known(pool: DescriptorPool) -> set[str]:
+    """Adds Google's own files to a pool: their names."""
+    for module in _WELL_KNOWN:
+        pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
+    return {module.DESCRIPTOR.name for module in _WELL_KNOWN}
+
+
+def file_descriptor(name: str, text: str, available: Iterable[str]) -> FileDescriptorProto:
+    """The descriptor of a `.proto` text, which may import the `available` files. CorruptData where it is none."""
+    if len(text) > TEXT_BYTES:
+        raise CorruptData(f"the schema has more than {TEXT_BYTES} characters")
+    try:
+        with _parsing:
+            tree = Parser(setup_lexer=_strict, setup_parser=_strict).parse(text)
+        return _file(name, tree, set(available))
+    except RecursionError:
+        raise CorruptData("the schema is nested too deep") from None
+    except CorruptData:
+        raise
+    except Exception as error:  # a stranger's text, and a parser that raises what it likes
+        raise CorruptData(f"the schema is no .proto text: {' '.join(str(error).split())[:200]}") from None
+
+
+class _Strict(ErrorListener):  # type: ignore[misc]
+    """The parser would say on standard error what is wrong, and go on with what it understood."""
+
+    def syntaxError(self, *where: Any) -> None:
+        _, _, line, column, *_ = where
+        raise CorruptData(f"the schema is no .proto text: line {line}, column {column}")
+
+
+def _strict(part: Any) -> None:
+    part.removeErrorListeners()
+    part.addErrorListener(_Strict())
+
+
+def _file(name: str, tree: ast.File, available: set[str]) -> FileDescriptorProto:
+    file = FileDescriptorProto(name=name, syntax=tree.syntax or "proto2")
+    if tree.edition:
+        file.syntax, file.edition = "editions", descriptor_pb2.Edition.Value(f"EDITION_{tree.edition}")
+    for one in tree.file_elements:
+        if isinstance(one, ast.Package):
+            file.package = one.name
+        elif isinstance(one, ast.Import):
+            if one.name in available:
+                if one.public:
+                    file.public_dependency.append(len(file.dependency))
+                file.dependency.append(one.name)
+        elif isinstance(one, ast.Message):
+            _message(file.message_type.add(), one, file)
+        elif isinstance(one, ast.Enum):
+            _enum(file.enum_type.add(), one)
+        elif isinstance(one, ast.Extension):
+            _extension(file.extension, file.message_type, one, file)
+        elif isinstance(one, ast.Option):
+            _feature(file.options, one)
+    return file
+
+
+def _message(message: DescriptorProto, tree: ast.Message | ast.Group, file: FileDescriptorProto) -> None:
+    message.name = tree.name
+    for one in tree.elements:
+        if isinstance(one, ast.Field):
+            _field(message.field.add(), one)
+        elif isinstance(one, ast.MapField):
+            _map(message, one)
+        elif isinstance(one, ast.Group):
+            _group(message.field.add(), message.nested_type.add(), one, file)
+        elif isinstance(one, ast.OneOf):
+            _oneof(message, one, file)
+        elif isinstance(one, ast.Message):
+            _message(message.nested_type.add(), one, file)
+        elif isinstance(one, ast.Enum):
+            _enum(message.enum_type.add(), one)
+        elif isinstance(one, ast.Extension):
+            _extension(message.extension, message.nested_type, one, file)
+        elif isinstance(one, ast.ExtensionRange):
+            for text in one.ranges:
+                start, end = _range(text)
+                message.extension_range.add(start=start, end=end + 1)
+        elif isinstance(one, ast.Option):
+            _message_option(message, one)
+    if file.syntax == "proto3":
+        _optional(message, tree)
+
+
+def _message_option(message: DescriptorProto, option: ast.Option) -> None:
+    if option.name == "message_set_wire_format" and _word(option.value) == "true":
+        message.options.message_set_wire_format = True
+    _feature(message.options, option)
+
+
+def _optional(message: DescriptorProto, tree: ast.Message | ast.Group) -> None:
+    """A proto3 field that says `optional` tells null from default: it is a oneof of its own, behind the others."""
+    marked = {
+        one.name
+        for one in tree.elements
+        if isinstance(one, ast.Field) and one.cardinality == ast.FieldCardinality.OPTIONAL
+    }
+    for field in message.field:
+        if field.name in marked:
+            field.proto3_optional, field.oneof_index = True, len(message.oneof_decl)
+            message.oneof_decl.add(name=f"_{field.name}")
+
+
+def _field(field: FieldDescriptorProto, tree: ast.Field) -> None:
+    field.name, field.number = tree.name, tree.number
+    field.label = _label(tree.cardinality)
+    _type(field, tree.type)
+    for option in tree.options:
+        if option.name == "packed":
+            field.options.packed = _word(option.value) == "true"
+        _feature(field.options, option)
+
+
+def _label(cardinality: ast.FieldCardinality | None) -> Any:
+    name = "OPTIONAL" if cardinality is None else cardinality.value
+    return FieldDescriptorProto.Label.Value(f"LABEL_{name}")
+
+
+def _type(field: FieldDescriptorProto, name: str) -> None:
+    """A scalar, or the name of a message or an enum: which of both, the library finds out."""
+    if name in _SCALARS:
+        field.type = _SCALARS[name]
+    else:
+        field.type_name = name
+
+
+def _map(message: DescriptorProto, tree: ast.MapField) -> None:
+    """A map is a list of entries, messages of a key and a value."""
+    name = "".join(part[:1].upper() + part[1:] for part in tree.name.split("_")) + "Entry"
+    message.field.add(
+        name=tree.name, number=tree.number, label=FieldDescriptorProto.LABEL_REPEATED,
+        type=FieldDescriptorProto.TYPE_MESSAGE, type_name=name,
+    )  # fmt: skip
+    entry = message.nested_type.add(name=name)
+    entry.options.map_entry = True
+    for number, (part, kind) in enumerate((("key", tree.key_type), ("value", tree.value_type)), 1):
+        field = entry.field.add(name=part, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL)
+        _type(field, kind)
+
+
+def _group(field: FieldDescriptorProto, message: DescriptorProto, tree: ast.Group, file: FileDescriptorProto) -> None:
+    field.name, field.number, field.label = tree.name.lower(), tree.number, _label(tree.cardinality)
+    field.type, field.type_name = FieldDescriptorProto.TYPE_GROUP, tree.name
+    _message(message, tree, file)
+
+
+def _oneof(message: DescriptorProto, tree: ast.OneOf, file: FileDescriptorProto) -> None:
+    index = len(message.oneof_decl)
+    message.oneof_decl.add(name=tree.name)
+    for one in tree.elements:
+        if isinstance(one, ast.Field):
+            field = message.field.add()
+            _field(field, one)
+            field.oneof_index = index
+        elif isinstance(one, ast.Group):
+            field = message.field.add()
+            _group(field, message.nested_type.add(), one, file)
+            field.oneof_index = index
+
+
+def _enum(enum: EnumDescriptorProto, tree: ast.Enum) -> None:
+    enum.name = tree.name
+    for one in tree.elements:
+        if isinstance(one, ast.EnumValue):
+            enum.value.add(name=one.name, number=one.number)
+        elif isinstance(one, ast.Option):
+            if one.name == "allow_alias" and _word(one.value) == "true":
+                enum.options.allow_alias = True
+            _feature(enum.options, one)
+
+
+def _extension(fields: Any, messages: Any, tree: ast.Extension, file: FileDescriptorProto) -> None:
+    for one in tree.elements:
+        if isinstance(one, ast.Field):
+            field = fields.add(extendee=tree.typeName)
+            _field(field, one)
+        elif isinstance(one, ast.Group):
+            field = fields.add(extendee=tree.typeName)
+            _group(field, messages.add(), one, file)
+
+
+def _range(text: str) -> tuple[int, int]:
+    """`5`, `5 to 9`, `5 to max`."""
+    start, _, end = text.partition(" to ")
+    return int(start, 0), int(start, 0) if not end else _MAX_FIELD if end.strip() == "max" else int(end, 0)
+
+
+def _word(value: object) -> str:
+    return (
+        value.name
+        if isinstance(value, ast.Identifier)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else str(value)
+    )
+
+
+def _feature(options: Any, option: ast.Option) -> None:
+    """`features.x = Y` of an edition: they say which fields know null and how they are written."""
+    if option.name.startswith("features."):
+        name = option.name.removeprefix("features.")
+        field = options.features.DESCRIPTOR.fields_by_name.get(name)
+        if field is not None and field.enum_type is not None:
+            setattr(options.features, name, field.enum_type.values_by_name[_word(option.value)].number)

@@ -1,0 +1,48 @@
+"""Replicas: one partition in the data directories of several brokers, and which of them counts.
+
+A controller that knows no in-sync replicas would elect the one that got furthest: the largest leader epoch of a last
+batch, then the largest log end offset. Directories of deleted, stray and future replicas never count.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from kafkafs.errors import KafkafsError, NotFound, WouldBlock
+from kafkafs.format.batch import Batch
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.log import Log
+from kafkafs.log.lookup import locate
+from kafkafs.log.partition import Partition
+
+_UNREADABLE = (-2, -1)
+
+
+def replicas(directories: Iterable[DataDirectory], name: str) -> list[Partition]:
+    """The partition of that directory name in each data directory that has one, in their order."""
+    return [directory.partition(name) for directory in directories if name in directory.names()]
+
+
+def furthest(found: Sequence[Partition]) -> Partition | None:
+    """The replica that counts, of equals the first; None of none. One that cannot be read counts least."""
+    if len(found) < 2:
+        return found[0] if found else None
+    return max(found, key=_progress)
+
+
+def last_leader_epoch(log: Log) -> int:
+    """The leader epoch of the log's last batch; -1 where it has none, or an older format."""
+    if log.tail is not None and log.tail.last is not None:
+        return log.tail.last.leader_epoch
+    try:
+        _, last = locate(log, log.end_offset - 1)
+    except NotFound:
+        return -1
+    return last.leader_epoch if isinstance(last, Batch) else -1
+
+
+def _progress(replica: Partition) -> tuple[int, int]:
+    try:
+        return replica.answer(lambda log: (last_leader_epoch(log), log.end_offset))
+    except WouldBlock:
+        raise
+    except KafkafsError:
+        return _UNREADABLE
