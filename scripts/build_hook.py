@@ -3,6 +3,7 @@
 An editable install gets the kernels in the checkout, and no pages.
 """
 
+import os
 import subprocess
 import sys
 import sysconfig
@@ -39,8 +40,7 @@ class BuildHook(BuildHookInterface[Any]):
         if self.target_name != "wheel":
             return
         self._run("kafkafs.format.native.build")
-        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        build_data["pure_python"], build_data["tag"] = False, f"py3-none-{platform}"
+        build_data["pure_python"], build_data["tag"] = False, f"py3-none-{_platform()}"
         if version != "editable":
             build_data["force_include"][str(Path(self.root, LIBRARY))] = LIBRARY
             pages = Path(self.root, PAGES)
@@ -49,3 +49,13 @@ class BuildHook(BuildHookInterface[Any]):
 
     def _run(self, *program: str) -> None:
         subprocess.run([sys.executable, "-c", RUN, self.root, self.metadata.version, *program], check=True)
+
+
+def _platform() -> str:
+    """Of the kernels: they ask the C library for `memcpy`, `preadv2` and `statx`, the newest of which is glibc 2.28's.
+
+    `auditwheel` confirms it (tests/packaging). Elsewhere (musl, other systems) the wheel is for machines like this one.
+    """
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    is_glibc = os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None
+    return platform.replace("linux_", "manylinux_2_28_") if is_glibc else platform

@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from kafkafs.cli import options as mount_options
@@ -30,7 +31,8 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Checks what can be checked, then leaves the mount to two processes (see `fuse.supervise`)."""
+    """Checks what can be checked, then leaves the mount to two processes (see `fuse.life.guard`)."""
+    _check_parts()
     options = mount_options.parse(arguments.options)
     data_dirs = [path.absolute() for path in arguments.data_dirs]
     place = arguments.mountpoint.absolute()
@@ -46,6 +48,31 @@ def run(arguments: argparse.Namespace) -> int:
     start = supervise_in_background if arguments.background else supervise
     place = Path(mountpoint.real_path(place))  # where the mount will stand, whatever becomes of a link to it
     return start(place, _daemon(data_dirs, place, options))
+
+
+def _check_parts() -> None:
+    """UsageError where something is not installed that a mount needs, or that confines a daemon started by root."""
+    missing = [name for name in ("pyfuse3", "trio") if find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"a mount takes {' and '.join(missing)}: pip install 'kafkafs[mount]' (and libfuse3 to build it with);"
+            " `kafkafs ls`, `cat` and `stat` answer the same without a mount"
+        )
+    if os.geteuid() != 0:
+        return
+    from kafkafs.format import native
+    from kafkafs.fuse.sandbox.syscalls import is_installed
+
+    if not is_installed():
+        raise UsageError(
+            "root mounts with a system call filter only, and libseccomp or pyseccomp is missing: apt-get install"
+            " libseccomp2, pip install 'kafkafs[mount]'; or mount as a user who may read the data"
+        )
+    if not native.is_built():
+        raise UsageError(
+            "root mounts with compiled kernels only, since a daemon that compiles them cannot be confined: run"
+            " scripts/setup, or install kafkafs again; or mount as a user who may read the data"
+        )
 
 
 def _daemon(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -57,7 +58,9 @@ def root(scratch: Path, wheel: Path) -> Path:
     packages, *commands = page.split("```sh\n")[1].split("```")[0].splitlines()
     assert packages.startswith("apt-get install ")
     for command in commands:
-        here = re.sub(r"(?<= )/", f"{root}/", f" {command}").replace("pip install .", f"pip install --quiet {wheel}")
+        here = re.sub(r"(?<= )/", f"{root}/", f" {command}").replace(
+            "pip install '.[mount]'", f"pip install --quiet '{wheel}[mount]'"
+        )
         run("bash", "-ec", here, timeout=300, cwd=scratch, env=environment(Path(sys.executable).parent))
     return root
 
@@ -97,6 +100,41 @@ def test_the_wheel_holds_the_kernels_the_pages_and_the_units(wheel):
     assert {f"{data}/{name}" for name in (*shared, *completions)} <= names
     assert not any("tests" in name for name in names)
     assert "linux" in wheel.name.split("-")[-1]  # the kernels belong to a platform
+
+
+def test_auditwheel_confirms_the_platform(wheel):
+    """A wheel that claims less than it needs does not load on older systems; one that claims more is refused by pip."""
+    assert wheel.name.endswith(f"-py3-none-manylinux_2_28_{platform.machine()}.whl")
+    shown = run(Path(sys.executable).with_name("auditwheel"), "show", wheel, timeout=100).stdout.decode()
+    found = re.search(r'consistent with the following platform tag:\s*"manylinux_2_(\d+)_', " ".join(shown.split()))
+    assert found is not None, shown
+    assert int(found[1]) <= 28
+
+
+@pytest.fixture(scope="module")
+def bare(scratch: Path, wheel: Path) -> Path:
+    """A fresh environment without the extras: neither pyfuse3 nor trio, no libfuse3 to build them with."""
+    prefix = scratch / "bare"
+    run(sys.executable, "-m", "venv", prefix, env=environment(), timeout=100)
+    run(prefix / "bin/pip", "install", "--quiet", wheel, env=environment(), timeout=300)
+    return prefix
+
+
+def test_without_extras_all_but_the_mount_works(scratch, bare):
+    """In a container's image there is no libfuse3 to build pyfuse3 with; a mount says what to install."""
+    data = unpack(scratch / "for-bare")
+    questions: dict[bytes, list[str | Path]] = {
+        b"test-0": ["ls", data],
+        b"message 23400": ["cat", data, "test-0/by-offset/23400.value"],
+        b"baseOffset: 23147": ["dump", "--files", data / "test-0" / f"{23147:020}.log"],
+    }
+    for answer, question in questions.items():
+        assert answer in run(bare / "bin/kafkafs", *question, env=environment(), cwd="/").stdout
+    place = scratch / "bare-mount"
+    place.mkdir()
+    done = run(bare / "bin/kafkafs", "mount", data, place, check=False, env=environment(), cwd="/")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert b"pip install 'kafkafs[mount]'" in done.stderr
 
 
 def test_the_sdist_holds_what_scripts_and_tests_need(sdist):

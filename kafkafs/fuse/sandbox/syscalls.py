@@ -41,6 +41,11 @@ _MEMORY = ("mmap", "mprotect", "pkey_mprotect")
 _WRITING = (os.O_WRONLY, os.O_RDWR, os.O_CREAT, os.O_TRUNC)
 
 
+def is_installed() -> bool:
+    """Whether pyseccomp and the C library behind it are here."""
+    return seccomp is not None
+
+
 def refuse_all_but_reading() -> str | None:
     """Installs the filter, for good, in this thread and those it starts; a sentence that says why where it cannot."""
     if seccomp is None:

@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-TARGETS = ("kafkafs.view.tree", "kafkafs.fuse.sandbox.landlock")
+TARGETS = ("kafkafs.view.tree", "kafkafs.fuse.sandbox.landlock", "kafkafs.fuse.sandbox.syscalls")
 WITHOUT = os.environ.get("KAFKAFS_TEST_WITHOUT", "")
 
 
@@ -42,6 +42,10 @@ def patch(module: ModuleType) -> None:
         if WITHOUT == "landlock":
             module.__dict__["version"] = lambda: 0
         return
+    if module.__name__ == "kafkafs.fuse.sandbox.syscalls":
+        if WITHOUT == "filter":
+            module.__dict__["refuse_all_but_reading"] = lambda: "no system call filter: the kernel refused it"
+        return
     from kafkafs.disk.blocking import may_block
     from kafkafs.fuse.serve.about import TextFile
     from tests.security import forbidden
@@ -54,6 +58,10 @@ def patch(module: ModuleType) -> None:
     module.Root.child = lambda self, name: TextFile(attack) if name == "forbidden" else child(self, name)
 
 
+if WITHOUT == "kernels":
+    from kafkafs.format import native
+
+    native.__dict__["is_built"] = lambda: False
 if WITHOUT == "seccomp":
     sys.modules["pyseccomp"] = None  # type: ignore[assignment]
 sys.meta_path.insert(0, Patcher())
