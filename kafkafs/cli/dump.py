@@ -12,8 +12,14 @@ WINDOW = {
     "--from-time": "from the first record with this timestamp or a later one; written as in by-time/",
     "--to-time": "up to the first record with this timestamp or a later one",
 }
-LATER = ("offsets", "transaction-log", "cluster-metadata", "remote-log-metadata", "share-group-state")
-"""Decoders of Kafka's own topics that its tool has and kafkafs does not have yet."""
+TOPICS = {
+    "offsets": "__consumer_offsets",
+    "transaction-log": "__transaction_state",
+    "cluster-metadata": "__cluster_metadata",
+    "remote-log-metadata": "__remote_log_metadata",
+    "share-group-state": "__share_group_state",
+}
+"""Kafka's own topics, by the flags that decode them; of several flags, the first in this order counts."""
 
 _PATH = "-.*/"
 """A path that begins with a dash, as in `--files -topic-0/00000000000000000000.log`."""
@@ -55,24 +61,28 @@ def add(commands: Commands) -> None:
     window = parser.add_argument_group("a part of the logs, found through their indexes")
     for flag, text in WINDOW.items():
         window.add_argument(flag, metavar=flag.rpartition("-")[2].upper(), help=text)
-    for topic in LATER:
-        parser.add_argument(f"--{topic}-decoder", action="store_true", help=argparse.SUPPRESS)
+    for flag, topic in TOPICS.items():
+        text = f"show the records of {topic}; implies --print-data-log"
+        parser.add_argument(f"--{flag}-decoder", action="store_true", help=text)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from kafkafs.cli.dumping import dump_all
 
-    for topic in LATER:
-        if getattr(arguments, f"{topic.replace('-', '_')}_decoder"):
-            raise UsageError(
-                f"--{topic}-decoder is not there yet: leave it out, or use kafka-dump-log.sh for that topic"
-            )
     for flag in ("--max-bytes", "--max-message-size"):
         if getattr(arguments, flag[2:].replace("-", "_")) < 0:
             raise UsageError(f"{flag} must not be negative")
-    if arguments.json and (arguments.key_decoder_class or arguments.value_decoder_class):
-        raise UsageError("--json shows keys and values as they are: leave out the decoder classes")
+    decoders = [arguments.key_decoder_class, arguments.value_decoder_class, decoded_topic(arguments)]
+    if arguments.json and any(decoders):
+        raise UsageError("--json shows keys and values as they are: leave out the decoders")
     if (arguments.from_offset and arguments.from_time) or (arguments.to_offset and arguments.to_time):
         raise UsageError("--from-offset and --from-time, or --to-offset and --to-time, exclude each other")
     return dump_all(arguments)
+
+
+def decoded_topic(arguments: argparse.Namespace) -> str | None:
+    """The name of Kafka's own topic that a flag asks to decode."""
+    return next(
+        (topic for flag, topic in TOPICS.items() if getattr(arguments, f"{flag.replace('-', '_')}_decoder")), None
+    )

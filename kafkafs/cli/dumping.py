@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
 
+from kafkafs.cli.dump import decoded_topic
 from kafkafs.cli.prefetch import prefetched
 from kafkafs.cli.progress import Progress
 from kafkafs.disk.directory import Directory
-from kafkafs.dump.decoders import as_string, decoder
+from kafkafs.dump.decoders import RecordDecoder, as_string, decoder
 from kafkafs.dump.files import dump, is_dumpable, is_log
 from kafkafs.dump.findings import Findings
 from kafkafs.dump.options import Options
@@ -118,9 +119,10 @@ def _windows(sources: Sequence[Source], wanted: _Wanted, options: Options) -> It
 
 def _options(arguments: argparse.Namespace) -> Options:
     key, value = arguments.key_decoder_class, arguments.value_decoder_class
+    topic = decoded_topic(arguments)
     return Options(
         deep_iteration=arguments.deep_iteration,
-        print_data_log=arguments.print_data_log or key is not None or value is not None,
+        print_data_log=arguments.print_data_log or any(one is not None for one in (key, value, topic)),
         skip_record_metadata=arguments.skip_record_metadata,
         max_bytes=arguments.max_bytes,
         max_message_size=arguments.max_message_size,
@@ -129,7 +131,14 @@ def _options(arguments: argparse.Namespace) -> Options:
         verify_index_only=arguments.verify_index_only,
         decode_key=as_string if key is None else decoder(key),
         decode_value=as_string if value is None else decoder(value),
+        decode_record=None if topic is None else _record_decoder(topic),
     )
+
+
+def _record_decoder(topic: str) -> RecordDecoder:
+    from kafkafs.dump.internal_records import record_decoder  # with Kafka's schemas, which most dumps do without
+
+    return record_decoder(topic)
 
 
 def _paths(lists: list[str], *, logs_only: bool) -> Iterator[str]:

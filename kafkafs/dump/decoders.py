@@ -14,6 +14,9 @@ from kafkafs.format.java_text import java_double, java_string
 Decoder = Callable[[bytes], bytes]
 """Bytes as stored -> UTF-8 text. CorruptData where they are too few."""
 
+RecordDecoder = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
+"""Offset, key and value as stored -> key and payload as text, None for what is not shown (see `internal_records`)."""
+
 
 def as_string(data: bytes) -> bytes:
     """The bytes as Java reads UTF-8: what is malformed becomes U+FFFD, as often as Java would put it."""

@@ -95,6 +95,10 @@ def _metadata(batch: Batch, record: Record) -> bytes:
 
 def _contents(record: Record, options: Options) -> bytes:
     shown = []
+    if options.decode_record is not None:
+        key, payload = options.decode_record(record.offset, record.key, record.value)
+        parts = (("key", key), ("payload", payload))
+        return " ".join(f"{name}: {text}" for name, text in parts if text is not None).encode()
     if record.key is not None:
         shown.append(b"key: " + _decoded(record.key, options.decode_key))
     if record.value is not None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kafkafs.dump.decoders import Decoder, as_string
+from kafkafs.dump.decoders import Decoder, RecordDecoder, as_string
 
 ALL_BYTES = 2**31 - 1
 """`--max-bytes` unless told otherwise: only then is the end of a log spoken of."""
@@ -25,6 +25,7 @@ class Options:
     verify_index_only: bool = False
     decode_key: Decoder = as_string
     decode_value: Decoder = as_string
+    decode_record: RecordDecoder | None = None  # instead of these two
     limit: int = 1 << 30  # bytes that one batch may unpack to
 
     @property

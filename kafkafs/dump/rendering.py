@@ -37,7 +37,7 @@ Text = bytes | memoryview
 
 def has_kernels(options: Options) -> bool:
     """Whether kernels can show the keys and values as it is wanted."""
-    return options.decode_key in _DECODERS and options.decode_value in _DECODERS
+    return options.decode_record is None and options.decode_key in _DECODERS and options.decode_value in _DECODERS
 
 
 def batch_lines(batches: Batches, first: int, stop: int) -> Iterator[Text]:

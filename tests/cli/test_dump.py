@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.cli.dump import TOPICS
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS
 
 LOG = "00000000000000000000.log"
-LATER = ["offsets", "transaction-log", "cluster-metadata", "remote-log-metadata", "share-group-state"]
 
 
 @pytest.fixture(name="stopped")
@@ -110,13 +110,19 @@ def test_a_topic_may_begin_with_a_dash(stopped: Dataset, tmp_path: Path) -> None
     assert done.stdout == stopped.dumps("plain")[f"nulls-0/{LOG}"].replace("nulls-0", "-nulls-0", 1)
 
 
-@pytest.mark.parametrize("decoder", LATER)
-def test_decoders_of_internal_topics_are_refused_in_a_sentence(decoder: str) -> None:
-    """Until they are there; silently showing raw bytes would be worse."""
-    done = dump("--files", "x.log", f"--{decoder}-decoder")
+@pytest.mark.parametrize("flag", TOPICS)
+def test_decoders_of_internal_topics_show_the_contents(stopped: Dataset, flag: str) -> None:
+    """Each is told from the others: only the first in Kafka's order counts."""
+    flags = [f"--{flag}-decoder", "--share-group-state-decoder"]
+    done = dump("--files", f"__transaction_state-0/{LOG}", *flags, cwd=stopped.path)
+    assert done.returncode == 0
+    shown = {"transaction-log": '"transactionalId"', "cluster-metadata": "Error at 0, skipping."}
+    assert shown.get(flag, "Error at offset 0, skipping.") in done.stdout
+
+
+def test_json_has_no_decoders_of_internal_topics() -> None:
+    done = dump("--files", "x.log", "--json", "--offsets-decoder")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"kafkafs: --{decoder}-decoder ")
-    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

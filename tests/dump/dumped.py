@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kafkafs.cli.dump import TOPICS
 from kafkafs.disk.directory import Directory
 from kafkafs.dump.files import dump
 from kafkafs.dump.findings import Findings
+from kafkafs.dump.internal_records import record_decoder
 from kafkafs.dump.options import Options
 from kafkafs.dump.source import Source
 from kafkafs.dump.window import WHOLE, Window
@@ -22,6 +24,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--verify-index-only": {"verify_index_only": True},
     "--index-sanity-check": {"index_sanity_check": True},
 }
+for flag, topic in TOPICS.items():
+    OPTIONS[f"--{flag}-decoder"] = {"print_data_log": True, "decode_record": record_decoder(topic)}
 
 
 @dataclass

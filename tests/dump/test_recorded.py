@@ -14,6 +14,13 @@ def test_standard_output_is_the_tools_own(stopped: Dataset, mode: str) -> None:
     assert compare(stopped, mode) > 20
 
 
+@pytest.mark.parametrize("mode", ["offsets", "transactions", "metadata"])
+def test_records_of_kafkas_own_topics_are_decoded_as_the_tool_does(stopped: Dataset, mode: str) -> None:
+    """A release without KRaft has no cluster metadata."""
+    if mode in stopped.dump_modes():
+        assert compare(stopped, mode) > 0
+
+
 def test_standard_output_is_the_tools_own_beside_a_running_broker(live: Dataset) -> None:
     """There the newest indexes end in zeros, which the tool takes for an entry."""
     assert compare(live, "plain") > 20

@@ -35,13 +35,15 @@ class Topic(Enum):
     REMOTE_LOG_METADATA = "storage"
 
 
-_BY_NAME: Mapping[str, Topic] = {
+TOPICS: Mapping[str, Topic] = {
     "__consumer_offsets": Topic.OFFSETS,
     "__transaction_state": Topic.TRANSACTIONS,
     "__share_group_state": Topic.SHARE_STATE,
     "__cluster_metadata": Topic.CLUSTER_METADATA,
     "__remote_log_metadata": Topic.REMOTE_LOG_METADATA,
 }
+"""By their names."""
+
 _COORDINATORS = frozenset((Topic.OFFSETS, Topic.TRANSACTIONS, Topic.SHARE_STATE))
 
 
@@ -67,6 +69,7 @@ class Problem(Enum):
 class Unreadable(NamedTuple):
     """A record that is not of the kind its topic should hold. `reason` is in Kafka's words, without an offset."""
 
+    topic: Topic
     problem: Problem
     reason: str
     number: int | None  # of its type, as far as it can be told
@@ -74,7 +77,7 @@ class Unreadable(NamedTuple):
 
 def internal_topic(name: str) -> Topic | None:
     """Kafka's topic of that name; None for any other, or one without schemas."""
-    return _BY_NAME.get(name)
+    return TOPICS.get(name)
 
 
 def parse_record(topic: Topic, key: bytes | None, value: bytes | None) -> Message | Unreadable:
@@ -136,57 +139,60 @@ def _names(topic: Topic) -> Mapping[int, str]:
 
 def _coordinator_record(topic: Topic, key: bytes | None, value: bytes | None) -> Message | Unreadable:
     if key is None:
-        return Unreadable(Problem.NO_KEY, "message had a missing key", None)
+        return Unreadable(topic, Problem.NO_KEY, "message had a missing key", None)
     if len(key) < _INT16.size:
-        return Unreadable(Problem.BROKEN, "Could not read version from key's buffer.", None)
+        return Unreadable(topic, Problem.BROKEN, "Could not read version from key's buffer.", None)
     number: int = _INT16.unpack_from(key)[0]
     kind = _types(topic).get(number)
     if kind is None:
-        return Unreadable(Problem.UNKNOWN_TYPE, f"Unknown record type {number}", number)
+        return Unreadable(topic, Problem.UNKNOWN_TYPE, f"Unknown record type {number}", number)
     try:
         key_fields, _ = kind.key(key, _INT16.size)
     except (Broken, *CUT) as error:
-        return _unread(number, number, "key", error)
+        return _unread(topic, number, number, "key", error)
     if value is None:
         return Message(topic, number, kind.name, key_fields, None, None)
     if len(value) < _INT16.size:
-        return Unreadable(Problem.BROKEN, "Could not read version from value's buffer.", number)
+        return Unreadable(topic, Problem.BROKEN, "Could not read version from value's buffer.", number)
     version: int = _INT16.unpack_from(value)[0]
     try:
         return Message(topic, number, kind.name, key_fields, version, kind.values[version](value, _INT16.size)[0])
     except KeyError:
-        return Unreadable(Problem.BROKEN, f"Found an unknown record version {version} for {number} type", number)
+        return Unreadable(topic, Problem.BROKEN, f"Found an unknown record version {version} for {number} type", number)
     except (Broken, *CUT) as error:
-        return _unread(number, version, "value", error)
+        return _unread(topic, number, version, "value", error)
 
 
-def _unread(number: int, version: int, part: str, error: Exception) -> Unreadable:
+def _unread(topic: Topic, number: int, version: int, part: str, error: Exception) -> Unreadable:
     reason = str(error) if isinstance(error, Broken) else "null"
     return Unreadable(
-        Problem.BROKEN, f"Could not read record with version {version} from {part}'s buffer due to: {reason}.", number
+        topic,
+        Problem.BROKEN,
+        f"Could not read record with version {version} from {part}'s buffer due to: {reason}.",
+        number,
     )
 
 
 def _framed_record(topic: Topic, value: bytes | None) -> Message | Unreadable:
     if value is None:
-        return Unreadable(Problem.BROKEN, "the record has no value", None)
+        return Unreadable(topic, Problem.BROKEN, "the record has no value", None)
     try:
         frame, at = _frame_number(value, 0, "frame version")
         if frame != _FRAME_VERSION:
-            return Unreadable(Problem.BROKEN, _frame_refusal(frame), None)
+            return Unreadable(topic, Problem.BROKEN, _frame_refusal(frame), None)
         number, at = _frame_number(value, at, "type")
         version, at = _frame_number(value, at, "version")
     except Broken as error:
-        return Unreadable(Problem.BROKEN, str(error), None)
+        return Unreadable(topic, Problem.BROKEN, str(error), None)
     name = _names(topic).get(number)
     if name is None:
-        return Unreadable(Problem.UNKNOWN_TYPE, f"{_UNSUPPORTED}: Unknown metadata id {number}", number)
+        return Unreadable(topic, Problem.UNKNOWN_TYPE, f"{_UNSUPPORTED}: Unknown metadata id {number}", number)
     try:
         fields, at = reader(topic.value, name, version)(value, at)
     except (Broken, *CUT):
-        return Unreadable(Problem.BROKEN, f"Failed to deserialize record with type {number}", number)
+        return Unreadable(topic, Problem.BROKEN, f"Failed to deserialize record with type {number}", number)
     if at < len(value):
-        return Unreadable(Problem.BROKEN, f"Found {len(value) - at} byte(s) of garbage after {number}", number)
+        return Unreadable(topic, Problem.BROKEN, f"Found {len(value) - at} byte(s) of garbage after {number}", number)
     return Message(topic, number, name, None, version, fields)
 
 

@@ -1,0 +1,85 @@
+"""Records of Kafka's own topics as text: what the `--...-decoder` flags of its tool print of a key and a payload.
+
+What is broken is told on the record's own line, in the tool's words. Source: DumpLogSegments, the message parsers.
+"""
+
+from functools import partial
+
+from kafkafs.dump.decoders import RecordDecoder
+from kafkafs.dump.remote_log import Refused, remote_log_text
+from kafkafs.format.messages.json_text import Embedded, jackson_string, key_json, value_json
+from kafkafs.format.messages.records import TOPICS, Message, Problem, Topic, Unreadable, parse_fields, parse_record
+from kafkafs.format.messages.values import Fields
+
+_DELETED = "<DELETE>"
+_CONSUMER = "consumer"
+_MEMBER_PROTOCOLS = {"subscription": "ConsumerProtocolSubscription", "assignment": "ConsumerProtocolAssignment"}
+_ERROR_AT = {Topic.CLUSTER_METADATA: "Error at"}
+_NO_VALUE = {
+    Topic.CLUSTER_METADATA: "Error while reading frame version",
+    Topic.REMOTE_LOG_METADATA: 'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of'
+    ' "org.apache.kafka.common.record.internal.Record.value()" is null',
+}
+
+
+def record_decoder(topic: str) -> RecordDecoder:
+    """The decoder of the records of Kafka's own topic of that name. KeyError for any other topic.
+
+    A coordinator's record without a key, at which the tool ends, has a sentence in angle brackets instead.
+    """
+    return partial(_record, TOPICS[topic])
+
+
+def _record(topic: Topic, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
+    found = parse_record(topic, key, value)
+    if topic in _NO_VALUE:  # without keys
+        return None, _framed(found, offset, _NO_VALUE[topic] if value is None else None)
+    if isinstance(found, Unreadable):
+        return _unreadable(found, offset), None
+    payload = value_json(_with_protocols(found), jackson_string)
+    return key_json(found, jackson_string), _DELETED if payload is None else payload
+
+
+def _framed(found: Message | Unreadable, offset: int, missing: str | None) -> str:
+    if isinstance(found, Unreadable):
+        return _error(found.topic, offset, missing or found.reason)
+    if found.topic is Topic.CLUSTER_METADATA:
+        return str(value_json(found, jackson_string))
+    try:
+        return remote_log_text(found)
+    except Refused as error:
+        return _error(found.topic, offset, str(error))
+
+
+def _error(topic: Topic, offset: int, reason: str) -> str:
+    return f"{_ERROR_AT.get(topic, 'Error at offset')} {offset}, skipping. {reason}"
+
+
+def _unreadable(found: Unreadable, offset: int) -> str:
+    match found.problem:
+        case Problem.NO_KEY:
+            return "<the record has no key>"
+        case Problem.UNKNOWN_TYPE:
+            return f"{found.reason} at offset {offset}, skipping."
+        case Problem.BROKEN:
+            return _error(found.topic, offset, found.reason)
+
+
+def _with_protocols(message: Message) -> Message:
+    """A classic consumer group with what its members subscribed to and were assigned, where that can be read."""
+    value = message.value
+    if message.name != "GroupMetadata" or value is None or value["protocolType"] != _CONSUMER:
+        return message
+    members = tuple(_member(member) for member in value["members"])
+    return message._replace(value=value | {"members": members})
+
+
+def _member(member: Fields) -> Fields:
+    read = {field: _protocol(name, member[field]) for field, name in _MEMBER_PROTOCOLS.items()}
+    return member | {field: protocol for field, protocol in read.items() if protocol is not None}
+
+
+def _protocol(name: str, data: bytes) -> Embedded | None:
+    version = int.from_bytes(data[:2], "big", signed=True)
+    fields = parse_fields("clients", name, version, data[2:]) if len(data) >= 2 else None
+    return None if fields is None else Embedded("clients", name, version, fields)
