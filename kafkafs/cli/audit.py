@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafkafs.cli.endings import EXIT_USAGE, say
 from kafkafs.cli.parser import Commands
 from kafkafs.cli.spark_arguments import add_common, data_directories, file_to_write
+from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import KafkafsError, UsageError
 
 if TYPE_CHECKING:
@@ -52,14 +53,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _audit(arguments: argparse.Namespace) -> "Report":
-    paths = data_directories(arguments.data_dirs)
-    place = file_to_write(arguments.report, paths) if arguments.report else None
-    from kafkafs.spark.session import session
+    with SparkProgress("audit") as progress:
+        paths = data_directories(arguments.data_dirs)
+        place = file_to_write(arguments.report, paths) if arguments.report else None
+        from kafkafs.spark.session import session
 
-    with session(arguments.master, "audit") as spark:
-        from kafkafs.spark.audit.job import audit
+        with session(arguments.master, "audit", progress.starting) as spark:
+            from kafkafs.spark.audit.job import audit
 
-        report = audit(spark, paths)
+            report = audit(spark, paths, progress)
     lines = "".join(finding.to_json() + "\n" for finding in report.findings)
     if place is None:
         sys.stdout.write(lines)

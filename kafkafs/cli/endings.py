@@ -14,8 +14,9 @@ EXIT_BUG = 70  # EX_SOFTWARE of sysexits(3)
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
-def run_honestly(command: Callable[[], int]) -> int:
-    """Runs a command; what it raises becomes one sentence on standard error, never a traceback."""
+def run_honestly(command: Callable[[], int], interrupted: str = "") -> int:
+    """Runs a command; what it raises becomes one sentence on standard error, never a traceback. After Ctrl-C that is
+    `interrupted`, if there is something to say."""
     try:
         code = command()
         sys.stdout.flush()
@@ -24,6 +25,8 @@ def run_honestly(command: Callable[[], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nothing more to say
         return EXIT_FAILED
     except KeyboardInterrupt:
+        if interrupted:
+            say(interrupted)
         return EXIT_INTERRUPTED
     except KafkafsError as error:
         say(str(error))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
 from kafkafs.cli.spark_arguments import add_common, data_directories
+from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 from kafkafs.log.options import ISOLATIONS
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
@@ -51,23 +52,24 @@ def add(commands: Commands) -> None:
     parser.add_argument("--compression", choices=COMPRESSIONS, default="snappy", help="default: %(default)s")
     parser.add_argument("--file-mb", type=int, default=128, metavar="N",
                         help="log that goes into one file, in megabytes (default: %(default)s)")  # fmt: skip
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, interrupted="interrupted; the same command goes on from here")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    request = _request(arguments)
-    out = arguments.to.absolute()
-    for path in request.paths:
-        if out.resolve().is_relative_to(path.resolve()):
-            raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")
-    from kafkafs.spark.export.plan import settle
-    from kafkafs.spark.session import session
+    with SparkProgress("export") as progress:
+        request = _request(arguments)
+        out = arguments.to.absolute()
+        for path in request.paths:
+            if out.resolve().is_relative_to(path.resolve()):
+                raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")
+        from kafkafs.spark.export.plan import settle
+        from kafkafs.spark.session import session
 
-    settled = settle(out, request)
-    with session(arguments.master, "export") as spark:
-        from kafkafs.spark.export.job import export
+        settled = settle(out, request)
+        with session(arguments.master, "export", progress.starting) as spark:
+            from kafkafs.spark.export.job import export
 
-        done = export(spark, out, request, settled)
+            done = export(spark, out, request, settled, progress)
     again = "" if done.written == done.files else f" ({done.files - done.written:,} of them from an earlier run)"
     print(f"{done.records:,} records in {done.files:,} files{again}, {done.size / 1e6:,.1f} MB of Parquet in {out}",
           file=sys.stderr)  # fmt: skip

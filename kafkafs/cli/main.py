@@ -14,4 +14,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     named = words[:1] if words and words[0] in COMMANDS else COMMANDS
     parsed = build(named).parse_args(words)
-    return run_honestly(lambda: int(parsed.run(parsed)))
+    return run_honestly(lambda: int(parsed.run(parsed)), getattr(parsed, "interrupted", ""))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kafkafs.cli.parser import Commands
 from kafkafs.cli.spark_arguments import add_common, data_directories, file_to_write
+from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 
 DESCRIPTION = """Reads every record and writes one HTML page that needs no network: volume over time, partitions by
@@ -21,15 +22,16 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    paths = data_directories(arguments.data_dirs)
-    place = file_to_write(arguments.html, paths)
-    from kafkafs.spark.session import session
+    with SparkProgress("profile") as progress:
+        paths = data_directories(arguments.data_dirs)
+        place = file_to_write(arguments.html, paths)
+        from kafkafs.spark.session import session
 
-    with session(arguments.master, "profile") as spark:
-        from kafkafs.spark.profile.job import profile
-        from kafkafs.spark.profile.page import page
+        with session(arguments.master, "profile", progress.starting) as spark:
+            from kafkafs.spark.profile.job import profile
+            from kafkafs.spark.profile.page import page
 
-        numbers = profile(spark, paths)
+            numbers = profile(spark, paths, progress)
     try:
         place.write_text(page(numbers, [str(path) for path in paths]))
     except OSError as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kafkafs.cli.parser import Commands
 from kafkafs.cli.spark_arguments import add_common, data_directories
+from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 
 DESCRIPTION = """Builds the offset, time and transaction index of every segment anew, byte for byte what the broker
@@ -26,16 +27,17 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    paths = data_directories(arguments.data_dirs)
-    if arguments.interval_bytes is not None and arguments.interval_bytes < 0:
-        raise UsageError("--interval-bytes must not be negative")
-    from kafkafs.spark.reindex.job import check_target, reindex
-    from kafkafs.spark.session import session
+    with SparkProgress("reindex") as progress:
+        paths = data_directories(arguments.data_dirs)
+        if arguments.interval_bytes is not None and arguments.interval_bytes < 0:
+            raise UsageError("--interval-bytes must not be negative")
+        from kafkafs.spark.reindex.job import check_target, reindex
+        from kafkafs.spark.session import session
 
-    target = arguments.index_dir.absolute()
-    check_target(target, paths)
-    with session(arguments.master, "reindex") as spark:
-        made = reindex(spark, paths, target, arguments.interval_bytes)
+        target = arguments.index_dir.absolute()
+        check_target(target, paths)
+        with session(arguments.master, "reindex", progress.starting) as spark:
+            made = reindex(spark, paths, target, arguments.interval_bytes, progress)
     invalid = [each.invalid for each in made if each.invalid]
     print(
         f"{len(made):,} segments, {sum(each.entries for each in made):,} entries,"

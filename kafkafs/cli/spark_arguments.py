@@ -15,6 +15,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--master", metavar="URL", help="where Spark runs, as in spark://host:7077 (default: local[*], in this process)"
     )
+    parser.set_defaults(interrupted="interrupted")
 
 
 def data_directories(words: Sequence[str]) -> tuple[Path, ...]:

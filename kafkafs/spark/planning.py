@@ -1,7 +1,8 @@
-"""From options to tasks: which offsets of each partition, and cut where.
+"""From options to ranges of offsets: which of each partition, and cut where.
 
-A range of offsets is cut behind offset index entries, so that each task starts at a batch and reads its own bytes only.
-What filters exclude is left out by the indexes alone: no log is read for it.
+A range is cut behind offset index entries, so that each task starts at a batch and reads its own bytes only. What
+filters exclude is left out by the indexes alone: no log is read for it. All of a plan is asked of one look at each
+partition (`snapshots`).
 """
 
 from collections.abc import Callable, Mapping
@@ -12,93 +13,95 @@ import numpy as np
 
 from kafkafs.errors import UsageError
 from kafkafs.log.log import Log
-from kafkafs.log.options import Isolation
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import largest_timestamp
 from kafkafs.spark.filters import Wanted
-from kafkafs.spark.logs import Place, partition, reader
+from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, Timestamps, TopicPartition
 from kafkafs.spark.offsets import names as names_of
+from kafkafs.spark.snapshots import Snapshot, Snapshots
 
 TASK_BYTES = 32 << 20
 """Bytes of log that one task is given, unless more tasks are asked for."""
 
-Places = Mapping[TopicPartition, Place]
+SMALL, TOGETHER = 4 << 20, 16 << 20
+"""Ranges smaller than the one share a task, up to the other, unless more tasks are asked for."""
+
+_OPENING = 64 << 10  # what it costs to open a partition, in bytes that could have been read meanwhile
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
     """The offsets [start, end) of a partition."""
 
-    place: Place
+    location: Location
     start: int
     end: int
 
 
-def earliest(places: Places) -> PartitionOffsets:
+def earliest(snapshots: Snapshots) -> PartitionOffsets:
     """The log start offsets."""
-    return {name: partition(place).log().start_offset for name, place in places.items()}
+    return {name: each.start_offset for name, each in snapshots.items()}
 
 
-def latest(places: Places, isolation: Isolation) -> PartitionOffsets:
+def latest(snapshots: Snapshots) -> PartitionOffsets:
     """The offsets behind the last visible ones: the log end, or the last stable offset."""
-    return {name: reader(place, isolation).end_offset for name, place in places.items()}
+    return {name: each.visible_end for name, each in snapshots.items()}
 
 
-def resolve(limit: Limit, places: Places, isolation: Isolation, *, starting: bool) -> PartitionOffsets:
+def resolve(limit: Limit, snapshots: Snapshots, *, starting: bool) -> PartitionOffsets:
     """The limit as offsets. UsageError where it does not name just these partitions, or no record is late enough."""
     match limit:
         case AllAt(offset):
-            return earliest(places) if offset == EARLIEST else latest(places, isolation)
+            return earliest(snapshots) if offset == EARLIEST else latest(snapshots)
         case Specific(offsets):
-            _same_partitions("startingOffsets" if starting else "endingOffsets", offsets, places)
-            return {name: _resolved(offset, places[name], isolation) for name, offset in offsets.items()}
+            _same_partitions("startingOffsets" if starting else "endingOffsets", offsets, snapshots)
+            return {name: _resolved(offset, snapshots[name]) for name, offset in offsets.items()}
         case Timestamps(int(time)):
-            times: Mapping[TopicPartition, int] = dict.fromkeys(places, time)
+            times: Mapping[TopicPartition, int] = dict.fromkeys(snapshots, time)
         case Timestamps(each):
             assert not isinstance(each, int)
-            _same_partitions("the times", each, places)
+            _same_partitions("the times", each, snapshots)
             times = each
-    return {name: _at_time(places[name], isolation, time, limit.no_match) for name, time in times.items()}
+    return {name: _at_time(snapshots[name], time, limit.no_match) for name, time in times.items()}
 
 
-def _same_partitions(what: str, given: Mapping[TopicPartition, int], places: Places) -> None:
-    if set(given) != set(places):
+def _same_partitions(what: str, given: Mapping[TopicPartition, int], snapshots: Snapshots) -> None:
+    if set(given) != set(snapshots):
         raise UsageError(
             f"{what} must name all topic partitions (-1 for latest, -2 for earliest); "
-            f"it names {names_of(given)}, and chosen are {names_of(places)}"
+            f"it names {names_of(given)}, and chosen are {names_of(snapshots)}"
         )
 
 
-def _resolved(offset: int, place: Place, isolation: Isolation) -> int:
+def _resolved(offset: int, snapshot: Snapshot) -> int:
     if offset == LATEST:
-        return reader(place, isolation).end_offset
-    return partition(place).log().start_offset if offset == EARLIEST else offset
+        return snapshot.visible_end
+    return snapshot.start_offset if offset == EARLIEST else offset
 
 
-def _at_time(place: Place, isolation: Isolation, time: int, no_match: str) -> int:
-    visible = reader(place, isolation)
-    found = visible.first_at(time)
+def _at_time(snapshot: Snapshot, time: int, no_match: str) -> int:
+    found = snapshot.reader.first_at(time)
     if found is not None:
         return found.offset
     if no_match == "error":
         raise UsageError(
-            f"{place.name} has no record at or after the time {time}; set startingOffsetsByTimestampStrategy to latest"
-            " to start at its end"
+            f"{snapshot.location.name} has no record at or after the time {time}; set"
+            " startingOffsetsByTimestampStrategy to latest to start at its end"
         )
-    return visible.end_offset
+    return snapshot.visible_end
 
 
 def checked_ranges(
-    places: Places, starts: PartitionOffsets, ends: PartitionOffsets, lost: Callable[[str], None]
+    snapshots: Snapshots, starts: PartitionOffsets, ends: PartitionOffsets, lost: Callable[[str], None]
 ) -> list[OffsetRange]:
     """The ranges that are there; `lost` hears of what is not, and raises unless that is to be passed over."""
     found = []
-    for name, place in sorted(places.items()):
+    for name, snapshot in sorted(snapshots.items()):
         start, end = starts[name], ends[name]
         if start > end:
             raise UsageError(f"the starting offset {start} of {name} is greater than its ending offset {end}")
-        log = partition(place).log()
+        log = snapshot.log
         if start < log.start_offset and start < end:
             last = min(end, log.start_offset) - 1
             lost(f"offsets {start} to {last} of {name} are gone: it starts at {log.start_offset}")
@@ -106,30 +109,30 @@ def checked_ranges(
             lost(f"{name} ends at offset {log.end_offset}, before {end}")
         start, end = max(start, log.start_offset), min(end, log.end_offset)
         if start < end:
-            found.append(OffsetRange(place, start, end))
+            found.append(OffsetRange(snapshot.location, start, end))
     return found
 
 
-def pruned(ranges: list[OffsetRange], wanted: Wanted) -> list[OffsetRange]:
+def pruned(ranges: list[OffsetRange], snapshots: Snapshots, wanted: Wanted) -> list[OffsetRange]:
     """What of the ranges can match the filters."""
     found: list[OffsetRange] = []
     for each in ranges:
-        if not wanted.takes(*each.place.name):
+        if not wanted.takes(*each.location.name):
             continue
         stop = each.end if wanted.stop_offset is None else min(each.end, wanted.stop_offset)
         each = replace(each, start=max(each.start, wanted.first_offset), end=stop)
         if each.start < each.end:
-            found += [each] if wanted.since is None else _since(each, wanted.since)
+            snapshot = snapshots[each.location.name].whatever_is_visible()
+            found += [each] if wanted.since is None else _since(each, snapshot, wanted.since)
     return found
 
 
-def _since(each: OffsetRange, time: int) -> list[OffsetRange]:
+def _since(each: OffsetRange, snapshot: Snapshot, time: int) -> list[OffsetRange]:
     """The parts of a range in segments that have a record at or after `time`, from the first such record on.
 
     What cannot be read is left in where such a record may be lost in it: the reader has to say so.
     """
-    visible = reader(each.place, "read_uncommitted")
-    first, log = visible.since(time), visible.log
+    first, log = snapshot.reader.since(time), snapshot.log
     parts: list[OffsetRange] = []
     for segment in log.segments_between(each.start, each.end):
         start = max(each.start, segment.base_offset)
@@ -149,24 +152,44 @@ def _since(each: OffsetRange, time: int) -> list[OffsetRange]:
     return parts
 
 
-def splits(ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
-    """The ranges cut into tasks of some megabytes, into at least `min_partitions` and to at most `max_records` each."""
-    measured = [_Measured(each) for each in ranges]
+def splits(
+    ranges: list[OffsetRange], snapshots: Snapshots, min_partitions: int | None, max_records: int | None
+) -> list[list[OffsetRange]]:
+    """The ranges for each task: cut into some megabytes, small ones together; at least `min_partitions` tasks, and at
+    most `max_records` offsets in each."""
+    measured = [_Measured(each, snapshots[each.location.name].log) for each in ranges]
     total = sum(each.size for each in measured) or 1
-    found: list[OffsetRange] = []
+    found: list[tuple[OffsetRange, int]] = []
     for each in measured:
         parts = -(-each.size // TASK_BYTES)
         if min_partitions is not None and min_partitions > len(ranges):
             parts = max(parts, -(-min_partitions * each.size // total))
-        found += each.cut(max(parts, 1))
-    if max_records is None:
-        return found
-    return [piece for each in found for piece in _evenly(each, -(-(each.end - each.start) // max_records))]
+        pieces = each.cut(max(parts, 1))
+        found += [(piece, each.size // len(pieces)) for piece in pieces]
+    if max_records is not None:
+        return [[piece] for each, _ in found for piece in _evenly(each, -(-(each.end - each.start) // max_records))]
+    return _together(found, min_partitions)
 
 
-def batch_runs(each: OffsetRange, size: int) -> list[tuple[OffsetRange, int]]:
+def _together(pieces: list[tuple[OffsetRange, int]], min_partitions: int | None) -> list[list[OffsetRange]]:
+    """Small pieces share a task, as long as there are as many tasks as were asked for."""
+    small = [(piece, size + _OPENING) for piece, size in pieces if size < SMALL]
+    enough = min(TOGETHER, sum(weight for _, weight in small) // (min_partitions or 1))
+    found: list[list[OffsetRange]] = []
+    filled = TOGETHER
+    for piece, weight in small:
+        if filled + weight > enough:
+            found.append([])
+            filled = 0
+        found[-1].append(piece)
+        filled += weight
+    found += [[piece] for piece, size in pieces if size >= SMALL]
+    return found if len(found) >= (min_partitions or 1) else [[piece] for piece, _ in pieces]
+
+
+def files_of(each: OffsetRange, snapshot: Snapshot, size: int) -> list[tuple[OffsetRange, int]]:
     """A range in pieces of about `size` bytes of log, each with its bytes."""
-    measured = _Measured(each)
+    measured = _Measured(each, snapshot.log)
     parts = max(1, round(measured.size / size))
     pieces = measured.cut(parts)
     return [(piece, measured.size // len(pieces)) for piece in pieces]
@@ -175,9 +198,8 @@ def batch_runs(each: OffsetRange, size: int) -> list[tuple[OffsetRange, int]]:
 class _Measured:
     """A range and where it can be cut: behind which offsets, and how many bytes stand before."""
 
-    def __init__(self, each: OffsetRange) -> None:
+    def __init__(self, each: OffsetRange, log: Log) -> None:
         self.range = each
-        log = partition(each.place).log()
         offsets, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         passed = 0
         for segment in log.segments_between(each.start, each.end):

@@ -1,27 +1,34 @@
 """The Spark session of a command: embedded unless a master is named, silent, and with errors of one sentence.
 
 What Java and Spark have to say goes to a file that nobody needs; a failure comes back as the error of this package that
-was raised in an executor, or as one sentence.
+was raised in an executor, or as one sentence. At its end, and when it is interrupted, no process of it is left.
 """
 
 import contextlib
+import logging
 import os
 import re
+import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from kafkafs import errors
 from kafkafs.errors import KafkafsError, Unsupported, UsageError
+from kafkafs.spark import jvm
+from kafkafs.spark.waiting import awaited, nothing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EMBEDDED = "local[*]"
 _CORES = r"(\*|[1-9]\d*)"
+_LOCAL = re.compile(rf"local(?:\[({_CORES})\])?")
+_RETRIES = 3  # of a task whose log was cut while it was read: Spark has none on local masters unless told
 _MASTER = re.compile(
     rf"local(\[{_CORES}(,[1-9]\d*)?\])?|local-cluster\[[1-9]\d*,[1-9]\d*,[1-9]\d*\]|(spark|k8s)://.+|yarn"
 )
@@ -31,26 +38,64 @@ _LAST_ERROR = re.compile(r"^(?:Caused by: )?([\w.]*(?:Error|Exception)): (.+)$",
 
 
 @contextlib.contextmanager
-def session(master: str | None, name: str) -> Iterator["SparkSession"]:
-    """A Spark session for one command. Every error inside becomes one of the family."""
-    try:
-        import pyspark
-        from pyspark.errors import PySparkException
-    except ImportError:
-        raise UsageError(f"{name} needs Spark: run pip install 'kafkafs[spark]'") from None
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+def session(master: str | None, name: str, meanwhile: Callable[[], None] = nothing) -> Iterator["SparkSession"]:
+    """A Spark session for one command. Every error inside becomes one of the family.
 
+    `meanwhile` is called some times a second while Spark starts, which takes seconds.
+    """
     if master is not None and not _MASTER.fullmatch(master):
         raise UsageError(f"{master!r} is no Spark master; write for example local[4], spark://host:7077 or yarn")
     _check_standalone(master or EMBEDDED)
-    spark = _started(master or EMBEDDED, name, Path(pyspark.__file__).parent)
+    known = jvm.children()
     try:
-        yield spark
-    except (PySparkException, Py4JError) as error:
+        with tempfile.NamedTemporaryFile() as said:
+            spark = awaited(lambda: _started(master or EMBEDDED, name, said), meanwhile)
+            try:
+                yield spark
+            except Exception as error:
+                _raise_in_one_sentence(error)
+            awaited(lambda: _stop(spark))
+    except BaseException:
+        _abandon(known)
+        raise
+
+
+def _raise_in_one_sentence(error: Exception) -> None:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, (PySparkException, Py4JError)):
         raise in_one_sentence(error) from error
+    raise error
+
+
+def _stop(spark: "SparkSession") -> None:
+    """The end in order; the JVM goes as soon as nobody can ask it for anything."""
+    from pyspark import SparkContext
+
+    spark.stop()
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    process = getattr(gateway, "proc", None)
+    if gateway is not None and process is not None:
+        gateway.shutdown()
+        process.stdin.close()
+        process.wait()
+
+
+def _abandon(known: frozenset[int]) -> None:
+    """The end without order: all processes go, and a second Ctrl-C does not keep us from that."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)  # it would complain of the end of what it talks to
+    try:
+        jvm.end(known)
     finally:
-        with _quiet():
-            spark.stop()
+        if is_main:
+            signal.signal(signal.SIGINT, before)
+        if "pyspark" in sys.modules:
+            from pyspark import SparkContext
+
+            SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
 
 
 def _check_standalone(master: str) -> None:
@@ -82,29 +127,40 @@ def in_one_sentence(error: Exception) -> KafkafsError:
     return Unsupported(f"the Spark job failed: {reason[:400]}")
 
 
-def _started(master: str, name: str, home: Path) -> "SparkSession":
-    from pyspark.sql import SparkSession
-
+def _started(master: str, name: str, said: "IO[bytes]") -> "SparkSession":
+    try:
+        import pyspark
+        from pyspark import SparkConf, SparkContext
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UsageError(f"{name} needs Spark: run pip install 'kafkafs[spark]'") from None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_HOME", str(home))
-    settings: dict[str, bool | float | int | str | None] = {
+    os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",
-        "spark.task.maxFailures": "2",
+        "spark.task.maxFailures": str(_RETRIES),
         "spark.python.authenticate.socketTimeout": "60s",
         "spark.sql.shuffle.partitions": "8",
     }
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings["spark.driver.bindAddress"] = "127.0.0.1"
-    builder = SparkSession.builder.master(master).appName(f"kafkafs {name}").config(map=settings)
-    with _quiet() as said:
-        try:
-            return builder.getOrCreate()
-        except Exception as error:
-            said.seek(0)
-            raise _cannot_start(master, f"{said.read().decode(errors='replace')}\n{error}") from None
+    try:
+        if SparkContext._active_spark_context is None:
+            conf = SparkConf(loadDefaults=False).setMaster(_with_retries(master)).setAppName(f"kafkafs {name}")
+            conf.setAll(list(settings.items()))
+            SparkContext(conf=conf, gateway=jvm.launch(conf, said))
+        return SparkSession.builder.getOrCreate()
+    except Exception as error:
+        said.seek(0)
+        raise _cannot_start(master, f"{said.read().decode(errors='replace')}\n{error}") from None
+
+
+def _with_retries(master: str) -> str:
+    found = _LOCAL.fullmatch(master)
+    return f"local[{found[1] or 1},{_RETRIES}]" if found else master
 
 
 def _cannot_start(master: str, said: str) -> KafkafsError:
@@ -113,18 +169,3 @@ def _cannot_start(master: str, said: str) -> KafkafsError:
     last = _LAST_ERROR.findall(said)
     reason = last[-1][1] if last else said.strip().rpartition("\n")[2]
     return UsageError(f"Spark does not start on {master!r}: {reason[:300]}")
-
-
-@contextlib.contextmanager
-def _quiet() -> "Iterator[tempfile._TemporaryFileWrapper[bytes]]":
-    """Standard error, which Java inherits, goes to a file meanwhile."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.NamedTemporaryFile() as said:
-        os.dup2(said.fileno(), 2)
-        try:
-            yield said
-        finally:
-            sys.stderr.flush()
-            os.dup2(kept, 2)
-            os.close(kept)

@@ -18,8 +18,9 @@ from pyspark.sql.types import (
 from kafkafs.errors import UsageError
 from kafkafs.spark import planning
 from kafkafs.spark.filters import Wanted, wanted
-from kafkafs.spark.logs import chosen
+from kafkafs.spark.locations import chosen
 from kafkafs.spark.options import SourceOptions, batch_options, stream_options, wants_headers
+from kafkafs.spark.snapshots import Snapshots, planned
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import data_loss, read, tasks
 
@@ -78,13 +79,16 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """The tasks of the read. UsageError, or NotFound for records that are gone, says why there are none."""
+        return planned(chosen(self._options.paths, self._options.choice), self._options.isolation, self._plan)
+
+    def _plan(self, snapshots: Snapshots) -> list[InputPartition]:
         options = self._options
-        places = chosen(options.paths, options.choice)
-        starts = planning.resolve(options.starting, places, options.isolation, starting=True)
-        ends = planning.resolve(options.ending, places, options.isolation, starting=False)
-        ranges = planning.checked_ranges(places, starts, ends, data_loss(options.fail_on_data_loss))
-        ranges = planning.pruned(ranges, self._wanted)
-        return tasks(planning.splits(ranges, options.min_partitions, options.max_records_per_partition), options)
+        starts = planning.resolve(options.starting, snapshots, starting=True)
+        ends = planning.resolve(options.ending, snapshots, starting=False)
+        ranges = planning.checked_ranges(snapshots, starts, ends, data_loss(options.fail_on_data_loss))
+        ranges = planning.pruned(ranges, snapshots, self._wanted)
+        groups = planning.splits(ranges, snapshots, options.min_partitions, options.max_records_per_partition)
+        return tasks(groups, options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""

@@ -20,10 +20,10 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kafkafs.spark import planning
-from kafkafs.spark.logs import chosen
-from kafkafs.spark.offsets import PartitionOffsets, from_dict, names, to_dict
+from kafkafs.spark.locations import Location, chosen
+from kafkafs.spark.offsets import PartitionOffsets, TopicPartition, from_dict, names, to_dict
 from kafkafs.spark.options import SourceOptions
-from kafkafs.spark.planning import Places
+from kafkafs.spark.snapshots import Snapshots, planned
 from kafkafs.spark.tasks import data_loss, read, tasks
 
 logger = logging.getLogger(__name__)
@@ -40,8 +40,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a new stream starts: as the options say, by default at the end."""
-        options, places = self._options, self._places()
-        starts = planning.resolve(options.starting, places, options.isolation, starting=True)
+        options = self._options
+        starts = planned(
+            self._locations(), options.isolation, lambda found: planning.resolve(options.starting, found, starting=True)
+        )
         return to_dict(starts)
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -75,25 +77,37 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a micro-batch. NotFound for records that are gone, unless `failOnDataLoss` is false."""
-        starts, ends = from_dict(start), from_dict(end)
+        begun, ends = from_dict(start), from_dict(end)
         lost = data_loss(self._options.fail_on_data_loss)
-        places = self._places()
-        gone = (set(starts) | set(ends)) - set(places)
+        locations = self._locations()
+        gone = (set(begun) | set(ends)) - set(locations)
         if gone:
             lost(f"the partitions {names(gone)} are gone, and some of their records may have been missed")
-        places = {name: places[name] for name in ends if name in places}
-        added = {name: place for name, place in places.items() if name not in starts}
-        for name, offset in planning.earliest(added).items():
-            starts[name] = offset
-            if offset:
-                lost(f"the new partition {name} begins at offset {offset}; some of its records may have been missed")
-        for name in places:
+        locations = {name: locations[name] for name in ends if name in locations}
+
+        def plan(snapshots: Snapshots) -> list[InputPartition]:
+            starts, options = self._starts(snapshots, begun, ends), self._options
+            ranges = planning.checked_ranges(snapshots, starts, ends, lost)
+            groups = planning.splits(ranges, snapshots, options.min_partitions, options.max_records_per_partition)
+            return tasks(groups, options)
+
+        return planned(locations, self._options.isolation, plan)
+
+    def _starts(self, snapshots: Snapshots, begun: PartitionOffsets, ends: PartitionOffsets) -> PartitionOffsets:
+        """Where each partition goes on; a new one begins at its earliest offset."""
+        lost = data_loss(self._options.fail_on_data_loss)
+        starts = dict(begun)
+        for name, snapshot in snapshots.items():
+            if name not in starts:
+                starts[name] = offset = snapshot.start_offset
+                if offset:
+                    lost(
+                        f"the new partition {name} begins at offset {offset}; some of its records may have been missed"
+                    )
             if ends[name] < starts[name]:
                 lost(f"{name} went back from offset {starts[name]} to {ends[name]}")
                 starts[name] = ends[name]
-        ranges = planning.checked_ranges(places, starts, ends, lost)
-        options = self._options
-        return tasks(planning.splits(ranges, options.min_partitions, options.max_records_per_partition), options)
+        return starts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
@@ -102,17 +116,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing to do: Spark's checkpoint is the only memory of a stream."""
 
-    def _places(self) -> Places:
+    def _locations(self) -> dict[TopicPartition, Location]:
         return chosen(self._options.paths, self._options.choice)
 
     def _now(self) -> PartitionOffsets:
-        return planning.latest(self._places(), self._options.isolation)
+        return planned(self._locations(), self._options.isolation, planning.latest)
 
     def _begin(self, begun: PartitionOffsets) -> PartitionOffsets:
         """Where each partition goes on; a new one at its earliest offset."""
-        places = self._places()
-        added = {name: places[name] for name in self._latest if name not in begun and name in places}
-        return begun | planning.earliest(added)
+        locations = self._locations()
+        added = {name: locations[name] for name in self._latest if name not in begun and name in locations}
+        return begun | planned(added, self._options.isolation, planning.earliest)
 
     def _is_too_early(self, begun: PartitionOffsets, least: int) -> bool:
         """Whether fewer than `minOffsetsPerTrigger` have come, and `maxTriggerDelay` has not passed yet."""

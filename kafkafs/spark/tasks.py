@@ -1,17 +1,26 @@
-"""One task of a read: a stretch of one partition, from its bytes to Arrow batches."""
+"""One task of a read: ranges of offsets of some partitions, from their bytes to Arrow batches.
+
+Each range is read as of one moment. Where the broker compacts the log or deletes of it meanwhile, reading goes on in
+the new files; where it is truncated after something was handed out, the task fails, and Spark tries it again.
+"""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.records import Records
-from kafkafs.log.options import Isolation
-from kafkafs.spark import logs
+from kafkafs.log.lineage import Lineage
+from kafkafs.log.log import Log
+from kafkafs.log.options import Isolation, ReadOptions
+from kafkafs.log.reading import Reader
+from kafkafs.log.transactions import OpenTransactions
 from kafkafs.spark.arrow import record_batches
+from kafkafs.spark.locations import partition
 from kafkafs.spark.options import SourceOptions
 from kafkafs.spark.planning import OffsetRange
 
@@ -23,19 +32,21 @@ _ATTEMPTS = 5
 class Task(InputPartition):
     """What an executor is handed."""
 
-    stretch: OffsetRange
+    ranges: tuple[OffsetRange, ...]
     isolation: Isolation
     headers: bool
     fail_on_data_loss: bool
 
 
-def tasks(batch_runs: Iterable[OffsetRange], options: SourceOptions) -> list[InputPartition]:
-    """A task for each stretch."""
-    return [Task(each, options.isolation, options.include_headers, options.fail_on_data_loss) for each in batch_runs]
+def tasks(groups: Iterable[Iterable[OffsetRange]], options: SourceOptions) -> list[InputPartition]:
+    """A task for each group of ranges."""
+    return [
+        Task(tuple(group), options.isolation, options.include_headers, options.fail_on_data_loss) for group in groups
+    ]
 
 
 def data_loss(fail: bool) -> Callable[[str], None]:
-    """Who hears of records that are gone: raises NotFound, or writes to the log, as `failOnDataLoss` says."""
+    """What hears of records that are gone: raises NotFound, or writes to the log, as `failOnDataLoss` says."""
 
     def lost(what: str) -> None:
         if fail:
@@ -49,26 +60,45 @@ def read(task: InputPartition) -> Iterator[pa.RecordBatch]:
     """The task's rows. Spark hands over an empty partition where there is no task at all."""
     if not isinstance(task, Task):
         return iter(())
-    name = task.stretch.place.name
-    return record_batches(pieces(task), name.topic, name.partition, task.headers)
-
-
-def pieces(task: Task) -> Iterator[Records]:
-    """The records; goes on in the new files where the broker replaced those that it read from."""
-    stretch = task.stretch
-    place, position, attempts = stretch.place, stretch.start, 0
     lost = data_loss(task.fail_on_data_loss)
+    return chain.from_iterable(batches_of(each, task.isolation, task.headers, lost) for each in task.ranges)
+
+
+def batches_of(
+    each: OffsetRange, isolation: Isolation, headers: bool, lost: Callable[[str], None]
+) -> Iterator[pa.RecordBatch]:
+    """The visible records of a range as Arrow batches."""
+    name = each.location.name
+    return record_batches(records_of(each, isolation, lost), name.topic, name.partition, headers)
+
+
+class _PlannedEnd(OpenTransactions):
+    """A last stable offset that planning has found already: a task need not look for open transactions again."""
+
+    def __init__(self, end: int) -> None:
+        super().__init__()
+        self._end = end
+
+    def last_stable_offset(self, log: Log) -> int:
+        return min(self._end, log.end_offset)
+
+
+def records_of(each: OffsetRange, isolation: Isolation, lost: Callable[[str], None]) -> Iterator[Records]:
+    """The visible records of a range, in order. Vanished where the log was truncated after some were handed out."""
+    position, attempts = each.start, 0
+    lineage: Lineage | None = None
     while True:
-        log = logs.partition(place).log()
-        if log.end_offset < stretch.end:  # who planned this task may have looked later than we did
-            logs.partition(place).look_again()
-            log = logs.partition(place).log()
+        log = _log_up_to(each)
+        if lineage is None or position == each.start:  # nothing was handed out yet: any moment will do
+            lineage = Lineage(log)
+        lineage.follow(log)
         if log.start_offset > position:
-            lost(f"offsets {position} to {min(log.start_offset, stretch.end) - 1} of {place.name} are gone")
-        if log.end_offset < stretch.end:
-            lost(f"{place.name} ends at offset {log.end_offset} by now, before {stretch.end}")
+            lost(f"offsets {position} to {min(log.start_offset, each.end) - 1} of {each.location.name} are gone")
+        if log.end_offset < each.end:
+            lost(f"{each.location.name} ends at offset {log.end_offset} by now, before {each.end}")
         try:
-            for piece in logs.records(place, task.isolation, position, stretch.end):
+            reader = Reader(log, ReadOptions(isolation=isolation), _PlannedEnd(each.end))
+            for piece in reader.records(position, each.end):
                 yield piece
                 if len(piece):
                     position, attempts = int(piece.rows["offset"][-1]) + 1, 0
@@ -77,4 +107,14 @@ def pieces(task: Task) -> Iterator[Records]:
             attempts += 1
             if attempts == _ATTEMPTS:
                 raise
-            logs.partition(place).look_again()
+            partition(each.location).look_again()
+
+
+def _log_up_to(each: OffsetRange) -> Log:
+    """The log as it is now; looked at once more where it ends before the range: its planner may have looked later."""
+    found = partition(each.location)
+    log = found.log()
+    if log.end_offset < each.end:
+        found.look_again()
+        log = found.log()
+    return log

@@ -17,6 +17,7 @@ from kafkafs.sample import unpack
 from kafkafs.spark import jobs
 from kafkafs.spark.audit import job
 from kafkafs.spark.audit.findings import Finding
+from kafkafs.spark.segments import segments_of
 from tests.kafka.dataset import Dataset
 from tests.kafka.writer import Record, Topic, Writer, create, transactional
 from tests.mounting import KAFKAFS
@@ -27,8 +28,8 @@ FIRST = "00000000000000000000"
 
 def look(*paths: Path) -> list[Finding]:
     """The findings, without Spark: one unit after the other."""
-    reports = {unit: job.check_segment(unit) for path in paths for unit in job.units(path)}
-    return job.joined(paths, list(reports.values())).findings
+    reports = [job.check_segment(unit, job.clean_of(paths)) for unit in segments_of(paths)]
+    return job.joined(paths, reports).findings
 
 
 def test_nothing_is_wrong_with_what_brokers_write(dataset: Dataset):

@@ -167,4 +167,4 @@ def test_a_plan_is_read_back_as_it_was(tmp_path):
     loaded = plan.load(tmp_path, wanted)
     assert loaded is not None
     assert loaded.units == made.units
-    assert all(isinstance(unit.stretch, OffsetRange) for unit in loaded.units)
+    assert all(isinstance(unit.range, OffsetRange) for unit in loaded.units)

@@ -8,12 +8,14 @@ import pytest
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.log.options import ReadOptions
 from kafkafs.spark.filters import Wanted
-from kafkafs.spark.logs import Place, records
+from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.planning import OffsetRange, pruned
+from kafkafs.spark.snapshots import Snapshot
+from kafkafs.spark.tasks import data_loss, records_of
 from tests.format.batch_maker import v2_around
 from tests.log.making import Made, log_of, made, write_partition
-from tests.log.reading import rows
+from tests.log.reading import Row, rows
 
 NAME = TopicPartition("t", 0)
 
@@ -30,8 +32,15 @@ def unpackable(base: int, timestamp: int) -> Made:
 
 def since(path: Path, time: int) -> list[tuple[int, int]]:
     """The offsets that are left of the whole log."""
-    whole = OffsetRange(Place(path, NAME), 0, log_of(path).end_offset)
-    return [(each.start, each.end) for each in pruned([whole], Wanted(since=time))]
+    location = Location(path, NAME)
+    whole = OffsetRange(location, 0, log_of(path).end_offset)
+    snapshots = {NAME: Snapshot(location, "read_uncommitted")}
+    return [(each.start, each.end) for each in pruned([whole], snapshots, Wanted(since=time))]
+
+
+def read(path: Path, start: int, end: int) -> list[Row]:
+    """The records that a task hands out."""
+    return rows(records_of(OffsetRange(Location(path, NAME), start, end), "read_uncommitted", data_loss(fail=True)))
 
 
 def test_a_time_filter_begins_at_the_first_record_late_enough(tmp_path):
@@ -47,7 +56,7 @@ def test_a_time_filter_hides_no_corrupt_batch(tmp_path, bad, behind):
     later = [made(2 + number, [timestamp]) for number, timestamp in enumerate(behind)]
     write_partition(tmp_path, {0: [made(0, [1]), bad, *later], 10: []})
     with pytest.raises(CorruptData):
-        [rows(records(Place(tmp_path, NAME), "read_uncommitted", *each)) for each in since(tmp_path, 5)]
+        [read(tmp_path, *each) for each in since(tmp_path, 5)]
 
 
 def test_a_time_filter_excludes_a_corrupt_batch_whose_header_is_sound(tmp_path):
@@ -56,10 +65,11 @@ def test_a_time_filter_excludes_a_corrupt_batch_whose_header_is_sound(tmp_path):
 
 
 def test_a_time_filter_hides_no_batch_that_is_too_large(tmp_path, monkeypatch):
-    monkeypatch.setattr("kafkafs.spark.logs.ReadOptions", lambda **how: ReadOptions(max_batch=1 << 20, **how))
+    for module in ("snapshots", "tasks"):
+        monkeypatch.setattr(f"kafkafs.spark.{module}.ReadOptions", lambda **how: ReadOptions(max_batch=1 << 20, **how))
     large = made(1, [5], size=3 << 20, codec=1, compress=gzip.compress)
     write_partition(tmp_path, {0: [made(0, [1]), large, made(2, [6])]})
     assert since(tmp_path, 5) == [(1, 3)]
     assert since(tmp_path, 6) == [(2, 3)]
     with pytest.raises(TooLarge):
-        rows(records(Place(tmp_path, NAME), "read_uncommitted", 1, 3))
+        read(tmp_path, 1, 3)

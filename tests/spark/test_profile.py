@@ -13,6 +13,7 @@ from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile import job
 from kafkafs.spark.profile.measure import MOST_BUCKETS, Numbers
 from kafkafs.spark.profile.page import page
+from kafkafs.spark.segments import segments_of
 from tests.kafka.dataset import Dataset
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -20,10 +21,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 def profile(path: Path) -> dict[TopicPartition, Numbers]:
     """The numbers, without Spark."""
-    found: dict[TopicPartition, Numbers] = {}
-    for unit in job.units(path):
-        found.setdefault(unit.name, Numbers()).add(job.measure_segment(unit))
-    return found
+    units = segments_of([path], live=True)
+    return job.added_up(units, [job.measure_segment(unit) for unit in units])
 
 
 def test_numbers_are_the_truth(stopped: Dataset):

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.spark.reindex.job import make, units
+from kafkafs.spark.locations import data_directory
+from kafkafs.spark.reindex.intervals import topic_intervals
+from kafkafs.spark.reindex.job import make
+from kafkafs.spark.segments import segments_of
 from tests.kafka import broker
 from tests.kafka.dataset import Dataset
 from tests.kafka.jars import KRAFT_RELEASES
@@ -17,9 +20,9 @@ KINDS = ("index", "timeindex", "txnindex")
 
 def reindex(data: Path, target: Path) -> None:
     """All indexes of `data`, made without Spark around."""
-    target.mkdir()
-    for unit in units(data, target):
-        make(unit)
+    own = {data: topic_intervals(data_directory(data))}
+    for unit in segments_of([data]):
+        make(unit, target, own)
 
 
 def write(node: broker.Broker) -> None:

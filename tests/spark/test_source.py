@@ -82,7 +82,7 @@ def planned(path: Path | str, filters=(), **options: object) -> list[Task]:
 
 
 def ranges(tasks: list[Task]) -> list[tuple[str, int, int]]:
-    return [(str(task.stretch.place.name), task.stretch.start, task.stretch.end) for task in tasks]
+    return [(str(each.location.name), each.start, each.end) for task in tasks for each in task.ranges]
 
 
 def read_all(tasks: list[Task]) -> int:
@@ -107,10 +107,10 @@ def test_times_lead_to_the_first_record_late_enough(topic):
     times = sorted({record.timestamp_ms for record in records})
     for time in times[:: max(1, len(times) // 12)]:
         tasks = planned(LATEST.path, subscribe=topic, startingTimestamp=time)
-        assert tasks[0].stretch.start == next(each.offset for each in records if each.timestamp_ms >= time)
+        assert tasks[0].ranges[0].start == next(each.offset for each in records if each.timestamp_ms >= time)
         by_partition = json.dumps({topic: {"0": time}})
         ended = planned(LATEST.path, subscribe=topic, endingOffsetsByTimestamp=by_partition)
-        assert [task.stretch.end for task in ended] == [tasks[0].stretch.start] or tasks[0].stretch.start == 0
+        assert [end for _, _, end in ranges(ended)] == [tasks[0].ranges[0].start] or tasks[0].ranges[0].start == 0
     late = times[-1] + 1
     with pytest.raises(Exception, match="startingOffsetsByTimestampStrategy"):
         planned(LATEST.path, subscribe=topic, startingTimestamp=late)

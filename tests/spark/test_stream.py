@@ -81,8 +81,8 @@ def test_new_partitions_begin_at_their_start_and_losses_are_told():
     start = {"partitions": {"0": 2}}
     end = {"partitions": {"0": 4, "1": 3}}
     tasks = stream.partitions(start, end)
-    batch_runs = [task.stretch for task in tasks if isinstance(task, Task)]
-    assert [(each.place.name.partition, each.start, each.end) for each in batch_runs] == [(0, 2, 4), (1, 0, 3)]
+    found = [each for task in tasks if isinstance(task, Task) for each in task.ranges]
+    assert [(each.location.name.partition, each.start, each.end) for each in found] == [(0, 2, 4), (1, 0, 3)]
     gone = {"partitions": {"9": 1}}
     with pytest.raises(Exception, match="partitions-9 are gone"):
         stream.partitions(gone, {"partitions": {"0": 4}} | gone)
@@ -92,7 +92,7 @@ def test_new_partitions_begin_at_their_start_and_losses_are_told():
     patient = reader(LATEST.path, subscribe="deleted", failOnDataLoss="false")
     (task,) = patient.partitions({"deleted": {"0": 0}}, late)
     assert isinstance(task, Task)
-    assert task.stretch.start == LATEST.offsets("deleted").earliest
+    assert task.ranges[0].start == LATEST.offsets("deleted").earliest
 
 
 @pytest.mark.timeout(240)

@@ -51,7 +51,7 @@ def _unindexed(segment: Segment, positions: Column, offsets: Column, table: LogT
     """The bytes of the longest part of the log that must have had entries and has none; 0 where all is well.
 
     With each offset entry comes at most one time entry. Others are written without one, at the roll and at each clean
-    stop, and a restart begins a new leader epoch and a new count of bytes; so many time entries on a stretch that is
+    stop, and a restart begins a new leader epoch and a new count of bytes; so many time entries on a part that is
     long for them tell of offset entries that are gone.
     """
     borders = np.concatenate(([0], positions, [table.end]))

@@ -1,16 +1,18 @@
 """The audit of whole data directories: a unit of work for each segment, and the joints between them at the end."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.errors import DiskError, KafkafsError, NotFound, Vanished
+from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
 from kafkafs.log.segment import Segment
-from kafkafs.spark import jobs, logs
+from kafkafs.spark import jobs
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
 from kafkafs.spark.audit.log_check import LogTable, check_log
@@ -26,23 +28,15 @@ from kafkafs.spark.audit.partition_check import (
     open_at_start,
 )
 from kafkafs.spark.audit.transaction_check import SegmentTransactions, check_transactions
+from kafkafs.spark.jobs import Progress, no_progress
+from kafkafs.spark.locations import data_directory
+from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, segments_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Check = Callable[[Segment, Where, LogTable, bool], list[Finding]]
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentUnit:
-    """A segment to be looked at, by names."""
-
-    data_directory: Path
-    directory: str
-    base_offset: int
-    weight: int
-    clean: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +62,21 @@ class Report:
     size: int
 
 
-def audit(spark: "SparkSession", data_directories: Sequence[Path]) -> Report:
+def audit(spark: "SparkSession", data_directories: Sequence[Path], progress: Progress = no_progress) -> Report:
     """Looks at everything in the data directories."""
-    found = [unit for path in data_directories for unit in units(path)]
-    return joined(data_directories, jobs.run(spark, "audit", found, check_segment))
+    task = partial(check_segment, clean=clean_of(data_directories))
+    return joined(data_directories, jobs.run(spark, "audit", segments_of(data_directories), task, progress))
+
+
+def clean_of(paths: Iterable[Path]) -> frozenset[Path]:
+    """The data directories of which the broker was stopped in an orderly way."""
+    return frozenset(path for path in paths if os.path.exists(path / CLEAN_SHUTDOWN))
 
 
 def joined(data_directories: Sequence[Path], reports: Sequence[SegmentReport]) -> Report:
     """What the segments gave, and what is to be seen only of them together."""
-    directories = [logs.data_directory(path) for path in data_directories]
+    directories = [data_directory(path) for path in data_directories]
+    clean = clean_of(data_directories)
     findings = [*check_twins(directories), *check_topic_ids(directories)]
     by_partition: dict[tuple[Path, str], list[SegmentReport]] = {}
     for report in reports:
@@ -88,7 +88,7 @@ def joined(data_directories: Sequence[Path], reports: Sequence[SegmentReport]) -
             findings += _partition(directory, name, by_partition.get((directory.path, name), []), ends)
             partitions += 1
         findings += check_names(directory)
-        findings += check_data_directory(directory, ends, _is_clean(directory.path))
+        findings += check_data_directory(directory, ends, directory.path in clean)
     size = sum(report.unit.weight for report in reports)
     return Report(findings, partitions, len(reports), sum(report.batches for report in reports), size)
 
@@ -115,47 +115,26 @@ def _partition(
     return findings
 
 
-def units(path: Path) -> list[SegmentUnit]:
-    """A unit for each segment in a data directory."""
-    directory = logs.data_directory(path)
-    clean = _is_clean(path)
-    found = []
-    for name, parsed in sorted(directory.names().items()):
-        try:
-            listing = directory.partition(name).listing()
-        except (NotFound, Vanished):
-            continue
-        for base, files in listing.segments.items():
-            found.append(SegmentUnit(path, name, base, files["log"].size, clean and not parsed.mark))
-    return found
+def check_segment(unit: SegmentUnit, clean: frozenset[Path]) -> SegmentReport:
+    """One segment and its indexes, as of one moment; nothing of one that the broker deletes meanwhile."""
+    name = parse_partition_name(unit.directory)
+    was_closed = unit.data_directory in clean and not (name and name.mark)
+    return unit.ask(lambda asked: _checked(asked, unit, was_closed)) or SegmentReport(unit, [])
 
 
-def _is_clean(path: Path) -> bool:
-    return os.path.exists(path / CLEAN_SHUTDOWN)
-
-
-def check_segment(unit: SegmentUnit) -> SegmentReport:
-    """One segment and its indexes. What the broker deletes or replaces meanwhile is looked at again, or left out."""
-    report = logs.ask_segment(
-        unit.data_directory, unit.directory, unit.base_offset,
-        lambda _, segment: _checked(segment.anew(), unit),  # what an earlier audit in this process learned is past
-    )  # fmt: skip
-    return report or SegmentReport(unit, [])
-
-
-def _checked(segment: Segment, unit: SegmentUnit) -> SegmentReport:
-    root, directory = str(unit.data_directory), unit.directory
+def _checked(asked: SegmentSnapshot, unit: SegmentUnit, clean: bool) -> SegmentReport:
+    segment, root, directory = asked.segment, str(unit.data_directory), unit.directory
 
     def where(kind: str) -> Where:
         return Where(root, f"{directory}/{segment.name_of(kind)}")
 
     try:
-        findings, table = check_log(segment, where("log"), unit.clean)
+        findings, table = check_log(asked, where("log"), clean)
     except (Vanished, NotFound):
         raise
     except KafkafsError as error:
         return SegmentReport(unit, [where("log").finding("unreadable", str(error))])
-    if segment.next_base is not None and segment.log().size == 0 and not is_compacted_away(segment):
+    if segment.next_base is not None and asked.size == 0 and not is_compacted_away(segment):
         findings.append(where("log").finding("empty-log", "it is empty though later segments follow"))
     findings += _presence(segment, where("index"), where("timeindex"), table)
     checks: dict[str, Check] = {}
@@ -165,7 +144,7 @@ def _checked(segment: Segment, unit: SegmentUnit) -> SegmentReport:
         checks["timeindex"] = check_time_index
     for kind, check in checks.items():
         try:
-            findings += check(segment, where(kind), table, unit.clean)
+            findings += check(segment, where(kind), table, clean)
         except DiskError as error:
             findings.append(where(kind).finding("unreadable", str(error)))
     last = int(table.last_offsets[-1]) if len(table.last_offsets) else segment.base_offset - 1
@@ -174,7 +153,7 @@ def _checked(segment: Segment, unit: SegmentUnit) -> SegmentReport:
         Span(where("log"), segment.base_offset, last, table.has_gaps or table.damaged),
         SegmentTransactions(
             where("txnindex"), segment.base_offset,
-            last + 1 if segment.next_base is None and not unit.clean else None, table.damaged,
+            last + 1 if segment.next_base is None and not clean else None, table.damaged,
             table.events, _transaction_index(segment),
         ),
     )  # fmt: skip

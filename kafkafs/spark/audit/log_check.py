@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kafkafs.errors import KafkafsError
+from kafkafs.errors import KafkafsError, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, crc_holds, parse_batch
-from kafkafs.format.batches import Batches, batch_at, is_control, is_transactional
-from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
+from kafkafs.format.batches import Batches, batch_at
+from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.segment import Segment
-from kafkafs.log.transactions import is_abort
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.spark.audit.transaction_check import Event, Kind
+from kafkafs.spark.segments import SegmentSnapshot
+from kafkafs.spark.transactions import Event, events
 
 Column = np.ndarray[tuple[int], np.dtype[np.int64]]
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
@@ -42,32 +42,30 @@ class LogTable:
         return bool((self.base_offsets[1:] != self.last_offsets[:-1] + 1).any())
 
 
-def check_log(segment: Segment, where: Where, clean: bool) -> tuple[list[Finding], LogTable]:
+def check_log(asked: SegmentSnapshot, where: Where, clean: bool) -> tuple[list[Finding], LogTable]:
     """Walks the whole log. `clean` tells that the broker was stopped in an orderly way."""
-    return _Walk(segment, where, clean).run()
+    return _Walk(asked, where, clean).run()
 
 
 class _Walk:
-    def __init__(self, segment: Segment, where: Where, clean: bool) -> None:
-        self._segment, self._where, self._clean = segment, where, clean
+    def __init__(self, asked: SegmentSnapshot, where: Where, clean: bool) -> None:
+        self._asked, self._where, self._clean = asked, where, clean
+        self._segment = asked.segment
         self._findings: list[Finding] = []
         self._columns: list[tuple[Column, ...]] = []
-        self._open: set[int] = set()
         nothing: Column = np.empty(0, np.int64)
         self._table = LogTable(nothing, nothing, nothing, nothing, end=0)
 
     def run(self) -> tuple[list[Finding], LogTable]:
-        segment, table = self._segment, self._table
-        file = segment.log()
-        size = file.size
-        for item in batch_runs(file, 0, Bounds(size, segment.base_offset, segment.next_base)):
+        table, size = self._table, self._asked.size
+        for item in self._asked.runs():
             if isinstance(item, Damage):
                 self._findings.append(self._damage(item))
                 table.damaged = True
             else:
                 self._take(item)
             table.end = item.end
-        if segment.next_base is None and table.end < size:
+        if self._segment.next_base is None and table.end < size:
             self._tail(table.end, size)
         if self._columns:
             columns = (np.concatenate(column) for column in zip(*self._columns, strict=True))
@@ -82,7 +80,7 @@ class _Walk:
             return
         self._counts(rows[v2])
         self._epochs(rows[v2])
-        self._transactions(item)
+        self._table.events += events(item)
 
     def _counts(self, rows: Batches) -> None:
         span = rows["last_offset"] - rows["base_offset"] + 1
@@ -108,20 +106,6 @@ class _Walk:
                     position=int(rows["position"][first]), offset=begin,
                 ))  # fmt: skip
             epochs.append((epoch, begin, last))
-
-    def _transactions(self, item: BatchRun) -> None:
-        """Where transactions begin and end."""
-        rows, events = item.rows, self._table.events
-        control = is_control(rows)
-        for row in np.flatnonzero(is_transactional(rows)).tolist():
-            producer = int(rows["producer_id"][row])
-            if control[row]:
-                self._open.discard(producer)
-                kind: Kind = "abort" if is_abort(item, row) else "commit"
-                events.append(Event(int(rows["last_offset"][row]), producer, kind))
-            elif producer not in self._open:
-                self._open.add(producer)
-                events.append(Event(int(rows["base_offset"][row]), producer, "begin"))
 
     def _damage(self, item: Damage) -> Finding:
         kind, why = self._reason(item)
@@ -159,6 +143,8 @@ class _Walk:
             whole = any(closing)  # a torn write ends in zeros
         if not (self._clean or whole) or (self._clean and not whole and not _any(self._segment, end, size)):
             return
+        if not self._segment.is_as_seen(file):
+            raise Vanished(f"{file.name!r} was written while it was read: what ended it may be a whole batch by now")
         kind, why = "invalid-tail", "are no valid batch"
         if whole and batch is not None:
             kind, why = self._reason(Damage(end, size - end, batch.base_offset, batch.last_offset))

@@ -6,22 +6,12 @@ transactions begin and end, and the indexes are looked at when all of them are k
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
 import numpy as np
 
 from kafkafs.format.transaction_index import DTYPE, ENTRY_SIZE
 from kafkafs.spark.audit.findings import Finding, Where
-
-Kind = Literal["begin", "commit", "abort"]
-
-
-class Event(NamedTuple):
-    """The first batch of a producer's transaction in a segment, or a marker."""
-
-    offset: int
-    producer: int
-    kind: Kind
+from kafkafs.spark.transactions import Aborted, Event, Tracker
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,52 +26,31 @@ class SegmentTransactions:
     index: bytes
 
 
-class _Aborted(NamedTuple):
-    """What the index must tell of an abort; `first` is None where nobody knows whether the producer had data."""
-
-    producer: int
-    first: int | None
-    last: int
-    stable: int | None
-
-
 def check_transactions(segments: Iterable[SegmentTransactions], begun: dict[int, int] | None) -> Iterator[Finding]:
     """What is wrong with the indexes of a partition's segments, in order.
 
     `begun` are the transactions that are open where the first segment begins: producer to first offset. None where that
     is not known, or compaction may have removed data; then it is checked only that each entry names an abort marker.
     """
+    tracker, is_known = Tracker(begun), begun is not None
     for segment in segments:
-        if segment.damaged:
-            begun = None
-        aborted, begun = _followed(segment.events, begun)
-        yield from _Index(segment).check(aborted)
-
-
-def _followed(events: Iterable[Event], begun: dict[int, int] | None) -> tuple[list[_Aborted], dict[int, int] | None]:
-    """The aborts that the events tell of, and what is open after them."""
-    known = dict(begun or {})
-    aborted: list[_Aborted] = []
-    for event in events:
-        if event.kind == "begin":
-            known.setdefault(event.producer, event.offset)
-            continue
-        first = known.pop(event.producer, None)
-        if event.kind == "abort":
-            stable = min(known.values(), default=event.offset + 1)
-            aborted.append(_Aborted(event.producer, first, event.offset, None if begun is None else stable))
-    return aborted, None if begun is None else known
+        is_known = is_known and not segment.damaged
+        if not is_known:
+            tracker.open.clear()
+        aborted = [each for each in map(tracker.follow, segment.events) if each is not None]
+        yield from _Index(segment, is_known).check(aborted)
 
 
 class _Index:
     """One segment's transaction index."""
 
-    def __init__(self, segment: SegmentTransactions) -> None:
+    def __init__(self, segment: SegmentTransactions, is_known: bool) -> None:
         self._segment = segment
+        self._is_known = is_known  # what was open where the segment begins
         self._cut = len(segment.index) % ENTRY_SIZE
         self._rows = np.frombuffer(segment.index, DTYPE, len(segment.index) // ENTRY_SIZE)
 
-    def check(self, aborted: list[_Aborted]) -> Iterator[Finding]:
+    def check(self, aborted: list[Aborted]) -> Iterator[Finding]:
         where, rows = self._segment.where, self._rows
         if self._cut and self._segment.growing_from is None:
             yield where.finding(
@@ -109,7 +78,7 @@ class _Index:
                     " tells", offset=each.last,
                 )  # fmt: skip
 
-    def _wrong(self, row: "np.void", before: int, markers: dict[int, _Aborted]) -> str:
+    def _wrong(self, row: "np.void", before: int, markers: dict[int, Aborted]) -> str:
         first, last, stable = int(row["first"]), int(row["last"]), int(row["last_stable"])
         if row["version"] != 0:
             return f"its version is {row['version']}, and only 0 is known"
@@ -126,7 +95,7 @@ class _Index:
             return "" if self._segment.damaged else "the log has no abort marker there"
         if marker.producer != row["producer_id"]:
             return f"the abort marker there is of producer {marker.producer}"
-        if marker.stable is None or marker.first is None:
+        if not self._is_known or marker.first is None:
             return ""
         if first != marker.first:
             return f"the transaction begins at offset {marker.first}"

@@ -1,6 +1,6 @@
-"""`kafkafs export`: topics, offset and time windows to Parquet, a file for each stretch of a partition.
+"""`kafkafs export`: topics, offset and time windows to Parquet, a file for each range of a partition.
 
-`plan` decides once which stretches there are and writes it down, `parquet` writes one file, `values` finds and applies
+`plan` decides once which ranges there are and writes it down, `parquet` writes one file, `values` finds and applies
 a schema for JSON values, `job` runs it all. A file has its final name only when it is whole, and the name says which
 offsets it holds; so a run that was ended goes on where it was, without duplicates or loss.
 """

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from kafkafs.errors import UsageError
 from kafkafs.log.options import Isolation
 from kafkafs.spark import jobs
-from kafkafs.spark.arrow import record_batches
 from kafkafs.spark.export import parquet, plan, values
 from kafkafs.spark.export.plan import FileUnit, Plan, Request
-from kafkafs.spark.tasks import Task, pieces
+from kafkafs.spark.jobs import Progress, no_progress
+from kafkafs.spark.tasks import batches_of, data_loss
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +29,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class _Inference:
-    """A pass over the values of one stretch."""
+    """A pass over the values of one file to be."""
 
     unit: FileUnit
     isolation: Isolation
@@ -39,10 +39,8 @@ class _Inference:
         return self.unit.weight
 
     def __call__(self) -> values.Kind:
-        name = self.unit.stretch.place.name
-        task = Task(self.unit.stretch, self.isolation, False, True)
         found: values.Kind = None
-        for batch in record_batches(pieces(task), name.topic, name.partition, False):
+        for batch in batches_of(self.unit.range, self.isolation, False, data_loss(fail=True)):
             found = values.merged(found, values.kind_of_values(batch.column("value").to_pylist()))
         return found
 
@@ -77,12 +75,14 @@ def _call(unit: "_Inference | _Writing") -> object:
     return unit()
 
 
-def export(spark: "SparkSession", out: Path, request: Request, settled: Plan) -> Exported:
+def export(
+    spark: "SparkSession", out: Path, request: Request, settled: Plan, progress: Progress = no_progress
+) -> Exported:
     """Writes what is missing of a request and its plan below `out`."""
     if not settled.is_saved:
         if request.value == "json":
             passes = [_Inference(unit, request.isolation) for unit in settled.units]
-            settled.value_type = reduce(values.merged, jobs.run(spark, "schema", passes, _call), None)
+            settled.value_type = reduce(values.merged, jobs.run(spark, "schema", passes, _call, progress), None)
         plan.save(out, request, settled)
     todo = plan.left(out, settled)
     jobs.run(
@@ -94,6 +94,7 @@ def export(spark: "SparkSession", out: Path, request: Request, settled: Plan) ->
             for unit in todo
         ],
         _call,
+        progress,
     )  # fmt: skip
     files = [out / unit.file for unit in settled.units]
     for directory in {file.parent for file in files}:  # what a run left that was killed

@@ -1,4 +1,4 @@
-"""One Parquet file of one stretch of a partition: columns straight from decoded records."""
+"""One Parquet file of one range of a partition: columns straight from decoded records."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 
 from kafkafs.errors import DiskError
 from kafkafs.log.options import Isolation
-from kafkafs.spark.arrow import record_batches, schema
+from kafkafs.spark.arrow import schema
 from kafkafs.spark.export.plan import FileUnit
-from kafkafs.spark.tasks import Task, pieces
+from kafkafs.spark.tasks import batches_of, data_loss
 
 ROW_GROUP = 1 << 20
 """Rows in a row group."""
@@ -29,7 +29,7 @@ def write(unit: FileUnit, out: Path, isolation: Isolation, compression: str, sha
         place.parent.mkdir(parents=True, exist_ok=True)
         rows = 0
         with pq.ParquetWriter(unfinished, kind, **_settings(compression, kind)) as writer:
-            for group in _groups(_batches(unit, isolation)):
+            for group in _groups(batches_of(unit.range, isolation, True, data_loss(fail=True))):
                 table = pa.Table.from_batches([shape(batch) for batch in group], kind)
                 writer.write_table(table, row_group_size=ROW_GROUP)
                 rows += len(table)
@@ -49,12 +49,6 @@ def _settle(unfinished: Path, place: Path) -> None:
     finally:
         os.close(descriptor)
     unfinished.replace(place)
-
-
-def _batches(unit: FileUnit, isolation: Isolation) -> Iterator[pa.RecordBatch]:
-    name = unit.stretch.place.name
-    task = Task(unit.stretch, isolation, True, True)
-    return record_batches(pieces(task), name.topic, name.partition, True)
 
 
 def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:

@@ -9,10 +9,11 @@ from pathlib import Path
 from kafkafs.errors import UsageError
 from kafkafs.log.options import Isolation
 from kafkafs.spark import planning
-from kafkafs.spark.logs import Place, chosen
+from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.offsets import EARLIEST, LATEST, Limit, Specific, TopicPartition
 from kafkafs.spark.options import Choice
 from kafkafs.spark.planning import OffsetRange
+from kafkafs.spark.snapshots import Snapshots, planned
 
 PLAN = "_kafkafs_export.json"
 _VERSION = 1
@@ -48,9 +49,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class FileUnit:
-    """One file to be written: a stretch of a partition."""
+    """One file to be written: a range of a partition."""
 
-    stretch: OffsetRange
+    range: OffsetRange
     weight: int
     file: str  # from the output directory
 
@@ -71,33 +72,35 @@ def settle(out: Path, request: Request) -> Plan:
 
 def make(request: Request) -> Plan:
     """Looks at the logs as they are now."""
-    places = chosen(request.paths, request.choice)
-    if not places:
+    locations = chosen(request.paths, request.choice)
+    if not locations:
         raise UsageError("no topic is chosen: name some with --topics, or a pattern that fits some")
-    starting, ending = _filled(request.starting, places, EARLIEST), _filled(request.ending, places, LATEST)
-    starts = planning.resolve(starting, places, request.isolation, starting=True)
-    ends = planning.resolve(ending, places, request.isolation, starting=False)
+    return planned(locations, request.isolation, lambda snapshots: _made(snapshots, request))
+
+
+def _made(snapshots: Snapshots, request: Request) -> Plan:
+    starts = planning.resolve(_filled(request.starting, snapshots, EARLIEST), snapshots, starting=True)
+    ends = planning.resolve(_filled(request.ending, snapshots, LATEST), snapshots, starting=False)
     units = []
-    for name, place in sorted(places.items()):
-        start, end = starts[name], min(ends[name], planning.latest({name: place}, request.isolation)[name])
-        start = max(start, planning.earliest({name: place})[name])
+    for name, snapshot in sorted(snapshots.items()):
+        start, end = max(starts[name], snapshot.start_offset), min(ends[name], snapshot.visible_end)
         if start >= end:
             continue
-        for stretch, size in planning.batch_runs(OffsetRange(place, start, end), request.file_bytes):
-            units.append(FileUnit(stretch, size, _file(stretch)))
+        for each, size in planning.files_of(OffsetRange(snapshot.location, start, end), snapshot, request.file_bytes):
+            units.append(FileUnit(each, size, _file(each)))
     return Plan(units)
 
 
-def _filled(limit: Limit, places: Iterable[TopicPartition], otherwise: int) -> Limit:
+def _filled(limit: Limit, partitions: Iterable[TopicPartition], otherwise: int) -> Limit:
     """Partitions that a limit does not name are taken whole."""
     if not isinstance(limit, Specific):
         return limit
-    return Specific(dict.fromkeys(places, otherwise) | dict(limit.offsets))
+    return Specific(dict.fromkeys(partitions, otherwise) | dict(limit.offsets))
 
 
-def _file(stretch: OffsetRange) -> str:
-    name = stretch.place.name
-    return f"topic={name.topic}/partition={name.partition}/{stretch.start:020d}-{stretch.end:020d}.parquet"
+def _file(each: OffsetRange) -> str:
+    name = each.location.name
+    return f"topic={name.topic}/partition={name.partition}/{each.start:020d}-{each.end:020d}.parquet"
 
 
 def load(out: Path, request: Request) -> Plan | None:
@@ -137,15 +140,15 @@ def save(out: Path, request: Request, plan: Plan) -> None:
 
 
 def _told(unit: FileUnit) -> list[object]:
-    place = unit.stretch.place
-    return [str(place.data_directory), *place.name, unit.stretch.start, unit.stretch.end, unit.weight]
+    location = unit.range.location
+    return [str(location.data_directory), *location.name, unit.range.start, unit.range.end, unit.weight]
 
 
 def _unit(told: Sequence[object]) -> FileUnit:
     directory, topic, partition, start, end, weight = told
-    place = Place(Path(str(directory)), TopicPartition(str(topic), int(str(partition))))
-    stretch = OffsetRange(place, int(str(start)), int(str(end)))
-    return FileUnit(stretch, int(str(weight)), _file(stretch))
+    location = Location(Path(str(directory)), TopicPartition(str(topic), int(str(partition))))
+    each = OffsetRange(location, int(str(start)), int(str(end)))
+    return FileUnit(each, int(str(weight)), _file(each))
 
 
 def left(out: Path, plan: Plan) -> list[FileUnit]:

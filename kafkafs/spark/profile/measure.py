@@ -9,9 +9,9 @@ from kafkafs.format import native
 from kafkafs.format.batch import CODECS
 from kafkafs.format.batches import Batches, is_control, is_transactional
 from kafkafs.format.records import Records, Refusal, decode
-from kafkafs.log.batch_runs import BatchRun, Bounds, batch_runs
-from kafkafs.log.segment import Segment
+from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.transactions import is_abort
+from kafkafs.spark.segments import SegmentSnapshot
 
 SKETCH_BITS = 12
 MOST_BUCKETS = 1000
@@ -105,14 +105,13 @@ class Numbers:
         return round(estimate)
 
 
-def measure(segment: Segment) -> Numbers:
+def measure(asked: SegmentSnapshot) -> Numbers:
     """The numbers of a whole segment. What is damaged is counted and passed over."""
-    log = segment.log()
-    found = Numbers(size=log.size, segments=1)
+    found = Numbers(size=asked.size, segments=1)
     meter = _Meter(found)
-    for item in batch_runs(log, 0, Bounds(log.size, segment.base_offset, segment.next_base)):
-        if isinstance(item, BatchRun):
-            meter.take(item)
+    for run in asked.runs():
+        if isinstance(run, BatchRun):
+            meter.take(run)
         else:
             found.damaged += 1
     found.sketch = meter.registers.tobytes()
@@ -126,7 +125,7 @@ class _Meter:
         self._latest = -1
 
     def take(self, item: BatchRun) -> None:
-        """All batches of a stretch and their records."""
+        """A run of batches and their records."""
         found, control = self._found, is_control(item.rows)
         found.batches += len(item.rows)
         _count_powers(found.batch_sizes, item.rows["size"])

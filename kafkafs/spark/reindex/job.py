@@ -4,31 +4,27 @@ Each file is written beside its place and renamed, so that whoever reads D finds
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkafs.errors import DiskError, NotFound, UsageError, Vanished
-from kafkafs.format.names import segment_file
-from kafkafs.spark import jobs, logs
+from kafkafs.errors import DiskError, UsageError
+from kafkafs.format.names import parse_partition_name, segment_file
+from kafkafs.spark import jobs
+from kafkafs.spark.jobs import Progress, no_progress
+from kafkafs.spark.locations import data_directory
 from kafkafs.spark.reindex.intervals import topic_intervals
-from kafkafs.spark.reindex.rebuild import DEFAULT_INTERVAL, rebuild
+from kafkafs.spark.reindex.rebuild import DEFAULT_INTERVAL, Indexes, rebuild
+from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, segments_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentUnit:
-    """A segment whose indexes are to be made."""
-
-    data_directory: Path
-    directory: str
-    base_offset: int
-    weight: int
-    index_directory: Path
-    interval: int
+Intervals = Mapping[Path, Mapping[str, int]]
+"""index.interval.bytes of topics that have their own, by data directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +37,17 @@ class Made:
 
 
 def reindex(
-    spark: "SparkSession", data_directories: Sequence[Path], target: Path, interval: int | None = None
+    spark: "SparkSession",
+    data_directories: Sequence[Path],
+    target: Path,
+    interval: int | None = None,
+    progress: Progress = no_progress,
 ) -> list[Made]:
     """Makes the indexes of all segments; without an `interval` with each topic's own, where the data tell it."""
-    work = [unit for path in data_directories for unit in units(path, target, interval)]
-    return jobs.run(spark, "reindex", work, make)
+    own = {path: topic_intervals(data_directory(path)) for path in data_directories} if interval is None else {}
+    default = DEFAULT_INTERVAL if interval is None else interval
+    task = partial(make, target=target, intervals=own, default=default)
+    return jobs.run(spark, "reindex", segments_of(data_directories), task, progress)
 
 
 def check_target(target: Path, data_directories: Sequence[Path]) -> None:
@@ -60,37 +62,24 @@ def check_target(target: Path, data_directories: Sequence[Path]) -> None:
         raise UsageError(f"the index directory {str(target)!r} cannot be made: {error.strerror}") from error
     seen: dict[str, Path] = {}
     for path in data_directories:
-        for name in logs.data_directory(path).names():
+        for name in data_directory(path).names():
             if seen.setdefault(name, path) != path:
                 raise UsageError(f"{name} stands both in {str(seen[name])!r} and in {str(path)!r}; index one at a time")
 
 
-def units(path: Path, target: Path, interval: int | None = None) -> list[SegmentUnit]:
-    """A unit for each segment in a data directory."""
-    directory = logs.data_directory(path)
-    own = topic_intervals(directory) if interval is None else {}
-    found = []
-    for name, parsed in sorted(directory.names().items()):
-        between = own.get(parsed.topic, DEFAULT_INTERVAL) if interval is None else interval
-        try:
-            segments = directory.partition(name).listing().segments
-        except (NotFound, Vanished):
-            continue
-        for base, files in segments.items():
-            found.append(SegmentUnit(path, name, base, files["log"].size, target, between))
-    return found
-
-
-def make(unit: SegmentUnit) -> Made:
+def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = DEFAULT_INTERVAL) -> Made:
     """The indexes of one segment, written. One that the broker deletes meanwhile needs none."""
-    found = logs.ask_segment(
-        unit.data_directory, unit.directory, unit.base_offset,
-        lambda log, segment: (rebuild(log, segment, unit.interval), segment.log().size),
-    )  # fmt: skip
+    name = parse_partition_name(unit.directory)
+    interval = intervals.get(unit.data_directory, {}).get(name.topic if name else "", default)
+
+    def question(asked: SegmentSnapshot) -> tuple[Indexes, int]:
+        return rebuild(asked, interval), asked.size
+
+    found = unit.ask(question)
     if found is None:
         return Made(0, 0, 0)
     made, size = found
-    place = unit.index_directory / unit.directory
+    place = target / unit.directory
     contents = {"index": made.offset_index, "timeindex": made.time_index, "txnindex": made.transaction_index}
     for kind, content in contents.items():
         _write(place / segment_file(unit.base_offset, kind), content, keep=kind != "txnindex" or bool(content))
@@ -103,7 +92,7 @@ def _write(place: Path, content: bytes, *, keep: bool) -> None:
         if not keep:
             place.unlink(missing_ok=True)
             return
-        place.parent.mkdir(exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         unfinished = place.with_name(f"{place.name}.{os.getpid()}.tmp")
         unfinished.write_bytes(content)
         unfinished.replace(place)

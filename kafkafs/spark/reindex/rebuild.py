@@ -5,23 +5,22 @@ the one that got an entry last; the first batch never does. Sources: LogSegment.
 TimeIndex.maybeAppend, ProducerAppendInfo, ProducerStateManager.lastStableOffset.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from kafkafs.errors import CorruptData, NotFound
-from kafkafs.format.batches import Batches, is_control, is_transactional
-from kafkafs.format.control import ControlType
+from kafkafs.format.batches import Batches
 from kafkafs.format.names import segment_file
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.producer_snapshot import open_transactions
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import DTYPE as TRANSACTION
-from kafkafs.log.batch_runs import BatchRun, Bounds, batch_runs
-from kafkafs.log.log import Log
+from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.segment import Segment
-from kafkafs.log.transactions import marker
+from kafkafs.spark.segments import SegmentSnapshot
+from kafkafs.spark.transactions import Aborted, Tracker, events
 
 DEFAULT_INTERVAL = 4096
 _LARGEST_RELATIVE = 2**31 - 1
@@ -37,27 +36,27 @@ class Indexes:
     valid_end: int  # the position up to which the log is valid
 
 
-def rebuild(log: Log, segment: Segment, interval: int) -> Indexes:
+def rebuild(asked: SegmentSnapshot, interval: int) -> Indexes:
     """The indexes of one segment."""
-    indexing, transactions = _Indexing(segment.base_offset, interval), open_at(log, segment)
-    for item in _valid(segment):
-        rows = item.rows
-        fit = rows["last_offset"] - segment.base_offset <= _LARGEST_RELATIVE
-        rows = rows if fit.all() else rows[: int(np.argmin(fit))]
-        indexing.take(rows)
-        transactions.take(item, len(rows))
-        if len(rows) < len(item.rows):
+    base = asked.segment.base_offset
+    indexing, transactions = _Indexing(base, interval), open_at(asked)
+    aborted: list[Aborted] = []
+    for run in _valid(asked.runs()):
+        fit = run.rows["last_offset"] - base <= _LARGEST_RELATIVE
+        kept = run if fit.all() else run._replace(rows=run.rows[: int(np.argmin(fit))])
+        indexing.take(kept.rows)
+        aborted += _follow(kept, transactions)
+        if kept is not run:
             break
-    return indexing.finish(transactions.entries())
+    return indexing.finish(_transaction_index(aborted))
 
 
-def _valid(segment: Segment) -> Iterator[BatchRun]:
-    """The stretches of a segment up to the first damage."""
-    file = segment.log()
-    for item in batch_runs(file, 0, Bounds(file.size, segment.base_offset, segment.next_base)):
-        if not isinstance(item, BatchRun):
+def _valid(runs: Iterable[BatchRun | Damage]) -> Iterator[BatchRun]:
+    """What stands up to the first damage."""
+    for run in runs:
+        if isinstance(run, Damage):
             return
-        yield item
+        yield run
 
 
 class _Indexing:
@@ -108,49 +107,32 @@ class _Indexing:
         )
 
 
-@dataclass(slots=True)
-class Transactions:
-    """The open transactions as batches pass by, and the aborted ones: what matters here of ProducerStateManager."""
-
-    open: dict[int, int] = field(default_factory=dict)  # producer -> first offset of its transaction
-    aborted: list[tuple[int, int, int, int, int]] = field(default_factory=list)
-
-    def take(self, item: BatchRun, count: int) -> None:
-        """The first `count` batches of a stretch."""
-        rows = item.rows[:count]
-        control = is_control(rows)
-        for row in np.flatnonzero(is_transactional(rows)).tolist():
-            producer = int(rows["producer_id"][row])
-            if not control[row]:
-                self.open.setdefault(producer, int(rows["base_offset"][row]))
-                continue
-            kind = marker(item, row)
-            if kind is None or producer not in self.open:
-                continue
-            first, last = self.open.pop(producer), int(rows["last_offset"][row])
-            if kind is ControlType.ABORT:
-                self.aborted.append((0, producer, first, last, min(self.open.values(), default=last + 1)))
-
-    def entries(self) -> bytes:
-        """The transaction index."""
-        return np.array(self.aborted, TRANSACTION).tobytes()
-
-
-def open_at(log: Log, segment: Segment) -> Transactions:
+def open_at(asked: SegmentSnapshot) -> Tracker:
     """The transactions that are open where the segment begins: of the newest snapshot before it, and what follows."""
-    number = log.segments.index(segment)
-    begun, found = number, Transactions()
+    segments = asked.log.segments
+    number = [segment.base_offset for segment in segments].index(asked.segment.base_offset)
+    begun, transactions = number, Tracker()
     while begun > 0:
-        snapshot = _snapshot(log.segments[begun])
+        snapshot = _snapshot(segments[begun])
         if snapshot is not None:
-            found.open = snapshot
+            transactions = Tracker(snapshot)
             break
         begun -= 1
-    for earlier in log.segments[begun:number]:
-        for item in _valid(earlier):
-            found.take(item, len(item.rows))
-    found.aborted.clear()
-    return found
+    for earlier in segments[begun:number]:
+        for run in _valid(asked.of(earlier)):
+            _follow(run, transactions)
+    return transactions
+
+
+def _follow(run: BatchRun, transactions: Tracker) -> list[Aborted]:
+    """What a run of batches aborts. A marker that compaction emptied ends nothing here: ProducerAppendInfo.append."""
+    followed = (transactions.follow(event) for event in events(run) if event.kind != "emptied")
+    return [each for each in followed if each is not None and each.first is not None]
+
+
+def _transaction_index(aborted: list[Aborted]) -> bytes:
+    rows = [(0, each.producer, each.first, each.last, each.stable) for each in aborted]
+    return np.array(rows, TRANSACTION).tobytes()
 
 
 def _snapshot(segment: Segment) -> dict[int, int] | None:

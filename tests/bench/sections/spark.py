@@ -14,11 +14,12 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkafs.spark import register
-from kafkafs.spark.audit.job import check_segment, units
+from kafkafs.spark.audit.job import check_segment
 from kafkafs.spark.export.job import export
 from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.spark.options import Choice
+from kafkafs.spark.segments import segments_of
 from tests.bench.data import Bench, topic_of
 from tests.bench.measure import Result, Spread, in_turns, seconds
 from tests.bench.sections.points import warm
@@ -133,11 +134,11 @@ def _audit(bench: Bench, rounds: int) -> Result:
     """One segment, by the processor time of the one thread that does it."""
     topic = topic_of("none")
     warm(bench.path / f"{topic}-0")
-    unit = next(each for each in units(bench.path) if each.directory == f"{topic}-0")
+    unit = next(each for each in segments_of([bench.path]) if each.directory == f"{topic}-0")
 
     def once() -> float:
         started = time.process_time()
-        assert check_segment(unit).findings == []
+        assert check_segment(unit, frozenset()).findings == []
         return unit.weight / (time.process_time() - started) / 1e9
 
     rates = Spread(tuple(once() for _ in range(rounds + 1))[1:])

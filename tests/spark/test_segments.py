@@ -6,11 +6,11 @@ from pathlib import Path
 
 from kafkafs.log.data_directory import FRESH_S
 from kafkafs.sample import unpack
-from kafkafs.spark.logs import ask_segment
+from kafkafs.spark.segments import SegmentUnit, segments_of
 
 
 def base_of(data: Path, base_offset: int) -> int | None:
-    return ask_segment(data, "test-0", base_offset, lambda _, segment: segment.base_offset)
+    return SegmentUnit(data, "test-0", base_offset, 0).ask(lambda asked: asked.segment.base_offset)
 
 
 def test_a_partition_that_is_deleted_meanwhile_is_left_out(tmp_path: Path):
@@ -20,3 +20,10 @@ def test_a_partition_that_is_deleted_meanwhile_is_left_out(tmp_path: Path):
     shutil.rmtree(data / "test-0")
     time.sleep(2 * FRESH_S)  # until the names are looked at again
     assert base_of(data, 23147) is None
+
+
+def test_only_live_partitions_where_they_are_asked_for(tmp_path: Path):
+    data = unpack(tmp_path)
+    (data / "test-0").rename(data / "test-0.0123456789abcdef0123456789abcdef-delete")
+    assert any(unit.directory.endswith("-delete") for unit in segments_of([data]))
+    assert not any(unit.directory.endswith("-delete") for unit in segments_of([data], live=True))

@@ -1,0 +1,83 @@
+"""The JVM behind an embedded driver: started apart from Ctrl-C and from our standard error, and ended for certain.
+
+Java and what it starts are processes below this one. Each is held by a descriptor of its own (pidfd), so that a signal
+reaches it and no later process with its number.
+"""
+
+import os
+import select
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+
+GRACE_S = 0.8
+"""For so long a process may tidy up before it is killed."""
+
+
+def launch(conf: "SparkConf", said: "IO[bytes]") -> Any:
+    """A gateway to a new JVM; what that has to say goes to the file. Ctrl-C at a terminal does not reach it."""
+    from pyspark.java_gateway import launch_gateway
+
+    return launch_gateway(  # type: ignore[no-untyped-call]
+        conf, {"stdout": said, "stderr": said, "start_new_session": True}
+    )
+
+
+def children() -> frozenset[int]:
+    """The processes that this one has started and that still run."""
+    return frozenset(_parents().get(os.getpid(), ()))
+
+
+def end(known: Iterable[int], *, grace_s: float = GRACE_S) -> None:
+    """End the children of this process but for the `known` ones, and all that they have started."""
+    with _held(_below(children() - frozenset(known))) as processes:
+        for descriptor in processes:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+        deadline = time.monotonic() + grace_s
+        left = set(processes)
+        while left and (wait_s := deadline - time.monotonic()) > 0:
+            left -= set(select.select(left, (), (), wait_s)[0])
+        for descriptor in left:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        while left and time.monotonic() < deadline + grace_s:
+            left -= set(select.select(left, (), (), grace_s)[0])
+
+
+@contextmanager
+def _held(pids: Iterable[int]) -> Iterator[list[int]]:
+    descriptors = []
+    try:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                descriptors.append(os.pidfd_open(pid))
+        yield descriptors
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _below(pids: Iterable[int]) -> list[int]:
+    """The processes and all that they have started, and those in turn."""
+    parents, found = _parents(), list(pids)
+    for pid in found:  # which grows meanwhile
+        found += parents.get(pid, ())
+    return found
+
+
+def _parents() -> dict[int, list[int]]:
+    """The running processes by the one that has started them, as /proc tells."""
+    found: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:
+                state, parent = stat.read().rpartition(b")")[2].split()[:2]
+                if state != b"Z":
+                    found.setdefault(int(parent), []).append(int(name))
+    return found

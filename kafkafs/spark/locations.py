@@ -1,0 +1,92 @@
+"""Where the partitions that a job reads lie: data directories held open once a process, and what is chosen of them."""
+
+import os
+import re
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkafs.errors import UsageError
+from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.partition import Partition
+from kafkafs.spark.offsets import TopicPartition, names
+from kafkafs.spark.options import Choice
+
+INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+"""Topics that a pattern does not choose, as a client's own subscription would not; by name they are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A partition and the data directory that it is in."""
+
+    data_directory: Path
+    name: TopicPartition
+
+
+_lock = threading.Lock()
+_open: dict[Path, tuple[tuple[int, int], DataDirectory]] = {}
+
+
+def data_directory(path: Path) -> DataDirectory:
+    """The data directory that is at `path` now, the same object each time in this process; UsageError where it is none.
+
+    A process of Spark's lives on from job to job, and finds another directory under a name that it knows.
+    """
+    with _lock:
+        known = _open.get(path)
+        if known is None or known[0] != _identity(path):
+            known = _open[path] = _identity(path), open_data_directory(path)
+        return known[1]
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        about = os.stat(path)
+    except OSError:
+        return 0, 0
+    return about.st_dev, about.st_ino
+
+
+def partition(location: Location) -> Partition:
+    """The partition as it is now; NotFound where it is gone."""
+    return data_directory(location.data_directory).partition(str(location.name))
+
+
+def every_location(paths: tuple[Path, ...]) -> dict[TopicPartition, Location]:
+    """All live partitions below the data directories. UsageError where one stands in two of them."""
+    found: dict[TopicPartition, Location] = {}
+    for path in paths:
+        for name in data_directory(path).names().values():
+            if name.mark:
+                continue
+            location = Location(path, TopicPartition(name.topic, name.partition))
+            other = found.setdefault(location.name, location)
+            if other is not location:
+                raise UsageError(
+                    f"{location.name} stands both in {str(other.data_directory)!r} and in {str(path)!r}; "
+                    "read one of them at a time"
+                )
+    return found
+
+
+def chosen(paths: tuple[Path, ...], choice: Choice) -> dict[TopicPartition, Location]:
+    """The partitions that `assign`, `subscribe` or `subscribePattern` names. UsageError for what is not there."""
+    every = every_location(paths)
+    if choice.pattern:
+        wanted = re.compile(choice.pattern)  # a part of the name will do: SubscribePatternStrategy
+        return {p: location for p, location in every.items() if p.topic not in INTERNAL and wanted.search(p.topic)}
+    if choice.assign:
+        missing = set(choice.assign) - set(every)
+        if missing:
+            raise UsageError(f"there is no partition {names(missing)} in {_told(paths)}")
+        return {p: every[p] for p in choice.assign}
+    topics = {p.topic for p in every}
+    for topic in choice.topics:
+        if topic not in topics:
+            raise UsageError(f"there is no topic {topic!r} in {_told(paths)}")
+    return {p: location for p, location in every.items() if p.topic in choice.topics}
+
+
+def _told(paths: tuple[Path, ...]) -> str:
+    return ", ".join(str(path) for path in paths)

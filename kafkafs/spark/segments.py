@@ -1,0 +1,106 @@
+"""A job's unit of work: one segment, named by what a task can be sent, and asked at one moment of its life.
+
+A segment can be deleted, compacted away, or cut and written anew while a job reads it. All that a question reads of it
+is of one generation; where that ends under the question, the question is asked again of what is there then.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from kafkafs.errors import Denied, NotFound, Vanished
+from kafkafs.log.batch_runs import BatchRun, Damage, Start
+from kafkafs.log.log import Log
+from kafkafs.log.segment import Segment
+from kafkafs.spark.locations import data_directory
+
+Answer = TypeVar("Answer")
+_ATTEMPTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSnapshot:
+    """A segment as one look found it. `segment` remembers nothing of earlier looks but where its log ends."""
+
+    log: Log
+    segment: Segment
+
+    @property
+    def size(self) -> int:
+        """Bytes of the `.log` at that moment, those behind the last valid batch among them."""
+        if self.segment.next_base is None and self.log.tail is not None:
+            return self.log.tail.size
+        return self.segment.files["log"].size
+
+    def runs(self) -> Iterator[BatchRun | Damage]:
+        """All that stands in the log up to its last valid batch, in order; Vanished once it is another log."""
+        return self.of(self.segment)
+
+    def of(self, segment: Segment) -> Iterator[BatchRun | Damage]:
+        """The same of another segment of this log."""
+        return segment.walk(Start(0, segment.base_offset), self.log.walk_end(segment))
+
+    def check(self) -> None:
+        """Vanished where the log is not the one any more that was looked at."""
+        try:
+            self.segment.check(self.segment.log())
+        except Denied:
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentUnit:
+    """A segment by name: its data directory, its partition's directory, its base offset. `weight`: bytes of its log."""
+
+    data_directory: Path
+    directory: str
+    base_offset: int
+    weight: int
+
+    def ask(self, question: Callable[[SegmentSnapshot], Answer]) -> Answer | None:
+        """The answer of one moment; None where the broker has deleted the segment.
+
+        Vanished where it is cut or replaced again and again while it is read.
+        """
+        for attempt in range(_ATTEMPTS):
+            try:
+                partition = data_directory(self.data_directory).partition(self.directory)
+                if attempt:
+                    partition.look_again()
+                found = self._snapshot(partition.log())
+                if found is None:
+                    return None
+                answer = question(found)
+                found.check()
+                return answer
+            except NotFound:
+                return None
+            except Vanished:
+                continue
+        raise Vanished(f"the segment {self.base_offset} of {self.directory} changes again and again while it is read")
+
+    def _snapshot(self, log: Log) -> SegmentSnapshot | None:
+        for segment in log.segments:
+            if segment.base_offset == self.base_offset:
+                fresh = segment.anew()  # what an earlier job in this process learned is past
+                if segment.next_base is None and log.tail is not None:
+                    fresh.seal(log.tail.last, log.tail.size, log.tail.mtime_ns)
+                return SegmentSnapshot(log, fresh)
+        return None
+
+
+def segments_of(paths: Iterable[Path], *, live: bool = False) -> list[SegmentUnit]:
+    """A unit for each segment in data directories; with `live` without those of `-delete`, `-stray`, `-future`."""
+    found = []
+    for path in paths:
+        directory = data_directory(path)
+        for name, parsed in sorted(directory.names().items()):
+            if live and parsed.mark:
+                continue
+            try:
+                segments = directory.partition(name).listing().segments
+            except (NotFound, Vanished):
+                continue
+            found += [SegmentUnit(path, name, base, files["log"].size) for base, files in segments.items()]
+    return found

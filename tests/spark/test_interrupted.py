@@ -1,0 +1,76 @@
+"""Ctrl-C at any moment of a command on Spark: it ends at once, with one sentence, and leaves no process."""
+
+import os
+import pty
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from kafkafs.spark import jvm
+from tests.kafka.dataset import Dataset
+from tests.mounting import KAFKAFS
+
+LATEST = Dataset("4.3.1", "stopped")
+TOGETHER_S = 2.0
+
+
+def below(pid: int) -> list[int]:
+    return jvm._below([pid])
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("after_s", [0.5, 1.0, 1.5, 2.5, 4.0, 6.0])
+def test_ctrl_c_ends_all(after_s, tmp_path):
+    """From the first moments, in which Java starts, until tasks run; a terminal's signal goes to the whole group."""
+    data = LATEST.copy_to(tmp_path / "data", "long-index-0", "segments-0")
+    command = [str(KAFKAFS), "export", str(data), "--to", str(tmp_path / "out"), "--file-mb", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        time.sleep(after_s)  # the moment is what is tried
+        if running.poll() is not None:
+            return  # it was done before
+        processes = below(running.pid)
+        began = time.monotonic()
+        os.killpg(running.pid, signal.SIGINT)
+        said = running.stderr.read() if running.stderr else ""
+        code = running.wait(30)
+        took = time.monotonic() - began
+    assert code == 130
+    assert said == "kafkafs: interrupted; the same command goes on from here\n"
+    assert took < TOGETHER_S
+    assert [pid for pid in processes if runs(pid)] == []
+
+
+@pytest.mark.timeout(120)
+def test_the_first_words_come_at_once(tmp_path):
+    """A person at a terminal sees within half a second that something happens."""
+    data = LATEST.copy_to(tmp_path / "data", "segments-0")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([str(KAFKAFS), "profile", str(data), "--html", str(tmp_path / "page")],
+                          stderr=theirs, start_new_session=True) as running:  # fmt: skip
+        os.close(theirs)
+        seen = b""
+        while "starting Spark…".encode() not in seen:
+            seen += os.read(ours, 4096)
+        running.send_signal(signal.SIGINT)
+        while piece := _read(ours):
+            seen += piece
+        assert running.wait(30) == 130
+    os.close(ours)
+    assert seen.rstrip().endswith(b"kafkafs: interrupted")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # the other end is closed
+        return b""

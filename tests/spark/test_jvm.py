@@ -1,0 +1,26 @@
+"""Processes that are ended with all that they have started, and no others."""
+
+import subprocess
+import sys
+import time
+
+from kafkafs.spark import jvm
+
+STUBBORN = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
+TWO = f"import subprocess,sys; subprocess.run([sys.executable, '-c', {STUBBORN!r}])"
+
+
+def test_new_processes_end_and_known_ones_stay():
+    with subprocess.Popen(["sleep", "60"]) as kept:
+        known = jvm.children()
+        with subprocess.Popen([sys.executable, "-c", TWO], stdout=subprocess.PIPE) as running:
+            assert running.stdout is not None
+            running.stdout.readline()  # the one that ignores the signal is there
+            began = time.monotonic()
+            jvm.end(known, grace_s=0.3)
+            assert running.wait(10) != 0
+            assert running.stdout.read() == b""  # nobody has it open any more
+        assert time.monotonic() - began < 5
+        assert kept.poll() is None
+        assert kept.pid in jvm.children()
+        kept.kill()

@@ -1,0 +1,41 @@
+"""Which partitions are chosen, and where they lie."""
+
+from pathlib import Path
+
+import pytest
+
+from kafkafs.errors import NotFound, UsageError
+from kafkafs.spark.locations import Location, chosen, data_directory, every_location, partition
+from kafkafs.spark.offsets import TopicPartition
+from kafkafs.spark.options import Choice
+from tests.log.making import made, write_partition
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    for name in ("a-0", "a-1", "b-0", "__consumer_offsets-0", "gone-0.0123456789abcdef0123456789abcdef-delete"):
+        write_partition(tmp_path, {0: [made(0, [1])]}, name)
+    return tmp_path
+
+
+def told(found: dict[TopicPartition, Location]) -> set[str]:
+    return {str(each) for each in found}
+
+
+def test_what_is_chosen(data):
+    assert told(every_location((data,))) == {"a-0", "a-1", "b-0", "__consumer_offsets-0"}
+    assert told(chosen((data,), Choice(pattern="."))) == {"a-0", "a-1", "b-0"}
+    assert told(chosen((data,), Choice(topics=("__consumer_offsets",)))) == {"__consumer_offsets-0"}
+    assert told(chosen((data,), Choice(assign=(TopicPartition("a", 1),)))) == {"a-1"}
+
+
+@pytest.mark.parametrize("choice", [Choice(topics=("nope",)), Choice(assign=(TopicPartition("a", 7),))])
+def test_what_is_not_there_is_told(data, choice):
+    with pytest.raises(UsageError, match="there is no"):
+        chosen((data,), choice)
+
+
+def test_a_directory_is_held_open_once(data):
+    assert data_directory(data) is data_directory(data)
+    with pytest.raises(NotFound):
+        partition(Location(data, TopicPartition("nope", 0)))
