@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -83,12 +84,12 @@ def _daemon(
     def serve_tree(on_ready: Callable[[], None]) -> int:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy would start threads before the process is confined
         from kafkafs.format import native
+        from kafkafs.format.memory import MemoryBudget
         from kafkafs.fuse.life.mount import Settings, serve
-        from kafkafs.view.text_budget import share_room
         from kafkafs.view.tree import Root
 
-        share_room(2 * options.reading.max_batch)  # one reader's: a packed batch, and what it unpacks to
-        tree = Root(data_dirs, options.reading)
+        memory = MemoryBudget(2 * options.reading.max_batch)  # one reader's: a packed batch, and what it unpacks to
+        tree = Root(data_dirs, replace(options.reading, memory=memory))
         settings = Settings(
             data_dirs,
             options.allow_other,

@@ -1,7 +1,7 @@
 """One open file of the broker's: its attributes, and reads that wait for nothing unless the thread may wait.
 
-A `DataFile` closes its descriptor when the last one who holds it lets go, so an open handle keeps answering from the
-file it was opened on while the cache of `files` moves on.
+A `DataFile` closes its descriptor when the last holder lets go, so an open handle keeps answering from the file it was
+opened on while the cache of `directory` moves on.
 """
 
 import errno
@@ -12,16 +12,17 @@ from collections import deque
 
 from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import is_non_blocking, may_block
+from kafkafs.disk.cached_value import CachedValue
+from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import DiskError, KafkafsError, WouldBlock
 from kafkafs.format.buffers import Buffers, pages
-from kafkafs.format.memory import MEMORY
 
 STREAM_SIZE = 1 << 20
 """The largest read that is answered from the calling thread's own buffer."""
 
 LATELY_S = 0.1
-"""For how long the attributes of a file count as those of now, for who only shows them."""
+"""For how long the attributes of a file count as those of now, where they are only shown."""
 
 SETTLED_AFTER_NS = 50_000_000
 """A file or directory changed so recently may change again within the same tick of the file system's clock."""
@@ -56,20 +57,21 @@ class DataFile:
     """An open regular file. Reads are positional, so any number of threads may share it."""
 
     __slots__ = (
-        *("__weakref__", "_acl", "_acl_as_of_ns", "_closing", "_device", "_far", "_lately", "_lately_until"),
+        *("__weakref__", "_about", "_acl", "_closing", "_device", "_far", "_options"),
         *("descriptor", "inode", "name", "used"),
     )
 
-    def __init__(self, descriptor: int, name: str, inode: int, far: "deque[int] | None" = None) -> None:
+    def __init__(
+        self, descriptor: int, name: str, inode: int, options: DiskOptions, far: "deque[int] | None" = None
+    ) -> None:
         """`far` is where to leave the descriptor in the end if closing it might take long."""
+        self._options = options
         self.descriptor = descriptor
         self.name = name
         self.inode = inode
         self._device = -1
-        self._acl: bytes | None = None
-        self._acl_as_of_ns = -1
-        self._lately: os.stat_result | None = None
-        self._lately_until = 0.0
+        self._acl: CachedValue[tuple[bytes | None]] = CachedValue(0.0, options.clock)
+        self._about: CachedValue[os.stat_result] = CachedValue(LATELY_S, options.clock)
         self.used = 0.0
         self._far = far
         self._closing = _Closing(descriptor, far)
@@ -85,15 +87,15 @@ class DataFile:
 
     def stat_lately(self) -> os.stat_result:
         """As `stat`, of now or a moment ago."""
-        about = self._lately
-        if about is None or time.monotonic() >= self._lately_until:
-            about = self.stat()
-            self.note(about)
-        return about
+        return self._about.fresh() or self._about.store(self.stat())
 
     def note(self, about: os.stat_result) -> None:
         """These are its attributes now."""
-        self._lately, self._lately_until = about, time.monotonic() + LATELY_S
+        self._about.store(about)
+
+    def touch(self) -> None:
+        """Somebody uses it now."""
+        self.used = self._options.clock()
 
     @property
     def size(self) -> int:
@@ -105,12 +107,13 @@ class DataFile:
         `about` is what `stat` has just said: a list that was read under the same change time is the one.
         """
         changed_ns = about.st_ctime_ns
-        if changed_ns != self._acl_as_of_ns:
+        known = self._acl.revalidated(changed_ns)
+        if known is None:
             if self._far is not None:
                 may_block()
             settled = is_settled(changed_ns)
-            self._acl, self._acl_as_of_ns = access_list(self.descriptor), changed_ns if settled else -1
-        return self._acl
+            known = self._acl.store((access_list(self.descriptor),), changed_ns if settled else None)
+        return known[0]
 
     def read(self, position: int, size: int, *, passing: bool = False) -> bytes:
         """The bytes at `position`, fewer only at the end. A non-blocking thread gets WouldBlock for a page on disk.
@@ -124,7 +127,7 @@ class DataFile:
 
     def read_long(self, position: int, size: int) -> memoryview:
         """Like `read`, into a large buffer that is used again once nobody holds a view of it."""
-        buffer = _buffers.take()[:size].data if size <= _buffers.size else MEMORY.take(size).data
+        buffer = _buffers.take()[:size].data if size <= _buffers.size else self._options.memory.take(size).data
         return buffer[: self.read_into(buffer, position)]
 
     def read_into(self, buffer: memoryview, position: int, *, passing: bool = False) -> int:
@@ -147,7 +150,7 @@ class DataFile:
         try:
             if self._device < 0:
                 self._device = os.fstat(self.descriptor).st_dev
-            if (flags := page_cache.flags_at_once(self._device, size)) is None:
+            if (flags := page_cache.flags_at_once(self._device, size, self._options.cache_keep)) is None:
                 raise WouldBlock("a worker must look which pages are in memory")
             got = os.preadv(self.descriptor, [view], position, os.RWF_NOWAIT | flags)
         except OSError as error:
@@ -158,9 +161,10 @@ class DataFile:
 
     def _read_blocking(self, buffer: memoryview, position: int, passing: bool) -> int:
         """What the disk gives; less than there is only for a moment, while the file grows."""
-        got = page_cache.read_blocking(self.descriptor, buffer, position, passing=passing)
+        keep = self._options.cache_keep
+        got = page_cache.read_blocking(self.descriptor, buffer, position, keep=keep, passing=passing)
         while got < len(buffer) and self._more_follows(position + got):
-            more = page_cache.read_blocking(self.descriptor, buffer[got:], position + got)
+            more = page_cache.read_blocking(self.descriptor, buffer[got:], position + got, keep=keep)
             if not more:
                 raise DiskError(f"reading {self.name!r} gave nothing at {position + got}, where the file goes on")
             got += more

@@ -9,7 +9,6 @@ import os
 import resource
 import stat
 import threading
-import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from weakref import WeakValueDictionary
 from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.system_calls import CACHED, access_list, is_far, openat2
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 
@@ -31,13 +31,17 @@ _OTHERS = 24
 IDLE_S = 2.0
 """For how long the cache keeps a file that nobody asks for."""
 
+DEFAULT_OPTIONS = DiskOptions()
+
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class Directory:
     """A data directory's root, held open: everything below is opened relative to it, never through a link."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, options: DiskOptions = DEFAULT_OPTIONS) -> None:
+        """Raises OSError where `path` is no directory that may be read."""
+        self._options = options
         self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._far: deque[int] | None = deque() if is_far(self.descriptor) else None
         self._cache: OrderedDict[str, DataFile] = OrderedDict()
@@ -57,7 +61,7 @@ class Directory:
         with self._lock:
             known = self._cache.get(name)
             if known is not None and known.inode == inode:
-                known.used = time.monotonic()
+                known.touch()
                 self._cache.move_to_end(name)
                 return known
             known = self._open.get((name, inode))
@@ -69,10 +73,11 @@ class Directory:
         """The file, where the kernel has its name and inode in memory; WouldBlock for whatever is not as simple."""
         if self._far is None:
             with suppress(OSError):
-                opened = DataFile(openat2(self.descriptor, name, _OPEN_FLAGS | os.O_NOATIME, CACHED), name, inode)
+                descriptor = openat2(self.descriptor, name, _OPEN_FLAGS | os.O_NOATIME, CACHED)
+                opened = DataFile(descriptor, name, inode, self._options)
                 about = os.fstat(opened.descriptor)
                 is_it = about.st_ino == inode and stat.S_ISREG(about.st_mode)
-                if is_it and page_cache.opened_at_once(opened.descriptor, about.st_dev):
+                if is_it and page_cache.opened_at_once(descriptor, about.st_dev, self._options.cache_keep):
                     opened.note(about)
                     return opened
         raise WouldBlock("a file is to be opened")
@@ -81,7 +86,7 @@ class Directory:
         evicted = []
         with self._lock:
             file = self._open.setdefault((name, file.inode), file)
-            file.used = time.monotonic()
+            file.touch()
             evicted.append(self._cache.get(name))
             self._cache[name] = file
             self._cache.move_to_end(name)
@@ -107,7 +112,7 @@ class Directory:
     def sweep(self) -> None:
         """Let go of files that nobody asks for, or that were deleted. Called a few times a second."""
         may_block()
-        idle_since = time.monotonic() - IDLE_S
+        idle_since = self._options.clock() - IDLE_S
         with self._lock:
             files = list(self._cache.items())
         for name, file in files:
@@ -128,12 +133,12 @@ class Directory:
         may_block()
         self._close_abandoned()
         descriptor = self._descriptor(name, _OPEN_FLAGS)
-        opened = DataFile(descriptor, name, 0, self._far)
+        opened = DataFile(descriptor, name, 0, self._options, self._far)
         about = opened.stat()
         if not stat.S_ISREG(about.st_mode):
             raise NotFound(f"{name!r} is no regular file")
         opened.inode = about.st_ino
-        page_cache.opened(descriptor, about.st_dev)
+        page_cache.opened(descriptor, about.st_dev, self._options.cache_keep)
         return opened
 
     def read_whole(self, name: str, limit: int = 16 << 20) -> bytes:

@@ -25,17 +25,9 @@ _libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 _takes: dict[int, bool] = {}
 """Devices, and whether their file system takes RWF_DONTCACHE."""
 
-_keep = False
 
-
-def keep_pages(keep: bool) -> None:
-    """`-o cache=keep`: read as anyone does, for those who want the kernel's cache."""
-    global _keep
-    _keep = keep
-
-
-def opened(descriptor: int, device: int) -> None:
-    """Call for a file before it is read for the first time.
+def opened(descriptor: int, device: int, keep: bool) -> None:
+    """Call for a file before it is read for the first time. `keep` (`-o cache=keep`): it is read as anyone does.
 
     Where pages have to be dropped none may be read ahead: they could not be told from what was there. One read that is
     too early, and its readahead goes on for good.
@@ -48,30 +40,30 @@ def opened(descriptor: int, device: int) -> None:
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
                 return  # the disk's trouble; the next file will tell
             _takes[device] = False
-    opened_at_once(descriptor, device)
+    opened_at_once(descriptor, device, keep)
 
 
-def opened_at_once(descriptor: int, device: int) -> bool:
-    """As `opened`, for who must not wait: whether its file system is known, so that this could be done."""
-    if not _takes.get(device, True) and not _keep:
+def opened_at_once(descriptor: int, device: int, keep: bool) -> bool:
+    """As `opened`, for a thread that must not wait: whether its file system is known, so that this could be done."""
+    if not _takes.get(device, True) and not keep:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
     return device in _takes
 
 
-def flags_at_once(device: int, size: int) -> int | None:
-    """The flags for a read that does not wait, and leaves no page behind; None where it would, however it ends."""
+def flags_at_once(device: int, size: int, keep: bool) -> int | None:
+    """The flags for a read that does not wait, and unless told to `keep` leaves no page behind; None where it would."""
     if _takes.get(device, True):
-        return 0 if _keep else RWF_DONTCACHE
-    return 0 if _keep or size < _LONG_READ else None
+        return 0 if keep else RWF_DONTCACHE
+    return 0 if keep or size < _LONG_READ else None
 
 
-def read_blocking(descriptor: int, buffer: memoryview, position: int, *, passing: bool = False) -> int:
+def read_blocking(descriptor: int, buffer: memoryview, position: int, *, keep: bool, passing: bool = False) -> int:
     """Fill the buffer from `position`: how many bytes came, fewer at the end of the file; may wait for the disk.
 
     `passing`: a short read in the midst of long ones, to be treated as they are.
     """
     size = len(buffer)
-    if _keep or (size < _LONG_READ and not passing):
+    if keep or (size < _LONG_READ and not passing):
         return _fill(descriptor, buffer, position)
     if _takes.get(os.fstat(descriptor).st_dev, True):
         return _fill(descriptor, buffer, position, RWF_DONTCACHE)
@@ -92,8 +84,8 @@ def _fill(descriptor: int, buffer: memoryview, position: int, flags: int = 0) ->
 def _absent(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
     """Where the range has pages that are not in memory: position and size of each run of them.
 
-    Empty where the kernel does not tell, as to who neither owns the file nor may write it: then nothing is dropped.
-    The mapping is there for the question only. Nobody touches it, so a file that is cut meanwhile does no harm.
+    Empty where the kernel does not tell, as to a process that neither owns the file nor may write it: then nothing is
+    dropped. The mapping is there for the question only. Nobody touches it, so a file that is cut does no harm.
     """
     first = position - position % mmap.PAGESIZE
     pages = -(-(position + size - first) // mmap.PAGESIZE)

@@ -1,8 +1,8 @@
 """Reading straight on through data that is not in memory: in whole blocks, and before they are asked for.
 
-With RWF_DONTCACHE the kernel reads folios of up to 2 MiB, and drops each behind the first read that has touched it. Who
-reads on from the midst of one has it read from the disk again; so a block ends where such a folio does. While a reader
-takes what he got, `fuse` lets a worker `fill` with the next.
+With RWF_DONTCACHE the kernel reads folios of up to 2 MiB, and drops each behind the first read that has touched it. A
+reader that goes on from the midst of one has it read from the disk again; so a block ends where such a folio does.
+While a reader takes what it got, `fuse` has a worker `fill` in the next.
 
 What is in memory is not read ahead: nobody waits for it. A few pages that are not, in the midst of others, are no
 reason to read all that follows in blocks.
@@ -22,7 +22,7 @@ BLOCK = 2 << 20
 
 _BYTES_AHEAD = 2 * BLOCK
 _STRAIGHT = 512 << 10
-"""Who has read so many bytes one behind the other will go on."""
+"""A reader that has read so many bytes one behind the other will go on."""
 
 _COLD = 16 << 20
 _COLDEST = 128 << 20
@@ -30,17 +30,12 @@ _COLDEST = 128 << 20
 A look costs the disk up to a block."""
 
 _READERS = 8
-"""For so many there is memory; the others read as they ask."""
+"""Readers that there is memory for; the others read as they ask."""
 
 _IDLE_S = 1.0
-"""Who has taken no block for so long may lose those he has to another."""
+"""A reader that has taken no block for so long may lose those it has to another."""
 
 _buffers = Buffers(BLOCK, keep=4)
-_admitted: dict["Prefetch", float] = {}
-"""Who may hold blocks, and since when he has asked for no other: the longest first."""
-
-_admitting = threading.Lock()
-
 Stamp = tuple[int, int]
 """Size and modification time of a file: while they hold, so do its bytes."""
 
@@ -56,7 +51,7 @@ class _Blocks:
     blocks: tuple[memoryview, ...]
 
     def holds(self, file: DataFile, position: int) -> bool:
-        """Whether a reader who is at `position` finds there what he asks for, or goes on where the blocks end."""
+        """Whether a reader at `position` finds there what it asks for, or goes on where the blocks end."""
         return self.file is file and self.position <= position <= self.end
 
     def cut(self, position: int, size: int) -> bytes | memoryview:
@@ -76,10 +71,43 @@ class _Blocks:
         return _Blocks(self.file, self.stamp, position, self.end + len(block), (*blocks, block))
 
 
-class Prefetch:
-    """What one reader is about to read. He may go from one file on into the next."""
+class PrefetchBudget:
+    """Which readers of one tree may hold blocks: `readers` of them, 4 MiB each and what they are reading."""
 
-    def __init__(self) -> None:
+    def __init__(self, readers: int = _READERS) -> None:
+        self._readers = readers
+        self._lock = threading.Lock()
+        self._admitted: dict[Prefetch, float] = {}  # since when each has asked for no other block: the longest first
+
+    def admit(self, reader: "Prefetch") -> bool:
+        """Whether it may hold one more block. One that is idle makes room for another."""
+        with self._lock:
+            if self._admitted.pop(reader, None) is None and len(self._admitted) >= self._readers:
+                idle, since = next(iter(self._admitted.items()))
+                if time.monotonic() - since < _IDLE_S:
+                    return False
+                del self._admitted[idle]
+                idle.hold(None)
+            self._admitted[reader] = time.monotonic()
+        return True
+
+    def keep(self, reader: "Prefetch", made: _Blocks) -> None:
+        """It has read a block, which it holds unless another reader got its place meanwhile."""
+        with self._lock:
+            reader.hold(made if reader in self._admitted else None)
+
+    def leave(self, reader: "Prefetch") -> None:
+        """It holds nothing any more."""
+        with self._lock:
+            self._admitted.pop(reader, None)
+            reader.hold(None)
+
+
+class Prefetch:
+    """What one reader is about to read. It may go from one file on into the next."""
+
+    def __init__(self, budget: PrefetchBudget) -> None:
+        self._budget = budget
         self._making = threading.Lock()
         self._made: _Blocks | None = None
         self._file: DataFile | None = None
@@ -158,7 +186,7 @@ class Prefetch:
             made = _Blocks(file, stamp, position, position, ())
         if made.stamp != stamp:
             self._unfit = file  # it is being written: what is read ahead would not be true for long
-        if made.stamp != stamp or made.end >= end or not self._admit():
+        if made.stamp != stamp or made.end >= end or not self._budget.admit(self):
             return False
         try:
             block = _buffers.take()[: min(BLOCK - made.end % BLOCK, end - made.end)].data
@@ -166,26 +194,17 @@ class Prefetch:
         except (DiskError, MemoryError):
             self._unfit = file  # what can be had, before a bad place too, is had in smaller pieces
             return False
-        with _admitting:
-            self._made = made.and_then(block, position) if self in _admitted else None
+        self._budget.keep(self, made.and_then(block, position))
         return len(block) > 0
 
-    def _admit(self) -> bool:
-        with _admitting:
-            if _admitted.pop(self, None) is None and len(_admitted) >= _READERS:
-                idle, since = next(iter(_admitted.items()))
-                if time.monotonic() - since < _IDLE_S:
-                    return False
-                del _admitted[idle]
-                idle._made = None
-            _admitted[self] = time.monotonic()
-        return True
+    def hold(self, made: _Blocks | None) -> None:
+        """For its budget: hold these blocks instead, or none."""
+        self._made = made
 
     def close(self) -> None:
         """Give all memory back."""
-        with _admitting:
-            _admitted.pop(self, None)
-            self._made = self._file = self._unfit = None
+        self._budget.leave(self)
+        self._file = self._unfit = None
 
 
 def _stamp(file: DataFile) -> Stamp:

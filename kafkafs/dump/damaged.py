@@ -17,6 +17,7 @@ from kafkafs.errors import CorruptData
 from kafkafs.format.batch import CODECS, HEADER_V2, LOG_OVERHEAD, Batch
 from kafkafs.format.codecs import decompress
 from kafkafs.format.crc import crc32
+from kafkafs.format.memory import Memory
 
 MOST_RECORDS, MOST_HEADERS = 1_000_000, 1_000_000
 """Records of a compressed batch and headers of a record that are looked at here: more could keep somebody waiting for
@@ -28,18 +29,20 @@ _MASK_CODEC, _LOG_APPEND_TIME = 0x07, 0x08
 _ENTRY = struct.Struct(">qi")  # offset, size of the message behind it
 
 
-def records(batch: Batch, data: bytes, limit: int) -> Iterator[Record]:
+def records(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator[Record]:
     """The records of the batch whose bytes are `data`, up to the first that cannot be read: there, CorruptData.
 
-    TooLarge where they would unpack to more than `limit` bytes.
+    TooLarge where they would unpack to more than `limit` bytes, Crowded where `memory` has no more.
     """
     try:
-        yield from _records_v2(batch, data, limit) if batch.magic >= 2 else _messages(batch, data, limit)
+        yield from (
+            _records_v2(batch, data, limit, memory) if batch.magic >= 2 else _messages(batch, data, limit, memory)
+        )
     except (struct.error, IndexError) as error:
         raise CorruptData("the data ends inside a record") from error
 
 
-def _records_v2(batch: Batch, data: bytes, limit: int) -> Iterator[Record]:
+def _records_v2(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator[Record]:
     if len(data) < HEADER_V2.size:
         raise CorruptData(f"{len(data)} bytes are too few for a batch")
     if batch.count < 0:
@@ -53,7 +56,7 @@ def _records_v2(batch: Batch, data: bytes, limit: int) -> Iterator[Record]:
     elif batch.count > MOST_RECORDS:
         raise CorruptData(f"it is damaged and announces {batch.count} records, too many to look at one by one")
     else:
-        unpacked = _unpacked(batch, body, limit)
+        unpacked = _unpacked(batch, body, limit, memory)
         deque(
             _body_records(batch, unpacked), maxlen=0
         )  # all can be read, or none is shown; kept they could be gigabytes
@@ -109,7 +112,7 @@ def _size(field: bytes | None) -> int:
     return -1 if field is None else len(field)
 
 
-def _messages(batch: Batch, data: bytes, limit: int) -> Iterator[Record]:
+def _messages(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator[Record]:
     wrapper = data[LOG_OVERHEAD:]
     if batch.codec == _NONE:
         yield _message(wrapper, batch.last_offset, None)
@@ -120,7 +123,7 @@ def _messages(batch: Batch, data: bytes, limit: int) -> Iterator[Record]:
     _, value = _fields(wrapper)
     if value is None:
         raise CorruptData("a compressed message has no value")
-    unpacked = _unpacked(batch, value, limit)
+    unpacked = _unpacked(batch, value, limit, memory)
     last = deque((offset for offset, _ in _inner(unpacked)), maxlen=1)
     if not last:
         raise CorruptData("a compressed message is empty")
@@ -193,8 +196,8 @@ def _fields(message: Bytes) -> tuple[bytes | None, bytes | None]:
     return key, bytes(message[at : at + value_size]) if value_size >= 0 else None
 
 
-def _unpacked(batch: Batch, packed: bytes, limit: int) -> Bytes:
-    return decompress(batch.codec, min(batch.magic, 2), packed, limit)
+def _unpacked(batch: Batch, packed: bytes, limit: int, memory: Memory) -> Bytes:
+    return decompress(batch.codec, min(batch.magic, 2), packed, limit, memory)
 
 
 def _check_codec(codec: int) -> None:

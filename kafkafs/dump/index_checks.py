@@ -73,7 +73,7 @@ class TimeCheck:
         """The largest timestamp of the batch's records, whatever its header says."""
         data = self._log.read(batch.position, batch.size)
         rows = walk(data, batch.position, verify=False).rows[:1]
-        pieces = list(decode(data, batch.position, rows, self._options.limit))
+        pieces = list(decode(data, batch.position, rows, self._options.limit, self._options.memory))
         largest = NO_TIMESTAMP
         if len(rows) and all(isinstance(piece, Records) for piece in pieces):
             for piece in pieces:
@@ -81,7 +81,7 @@ class TimeCheck:
                     largest = max(largest, int(piece.rows["timestamp"].max()))
             return largest
         try:
-            for record in records(batch, data, self._options.limit):
+            for record in records(batch, data, self._options.limit, self._options.memory):
                 largest = max(largest, record.timestamp)
         except (CorruptData, TooLarge) as error:
             what = f"the records of the batch at position {batch.position} cannot be read: {error}."

@@ -44,7 +44,9 @@ class JsonLog:
             yield partial(batch_lines, self._source.name, run.rows)
             return
         rows = run.rows[~is_control(run.rows)]
-        for piece in decode(run.data, run.position, np.ascontiguousarray(rows), self._options.limit):
+        for piece in decode(
+            run.data, run.position, np.ascontiguousarray(rows), self._options.limit, self._options.memory
+        ):
             if isinstance(piece, Refusal):
                 yield partial(self._refused, piece)
             else:

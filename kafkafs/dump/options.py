@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from kafkafs.dump.decoders import Decoder, RecordDecoder, as_string
+from kafkafs.format.memory import UNLIMITED, Memory
 
 ALL_BYTES = 2**31 - 1
 """`--max-bytes` unless told otherwise: only then is the end of a log spoken of."""
@@ -13,7 +14,7 @@ LARGEST_MESSAGE = 5 << 20
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The defaults are Kafka's, but for `limit`, which its tool does not know."""
+    """The defaults are Kafka's, but for `limit` and `memory`, which its tool does not know."""
 
     deep_iteration: bool = False
     print_data_log: bool = False  # implies deep iteration
@@ -27,6 +28,7 @@ class Options:
     decode_value: Decoder = as_string
     decode_record: RecordDecoder | None = None  # instead of these two
     limit: int = 1 << 30  # bytes that one batch may unpack to
+    memory: Memory = UNLIMITED  # where those come from
 
     @property
     def is_deep(self) -> bool:

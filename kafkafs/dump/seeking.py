@@ -31,7 +31,9 @@ def offset_at(logs: Sequence[Source], time_ms: int, options: Options) -> int | N
             if batch.max_timestamp < time_ms:
                 continue
             try:
-                for record in records(batch, source.data.read(batch.position, batch.size), options.limit):
+                for record in records(
+                    batch, source.data.read(batch.position, batch.size), options.limit, options.memory
+                ):
                     if record.timestamp >= time_ms:
                         return record.offset
             except (CorruptData, TooLarge):

@@ -86,7 +86,7 @@ class TextLog:
         unchecked = run.rows.copy()
         unchecked["valid"] = UNCHECKED  # the tool reads records whether the CRC holds or not
         next_batch = 0
-        for piece in decode(run.data, run.position, unchecked, self._options.limit):
+        for piece in decode(run.data, run.position, unchecked, self._options.limit, self._options.memory):
             if isinstance(piece, Refusal):
                 yield partial(self._refused, run, next_batch, piece)
                 next_batch = piece.batch + 1
@@ -122,7 +122,7 @@ class TextLog:
 
     def _records(self, batch: Batch, data: bytes) -> Iterator[bytes]:
         try:
-            for record in records(batch, data, self._options.limit):
+            for record in records(batch, data, self._options.limit, self._options.memory):
                 if not self._window.has(record.offset):
                     continue
                 self._follow(record.offset)

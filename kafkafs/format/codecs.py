@@ -19,7 +19,7 @@ from isal import isal_zlib
 
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format import native
-from kafkafs.format.memory import MEMORY
+from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.native.layout import CODEC_NO_ROOM
 
 Bytes = bytes | bytearray | memoryview
@@ -87,15 +87,16 @@ class _Counter:
 _Sink = _Buffer | _Counter
 
 
-def decompress(codec: int, magic: int, data: Bytes, limit: int) -> memoryview:
+def decompress(codec: int, magic: int, data: Bytes, limit: int, memory: Memory = UNLIMITED) -> memoryview:
     """What `data` unpacks to, at most `limit` bytes: else TooLarge. Broken data, or an unknown codec: CorruptData.
+    Crowded where it takes much and `memory` has no more.
 
     `magic` is that of the batch: it decides how strict LZ4's header is, and zstd exists in v2 only.
     """
     target = np.empty(min(limit, 8 * len(data) + _FIRST_GUESS), np.uint8).data
     size = unpack(codec, magic, data, target)
     if size is None:
-        target = MEMORY.take(measure(codec, magic, data, limit)).data
+        target = memory.take(measure(codec, magic, data, limit)).data
         size = unpack(codec, magic, data, target)
     return target[:size]
 

@@ -16,7 +16,7 @@ from kafkafs.format.buffers import Array, Buffers
 from kafkafs.format.columns import Records
 from kafkafs.format.jsonl import line_head, padded_prefix
 from kafkafs.format.long_line import long_field, long_headers
-from kafkafs.format.memory import MEMORY
+from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_WORDS, DECODED_ASKS, TEXT_MOST
 from kafkafs.format.schemas.codebook import Codebook, SchemaName, error_tail
@@ -41,7 +41,9 @@ Cells = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 class DecodedLines:
     """The decoded lines of one partition's records."""
 
-    def __init__(self, topic: str, partition: int, book: Codebook) -> None:
+    def __init__(self, topic: str, partition: int, book: Codebook, memory: Memory = UNLIMITED) -> None:
+        """Large texts take their room from `memory`: Crowded."""
+        self._memory = memory
         self._prefix, self._padded = padded_prefix(topic, partition)
         self._book = book
         self._held: list[bytes] = []  # texts and tails that cells point to
@@ -66,7 +68,7 @@ class DecodedLines:
         self._reasons.clear()
         done, size = 0, _TEXTS.size
         while done < len(records):
-            texts = _TEXTS.take() if size == _TEXTS.size else MEMORY.take(size)
+            texts = _TEXTS.take() if size == _TEXTS.size else self._memory.take(size)
             stop = self._decode(records, cells, 2 * done, texts) // 2
             if stop == done:
                 size *= _GROWTH

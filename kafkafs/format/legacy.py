@@ -36,7 +36,7 @@ def _unpacked(work: Work, number: int) -> Array:
     """What the wrapper's value unpacks to."""
     message, magic = work.payload(number), int(work.batches["magic"][number])
     at, size = _value(message, _KEY_SIZE_AT[magic])
-    unpacked = codecs.decompress(work.codec(number), magic, message[at : at + size], work.limit)
+    unpacked = codecs.decompress(work.codec(number), magic, message[at : at + size], work.limit, work.memory)
     return np.frombuffer(unpacked, np.uint8)
 
 

@@ -1,8 +1,8 @@
-"""The memory that large batches may take together: who reads one asks for it here, and gives it back by letting go.
+"""The memory that large batches may take together: a reader asks for it here, and gives it back by letting go.
 
-A batch may unpack to `max_batch`, 256 MiB, and a mount has many readers. There they share `limit` bytes; without a
-limit, as in a command that reads one batch after the other, all get what they ask for. Who gets none has `Crowded` at
-once, lets go of whatever he holds and asks again later: nobody waits here for somebody who waits too.
+A batch may unpack to `max_batch`, 256 MiB, and a mount has many readers. They share one `MemoryBudget`. A command that
+reads one batch after the other needs none: it has `UNLIMITED`. A reader that gets nothing has `Crowded` at once, lets
+go of whatever it holds and asks again later: no reader waits here for one that waits too.
 """
 
 import threading
@@ -18,15 +18,30 @@ LARGE = 16 << 20
 """Bytes. What is smaller is not counted: of that a pool of threads makes a few at a time, whoever asks."""
 
 
-class MemoryBudget:
-    """Lends memory. Any thread may ask; it comes back when the last array or memoryview over it is gone."""
+class Memory:
+    """Lends as much as is asked for."""
 
-    def __init__(self, limit: int | None = None) -> None:
+    def take(self, size: int) -> Array:
+        """`size` bytes of whatever content, shape (size,)."""
+        return np.empty(size, np.uint8)
+
+
+UNLIMITED = Memory()
+"""For readers that nothing else runs beside."""
+
+
+class MemoryBudget(Memory):
+    """Lends `limit` bytes. Any thread may ask; they come back when the last array or memoryview over them is gone."""
+
+    def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.ask_back: Callable[[], None] = lambda: None
-        """Has those let go of theirs who do not need it at the moment."""
+        self._reclaim: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         self._lent: dict[int, int] = {}  # bytes, by array
+
+    def reclaim_with(self, release: Callable[[], None]) -> None:
+        """Have `release` called when memory runs short: it lets go of what is held and not needed at the moment."""
+        self._reclaim.append(release)
 
     @property
     def taken(self) -> int:
@@ -34,7 +49,7 @@ class MemoryBudget:
         return sum(self._lent.values())
 
     def take(self, size: int) -> Array:
-        """`size` bytes of whatever content; Crowded."""
+        """`size` bytes of whatever content, shape (size,); Crowded."""
         if size < LARGE:
             return np.empty(size, np.uint8)
         with self._lock:
@@ -46,16 +61,13 @@ class MemoryBudget:
         raise Crowded("too many large batches are read at the same time; try again", lambda: self.has(size))
 
     def has(self, size: int) -> bool:
-        """Whether there is room. One that is larger than the limit has to be alone."""
+        """Whether there is memory for it. What is larger than the limit has to be alone."""
         if self._fits(size):
             return True
-        self.ask_back()
+        for release in self._reclaim:
+            release()
         return self._fits(size)
 
     def _fits(self, size: int) -> bool:
         taken = self.taken
-        return self.limit is None or not taken or taken + size <= self.limit
-
-
-MEMORY = MemoryBudget()
-"""That of this process."""
+        return not taken or taken + size <= self.limit

@@ -12,7 +12,7 @@ from kafkafs.errors import CorruptData, KafkafsError, TooLarge
 from kafkafs.format import codecs, legacy, native
 from kafkafs.format.batches import Batches
 from kafkafs.format.columns import Records, Refusal
-from kafkafs.format.memory import MEMORY
+from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import BATCH_ROW, SOUND
 from kafkafs.format.work import ARENAS, PIECE, Array, Bytes, Work, table
@@ -20,14 +20,16 @@ from kafkafs.format.work import ARENAS, PIECE, Array, Bytes, Work, table
 __all__ = ["PIECE", "Records", "Refusal", "decode"]
 
 
-def decode(data: Bytes, position: int, batches: Batches, limit: int) -> Iterator[Records | Refusal]:
+def decode(
+    data: Bytes, position: int, batches: Batches, limit: int, memory: Memory = UNLIMITED
+) -> Iterator[Records | Refusal]:
     """The records of `batches`, rows of a walk over `data`, whose byte 0 lies at `position` in its segment.
 
     A piece has at most PIECE rows: those of many small batches, or a part of a large one. Its column `batch` is the row
     in `batches`. A batch that would unpack to more than `limit` bytes is refused with TooLarge, any other bad one with
-    CorruptData. A piece stays valid as long as somebody holds it.
+    CorruptData. A piece stays valid as long as somebody holds it. What is large is taken from `memory`: Crowded.
     """
-    work, next_run, stop = Work(data, batches, limit), native.kernel("next_run"), 0
+    work, next_run, stop = Work(data, batches, limit, memory), native.kernel("next_run"), 0
     while stop < len(batches):
         first = stop
         stop = next_run(work.batches_at, first, len(batches), position, len(data), limit, work.spans_at, work.out_at)
@@ -95,7 +97,7 @@ def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, Refusal
 def _unpacked_alone(work: Work, number: int) -> Array:
     """A buffer with what one batch unpacks to, which is much; TooLarge, CorruptData."""
     codec, payload = work.codec(number), work.payload(number)
-    buffer = MEMORY.take(codecs.measure(codec, 2, payload, work.limit))
+    buffer = work.memory.take(codecs.measure(codec, 2, payload, work.limit))
     work.spans[number] = 0, codecs.unpack(codec, 2, payload, buffer.data) or 0
     return buffer
 

@@ -7,6 +7,7 @@ from kafkafs.format import native
 from kafkafs.format.batches import Batches, Bytes
 from kafkafs.format.buffers import Array, Buffers
 from kafkafs.format.columns import Refusal, Rows
+from kafkafs.format.memory import Memory
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import RECORD, RECORD_ROW
 
@@ -54,10 +55,24 @@ class Work:
     the data, then in the arena that they were unpacked into. `out` is for what kernels answer besides a number.
     """
 
-    __slots__ = ("batches", "batches_at", "data", "limit", "out", "out_at", "source", "source_at", "spans", "spans_at")
+    __slots__ = (
+        *(
+            "batches",
+            "batches_at",
+            "data",
+            "limit",
+            "memory",
+            "out",
+            "out_at",
+            "source",
+            "source_at",
+            "spans",
+            "spans_at",
+        ),
+    )
 
-    def __init__(self, data: Bytes, batches: Batches, limit: int) -> None:
-        self.data, self.limit = memoryview(data), limit
+    def __init__(self, data: Bytes, batches: Batches, limit: int, memory: Memory) -> None:
+        self.data, self.limit, self.memory = memoryview(data), limit, memory
         self.source: Array = np.frombuffer(data, np.uint8)
         self.batches = np.ascontiguousarray(batches)
         self.spans, self.out = np.empty((len(batches), 2), np.int64), np.empty(2, np.int64)

@@ -4,21 +4,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from kafkafs.disk.options import DiskOptions
 from kafkafs.errors import UsageError
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions(DiskOptions):
     """The defaults are the contract's (docs/queries.md, "Visibility" and "Damage")."""
 
     isolation: Isolation = "read_uncommitted"
     corrupt_skip: bool = False  # decoded ranges go on behind a corrupt batch instead of failing
     max_batch: int = 256 << 20  # bytes a batch may unpack to in a decoded view; above it: TooLarge
     index_dir: Path | None = None  # where `kafkafs reindex` put rebuilt indexes
-    cache_keep: bool = False  # leave pages that a read brought in in the page cache
+    log_fresh_s: float = 0.05  # for so long a look at a partition counts as now: less than followers wait between two
+    names_fresh_s: float = 0.1  # the same of a data directory's names, and of its checkpoints
 
 
 def isolation(option: str, value: str) -> Isolation:

@@ -1,33 +1,32 @@
 """A partition directory that lives: it keeps the newest `Log` and makes another when the directory has changed.
 
-Looking costs a stat of the directory and one of the last segment's log, and happens at most every `FRESH_S`; what
-changes more often than that is seen a moment later, as it would be on a slower disk. A look that finds nothing changed
-waits for nothing, so that even a thread that must not wait can take it.
+Looking costs a stat of the directory and one of the last segment's log, and happens at most every `log_fresh_s` (see
+`options`); what changes more often than that is seen a moment later, as it would be on a slower disk. A look that finds
+nothing changed waits for nothing, so that even a thread that must not wait can take it.
+
+Three things are remembered, each a `CachedValue`: the log, the listing, and the segments made of a listing. `_lock` is
+held while any of them is stored.
 """
 
 import logging
 import threading
-import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import NamedTuple, TypeVar
 
 from kafkafs.disk.blocking import acquired, may_block
+from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import PartitionName
+from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.listing import Listing, list_partition
 from kafkafs.log.log import Log, segment_number
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.log.tail import Tail, find_tail
 
-if TYPE_CHECKING:
-    from kafkafs.log.data_directory import DataDirectory
-
 logger = logging.getLogger(__name__)
-
-FRESH_S = 0.05
-"""For how long a look at the directory counts as now. Less than followers wait between two (see `fuse.waiting`)."""
 
 RELIST_S = 10.0
 """After so long the directory is listed anew even if its time stamp is the same: files may have changed in place."""
@@ -36,49 +35,58 @@ _ATTEMPTS = 5
 Answer = TypeVar("Answer")
 
 
+class _Segments(NamedTuple):
+    """The segments, and the listing that they were made of."""
+
+    listing: Listing
+    segments: tuple[Segment, ...]
+
+
 class Partition:
     """One partition directory under one data directory."""
 
-    def __init__(self, directory: "DataDirectory", name: PartitionName) -> None:
-        self.directory = directory
+    def __init__(
+        self,
+        name: PartitionName,
+        root: Directory,
+        checkpoints: CheckpointFiles,
+        options: ReadOptions,
+        indexes: Directory | None = None,
+    ) -> None:
+        """`root` is the data directory, `indexes` where rebuilt indexes are, if anywhere."""
         self.name = name
+        self.root = root
+        self._checkpoints = checkpoints
+        self._indexes = indexes
         self._lock = threading.Lock()
-        self._fresh_until = 0.0
-        self._listing: Listing | None = None
-        self._made: tuple[Listing, tuple[Segment, ...]] | None = None  # segments, and the listing that they are of
+        self._log: CachedValue[Log] = CachedValue(options.log_fresh_s, options.clock)
+        self._listing: CachedValue[Listing] = CachedValue(RELIST_S, options.clock)
+        self._made: CachedValue[_Segments] = CachedValue(options.log_fresh_s, options.clock)
         self._told: tuple[str, ...] = ()
-        self._list_at = 0.0
-        self._listed_until = 0.0
-        self._log: Log | None = None
-
-    @property
-    def root(self) -> Directory:
-        return self.directory.root
 
     def log(self) -> Log:
         """The log as it is now. NotFound where the directory is gone."""
-        log = self._log
-        if log is not None and time.monotonic() < self._fresh_until:
-            return log
-        with acquired(self._lock):
-            if self._log is None or time.monotonic() >= self._fresh_until:
-                self._log = self._look_with_retries()
-                self._fresh_until = time.monotonic() + FRESH_S
-            return self._log
+        log = self._log.fresh()
+        if log is None:
+            with acquired(self._lock):
+                log = self._log.fresh()
+                if log is None:
+                    log = self._log.store(self._look_with_retries())
+        return log
 
     def listing(self) -> Listing:
         """What stands in the directory now, by name. No log is read for it."""
-        return self._names()[0]
+        return self._names().listing
 
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start. No log is read for it."""
-        _, segments = self._names()
-        start, _ = self.directory.checkpoints().of(self.name)
+        segments = self._names().segments
+        start, _ = self._checkpoints.read().of(self.name)
         return segments[segment_number([segment.base_offset for segment in segments], start or 0) :]
 
     def may_show_records(self) -> bool:
         """Whether there are records, as far as sizes and checkpoints tell. No log is read for it."""
-        start, high = self.directory.checkpoints().of(self.name)
+        start, high = self._checkpoints.read().of(self.name)
         if start is not None and high is not None and start >= high:
             return False
         return any(segment.files["log"].size for segment in self.visible_segments())
@@ -97,22 +105,24 @@ class Partition:
     def look_again(self) -> None:
         """The next `log()` lists the directory anew, whatever its time stamp says."""
         with self._lock:
-            self._listing, self._fresh_until = None, 0.0
+            self._listing.expire()
+            self._log.expire()
 
     def _look_behind(self, log: Log) -> None:
         """Look again, unless somebody else has done so since `log` was made."""
         with self._lock:
-            if self._log is log:
-                self._listing, self._fresh_until = None, 0.0
+            if self._log.latest is log:
+                self._listing.expire()
+                self._log.expire()
 
-    def _names(self) -> tuple[Listing, tuple[Segment, ...]]:
+    def _names(self) -> _Segments:
         """The directory as it is now, and the segments made of it."""
-        if self._made is not None and time.monotonic() < self._listed_until:
-            return self._made
-        with acquired(self._lock):
-            listing = self._current_listing()
-            self._listed_until = time.monotonic() + FRESH_S
-            return listing, self._segments(listing)
+        made = self._made.fresh()
+        if made is None:
+            with acquired(self._lock):
+                listing = self._current_listing()
+                made = self._made.store(_Segments(listing, self._segments(listing)))
+        return made
 
     def _look_with_retries(self) -> Log:
         """A look; another one where files vanish during it."""
@@ -120,15 +130,15 @@ class Partition:
             try:
                 return self._look()
             except Vanished:
-                self._listing = None
+                self._listing.expire()
         return self._look()
 
     def _look(self) -> Log:
         listing = self._current_listing()
-        before = self._log
+        before = self._log.latest
         segments, tail = self._to_the_end(self._segments(listing), before)
-        self._made = listing, segments
-        start, high = self.directory.checkpoints(anew=not _went_on(before, tail)).of(self.name)
+        self._made.store(_Segments(listing, segments))
+        start, high = self._checkpoints.read(anew=not _went_on(before, tail)).of(self.name)
         if (
             before is not None
             and before.segments == segments
@@ -140,22 +150,22 @@ class Partition:
         return Log(self.name, segments, tail, start, high, listing.stamp[0])
 
     def _current_listing(self) -> Listing:
-        known = self._listing
-        if known is not None and known.settled and time.monotonic() < self._list_at:
+        known = self._listing.fresh()
+        if known is not None and known.settled:
             about = self.root.stat_at_once(self.name.directory)
             if (about.st_ino, about.st_mtime_ns) == known.stamp:
                 return known
-        self._listing = list_partition(self.root, self.name.directory, self.directory.indexes)
-        for problem in sorted({*self._listing.problems} - {*self._told}):
+        listing = list_partition(self.root, self.name.directory, self._indexes)
+        for problem in sorted({*listing.problems} - {*self._told}):
             logger.warning("%s: %s", self.name.directory, problem)
-        self._told = self._listing.problems
-        self._list_at = time.monotonic() + RELIST_S
-        return self._listing
+        self._told = listing.problems
+        return self._listing.store(listing)
 
     def _segments(self, listing: Listing) -> tuple[Segment, ...]:
         """The listed segments; one that is listed as before keeps its object and what it remembers."""
-        made_of, earlier = self._made or (None, ())
-        if made_of is listing:
+        made = self._made.latest
+        earlier = made.segments if made is not None else ()
+        if made is not None and made.listing is listing:
             return earlier
         known = {segment.base_offset: segment for segment in earlier}
         bases = list(listing.segments)
@@ -164,12 +174,10 @@ class Partition:
             files = listing.segments[base]
             segment = known.get(base)
             if segment is None or not segment.is_made_of(files, next_base):
-                made = SegmentFiles(self.root, self.name.directory, base, files, self.directory.indexes)
-                segment = Segment(made, next_base)
+                files_of = SegmentFiles(self.root, self.name.directory, base, files, self._indexes)
+                segment = Segment(files_of, next_base)
             found.append(segment)
-        segments = earlier if earlier == tuple(found) else tuple(found)
-        self._made = listing, segments
-        return segments
+        return earlier if earlier == tuple(found) else tuple(found)
 
     def _to_the_end(self, segments: tuple[Segment, ...], before: Log | None) -> tuple[tuple[Segment, ...], Tail | None]:
         """The segments and the log's end. A last segment that was cut is another one for all who read it."""

@@ -70,7 +70,8 @@ class Reader(Lookup):
     def _offsets(self, item: BatchRun, row: int, start: int, end: int) -> tuple[int, int] | None:
         """The first and last offset in [start, end) of a batch's records; None where it has none, or is corrupt."""
         found: list[int] = []
-        for piece in decode(item.data, item.position, item.rows[row : row + 1], self._visible.options.max_batch):
+        rows, options = item.rows[row : row + 1], self._visible.options
+        for piece in decode(item.data, item.position, rows, options.max_batch, options.memory):
             if isinstance(piece, Refusal):
                 if isinstance(piece.error, TooLarge):
                     batch = batch_at(item.rows, row)

@@ -3,7 +3,6 @@
 The directory keeps few files open (see `disk.directory`), so each is asked for anew; nothing here holds one.
 """
 
-from time import monotonic
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.data_file import DataFile
@@ -44,7 +43,7 @@ class SegmentFiles:
             name = self.named[kind]
             file = self._root_of(name).open(f"{self._partition}/{name.name}", name.inode)
             self._open[kind] = ref(file)
-        file.used = monotonic()
+        file.touch()
         return file
 
     def open_once(self, kind: str) -> DataFile | None:

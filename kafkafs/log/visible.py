@@ -71,7 +71,7 @@ class Visible:
 
     def records(self, run: BatchRun) -> Iterator[Records]:
         """All records of a run that `batches` gave, in pieces. CorruptData and TooLarge where one cannot be decoded."""
-        for piece in decode(run.data, run.position, run.rows, self.options.max_batch):
+        for piece in decode(run.data, run.position, run.rows, self.options.max_batch, self.options.memory):
             if isinstance(piece, Refusal):
                 self._pass_over(piece)
             else:
@@ -103,7 +103,7 @@ class Visible:
         if base >= self.end_offset or (self._committed and self._is_aborted(segment, rows)):
             trace(f"passing over the batch at offset {base}, which read_committed does not show")
             return None
-        for piece in decode(run.data, run.position, rows, self.options.max_batch):
+        for piece in decode(run.data, run.position, rows, self.options.max_batch, self.options.memory):
             if isinstance(piece, Refusal):
                 if not isinstance(piece.error, TooLarge):
                     trace(f"passing over the batch at offset {base}: {piece.error}")

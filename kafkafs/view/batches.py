@@ -126,7 +126,12 @@ class BatchesRange:
         start, end = self._target.offsets(snapshot, decoded=False)
         stop = log.end_offset if end is None else min(end, log.end_offset)
         start = max(start, log.start_offset)
-        return Stream(lambda offset: batches_between(log, offset, stop), start, held=log.hold(start, stop))
+        return Stream(
+            lambda offset: batches_between(log, offset, stop),
+            start,
+            self._view.resources.text,
+            held=log.hold(start, stop),
+        )
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}

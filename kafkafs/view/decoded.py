@@ -59,9 +59,6 @@ class _Found(NamedTuple):
     answer: bytes | None
 
 
-_answers: AnswerCache[_Found] = AnswerCache()
-
-
 class _OneRecord:
     """What the views of one record share: the record, and its attributes with the answer's true size."""
 
@@ -71,14 +68,15 @@ class _OneRecord:
 
     def _found(self, snapshot: LogSnapshot) -> _Found:
         """The record and the answer; found once for each state of the log."""
-        found = _answers.get(self, snapshot)
+        answers: AnswerCache[_Found] = self._view.resources.answers
+        found = answers.get(self, snapshot)
         if found is not None:
             found.segment.check(found.segment.log())
         else:
             record = self._target.record(snapshot)
             answer = self._answer(record, snapshot.log.name)
             found = _Found(record.segment, record.batch, record.offset, record.timestamp, answer)
-            _answers.put(self, snapshot, found, len(answer or b"") + _OVERHEAD)
+            answers.put(self, snapshot, found, len(answer or b"") + _OVERHEAD)
         return found
 
     def _answer(self, record: Record, name: PartitionName) -> bytes | None:
@@ -145,15 +143,18 @@ class JsonRange:
         return self._view.ask(self._open)
 
     def _open(self, snapshot: LogSnapshot) -> Stream:
+        budget = self._view.resources.text
         if self._follows:
             following = Following(self._view, snapshot, self._target)
-            return Stream(lambda offset: self._followed(following, offset), following.earliest, following.has_more)
+            return Stream(
+                lambda offset: self._followed(following, offset), following.earliest, budget, following.has_more
+            )
         start, end = self._target.offsets(snapshot, decoded=True)
         start = max(start, snapshot.log.start_offset)
         end = snapshot.decoded.end_offset if end is None else end
         make = self._lines_of(self._view)
         return Stream(
-            lambda offset: self._lines(make, snapshot, offset, end), start, held=snapshot.log.hold(start, end)
+            lambda offset: self._lines(make, snapshot, offset, end), start, budget, held=snapshot.log.hold(start, end)
         )
 
     def _followed(self, following: Following, offset: int) -> Pieces:

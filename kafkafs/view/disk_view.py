@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import may_block
+from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import Denied, KafkafsError, NotFound
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
@@ -22,8 +23,7 @@ from kafkafs.view.permissions import Access, access, below_ancestors
 USAGE_S = 30.0  # how long it is good for: half a minute
 MEASURE_S = 3.0  # how long it may take
 
-ALONE_S = 0.1  # how long a look is good for
-AMONG_S = 0.9  # the same beside others; a sweep comes earlier, so that hardly a request looks itself
+AMONG_S = 0.9  # how long a look is good for beside others; a sweep comes earlier, so that hardly a request looks itself
 WAIT_S = 0.25  # for the look of another thread, the first time that it takes long
 
 
@@ -43,20 +43,20 @@ class DiskView:
         self.directory = directory
         self._ancestors = Ancestors(directory.path)
         self._alone = alone
-        self._good_for_s = ALONE_S if alone else AMONG_S
         self._looking = threading.Lock()
         self._slow = False  # a look takes long; nobody waits for it any more
-        self._known = self._look()
-        self._until = time.monotonic() + self._good_for_s
-        self.known_usage: Usage | None = None
-        self._usage_until = 0.0
+        options = directory.options
+        self._latest = self._look()
+        self._known: CachedValue[Known] = CachedValue(options.names_fresh_s if alone else AMONG_S, options.clock)
+        self._known.store(self._latest)
+        self._usage: CachedValue[Usage] = CachedValue(USAGE_S, options.clock)
 
     def known(self) -> Known:
-        """What there is, at most `good_for_s` old unless the disk fails or hangs."""
-        if time.monotonic() >= self._until and not self._slow:
+        """What there is, at most as old as a look is good for unless the disk fails or hangs."""
+        if self._known.fresh() is None and not self._slow:
             may_block()
             self.refresh()
-        return self._known
+        return self._latest
 
     def refresh(self) -> None:
         """Looks again, unless another thread is at it and does not come back."""
@@ -64,15 +64,15 @@ class DiskView:
             self._slow = True
             return
         try:
-            if self._alone and time.monotonic() < self._until:
+            if self._alone and self._known.fresh() is not None:
                 return  # another thread has just looked
-            self._known = self._look()
+            self._latest = self._look()
             self._slow = False
         except (KafkafsError, OSError):
             if self._alone:
                 raise
         finally:
-            self._until = time.monotonic() + self._good_for_s
+            self._known.store(self._latest)  # where the disk fails, too: it is asked again a moment later
             self._looking.release()
 
     def sweep(self) -> None:
@@ -86,11 +86,16 @@ class DiskView:
 
     def usage(self) -> Usage:
         """The bytes and the files of all partitions, as the disk holds them; measured twice a minute at most."""
-        if self.known_usage is None or time.monotonic() > self._usage_until:
+        known = self._usage.fresh()
+        if known is None:
             may_block()
-            self.known_usage = self._measure()
-            self._usage_until = time.monotonic() + USAGE_S
-        return self.known_usage
+            known = self._usage.store(self._measure())
+        return known
+
+    @property
+    def known_usage(self) -> Usage | None:
+        """What was measured last; None before that."""
+        return self._usage.latest
 
     def _measure(self) -> Usage:
         """Of more partitions than can be looked at in time, the rest is taken to be like those that were."""

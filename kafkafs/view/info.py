@@ -55,9 +55,9 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     """The fields of `info.json` (docs/queries.md)."""
     log, name = snapshot.log, view.partition.name
     problems = [
-        *view.partition.directory.checkpoints().problems,
+        *view.data_directory.checkpoints.read().problems,
         *problems_of_listing(view.partition.listing()),
-        *(f"{twin} holds this partition too; it is shown as {other}" for other, twin in view.twins),
+        *(f"{twin} holds this partition too; it is shown as {other}" for other, twin in view.find_twins()),
     ]
     topic_id = _topic_id(view, problems)
     epochs = _leader_epochs(view, problems)

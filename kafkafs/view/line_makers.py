@@ -36,9 +36,8 @@ def decoded_lines(view: PartitionView) -> MakeLines:
     lookup = _Lookup(view)
 
     def make(name: PartitionName) -> LineMaker:
-        return DecodedLines(
-            name.topic, name.partition, Codebook(lambda schema, is_key: lookup.found(schema, name.topic, is_key))
-        )
+        book = Codebook(lambda schema, is_key: lookup.found(schema, name.topic, is_key))
+        return DecodedLines(name.topic, name.partition, book, view.options.memory)
 
     return make
 

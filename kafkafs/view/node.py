@@ -135,8 +135,9 @@ class Usage:
 class Disk(Protocol):
     """One data directory, as far as the mount as a whole asks about it."""
 
-    known_usage: Usage | None
-    """What `usage` said last, which counts where the disk does not answer."""
+    @property
+    def known_usage(self) -> Usage | None:
+        """What `usage` said last, which counts where the disk does not answer."""
 
     @property
     def lane(self) -> str:

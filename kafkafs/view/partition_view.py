@@ -1,12 +1,11 @@
 """One partition as the mount shows it: its log seen through the mount's options, and the attributes its views share."""
 
 import os
-import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
-from kafkafs.cluster.schema_topic import SchemaTopic
+from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile, is_settled
 from kafkafs.disk.lru_cache import LruCache
 from kafkafs.errors import NotFound, Vanished
@@ -17,6 +16,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.view.node import Attributes
 from kafkafs.view.permissions import Access, access, common
+from kafkafs.view.resources import Resources
 from kafkafs.view.targets import LogSnapshot
 
 KEEP_S = 0.8
@@ -28,7 +28,7 @@ Answer = TypeVar("Answer")
 
 
 class PartitionCache:
-    """What is remembered of a partition that somebody looks at. The mount keeps few of them (see `log.recent`)."""
+    """What is remembered of a partition that somebody looks at. A tree keeps few of them (see `disk.lru_cache`)."""
 
     def __init__(self, partition: Partition, options: ReadOptions) -> None:
         self.partition = partition
@@ -45,12 +45,10 @@ class PartitionCache:
 
 
 class _Directory(NamedTuple):
-    """What is known of a partition's directory, and until when; `as_of` changes with its mode, owner and ACL."""
+    """What is known of a partition's directory."""
 
-    until: float
     access: Access
     mtime_ns: int
-    as_of: tuple[int, int] | None
 
 
 class PartitionView:
@@ -64,21 +62,21 @@ class PartitionView:
         directory: DataDirectory,
         name: str,
         shown_as: str,
-        options: ReadOptions,
-        seen: LruCache[PartitionCache],
-        twins: tuple[tuple[str, str], ...] = (),
-        schemas: SchemaTopic | None = None,
+        resources: Resources,
+        find_twins: Callable[[], tuple[tuple[str, str], ...]] = tuple,
     ) -> None:
+        """`find_twins` tells where else the same partition was found: the name it is shown by there, and the path of
+        the data directory."""
         self.data_directory = directory
         self.shown_as = shown_as
-        self.options = options
-        self.twins = twins
-        self.schemas = schemas
+        self.resources = resources
+        self.options = options = resources.options
+        self.find_twins = find_twins
+        self.schemas = resources.schemas
         self._name = name
-        self._all_seen = seen
-        self._known_until = 0.0
-        self._known: ReferenceType[PartitionCache] | None = None  # not the thing itself: see above
-        self._directory: _Directory | None = None
+        # Of the partition not the thing itself: see above.
+        self._known: CachedValue[ReferenceType[PartitionCache]] = CachedValue(0.0, options.clock)
+        self._directory: CachedValue[_Directory] = CachedValue(KEEP_S / 4, options.clock)
 
     @property
     def partition(self) -> Partition:
@@ -88,7 +86,8 @@ class PartitionView:
     @property
     def _seen(self) -> PartitionCache:
         partition = self.partition
-        return self._all_seen.get(
+        seen: LruCache[PartitionCache] = self.resources.partitions
+        return seen.get(
             self.shown_as, lambda: PartitionCache(partition, self.options), lambda seen: seen.partition is partition
         )
 
@@ -108,15 +107,15 @@ class PartitionView:
 
     def ask(self, question: Callable[[LogSnapshot], Answer]) -> Answer:
         """`question` asked of the log as it is; asked again where files were replaced meanwhile."""
-        known = self._known
-        seen = known() if known is not None and time.monotonic() < self._known_until else None
+        known = self._known.fresh()
+        seen = known() if known is not None else None
         if seen is None:
             seen = self._seen
-            self._known_until, self._known = self.data_directory.fresh_until, ref(seen)
+            self._known.store(ref(seen), fresh_until=self.data_directory.fresh_until)
         return seen.partition.answer(lambda log: question(seen.snapshot_of(log)))
 
     def go_on(self, question: Callable[[LogSnapshot], Answer]) -> Answer:
-        """As `ask`, for a reader that has begun: a partition that is gone is no missing name to him."""
+        """As `ask`, for a reader that has begun: a partition that is gone is no missing name to it."""
         try:
             return self.ask(question)
         except NotFound as error:
@@ -124,18 +123,16 @@ class PartitionView:
 
     def directory(self) -> Attributes:
         """The attributes of the partition's directory, which its views' directories share."""
-        known = self._directory
-        if known is None or time.monotonic() > known.until:
+        known = self._directory.fresh()
+        if known is None:
             root = self.data_directory.root
             about = root.stat_at_once(self._name)
-            as_of = (about.st_ino, about.st_ctime_ns)
-            if known is not None and known.as_of == as_of:
-                granted = known.access
-            else:
+            as_of = (about.st_ino, about.st_ctime_ns)  # changes with mode, owner and ACL, and the time of change
+            known = self._directory.revalidated(as_of)
+            if known is None:
                 granted = access(about, root.acl(self._name)).of_directory()
-            settled = is_settled(about.st_ctime_ns)
-            until = time.monotonic() + KEEP_S / 4
-            known = self._directory = _Directory(until, granted, about.st_mtime_ns, as_of if settled else None)
+                settled = is_settled(about.st_ctime_ns)
+                known = self._directory.store(_Directory(granted, about.st_mtime_ns), as_of if settled else None)
         uid, gid, mode = known.access
         return Attributes("directory", mode, uid, gid, 0, 0, known.mtime_ns, 2, KEEP_S / 2)
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.blocking import acquired
-from kafkafs.disk.prefetch import Prefetch
+from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.log.extents import Extent, extent_of, extents_between
@@ -54,12 +54,14 @@ class RawContent:
 
     follows = False
 
-    def __init__(self, extents: list[Extent], growth: "Growth | None", keep_cache: bool) -> None:
+    def __init__(
+        self, extents: list[Extent], growth: "Growth | None", keep_cache: bool, budget: PrefetchBudget
+    ) -> None:
         self._extents = [extent.hold() for extent in extents[:HELD]] + extents[HELD:]
         self._starts = _starts(extents)
         self._growth = growth
         self._growing = threading.Lock()
-        self._prefetch = Prefetch()
+        self._prefetch = Prefetch(budget)
         self.keep_cache = keep_cache
 
     @property
@@ -241,7 +243,8 @@ class RawRange:
         start, end = self._target.offsets(snapshot, decoded=False)
         growth = Growth(self._view, snapshot, self._target) if end is None else None
         keep_cache = self._view.options.cache_keep and _stands_still(self._target, snapshot)
-        return RawContent(extents_between(snapshot.log, start, end), growth, keep_cache)
+        extents = extents_between(snapshot.log, start, end)
+        return RawContent(extents, growth, keep_cache, self._view.resources.prefetch)
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}

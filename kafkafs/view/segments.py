@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
-from kafkafs.disk.prefetch import Prefetch
+from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
 from kafkafs.dump.files import dump_from, is_dumpable
 from kafkafs.dump.findings import Unheard
 from kafkafs.dump.options import Options as DumpOptions
@@ -64,7 +64,7 @@ class RealFile:
 
     def open(self) -> "RealContent":
         root, name = self._view.partition.root, _path(self._view, self._name)
-        return RealContent(root.open_now(name), self._keeps)
+        return RealContent(root.open_now(name), self._keeps, self._view.resources.prefetch)
 
     @property
     def _keeps(self) -> bool:
@@ -81,9 +81,9 @@ class RealContent:
 
     follows = False
 
-    def __init__(self, file: DataFile, keep_cache: bool) -> None:
+    def __init__(self, file: DataFile, keep_cache: bool, budget: PrefetchBudget) -> None:
         self._file: DataFile | None = file
-        self._prefetch = Prefetch()
+        self._prefetch = Prefetch(budget)
         self.keep_cache = keep_cache
 
     @property
@@ -129,14 +129,15 @@ class DumpedFile:
 
     def open(self) -> Stream:
         path = _path(self._view, self._name)
-        options = DumpOptions(print_data_log=True, limit=self._view.options.max_batch)
+        reading = self._view.options
+        options = DumpOptions(print_data_log=True, limit=reading.max_batch, memory=reading.memory)
         files = _OpenedOnce(self._view)
         files.open(self._name)
 
         def text(position: int) -> Pieces:
             return dump_from(Source(path, path, files.open), options, Unheard(), position)
 
-        return Stream(text, 0)
+        return Stream(text, 0, self._view.resources.text)
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}

@@ -1,25 +1,24 @@
 """Decoded ranges: text that is made while it is read, of any length in a fixed amount of memory.
 
-A stream has no size; a reader goes on until nothing comes. Most read straight on, so the pieces made last are kept. Who
-reads elsewhere is served from the nearest mark: places in the text, a mark every megabyte or so, from which it can be
+A stream has no size; a reader goes on until nothing comes. Most read straight on, so the pieces made last are kept. A
+reader elsewhere is served from the nearest mark: places in the text, a mark every megabyte or so, from which it can be
 made again. All readers get the same bytes, since a stream is fixed on the log that it was opened on. Where many are
 open, those that are not read let go of what they have made, and make it again (see `text_budget`).
 
-One thread at a time makes text; what is made is handed out meanwhile. Who reads straight on finds the next piece made
-already: `fuse` lets a worker `prefetch` while the reader takes what he got.
+One thread at a time makes text; what is made is handed out meanwhile. A reader that goes straight on finds the next
+piece made already: `fuse` has a worker `prefetch` while the reader takes what it got.
 """
 
-import os
 import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers
-from kafkafs.view.text_budget import TEXT_BUDGET
+from kafkafs.view.text_budget import TextBudget
 
 _MARK_EVERY = 1 << 20
 _BYTES_AHEAD = 4 << 20
@@ -41,24 +40,6 @@ Pieces = Iterator[tuple[int | None, bytes | memoryview]]
 """Pieces of text, each with the offset from which what follows can be made; None inside what is made in one go."""
 
 
-_TURN_S = 0.05
-_turns = threading.Semaphore(max(1, (os.cpu_count() or 1) - 1))
-
-
-@contextmanager
-def _turn() -> Iterator[None]:
-    """Leave a processor to lookups: text is made by fewer threads than there are processors.
-
-    Who waits for longer than a piece should take goes on nevertheless: whoever is before him may wait for a hung disk.
-    """
-    taken = _turns.acquire(timeout=_TURN_S)
-    try:
-        yield
-    finally:
-        if taken:
-            _turns.release()
-
-
 class Stream:
     """The text that `make(offset)` gives for the records from `offset` on, as a content (see `node.Content`)."""
 
@@ -69,14 +50,17 @@ class Stream:
         self,
         make: Callable[[int], Pieces],
         start: int,
+        budget: TextBudget,
         grown: Callable[[int], bool] | None = None,
         held: object = None,
     ) -> None:
-        """`grown` makes it a follower: asked at its end whether there is more from an offset on.
+        """`budget` is told how much it holds. `grown` makes it a follower: asked at its end whether there is more from
+        an offset on.
 
         `held` is kept until the end: the files that the text is made from.
         """
         self._make = make
+        self._budget = budget
         self._held = held
         self._grown = grown
         self.follows = grown is not None
@@ -104,11 +88,11 @@ class Stream:
 
     @property
     def prefetch_is_due(self) -> bool:
-        """Whether `prefetch` would help whoever read last, if he goes on."""
+        """Whether `prefetch` would help the last reader, if it goes on."""
         left = self._position - self._read_to
         if self._end is not None or self._error is not None or not 0 <= left < _BYTES_AHEAD:
             return False
-        return TEXT_BUDGET.has_spare and not self._making.locked()
+        return self._budget.has_spare and not self._making.locked()
 
     def prefetch(self) -> None:
         """Make what will be asked for next, until there is enough of it. For a worker thread."""
@@ -137,7 +121,7 @@ class Stream:
         """
         if self._grown is None:
             text = sum(len(text) for _, text in self._kept)
-            TEXT_BUDGET.hold(self, text + (2 * len(self._kept[-1][1]) if self._kept and self._pieces else 0))
+            self._budget.hold(self, text + (2 * len(self._kept[-1][1]) if self._kept and self._pieces else 0))
 
     def _made(self, offset: int, size: int) -> bytes | memoryview | None:
         """The answer, as far as it is made already and nothing has to be asked or made for it; else None."""
@@ -170,7 +154,7 @@ class Stream:
             may_block()
             if self._pieces is None:
                 self._pieces, self._end = self._make(self._offset), None
-            with nullcontext() if self._is_awaited else _turn():
+            with nullcontext() if self._is_awaited else self._budget.turn():
                 piece = next(self._pieces, None)
         except WouldBlock:
             raise
@@ -247,7 +231,7 @@ class Stream:
         with self._state:
             self._kept.clear()
         self._pieces = self._held = None
-        TEXT_BUDGET.hold(self, 0)
+        self._budget.hold(self, 0)
         del self._make, self._grown  # a follower's hold the log's files open, whoever still knows this stream
 
 

@@ -1,38 +1,46 @@
-"""What half-read streams hold together, and who lets go of his part when it is too much.
+"""What half-read streams of one tree hold together, and which of them lets go when it is too much.
 
-A stream in the midst of its text holds megabytes: what it made ahead, a batch, its records. A thousand of them that
-nobody reads at the moment would hold gigabytes. So whoever makes text says what he holds, and where that is more than
-`BUDGET` in all, those that made some longest ago let go of theirs: they make it again when they are read on. Those who
-have made none for a moment also let go where somebody else needs the memory for a large batch (see `format.memory`).
+A stream in the midst of its text holds megabytes: what it made before it was asked for, a batch, its records. A
+thousand of them that nobody reads at the moment would hold gigabytes. So each says what it holds, and where that is
+more than `BUDGET` in all, those that made some longest ago let go of theirs: they make it again when they are read on.
+Those that have made none for a moment also let go where a reader needs the memory for a large batch (see
+`format.memory`).
+
+Text is made in turns, too: by fewer threads than there are processors, so that one is left to lookups.
 """
 
+import os
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
-
-from kafkafs.format.memory import MEMORY
 
 BUDGET = 128 << 20
 """Bytes. A few dozen streams of large batches, or hundreds of small ones."""
 
 IDLE_S = 0.5
-"""Who has made nothing for so long is not being read."""
+"""A stream that has made nothing for so long is not being read."""
+
+_TURN_S = 0.05
+"""Seconds that a piece of text should take at most."""
 
 
 class TextHolder(Protocol):
-    """Who can let go of what he holds and make it again."""
+    """What can let go of what it holds and make it again."""
 
     def release(self) -> bool:
         """Let go, unless somebody reads it now; whether it did. Answered at once."""
 
 
 class TextBudget:
-    """Who holds how much, in the order in which they said so last."""
+    """Which streams hold how much, in the order in which they said so last."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self._budget = budget
         self._lock = threading.Lock()
+        self._turns = threading.Semaphore(max(1, (os.cpu_count() or 1) - 1))
         self._held: OrderedDict[TextHolder, tuple[int, float]] = OrderedDict()  # bytes, and when that was said
         self._total = 0
 
@@ -42,7 +50,7 @@ class TextBudget:
         return 2 * self._total < self._budget
 
     def hold(self, holder: TextHolder, size: int) -> None:
-        """It holds `size` bytes now, and is the last that should rest; 0 for who holds nothing any more."""
+        """It holds `size` bytes now, and is the last that should let go; 0 where it holds nothing any more."""
         with self._lock:
             before, _ = self._held.pop(holder, (0, 0.0))
             self._total += size - before
@@ -66,11 +74,16 @@ class TextBudget:
         if holder.release():
             self.hold(holder, 0)
 
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """A context for making one piece of text.
 
-TEXT_BUDGET = TextBudget()
-"""That of this process."""
-
-
-def share_room(limit: int) -> None:
-    """From now on large batches have `limit` bytes together."""
-    MEMORY.limit, MEMORY.ask_back = limit, TEXT_BUDGET.release_idle
+        A thread that has waited for longer than a piece should take goes on nevertheless: those before it may wait for
+        a disk that hangs.
+        """
+        taken = self._turns.acquire(timeout=_TURN_S)
+        try:
+            yield
+        finally:
+            if taken:
+                self._turns.release()

@@ -1,13 +1,12 @@
 """The mount's root: a directory for each partition of all data directories, and what each of them holds."""
 
+import functools
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.blocking import may_block
-from kafkafs.disk.lru_cache import LruCache
-from kafkafs.disk.page_cache import keep_pages
 from kafkafs.errors import NotFound
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.options import ReadOptions
@@ -15,9 +14,10 @@ from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.view.disk_view import DiskView
 from kafkafs.view.info import Info
 from kafkafs.view.node import Attributes, Disk, Entry, Node
-from kafkafs.view.partition_view import KEEP_S, PartitionCache, PartitionView
+from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.permissions import common
 from kafkafs.view.queries import ByOffset, ByTime
+from kafkafs.view.resources import Resources
 from kafkafs.view.segments import Segments
 from kafkafs.view.targets import LogSnapshot
 
@@ -29,15 +29,12 @@ class Root:
 
     def __init__(self, data_dirs: Sequence[Path], options: ReadOptions) -> None:
         """Opens the data directories; UsageError says which is none, and why."""
-        self._directories = [open_data_directory(path, options.index_dir) for path in data_dirs]
+        self._directories = [open_data_directory(path, options) for path in data_dirs]
         self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
-        self._options = options
-        self._schemas = SchemaTopic(self._directories, options.max_batch)
+        self._resources = Resources(options, SchemaTopic(self._directories, options.max_batch))
         self._lock = threading.Lock()
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
         self._shown_of: list[object] = []
-        self._seen: LruCache[PartitionCache] = LruCache()
-        keep_pages(options.cache_keep)
 
     def attributes(self) -> Attributes:
         known = [disk.known() for disk in self._disks]
@@ -55,7 +52,7 @@ class Root:
             raise NotFound(f"there is no partition {name!r}")
         directory, real = place
         return PartitionDirectory(
-            PartitionView(directory, real, name, self._options, self._seen, self._twins(directory, real), self._schemas)
+            PartitionView(directory, real, name, self._resources, functools.partial(self._twins, directory, real))
         )
 
     def _twins(self, directory: DataDirectory, real: str) -> tuple[tuple[str, str], ...]:
@@ -83,7 +80,7 @@ class Root:
                     for name in found:
                         shown[_free_name(name, shown)] = (directory, name)
                 self._shown, self._shown_of = shown, list(names)
-                self._seen.keep_only(shown.__contains__)
+                self._resources.partitions.keep_only(shown.__contains__)
             return self._shown
 
 

@@ -10,11 +10,12 @@ from kafkafs.disk import prefetch
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.prefetch import BLOCK, Prefetch
+from kafkafs.disk.prefetch import BLOCK, Prefetch, PrefetchBudget
 from kafkafs.errors import WouldBlock
 from tests.mounting import wait_until
 
 SIZE = 5 * BLOCK + 12_345
+BUDGET = PrefetchBudget()
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ class Reader:
     """Reads as `fuse` does: at once, or else in a worker; afterwards a worker may go ahead."""
 
     def __init__(self) -> None:
-        self.prefetch = Prefetch()
+        self.prefetch = Prefetch(BUDGET)
         self.waits = 0
 
     def read(self, file: DataFile, position: int, size: int, end: int = SIZE) -> bytes:
@@ -127,7 +128,7 @@ def test_few_have_memory_and_all_get_their_bytes(directory, tmp_path):
         assert all(made.end - made.position <= prefetch._BYTES_AHEAD + 2 * BLOCK for made in held)
     for reader in readers:
         reader.prefetch.close()
-    assert not prefetch._admitted
+    assert not BUDGET._admitted
 
 
 def read_a_block(reader: Reader, file: DataFile) -> None:

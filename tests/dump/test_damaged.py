@@ -16,6 +16,7 @@ from kafkafs.dump.damaged import MOST_RECORDS, records
 from kafkafs.dump.entries import HEADER_READ, entry_at
 from kafkafs.errors import CorruptData
 from kafkafs.format.batch import Batch
+from kafkafs.format.memory import UNLIMITED
 from tests.dump.dumped import by_the_tool, dumped, options_of
 from tests.format.batch_maker import record_bytes, v2_around
 from tests.format.golden import Record
@@ -101,4 +102,4 @@ def test_a_damaged_batch_takes_neither_minutes_nor_gigabytes() -> None:
     batch = entry_at(bomb[:HEADER_READ], 0, len(bomb))
     assert isinstance(batch, Batch)
     with pytest.raises(CorruptData, match="too many to look at one by one"):
-        next(records(batch, bomb, 1 << 30))
+        next(records(batch, bomb, 1 << 30, UNLIMITED))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafkafs.errors import Crowded
 from kafkafs.format.buffers import Array
-from kafkafs.format.memory import LARGE, MemoryBudget
+from kafkafs.format.memory import LARGE, UNLIMITED, MemoryBudget
 
 sizes = st.integers(LARGE, 6 * LARGE)
 
@@ -45,7 +45,7 @@ def test_who_does_not_need_his_is_asked_for_it():
     try:
         room = MemoryBudget(2 * LARGE)
         held = [room.take(2 * LARGE)]
-        room.ask_back = held.clear
+        room.reclaim_with(held.clear)
         mine = room.take(LARGE)
         assert room.taken == len(mine) == LARGE
     finally:
@@ -53,9 +53,10 @@ def test_who_does_not_need_his_is_asked_for_it():
 
 
 def test_little_is_not_counted_and_nothing_is_refused_without_a_limit():
-    room = MemoryBudget()
-    held = [room.take(size) for size in (1, LARGE - 1, LARGE, 4 * LARGE)]
+    room, sizes = MemoryBudget(LARGE), (1, LARGE - 1, LARGE)
+    held = [room.take(size) for size in sizes]
     assert room.taken == _total(held[2:])
+    assert [len(UNLIMITED.take(size)) for size in (*sizes, 4 * LARGE)] == [*sizes, 4 * LARGE]
 
 
 def _total(held: list[Array]) -> int:

@@ -44,7 +44,7 @@ class InProcess:
     late_s = 0.0
 
     def __init__(self, data: Path) -> None:
-        self._tree = tree.Root([data], ReadOptions())
+        self._tree = tree.Root([data], ReadOptions(log_fresh_s=0.0, names_fresh_s=0.0))
 
     def _node(self, name: str) -> Any:
         node: Any = self._tree.child("t-0")

@@ -7,16 +7,11 @@ from typing import Any
 import pytest
 
 from kafkafs.errors import Vanished
-from kafkafs.log import data_directory, partition
 from kafkafs.log.options import ReadOptions
 from kafkafs.view import tree
 from tests.live.moves import Moves
 
-
-@pytest.fixture(autouse=True)
-def each_look_is_a_new_one(monkeypatch):
-    for module in (partition, data_directory):
-        monkeypatch.setattr(module, "FRESH_S", 0.0)
+EACH_LOOK_IS_A_NEW_ONE = ReadOptions(log_fresh_s=0.0, names_fresh_s=0.0)
 
 
 @pytest.fixture
@@ -111,7 +106,7 @@ HARMFUL = (cut, cut_and_compact, cut_and_retain, retain_too_little, elect_and_re
 
 def opened(broker: Moves, name: str) -> Callable[[], bytes]:
     """Reads on, as far as it goes."""
-    directory: Any = tree.Root([broker.data], ReadOptions()).child("t-0")
+    directory: Any = tree.Root([broker.data], EACH_LOOK_IS_A_NEW_ONE).child("t-0")
     content = directory.child("by-offset").child(name).open()
     at = 0
 
@@ -187,11 +182,10 @@ def test_a_reader_gets_an_error_where_records_came_up_before_him(broker, name):
         read()
 
 
-def test_a_link_is_looked_up_again_where_its_log_was_cut(broker, monkeypatch):
+def test_a_link_is_looked_up_again_where_its_log_was_cut(broker):
     broker.append([2, 2])
-    directory: Any = tree.Root([broker.data], ReadOptions()).child("t-0")
+    directory: Any = tree.Root([broker.data], ReadOptions(log_fresh_s=60.0)).child("t-0")
     link = directory.child("latest")
-    monkeypatch.setattr(partition, "FRESH_S", 60.0)
     assert link.target() == f"by-offset/{broker.next_offset - 1}"
     broker.truncate(batches=1)
     assert link.target() == f"by-offset/{broker.next_offset - 1}"

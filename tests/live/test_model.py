@@ -29,7 +29,6 @@ from hypothesis.stateful import (
 )
 
 from kafkafs.errors import CorruptData, NotFound, Vanished
-from kafkafs.log import data_directory, partition
 from tests.live.doors import Door, InProcess, ThroughMount
 from tests.live.handles import Follower, Snapshot
 from tests.live.moves import Moves
@@ -425,9 +424,7 @@ def _run(enter: Callable[[Path], Door], place: Callable[[], Path], examples: int
 
 
 @pytest.mark.timeout(EXAMPLES * STEPS / 4 + 120)  # a failure takes its time to become a short one
-def test_answers_are_those_of_a_naive_model(tmp_path, monkeypatch):
-    for module in (partition, data_directory):
-        monkeypatch.setattr(module, "FRESH_S", 0.0)
+def test_answers_are_those_of_a_naive_model(tmp_path):
     _run(InProcess, lambda: Path(tempfile.mkdtemp(dir=tmp_path)), EXAMPLES)
 
 

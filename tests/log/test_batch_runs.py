@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkafs.disk.data_file import DataFile
-from kafkafs.disk.prefetch import Prefetch
+from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
 from kafkafs.errors import CorruptData
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.extents import extents_between
@@ -18,6 +18,8 @@ from tests.log.reading import Row, reader, rows, rows_until_error
 HEADER_SIZE = 61
 EPOCH = range(12, 16)  # the only bytes of a batch that nothing checks
 BATCHES = [made(number * 3, [1000 + number * 10 + at for at in range(3)], size=7 * number) for number in range(8)]
+
+PREFETCH = Prefetch(PrefetchBudget())
 
 
 def wanted(batches: list[Made]) -> list[Row]:
@@ -112,7 +114,7 @@ def test_zero_bytes_behind_the_last_batch(tmp_path, zeros):
     assert got == ((wanted(BATCHES), None) if zeros <= 17 else (wanted(BATCHES[:4]), CorruptData))
     assert rows(reader(log, corrupt_skip=True).records(0)) == wanted(BATCHES)
     raw = b"".join(
-        bytes(each.read(each.position, each.end - each.position, Prefetch())) for each in extents_between(log, 0, None)
+        bytes(each.read(each.position, each.end - each.position, PREFETCH)) for each in extents_between(log, 0, None)
     )
     middle = bytes(zeros) if zeros > 17 else b""
     assert raw == b"".join(batch.data for batch in BATCHES[:4]) + middle + b"".join(b.data for b in BATCHES[4:])

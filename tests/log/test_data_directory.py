@@ -6,8 +6,9 @@ import resource
 import pytest
 
 from kafkafs.errors import Exhausted, NotFound, UsageError
-from kafkafs.log import data_directory
+from kafkafs.log.checkpoint_files import HIGH_WATERMARK, LOG_START
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.options import ReadOptions
 from tests.log.making import NO_REGULAR_FILE, made, write_partition, write_start
 from tests.mounting import wait_until
 
@@ -26,12 +27,11 @@ def test_checkpoints_are_read_anew_when_they_are_replaced(tmp_path):
     wait_until(lambda: partition.log().start_offset == 0)
 
 
-def test_a_log_that_was_cut_has_no_start_from_before(tmp_path, monkeypatch):
+def test_a_log_that_was_cut_has_no_start_from_before(tmp_path):
     """A broker that truncates to below the log start moves the start back with it."""
-    monkeypatch.setattr(data_directory, "FRESH_S", 60.0)
     write_partition(tmp_path, {0: [made(0, [1] * 9)]})
     write_start(tmp_path, 4)
-    partition = open_data_directory(tmp_path).partition("t-0")
+    partition = open_data_directory(tmp_path, ReadOptions(names_fresh_s=60.0)).partition("t-0")
     assert (partition.log().start_offset, partition.log().end_offset) == (4, 9)
     (tmp_path / "log-start-offset-checkpoint").unlink()
     write_partition(tmp_path, {0: [made(0, [2] * 3), made(3, [2] * 5)]})
@@ -40,14 +40,14 @@ def test_a_log_that_was_cut_has_no_start_from_before(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("make", NO_REGULAR_FILE)
-@pytest.mark.parametrize("name", [data_directory.LOG_START, data_directory.HIGH_WATERMARK])
+@pytest.mark.parametrize("name", [LOG_START, HIGH_WATERMARK])
 def test_a_checkpoint_that_is_no_regular_file_is_told_of(tmp_path, caplog, name, make):
     """It counts as absent, and an operator may wonder why deleted records are there again."""
     write_partition(tmp_path, {0: [made(0, [1] * 9)]})
     make(tmp_path / name)
     directory = open_data_directory(tmp_path)
     for _ in range(3):
-        (problem,) = directory.checkpoints(anew=True).problems
+        (problem,) = directory.checkpoints.read(anew=True).problems
         assert problem.startswith(f"{name} counts as absent: '{name}' is ")
     assert caplog.messages == [f"{tmp_path}: {problem}"]
 
@@ -63,7 +63,7 @@ def test_a_checkpoint_without_a_descriptor_to_read_it_is_not_absent(tmp_path):
     resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
     try:
         with pytest.raises(Exhausted):
-            directory.checkpoints()
+            directory.checkpoints.read()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert partition.log().start_offset == 4

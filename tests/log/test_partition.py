@@ -4,48 +4,54 @@ import errno
 import os
 import time
 from collections import deque
+from typing import NamedTuple
 
 import pytest
 
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import NotFound, WouldBlock
-from kafkafs.log import data_directory, partition
-from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.checkpoint_files import HIGH_WATERMARK, LOG_START
+from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.options import ReadOptions
+from kafkafs.log.partition import Partition
 from tests.log.making import NAME, made, write_partition, write_start
 
 LONG_AGO = time.time() - 60
 
 
 def write_high_watermark(root, offset):
-    (root / data_directory.HIGH_WATERMARK).write_text(f"0\n1\nt 0 {offset}\n")
+    (root / HIGH_WATERMARK).write_text(f"0\n1\nt 0 {offset}\n")
+
+
+class LookedAt(NamedTuple):
+    directory: DataDirectory
+    partition: Partition
 
 
 @pytest.fixture
-def looked_at(tmp_path, monkeypatch):
+def looked_at(tmp_path) -> LookedAt:
     """A partition that was looked at, some time after it was written; each look is as good as none a moment later."""
-    for module in (data_directory, partition):
-        monkeypatch.setattr(module, "FRESH_S", 0.0)
     write_partition(tmp_path, {0: [made(0, [1] * 9)], 9: [made(9, [1] * 9)]})
     write_start(tmp_path, 4)
     write_high_watermark(tmp_path, 17)
     for directory in (tmp_path / NAME, tmp_path):
         os.utime(directory, (LONG_AGO, LONG_AGO))
-    directory = open_data_directory(tmp_path)
+    directory = open_data_directory(tmp_path, ReadOptions(log_fresh_s=0.0, names_fresh_s=0.0))
     found = directory.partition(NAME)
     found.log()
     found.visible_segments()
-    directory.checkpoints()
-    return found
+    directory.checkpoints.read()
+    return LookedAt(directory, found)
 
 
 def test_a_look_that_finds_nothing_changed_waits_for_nothing(looked_at):
-    log = looked_at.log()
+    log = looked_at.partition.log()
     with non_blocking():
         for _ in range(3):
-            assert looked_at.directory.partition(NAME) is looked_at
-            assert looked_at.log() is log
-            assert looked_at.visible_segments() == log.segments
-            assert looked_at.directory.checkpoints().start_offsets == {("t", 0): 4}
+            assert looked_at.directory.partition(NAME) is looked_at.partition
+            assert looked_at.partition.log() is log
+            assert looked_at.partition.visible_segments() == log.segments
+            assert looked_at.directory.checkpoints.read().start_offsets == {("t", 0): 4}
 
 
 def append(root):
@@ -66,7 +72,7 @@ def move_the_start(root):
 
 
 def lose_a_checkpoint(root):
-    (root / data_directory.LOG_START).unlink()
+    (root / LOG_START).unlink()
 
 
 def move_the_high_watermark(root):
@@ -78,27 +84,27 @@ CHANGES = append, cut, add_a_file, move_the_start, lose_a_checkpoint, move_the_h
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_look_at_what_has_changed_takes_a_worker(looked_at, tmp_path, change):
-    before = looked_at.log()
+    before = looked_at.partition.log()
     change(tmp_path)
     with non_blocking(), pytest.raises(WouldBlock):
-        looked_at.log()
-    after = looked_at.log()
+        looked_at.partition.log()
+    after = looked_at.partition.log()
     assert after is not before
-    assert looked_at.log() is after
+    assert looked_at.partition.log() is after
 
 
 def test_a_partition_that_is_gone_is_not_told_of(looked_at, tmp_path):
     (tmp_path / NAME).rename(tmp_path / f"{NAME}.moved")
     with non_blocking():
         with pytest.raises((NotFound, WouldBlock)):
-            looked_at.log()
+            looked_at.partition.log()
         with pytest.raises(WouldBlock):
             looked_at.directory.names()
 
 
 def test_who_must_not_wait_waits_for_no_other_look(looked_at):
-    with looked_at._lock, non_blocking(), pytest.raises(WouldBlock):
-        looked_at.log()
+    with looked_at.partition._lock, non_blocking(), pytest.raises(WouldBlock):
+        looked_at.partition.log()
     with looked_at.directory._lock, non_blocking(), pytest.raises(WouldBlock):
         looked_at.directory.names()
 
@@ -113,10 +119,10 @@ def test_an_error_of_the_kernels_takes_a_worker(looked_at, monkeypatch):
         patch.setattr(os, "fstat", failing)
         for name in (".", NAME):
             with pytest.raises(WouldBlock):
-                looked_at.root.stat_at_once(name)
+                looked_at.partition.root.stat_at_once(name)
 
 
 def test_attributes_that_somebody_else_must_be_asked_for_take_a_worker(looked_at):
-    looked_at.root._far = deque()
+    looked_at.partition.root._far = deque()
     with non_blocking(), pytest.raises(WouldBlock):
-        looked_at.log()
+        looked_at.partition.log()

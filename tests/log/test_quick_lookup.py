@@ -38,7 +38,7 @@ def _found(log: Log, offset: int, trace=None) -> object:
 
 
 def _at_time(log: Log, timestamp: int, trace=None, isolation: Isolation = "read_uncommitted") -> object:
-    reader = Reader(log, ReadOptions(isolation), OpenTransactions())
+    reader = Reader(log, ReadOptions(isolation=isolation), OpenTransactions())
     try:
         found = reader.first_at(timestamp, trace) if trace else reader.first_at(timestamp)
     except KafkafsError as error:
@@ -55,7 +55,7 @@ def _contents(columns: Records) -> object:
 
 def _first(log: Log, offset: int, isolation: Isolation = "read_uncommitted") -> object:
     """The first record of a decoded point; `records` takes the careful way."""
-    reader = Reader(log, ReadOptions(isolation), OpenTransactions())
+    reader = Reader(log, ReadOptions(isolation=isolation), OpenTransactions())
     try:
         found = reader.first(offset)
     except KafkafsError as error:
@@ -65,7 +65,7 @@ def _first(log: Log, offset: int, isolation: Isolation = "read_uncommitted") -> 
 
 def _first_of_all(log: Log, offset: int, isolation: Isolation = "read_uncommitted") -> object:
     try:
-        for columns in Reader(log, ReadOptions(isolation), OpenTransactions()).records(offset):
+        for columns in Reader(log, ReadOptions(isolation=isolation), OpenTransactions()).records(offset):
             if len(columns):
                 return columns.rows["offset"][0], columns.rows["timestamp"][0], _contents(columns)
     except KafkafsError as error:
@@ -100,13 +100,13 @@ def test_read_committed_has_the_quick_way_too():
     data = Dataset("4.3.1", "stopped")
     directory = open_data_directory(Path(data.path))
     log = directory.partition("long-index-0").log()
-    visible = Visible(log, ReadOptions("read_committed"), OpenTransactions())
+    visible = Visible(log, ReadOptions(isolation="read_committed"), OpenTransactions())
     for record in data.records("long-index")[::100]:
         assert quick_lookup.record_reaching(visible, record.offset)
         segment = next(log.segments_reaching(record.timestamp_ms))
         assert quick_lookup.late_record(visible, segment, record.timestamp_ms)
     log = directory.partition("transactions-0").log()
-    visible = Visible(log, ReadOptions("read_committed"), OpenTransactions())
+    visible = Visible(log, ReadOptions(isolation="read_committed"), OpenTransactions())
     unsure = [
         offset
         for offset in range(log.start_offset, log.end_offset)

@@ -17,7 +17,7 @@ def test_a_batch_that_is_plain_shows_all_its_records(topic, isolation):
     """An aborted record that got through would be one that never was."""
     data = Dataset("4.3.1", "stopped")
     log = open_data_directory(data.path).partition(f"{topic}-0").log()
-    visible = Visible(log, ReadOptions(isolation), OpenTransactions())
+    visible = Visible(log, ReadOptions(isolation=isolation), OpenTransactions())
     shown = {record.offset for record in data.records(topic, 0, isolation)}
     batches = {
         batch.base_offset: batch for _, batch in (locate(log, at) for at in range(log.start_offset, log.end_offset))

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from kafkafs.disk.prefetch import Prefetch
+from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.extents import extents_between
 from kafkafs.log.lookup import locate
@@ -15,6 +15,8 @@ from tests.log.reading import reader, rows, wanted
 
 DATA = Dataset("2.8.0", "stopped")
 TOPICS = ("v0-gzip", "v0-lz4", "v1-snappy", "v1-append-time", "mixed-formats")
+
+PREFETCH = Prefetch(PrefetchBudget())
 
 
 @pytest.mark.parametrize("topic", TOPICS)
@@ -37,7 +39,7 @@ def test_raw_ranges_hold_every_message_that_overlaps(topic):
         end = min(start + chance.choice([1, 2, 10, 100]), log.end_offset)
         first, last = locate(log, start)[1], locate(log, end - 1)[1]
         extents = extents_between(log, start, end)
-        got = b"".join(bytes(each.read(each.position, each.end - each.position, Prefetch())) for each in extents)
+        got = b"".join(bytes(each.read(each.position, each.end - each.position, PREFETCH)) for each in extents)
         assert got == whole[first.position : last.end], (start, end)
         lines = b"".join(bytes(text) for _, text in batches_between(log, start, end)).splitlines()
         assert f'"position":{first.position},' in lines[0].decode()

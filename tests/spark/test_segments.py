@@ -4,7 +4,7 @@ import shutil
 import time
 from pathlib import Path
 
-from kafkafs.log.data_directory import FRESH_S
+from kafkafs.log.options import ReadOptions
 from kafkafs.sample import unpack
 from kafkafs.spark.segments import SegmentUnit, segments_of
 
@@ -18,7 +18,7 @@ def test_a_partition_that_is_deleted_meanwhile_is_left_out(tmp_path: Path):
     data = unpack(tmp_path)
     assert (base_of(data, 23147), base_of(data, 5)) == (23147, None)
     shutil.rmtree(data / "test-0")
-    time.sleep(2 * FRESH_S)  # until the names are looked at again
+    time.sleep(2 * ReadOptions().names_fresh_s)  # until the names are looked at again
     assert base_of(data, 23147) is None
 
 

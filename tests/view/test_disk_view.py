@@ -48,11 +48,11 @@ def test_a_sweep_looks_though_the_last_look_is_young(data):
 
 
 def test_a_disk_that_fails_keeps_what_was_known_beside_others_and_is_told_alone(data):
-    fronts = {alone: DiskView(open_data_directory(data), alone) for alone in (True, False)}
+    disks = {alone: DiskView(open_data_directory(data), alone) for alone in (True, False)}
     null = os.open(os.devnull, os.O_RDONLY)
-    for disk in fronts.values():
+    for disk in disks.values():
         os.dup2(null, disk.directory.root.descriptor)  # no directory any more
-    fronts[False].refresh()
-    assert "test-0" in names(fronts[False])
-    wait_until(lambda: is_told(fronts[True]))
+    disks[False].refresh()
+    assert "test-0" in names(disks[False])
+    wait_until(lambda: is_told(disks[True]))
     os.close(null)

@@ -16,12 +16,6 @@ from tests.view.trees import cat, opened, tree
 COMMITTED = "read_committed"
 
 
-@pytest.fixture(autouse=True)
-def _always_fresh(monkeypatch):
-    """Each read looks at the log anew."""
-    monkeypatch.setattr("kafkafs.log.partition.FRESH_S", 0.0)
-
-
 def append(directory: Path, *batches: Made) -> None:
     with (directory / f"{0:020}.log").open("ab") as file:
         file.write(b"".join(batch.data for batch in batches))
@@ -51,7 +45,7 @@ FROM = ["by-offset/earliest", "by-offset/latest", "by-time/5", "by-time/0", "by-
 def test_a_follower_gets_the_transaction_that_was_open(tmp_path, name):
     """Where nothing is visible yet it began behind the open transaction, and never had its records."""
     directory = write_partition(tmp_path, {0: [data(0, 1), data(1, 1)]})
-    read = reader(opened(tree(tmp_path, isolation="read_committed"), f"t-0/{name}...follow.jsonl"))
+    read = reader(opened(tree(tmp_path, log_fresh_s=0.0, isolation="read_committed"), f"t-0/{name}...follow.jsonl"))
     assert read() == b""
     append(directory, data(2, 2))
     assert read() == b""
@@ -63,7 +57,7 @@ def test_a_follower_gets_the_transaction_that_was_open(tmp_path, name):
 def test_a_follower_by_time_gets_what_opening_anew_would_give(tmp_path, isolation):
     """A time that no record has reached yet: what is older is not in the range, however late it was appended."""
     directory = write_partition(tmp_path, {0: [made(0, [1000])]})
-    root = tree(tmp_path, isolation=isolation)
+    root = tree(tmp_path, log_fresh_s=0.0, isolation=isolation)
     read = reader(opened(root, "t-0/by-time/9999...follow.jsonl"))
     assert read() == b""
     append(directory, made(1, [1001]), data(2, 1))  # the transaction's record has timestamp 5
@@ -78,7 +72,7 @@ def test_a_follower_by_time_gets_what_opening_anew_would_give(tmp_path, isolatio
 def test_raw_bytes_by_time_begin_with_the_batch_that_opening_anew_would_give(tmp_path):
     directory = write_partition(tmp_path, {0: [made(0, [1000])]})
     late = made(2, [9999])
-    read = reader(opened(tree(tmp_path), "t-0/by-time/9999.."))
+    read = reader(opened(tree(tmp_path, log_fresh_s=0.0), "t-0/by-time/9999.."))
     assert read() == b""
     append(directory, made(1, [1001]))
     assert read() == b""
@@ -92,7 +86,7 @@ def test_raw_bytes_by_time_begin_with_the_batch_that_opening_anew_would_give(tmp
 def test_now_is_followed_by_whatever_comes_next(tmp_path, suffix):
     """`tail -n 0 -f` for a topic: a producer's clock may be behind."""
     directory = write_partition(tmp_path, {0: [made(0, [1000])]})
-    read = reader(opened(tree(tmp_path), f"t-0/by-time/now..{suffix}"))
+    read = reader(opened(tree(tmp_path, log_fresh_s=0.0), f"t-0/by-time/now..{suffix}"))
     assert read() == b""
     late = made(1, [1001])
     append(directory, late)
@@ -123,7 +117,7 @@ def test_what_was_given_is_there_again_or_the_handle_is_stale(tmp_path, move):
     broker = Moves(tmp_path)
     broker.append([2, 2])
     broker.roll()
-    follower = opened(tree(tmp_path), "t-0/by-offset/0...follow.jsonl")
+    follower = opened(tree(tmp_path, log_fresh_s=0.0), "t-0/by-offset/0...follow.jsonl")
     read = reader(follower)
     assert offsets(read()) == [0, 1, 2, 3]
     broker.append([2])
@@ -137,7 +131,7 @@ def test_what_was_given_is_there_again_or_the_handle_is_stale(tmp_path, move):
 def test_records_that_were_deleted_before_they_were_read_are_not_passed_over(tmp_path):
     broker = Moves(tmp_path)
     broker.append([2])
-    root = tree(tmp_path)
+    root = tree(tmp_path, log_fresh_s=0.0)
     behind, ahead = (opened(root, f"t-0/by-offset/{start}...follow.jsonl") for start in (0, 5))
     read, read_ahead = reader(behind), reader(ahead)
     assert offsets(read()) == [0, 1]
@@ -154,7 +148,7 @@ def test_records_that_were_deleted_before_they_were_read_are_not_passed_over(tmp
 def test_a_follower_that_has_read_all_is_not_told_of_deletions(tmp_path):
     broker = Moves(tmp_path)
     broker.append([2])
-    read = reader(opened(tree(tmp_path), "t-0/by-offset/0...follow.jsonl"))
+    read = reader(opened(tree(tmp_path, log_fresh_s=0.0), "t-0/by-offset/0...follow.jsonl"))
     assert offsets(read()) == [0, 1]
     broker.roll()
     delete(broker)

@@ -1,13 +1,13 @@
 """What a partition's views share: one state of the log at a time, and attributes from the files behind a view."""
 
-from typing import cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from kafkafs.disk import data_file
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import Vanished, WouldBlock
-from kafkafs.log import data_directory
 from kafkafs.view import partition_view
 from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.tree import PartitionDirectory
@@ -18,8 +18,12 @@ from tests.view.trees import node, tree
 
 @pytest.fixture
 def view(tmp_path) -> PartitionView:
-    write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]})
-    return cast(PartitionDirectory, node(tree(tmp_path), "t-0")).view
+    return first_view(tmp_path)
+
+
+def first_view(place: Path, **options: Any) -> PartitionView:
+    write_partition(place, {0: [made(0, [1])], 1: [made(1, [2])]})
+    return cast(PartitionDirectory, node(tree(place, **options), "t-0")).view
 
 
 def test_a_state_of_the_log_is_one_object(view, tmp_path):
@@ -63,11 +67,11 @@ def test_a_view_over_several_files_grants_what_all_of_them_do(view, tmp_path):
     assert view.file(files, 0, 2**63 - 1, 0.0).mtime_ns == second.stat().st_mtime_ns
 
 
-def test_a_directory_whose_attributes_were_not_changed_is_told_of_at_once(view, tmp_path, monkeypatch):
+def test_a_directory_whose_attributes_were_not_changed_is_told_of_at_once(tmp_path, monkeypatch):
     """The kernel asks for it several times a second; its mode and its access list are read where they were changed."""
     monkeypatch.setattr(partition_view, "KEEP_S", 0.0)
-    monkeypatch.setattr(data_directory, "FRESH_S", 0.0)
-    wait_until(lambda: view.directory() and view._directory.as_of)
+    view = first_view(tmp_path, names_fresh_s=0.0)
+    wait_until(lambda: view.directory() and view._directory._validator)
     known = view.directory()
     with non_blocking():
         assert view.directory() == known

@@ -7,8 +7,6 @@ from typing import cast
 import pytest
 
 from kafkafs.errors import Vanished
-from kafkafs.log import data_directory
-from kafkafs.view import disk_view
 from kafkafs.view.node import File
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, spread, write_partition, write_start
@@ -93,23 +91,20 @@ def test_what_a_time_leads_to_is_never_kept_by_the_kernel(tmp_path, name):
 
 @pytest.mark.parametrize("view", ["0..", "0..end", "0..360", "5", "0...jsonl", "5...batches.jsonl", "5.jsonl", "7.key"])
 @pytest.mark.parametrize("goes", [lambda path: path.rename(f"{path}.{'0' * 32}-delete"), shutil.rmtree])
-def test_what_is_open_is_read_to_its_end_when_its_topic_is_deleted(tmp_path, monkeypatch, view, goes):
+def test_what_is_open_is_read_to_its_end_when_its_topic_is_deleted(tmp_path, view, goes):
     """An open file keeps answering from the files that it was opened on."""
-    monkeypatch.setattr(data_directory, "FRESH_S", 0.0)
-    monkeypatch.setattr(disk_view, "ALONE_S", 0.0)
     directory = write_partition(tmp_path, spread(BATCHES, 60))
-    root = tree(tmp_path)
+    root = tree(tmp_path, names_fresh_s=0.0)
     whole, content = cat(root, f"t-0/by-offset/{view}"), opened(root, f"t-0/by-offset/{view}")
     goes(directory)
     assert "t-0" not in {entry.name for entry in root.entries()}
     assert read(content) == whole
 
 
-def test_an_open_range_of_a_log_that_is_another_one_gives_what_it_had(tmp_path, monkeypatch):
+def test_an_open_range_of_a_log_that_is_another_one_gives_what_it_had(tmp_path):
     """And then an error, not what the other log has there."""
-    monkeypatch.setattr(data_directory, "FRESH_S", 0.0)
     directory = write_partition(tmp_path, {0: BATCHES[:9]})
-    root = tree(tmp_path)
+    root = tree(tmp_path, names_fresh_s=0.0)
     whole, content = cat(root, "t-0/by-offset/0.."), opened(root, "t-0/by-offset/0..")
     shutil.rmtree(directory)
     write_partition(tmp_path, {0: [made(0, [5] * 90)]})

@@ -1,0 +1,52 @@
+"""A value that was true a moment ago: the one place that knows "known until, as of this stamp".
+
+The words are those of HTTP's caches. A value is *fresh* for a moment after it was stored; then it is *revalidated*: it
+counts again if it still has the same *validator*, something cheap to ask that changes whenever the value does, such as
+an inode number with a time of change. No validator (None) is no proof.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class CachedValue(Generic[Value]):
+    """One value, which is never None. Holds no lock: its owner has one where two threads may store."""
+
+    __slots__ = ("_clock", "_good_for_s", "_validator", "_value", "fresh_until")
+
+    def __init__(self, good_for_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """`good_for_s` is for how long a value counts as that of now."""
+        self._good_for_s = good_for_s
+        self._clock = clock
+        self._value: Value | None = None
+        self._validator: object = None
+        self.fresh_until = 0.0
+
+    @property
+    def latest(self) -> Value | None:
+        """What was stored last, however long ago; None before that."""
+        return self._value
+
+    def fresh(self) -> Value | None:
+        """The value, as long as it counts as that of now; else None."""
+        return self._value if self._clock() < self.fresh_until else None
+
+    def revalidated(self, validator: object) -> Value | None:
+        """The value, fresh again, if it was stored under this validator; else None."""
+        if validator is None or validator != self._validator:
+            return None
+        self.fresh_until = self._clock() + self._good_for_s
+        return self._value
+
+    def store(self, value: Value, validator: object = None, *, fresh_until: float | None = None) -> Value:
+        """Remember what is true now, and hand it on. `fresh_until` is for what is only as good as something else."""
+        self._value, self._validator = value, validator
+        self.fresh_until = self._clock() + self._good_for_s if fresh_until is None else fresh_until
+        return value
+
+    def expire(self) -> None:
+        """From now on it is not fresh."""
+        self.fresh_until = 0.0

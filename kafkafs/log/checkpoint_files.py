@@ -1,0 +1,91 @@
+"""The offsets that a broker keeps beside its partitions, one file for all of a data directory. Source: LogManager.
+
+The broker writes a new file every few seconds and renames it into place, so one that has the same inode, size and time
+holds the same.
+"""
+
+import logging
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafkafs.disk.blocking import acquired
+from kafkafs.disk.cached_value import CachedValue
+from kafkafs.disk.directory import Directory
+from kafkafs.errors import CorruptData, Exhausted, KafkafsError, NotFound, WouldBlock
+from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
+from kafkafs.format.names import PartitionName
+from kafkafs.log.options import ReadOptions
+
+logger = logging.getLogger(__name__)
+
+LOG_START = "log-start-offset-checkpoint"
+HIGH_WATERMARK = "replication-offset-checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """The offsets that a data directory's checkpoint files hold; a file that cannot be parsed counts as absent."""
+
+    start_offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    high_watermarks: dict[TopicPartition, int] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    def of(self, name: PartitionName) -> tuple[int | None, int | None]:
+        """(log start offset, high watermark), None where unknown. A `-delete` or `-stray` directory has none."""
+        if name.mark in ("delete", "stray"):
+            return None, None
+        key = (name.topic, name.partition)
+        return self.start_offsets.get(key), self.high_watermarks.get(key)
+
+
+class CheckpointFiles:
+    """Those of one data directory. Any thread may read them."""
+
+    def __init__(self, root: Directory, path: Path, options: ReadOptions) -> None:
+        """`path` is what the log calls the directory."""
+        self._root = root
+        self._path = path
+        self._lock = threading.Lock()
+        self._known: CachedValue[Checkpoints] = CachedValue(options.names_fresh_s, options.clock)
+
+    def read(self, *, anew: bool = False) -> Checkpoints:
+        """The checkpoints as they are now (`anew`) or were a moment ago; a file is read again when it was replaced."""
+        known = None if anew else self._known.fresh()
+        if known is not None:
+            return known
+        with acquired(self._lock):
+            stamps = tuple(self._stamp(name) for name in (LOG_START, HIGH_WATERMARK))
+            known = self._known.revalidated(stamps)
+            return self._load(stamps) if known is None else known
+
+    def _load(self, stamps: tuple[object, ...]) -> Checkpoints:
+        problems: list[str] = []
+        starts, high_watermarks = self._parsed(LOG_START, problems), self._parsed(HIGH_WATERMARK, problems)
+        before = self._known.latest
+        for problem in problems:
+            if before is None or problem not in before.problems:
+                logger.warning("%s: %s", self._path, problem)
+        # What a disk refused, it may give next time.
+        return self._known.store(Checkpoints(starts, high_watermarks, tuple(problems)), None if problems else stamps)
+
+    def _stamp(self, name: str) -> tuple[int, int, int] | None:
+        try:
+            about = self._root.stat_at_once(name)
+        except NotFound:
+            return None
+        return about.st_ino, about.st_size, about.st_mtime_ns
+
+    def _parsed(self, name: str, problems: list[str]) -> dict[TopicPartition, int]:
+        try:
+            return parse_offset_checkpoint(self._root.read_whole(name))
+        except NotFound as error:
+            if self._stamp(name) is not None:
+                problems.append(f"{name} counts as absent: {error}")
+        except (WouldBlock, Exhausted):
+            raise
+        except CorruptData as error:
+            problems.append(f"{name} counts as absent: {error}")
+        except KafkafsError as error:
+            problems.append(f"{name} counts as absent: it cannot be read: {error}")
+        return {}

@@ -1,0 +1,106 @@
+"""Two trees in one process do not disturb each other: what one reader may do is a value, and no module's own."""
+
+from typing import Any
+
+import pytest
+
+from kafkafs.disk import page_cache
+from kafkafs.errors import Crowded
+from kafkafs.format.memory import LARGE, MemoryBudget
+from tests.log.making import made, write_partition
+from tests.view.trees import cat, opened, tree
+
+VALUES = 40_000
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A partition whose log is long enough to be read in long reads."""
+    write_partition(tmp_path, {0: [made(100 * number, [number] * 100) for number in range(VALUES // 100)]})
+    return tmp_path
+
+
+@pytest.fixture
+def spared(monkeypatch) -> list[bool]:
+    """Of each long read from now on, whether it took care of the page cache."""
+    told: list[bool] = []
+    read_blocking = page_cache.read_blocking
+
+    def reading(descriptor: int, buffer: memoryview, position: int, **how: Any) -> int:
+        if len(buffer) >= page_cache._LONG_READ:
+            told.append(False)
+        return read_blocking(descriptor, buffer, position, **how)
+
+    def note(call):
+        def noting(*arguments):
+            if told and (call is not fill or page_cache.RWF_DONTCACHE in arguments[3:]):
+                told[-1] = True
+            return call(*arguments)
+
+        return noting
+
+    fill = page_cache._fill
+    monkeypatch.setattr(page_cache, "read_blocking", reading)
+    monkeypatch.setattr(page_cache, "_fill", note(fill))
+    monkeypatch.setattr(page_cache, "_absent", note(page_cache._absent))
+    return told
+
+
+@pytest.mark.parametrize("keeps_first", [True, False])
+def test_each_tree_keeps_pages_or_not_as_it_was_told(data, spared, keeps_first):
+    """It was what the tree made last was told, for all of them."""
+    trees = [tree(data, cache_keep=keeps) for keeps in (keeps_first, not keeps_first)]
+    for root, keeps in zip(trees, (keeps_first, not keeps_first), strict=True):
+        spared.clear()
+        cat(root, "t-0/by-offset/0..")
+        assert spared
+        assert set(spared) == {not keeps}
+
+
+def test_a_tree_without_memory_left_takes_none_from_another(data):
+    """A reader of huge batches in one tree must not turn away those of another."""
+    first, second = (MemoryBudget(2 * LARGE) for _ in range(2))
+    roots = [tree(data, memory=memory) for memory in (first, second)]
+    held = first.take(2 * LARGE)
+    with pytest.raises(Crowded):
+        first.take(LARGE)
+    assert len(second.take(LARGE)) == LARGE
+    assert len(held) == 2 * LARGE
+    assert [cat(root, "t-0/by-offset/0...jsonl").count(b"\n") for root in roots] == [VALUES, VALUES]
+
+
+def test_half_read_text_of_one_tree_is_not_let_go_of_for_another(data):
+    """Each tree has a budget of its own."""
+    first, second = tree(data), tree(data)
+    half_read = opened(first, "t-0/by-offset/0...jsonl")
+    half_read.read(0, 1)
+    second._resources.text.hold(Idle(), 1 << 40)
+    assert first._resources.text.has_spare
+    assert not second._resources.text.has_spare
+    half_read.close()
+
+
+def test_prefetch_of_one_tree_takes_no_places_from_another(data):
+    first, second = (tree(data)._resources.prefetch for _ in range(2))
+    places = [Idle() for _ in range(100)]
+    assert not all(first.admit(place) for place in places)  # type: ignore[arg-type]
+    assert second.admit(Idle())  # type: ignore[arg-type]
+
+
+def test_freshness_is_each_trees_own(data):
+    """One looks anew at each question; the other takes its last look for true."""
+    patient, eager = tree(data, log_fresh_s=60.0), tree(data, log_fresh_s=0.0)
+    before = [cat(root, "t-0/by-offset/0..") for root in (patient, eager)]
+    with open(data / "t-0" / f"{0:020}.log", "ab") as log:
+        log.write(made(VALUES, [1]).data)
+    assert [len(cat(root, "t-0/by-offset/0..")) - len(before[0]) for root in (patient, eager)] == [
+        0,
+        len(made(VALUES, [1]).data),
+    ]
+
+
+class Idle:
+    """Somebody who holds something and gives it back when asked to."""
+
+    def release(self) -> bool:
+        return True
