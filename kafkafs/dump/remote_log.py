@@ -63,8 +63,8 @@ def _snapshot(value: Fields) -> str:
     state = _state(value["remoteLogSegmentState"], _SEGMENT_STATES, _NO_STATE)
     return (
         f"RemoteLogSegmentMetadataSnapshot{{segmentId={value['segmentId']}, startOffset={value['startOffset']}"
-        f", endOffset={value['endOffset']}, brokerId={value['brokerId']}, maxTimestampMs={value['maxTimestampMs']}"
-        f", eventTimestampMs={value['eventTimestampMs']}, segmentLeaderEpochs={_epochs(value)}"
+        f", endOffset={value['endOffset']}, maxTimestampMs={value['maxTimestampMs']}"
+        f", segmentLeaderEpochs={_epochs(value)}"
         f", segmentSizeInBytes={value['segmentSizeInBytes']}, customMetadata={_custom(value)}, state={state}"
         f", txnIdxEmpty={_java(value['txnIndexEmpty'])}}}"
     )

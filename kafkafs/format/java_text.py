@@ -22,6 +22,8 @@ def java_double(value: float) -> str:
     if value == 0 or _SMALLEST_PLAIN <= abs(value) < _LARGEST_PLAIN:
         return repr(float(value))
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    if len(digits) == 1:  # Java takes the nearest of two digits then: 4.9E-324 is its smallest
+        sign, digits, exponent = Decimal(f"{value:.1e}").as_tuple()
     tail = "".join(map(str, digits[1:])) or "0"
     return f"{'-' * sign}{digits[0]}.{tail}E{int(exponent) + len(digits) - 1}"
 

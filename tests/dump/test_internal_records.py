@@ -1,0 +1,68 @@
+"""Records of Kafka's own topics, of every type and version, whole and broken: as Kafka's tool prints them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkafs.dump.internal_records import record_decoder
+from kafkafs.format.messages.records import TOPICS, Message, Topic, parse_record
+from kafkafs.format.messages.schema import names_by_number, schema
+from tests.dump import internal_topics
+from tests.dump.dumped import dumped, options_of
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("internal")
+    internal_topics.make(place)
+    return place
+
+
+@pytest.mark.parametrize("topic", Topic, ids=lambda topic: topic.value)
+def test_every_type_and_version_is_printed_as_the_tool_prints_it(made: Path, topic: Topic) -> None:
+    """Random messages through Kafka's own classes, each also cut, longer, of another version, or damaged."""
+    ours = dumped(made, f"{topic.value}-0/{internal_topics.LOG}", options_of([internal_topics.FLAGS[topic]]))
+    theirs = (made / f"{topic.value}.txt").read_bytes().decode().replace(f"{made}/", "")
+    assert ours.problems == []
+    for mine, its in zip(_records(ours.text), _records(theirs), strict=True):
+        assert mine == its
+    assert ours.text == theirs
+
+
+def _records(text: str) -> Iterator[str]:
+    """The lines of records; in a message a line feed is always escaped, other ends of lines are not."""
+    return (line for line in text.split("\n") if line.startswith("| "))
+
+
+def test_what_is_compared_is_every_type_and_version(made: Path) -> None:
+    seen = set()
+    for topic in Topic:
+        text = (made / f"{topic.value}.tsv").read_text("utf-8")
+        seen |= {(topic.value, cells[2], cells[3]) for line in text.splitlines()[1:] if (cells := line.split("\t"))}
+    for topic in Topic:
+        for name in names_by_number(topic.value, "Value" if topic.value.endswith("coordinator") else "Record").values():
+            found = schema(topic.value, name)
+            for version in range(found.versions.lowest, found.versions.highest + 1):
+                assert (topic.value, name, str(version)) in seen
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "__share_group_state"])
+def test_a_record_without_a_key_at_which_the_tool_ends_is_told(topic: str) -> None:
+    assert record_decoder(topic)(7, None, b"\0\0") == ("<the record has no key>", None)
+
+
+@pytest.mark.parametrize(
+    ("topic", "expected"),
+    [
+        ("__cluster_metadata", "Error at 7, skipping. Error while reading frame version"),
+        (
+            "__remote_log_metadata",
+            'Error at offset 7, skipping. Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of'
+            ' "org.apache.kafka.common.record.internal.Record.value()" is null',
+        ),
+    ],
+)
+def test_a_record_without_a_value(topic: str, expected: str) -> None:
+    assert record_decoder(topic)(7, None, None) == (None, expected)
+    assert not isinstance(parse_record(TOPICS[topic], None, None), Message)
