@@ -19,6 +19,7 @@ from kafkafs.errors import CorruptData, NotFound
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.columns import Records
 from kafkafs.format.schemas.avro_names import SCHEMA_BYTES
+from kafkafs.format.schemas.decoders import load_libraries
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
@@ -118,6 +119,11 @@ def _object(value: bytes | None) -> Mapping[str, object]:
     if found is None:
         raise CorruptData("its value is no JSON object")
     return found
+
+
+def load_decoders() -> None:
+    """Has all that decoding takes be imported now."""
+    load_libraries()
 
 
 class SchemaTopic:

@@ -14,9 +14,11 @@ from kafkafs.errors import CorruptData
 from kafkafs.format import native
 from kafkafs.format.buffers import Array, Buffers
 from kafkafs.format.columns import Records
+from kafkafs.format.internal_cells import fill_cells
 from kafkafs.format.jsonl import line_head, padded_prefix
 from kafkafs.format.long_line import long_field, long_headers
 from kafkafs.format.memory import UNLIMITED, Memory
+from kafkafs.format.messages.records import internal_topic
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_WORDS, DECODED_ASKS, TEXT_MOST
 from kafkafs.format.schemas.codebook import Codebook, SchemaName, error_tail
@@ -46,6 +48,7 @@ class DecodedLines:
         self._memory = memory
         self._prefix, self._padded = padded_prefix(topic, partition)
         self._book = book
+        self._topic = internal_topic(topic)
         self._held: list[bytes] = []  # texts and tails that cells point to
         self._reasons: dict[int, str] = {}  # of cells of a chunk that Python could not decode
         self._scratch, self._out = np.empty(AVRO_SCRATCH, np.uint8), np.empty(2, np.int64)
@@ -61,7 +64,7 @@ class DecodedLines:
         named = native.kernel("find_cells")(
             native.address(records.rows), len(records), native.address(records.data), native.address(cells)
         )
-        if named:
+        if named and self._topic is None:
             if self._book.is_full():
                 self._book.forget()
             self._choose(cells)
@@ -69,7 +72,10 @@ class DecodedLines:
         done, size = 0, _TEXTS.size
         while done < len(records):
             texts = _TEXTS.take() if size == _TEXTS.size else self._memory.take(size)
-            stop = self._decode(records, cells, 2 * done, texts) // 2
+            if self._topic is not None:
+                stop = fill_cells(self._topic, records, cells, done, self._hold)
+            else:
+                stop = self._decode(records, cells, 2 * done, texts) // 2
             if stop == done:
                 size *= _GROWTH
                 size = min(size, TEXT_MOST) if size < TEXT_MOST * _GROWTH else size

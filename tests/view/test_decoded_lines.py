@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from kafkafs.format.decoded_lines import DecodedLines
+from kafkafs.format.schemas.codebook import Codebook
+from tests.format.decoded import records_of
 from tests.kafka import registered
+from tests.kafka.dataset import Dataset
 from tests.kafka.registered import Case
 from tests.view.trees import cat, tree
 
@@ -72,3 +76,31 @@ def test_json_text_stands_as_it_is(data: Path) -> None:
 def test_plain_lines_are_as_they_were(data: Path) -> None:
     line: dict[str, Any] = json.loads(cat(tree(data), "orders-0/by-offset/0.jsonl"))
     assert list(line) == [*AROUND[:5], "keyBase64" if "keyBase64" in line else "key", "value", "headers"]
+
+
+@pytest.mark.parametrize("topic", ["__cluster_metadata", "__consumer_offsets", "__transaction_state"])
+def test_kafkas_own_topics_are_shown_as_the_dump_prints_them(topic: str, stopped: Dataset) -> None:
+    """What a group committed is to be read, not base64 of it."""
+    root = tree(stopped.path)
+    partitions = [name for name in root._names() if name.rpartition("-")[0] == topic]
+    lines = [
+        json.loads(line)
+        for name in partitions
+        for line in cat(root, f"{name}/by-offset/0...decoded.jsonl").splitlines()
+    ]
+    raw = [json.loads(line) for name in partitions for line in cat(root, f"{name}/by-offset/0...jsonl").splitlines()]
+    assert [line["offset"] for line in lines] == [line["offset"] for line in raw]
+    for line in lines:
+        assert {"keyError", "valueError"}.isdisjoint(line)
+        for field in ("key", "value"):
+            assert line[field] is None or {"data"} < set(line[field])
+    assert lines or stopped.release == "2.8.0" or topic == "__cluster_metadata"
+
+
+def test_secrets_stay_hidden_where_a_record_cannot_be_read() -> None:
+    """Of the cluster's metadata no bytes are shown that may hold a password."""
+    cells = DecodedLines("__cluster_metadata", 0, Codebook(lambda *_: None))
+    line = json.loads(b"".join(cells.pieces(records_of(b"\1\xff\xffsecret"))))
+    assert line["value"] is None
+    assert "secret" not in str(line)
+    assert line["valueError"]

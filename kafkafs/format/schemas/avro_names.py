@@ -66,11 +66,11 @@ def parse_schema(text: str, references: Sequence[str] = ()) -> tuple[Json, Names
 
 
 def _loaded(text: str) -> Json:
+    if text.strip() in PRIMITIVES:  # old clients register the bare word
+        return text.strip()
     try:
         schema: Json = json.loads(text)
     except (ValueError, RecursionError):
-        if text.strip() in PRIMITIVES:  # Karapace and old clients write the bare word
-            return text.strip()
         raise CorruptData("the schema is no JSON") from None
     return schema
 

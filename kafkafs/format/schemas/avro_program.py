@@ -6,21 +6,19 @@ its schema. Text that a datum becomes: see docs/queries.md. Logical types that a
 absent (Avro 1.12).
 """
 
-import json
-import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.buffers import Array
+from kafkafs.format.json_string import json_string
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CODE_WORDS
 from kafkafs.format.schemas.avro_names import PRIMITIVES, RECORDS, Json, Named, Names, parse_schema, record_fields
 
 _MAX_DECIMAL_BYTES, _MAX_SCALE = 512, 2048  # what the kernel takes
 _MAX_FIXED = (1 << 31) - 1
-_CONTROLS = re.compile("[\x7f-\x9f]")
 
 _PRIMITIVES = {
     "boolean": (layout.AVRO_BOOL, 1),
@@ -44,12 +42,6 @@ _TIMES = {
     },
 }
 """Instruction and operands of the logical types that are numbers."""
-
-
-def quoted(text: str) -> bytes:
-    """A JSON string as `.jsonl` writes one."""
-    made = json.dumps(text, ensure_ascii=not text.isprintable())
-    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", made).encode()
 
 
 class AvroProgram:
@@ -184,6 +176,7 @@ class _Compiler:
         begin = self._emit(layout.AVRO_ARRAY if kind == "array" else layout.AVRO_MAP)
         body = len(self._code)
         self._value(inner, namespace)
+        self._label()
         least = self._bytes_of(inner, namespace) + (kind == "map")
         self._code[begin][1] = self._emit(layout.AVRO_NEXT, body, least << 1 | (kind == "map"))
 
@@ -211,7 +204,7 @@ class _Compiler:
     def _record(self, named: Named) -> None:
         before = b"{"
         for one in record_fields(named.definition):
-            self._put(before + quoted(str(one["name"])) + b":")
+            self._put(before + json_string(str(one["name"])).encode() + b":")
             self._value(one["type"], named.namespace)
             before = b","
         self._put(b"{}" if before == b"{" else b"}")
@@ -222,7 +215,7 @@ class _Compiler:
             raise CorruptData(f"the schema's enum {named.name[:100]!r} has no list of symbols")
         key = b"\0enum " + named.name.encode("utf-8", "surrogatepass")
         if key not in self._places:
-            words = [quoted(symbol) for symbol in symbols]
+            words = [json_string(symbol).encode() for symbol in symbols]
             places = [(self._pooled(word), len(word)) for word in words]
             self._places[key] = self._table([number for place in places for number in place])
         self._emit(layout.AVRO_ENUM, self._places[key], len(symbols))

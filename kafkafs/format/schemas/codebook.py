@@ -8,6 +8,7 @@ import numpy as np
 
 from kafkafs.format import native
 from kafkafs.format.buffers import Array
+from kafkafs.format.json_string import escape_controls, json_string
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CELL_HEADER_GUID, CELL_HEADER_ID, CELL_PREFIX_GUID, TEXT_MOST, WAY_NONE
 from kafkafs.format.schemas.decoders import Decoder
@@ -67,13 +68,13 @@ class FoundSchema(NamedTuple):
     def tail(self, field: str) -> bytes:
         """What stands behind a decoded key or value."""
         about = {"id": self.id, "subject": self.subject, "version": self.version, "type": self.type}
-        words = json.dumps(about, ensure_ascii=not self.subject.isprintable(), separators=(",", ":"))
+        words = escape_controls(json.dumps(about, ensure_ascii=False, separators=(",", ":")))
         return f',"{field}Schema":{words}'.encode()
 
 
 def error_tail(field: str, sentence: str) -> bytes:
     """What stands behind a key or value whose schema was named and did not help."""
-    return f',"{field}Error":{json.dumps(sentence)}'.encode()
+    return f',"{field}Error":{json_string(sentence)}'.encode()
 
 
 class Codebook:

@@ -34,6 +34,21 @@ class Decoder(NamedTuple):
         return _PYTHON_BYTES if self.program is None else self.program.code.nbytes + len(self.program.pool)
 
 
+_EVERYTHING = """syntax = "proto3";
+import "google/protobuf/timestamp.proto";
+message A { google.protobuf.Timestamp at = 1; map<string, E> map = 2; oneof one { int32 number = 3; } }
+enum E { ZERO = 0; }
+"""
+
+
+def load_libraries() -> None:
+    """Has the libraries import what they would import when first used: in a sandbox that is too late."""
+    for text in (_EVERYTHING, "no such text {"):
+        decoder = make_decoder("PROTOBUF", text)
+        if decoder.decode is not None:
+            decoder.decode(b"\0\x0a\2\x08\1", None)
+
+
 def refusing(why: str) -> Decoder:
     """A decoder that does not."""
     return Decoder(WAY_NONE, refusal=why)

@@ -5,7 +5,6 @@ count first, and a count of 0 for the first message. Source: confluentinc/schema
 """
 
 import json
-import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,6 +16,7 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from kafkafs.errors import CorruptData
+from kafkafs.format.json_string import escape_controls
 from kafkafs.format.schemas.protobuf_files import add_well_known, file_descriptor
 from kafkafs.format.schemas.reference import Reference
 
@@ -28,7 +28,6 @@ _one_large = threading.Lock()
 """Payloads above _LARGE are decoded one at a time, so that their memory does not add up."""
 
 _MOST_INDEXES = 100
-_CONTROLS = re.compile("[\x7f-\x9f]")
 
 
 def compile_protobuf(text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:
@@ -127,6 +126,6 @@ def _json(pool: DescriptorPool, kind: type[Message], payload: bytes) -> bytes:
             raise CorruptData("it has fields that the schema does not name")
         made = json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=pool)
         text = json.dumps(made, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
+        return escape_controls(text).encode()
     except (DecodeError, json_format.Error, ValueError, TypeError, RecursionError, OverflowError) as error:
         raise CorruptData(_first_line(error)) from None

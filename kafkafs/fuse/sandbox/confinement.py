@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafkafs.cluster.schema_topic import load_decoders
 from kafkafs.fuse.sandbox import landlock, privileges
 from kafkafs.fuse.sandbox.syscalls import refuse_all_but_reading
 from kafkafs.log.ownership import Owner
@@ -24,6 +25,7 @@ from kafkafs.log.ownership import Owner
 PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
 _LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "view", "fuse")
 _NATIVE = "kafkafs.format.native."  # what is below needs numba, and no mount needs it
+_OPTIONAL = ("kafkafs.format.schemas.protobuf", "kafkafs.format.schemas.protobuf_files")  # of the extra `schemas`
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-32")
 
 log = logging.getLogger(__name__)
@@ -62,13 +64,19 @@ def load_everything() -> None:
     """Imports what serving may come to need."""
     for layer in _LAYERS:
         _import_all(f"kafkafs.{layer}")
+    load_decoders()
     for name in _CODECS:
         codecs.lookup(name)
     time.localtime()
 
 
 def _import_all(name: str) -> None:
-    package = importlib.import_module(name)
+    try:
+        package = importlib.import_module(name)
+    except ImportError:
+        if name in _OPTIONAL:
+            return
+        raise
     for module in pkgutil.iter_modules(getattr(package, "__path__", ()), name + "."):
         if not module.name.startswith(_NATIVE):
             _import_all(module.name)
