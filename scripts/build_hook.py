@@ -16,6 +16,7 @@ LIBRARY = "kafkafs/format/native/_kernels.so"
 PAGES = "build/pages"
 SHARED = {  # where each lands below the prefix of the installation
     "man1/kafkafs.1": "share/man/man1/kafkafs.1",
+    "man7/kafkafs-queries.7": "share/man/man7/kafkafs-queries.7",
     "man8/mount.kafkafs.8": "share/man/man8/mount.kafkafs.8",
     "bash/kafkafs": "share/bash-completion/completions/kafkafs",
     "zsh/_kafkafs": "share/zsh/site-functions/_kafkafs",

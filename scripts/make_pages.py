@@ -1,6 +1,6 @@
 """Makes the man pages and the shell completions of the commands' own parsers, so that all of them say what --help says.
 
-    python scripts/make_pages.py DIRECTORY      writes man1/, man8/, bash/ and zsh/ there
+    python scripts/make_pages.py DIRECTORY      writes man1/, man7/, man8/, bash/ and zsh/ there
 
 argparse-manpage and shtab both walk an `ArgumentParser` as it is; no build needs groff or a shell. The build hook runs
 this when a wheel is packed.
@@ -15,9 +15,21 @@ from argparse_manpage.manpage import Manpage
 
 from kafkafs import __version__
 from kafkafs.cli import mount_helper, options, parser
+from kafkafs.view import manual
 
-DIRECTORIES = {"DATA_DIR", "MOUNTPOINT", "DIR", "OUT", "D"}
+DIRECTORIES = {"DATA_DIR", "DATA_DIR[,DATA_DIR...]", "MOUNTPOINT", "DIR", "OUT", "D"}
 FILES = {"FILE", "FILE[,FILE...]", "F"}
+SEE_ALSO = r"kafkafs(1), kafkafs\-queries(7), mount.kafkafs(8), mount(8), fusermount3(1)"
+BASH_OPTIONS = """
+_kafkafs_options() {  # behind -o: what comes next in a list with commas
+  local before=""
+  [[ $1 == *,* ]] && before="${1%,*},"
+  compgen -P "$before" -W "WORDS" -- "${1##*,}"
+}
+"""
+ZSH_OPTIONS = """
+_kafkafs_options() { _values -s , option WORDS }
+"""
 
 
 def man_page(command: argparse.ArgumentParser, section: int, purpose: str) -> str:
@@ -32,33 +44,76 @@ def man_page(command: argparse.ArgumentParser, section: int, purpose: str) -> st
     lines = [str(Manpage(command, _data=facts)), ".SH MOUNT OPTIONS"]
     for word in options.WORDS:
         lines += [".TP", rf"\fB{_roff(word.form)}\fR", _roff(word.meaning)]
-    lines += [".SH SEE ALSO", r"kafkafs(1), mount.kafkafs(8), mount(8), fusermount3(1)"]
+    if section == 1:
+        lines += [line for part in (*manual.SECTIONS, manual.EXIT_CODES) for line in _section(part)]
+    lines += [".SH SEE ALSO", SEE_ALSO]
     return "\n".join(lines) + "\n"
+
+
+def queries_page() -> str:
+    """The page about the names in a mount, in section 7."""
+    lines = [
+        f'.TH KAFKAFS-QUERIES 7 "" "kafkafs {__version__}" "kafkafs"',
+        ".SH NAME",
+        r"kafkafs\-queries \- names of files in a kafkafs mount, which are queries",
+    ]
+    for section in manual.SECTIONS:
+        lines += _section(section)
+    lines += [".SH SEE ALSO", SEE_ALSO]
+    return "\n".join(lines) + "\n"
+
+
+def _section(section: manual.Section) -> list[str]:
+    lines = [f".SH {section.title.upper()}"]
+    if section.text:
+        lines.append(_roff(section.text))
+    for term, meaning in section.rows:
+        lines += [".TP", rf"\fB{_roff(term)}\fR", _roff(meaning)]
+    return lines
 
 
 def completion(command: argparse.ArgumentParser, shell: str) -> str:
     """The script that completes commands, options, directories and files in that shell."""
-    _mark_paths(command)
-    return str(shtab.complete(command, shell=shell))
+    _mark(command)
+    words = options.completions()
+    bash = BASH_OPTIONS.replace("WORDS", " ".join(words))
+    zsh = ZSH_OPTIONS.replace("WORDS", " ".join(f"'{word}'" for word in _zsh_values(words)))
+    return str(shtab.complete(command, shell=shell, preamble={"bash": bash, "zsh": zsh}))
 
 
-def _mark_paths(command: argparse.ArgumentParser) -> None:
+def _zsh_values(words: list[str]) -> list[str]:
+    """As `_values` takes them: each name once, with all of its values."""
+    values: dict[str, list[str]] = {}
+    for name, _, value in (word.partition("=") for word in words):
+        values.setdefault(name, []).append(value)
+    return [
+        name if not any(found) and f"{name}=" not in words else f"{name}:value:({' '.join(found)})"
+        for name, found in values.items()
+    ]
+
+
+def _mark(command: argparse.ArgumentParser) -> None:
     for action in command._actions:
         if isinstance(action, argparse._SubParsersAction):
             for below in action.choices.values():
-                _mark_paths(below)
+                _mark(below)
+        elif action.metavar == "OPT[,OPT...]":
+            action.complete = {"bash": "_kafkafs_options", "zsh": "_kafkafs_options"}
         elif action.metavar in DIRECTORIES | FILES:
             action.complete = shtab.DIRECTORY if action.metavar in DIRECTORIES else shtab.FILE
 
 
 def _roff(text: str) -> str:
-    return text.replace("\\", r"\e").replace("-", r"\-")
+    """Text that begins no request and means no character but its own."""
+    escaped = text.replace("\\", r"\e").replace("-", r"\-")
+    return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped
 
 
 def main() -> None:
     out = Path(sys.argv[1])
     pages = {
         "man1/kafkafs.1": man_page(parser.build(), 1, "mount a Kafka data directory and read its log"),
+        "man7/kafkafs-queries.7": queries_page(),
         "man8/mount.kafkafs.8": man_page(mount_helper.build(), 8, "mount a Kafka data directory, for mount(8)"),
         "bash/kafkafs": completion(parser.build(), "bash"),
         "zsh/_kafkafs": completion(parser.build(), "zsh"),

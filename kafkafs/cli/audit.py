@@ -26,8 +26,9 @@ index and the torn end of a log in use are no findings. Nothing is changed."""
 
 def add(commands: Commands) -> None:
     parser = commands.add_parser(
-        "audit", help="check every batch, index and checkpoint (Spark)", description=DESCRIPTION
-    )
+        "audit", help="check every batch, index and checkpoint (Spark)", description=DESCRIPTION,
+        examples=["kafkafs audit /var/kafka-logs", "kafkafs audit /disk1/kafka /disk2/kafka --report findings.jsonl"],
+    )  # fmt: skip
     add_common(parser)
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the findings there, not to standard output")
     parser.set_defaults(run=run)

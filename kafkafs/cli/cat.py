@@ -22,8 +22,10 @@ def add(commands: Commands) -> None:
         commands,
         "cat",
         "print what is in a topic",
-        "  kafkafs cat /var/kafka-logs test-0/by-offset/latest.jsonl\n"
-        "  kafkafs cat /var/kafka-logs 'test-*/by-time/-1h...jsonl' | jq .value",
+        [
+            "kafkafs cat /var/kafka-logs test-0/by-offset/latest.jsonl",
+            "kafkafs cat /var/kafka-logs 'test-*/by-time/-1h...jsonl' | jq .value",
+        ],
     )
     unmounted.add_arguments(parser, "+")
     parser.set_defaults(run=run)

@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from kafkafs.cli import mount, umount
 from kafkafs.cli.endings import EXIT_FAILED
 from kafkafs.cli.parser import Commands, build
 from kafkafs.errors import DiskError
+from kafkafs.fuse.life.mountpoint import mounted_at
 
 COMMAND_S = 30  # for one command of the walk
 OPTIONAL = ("jq", "getfattr")  # not on every machine
@@ -46,38 +48,54 @@ WALK = (
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("demo", help="see it work", description="Mount a bundled sample and walk through it.")
+    parser = commands.add_parser(
+        "demo",
+        help="see it work",
+        description="Mount a bundled sample and walk through it.",
+        examples=["kafkafs demo", "kafkafs demo --keep"],
+    )
+    parser.add_argument("--keep", action="store_true", help="leave the sample mounted, to try things on")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Walks through the sample: 0 if every command worked."""
-    del arguments
-    with tempfile.TemporaryDirectory(prefix="kafkafs-demo-") as scratch, mounted_sample(Path(scratch)) as place:
+    with mounted_sample(keep=arguments.keep) as place:
         failed = [command for text, command in WALK if _available(command) and not _show(place, text, command)]
     if failed:
         print(f"\n{len(failed)} of these commands failed.")
         return EXIT_FAILED
-    print("\nThe mount is gone again. Yours: kafkafs mount DATA_DIR... MOUNTPOINT")
+    if arguments.keep:
+        print(f"\nIt stays mounted at {place}. To end it: kafkafs umount {place} && rm -r {place.parent}")
+    else:
+        print("\nThe mount is gone again. Yours: kafkafs mount DATA_DIR... MOUNTPOINT")
     return 0
 
 
 @contextmanager
-def mounted_sample(scratch: Path) -> Iterator[Path]:
-    """The sample, unpacked and mounted below `scratch`: the mount point."""
-    data, place = sample.unpack(scratch), scratch / "mount"
-    place.mkdir()
-    print(f"$ kafkafs mount {data} {place} --background")
-    parser = build()
-    # the commands a user would type, in this process
-    code = mount.run(parser.parse_args(["mount", str(data), str(place), "--background"]))
-    if code != 0:
-        raise DiskError("the sample could not be mounted")
+def mounted_sample(*, keep: bool) -> Iterator[Path]:
+    """The sample, unpacked and mounted in a new directory: the mount point. Unless it is to be kept, it is gone at the
+    end; after an error or Ctrl-C, at whatever moment, it is gone in any case."""
+    scratch = Path(tempfile.mkdtemp(prefix="kafkafs-demo-"))
+    place = scratch / "mount"
     try:
+        data = sample.unpack(scratch)
+        place.mkdir()
+        print(f"$ kafkafs mount {data} {place} --background", flush=True)
+        # the commands a user would type, in this process
+        if mount.run(build(["mount"]).parse_args(["mount", str(data), str(place), "--background"])) != 0:
+            raise DiskError("the sample could not be mounted")
         print(f"$ cd {place}")
         yield place
+    except BaseException:
+        keep = False
+        raise
     finally:
-        umount.run(parser.parse_args(["umount", str(place)]))
+        if not keep:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # who cannot wait would leave a mount behind
+            if mounted_at(place) is not None:
+                umount.run(build(["umount"]).parse_args(["umount", str(place)]))
+            shutil.rmtree(scratch)
 
 
 def _available(command: str) -> bool:

@@ -32,14 +32,23 @@ DECODER_HELP = "StringDecoder (the default), Long-, Integer-, Double- or ByteArr
 
 def add(commands: Commands) -> None:
     parser = commands.add_parser(
-        "dump", help="print segments and indexes as text", description=DESCRIPTION, allow_abbrev=False
-    )
+        "dump", help="print segments and indexes as text", description=DESCRIPTION, allow_abbrev=False,
+        examples=[
+            "kafkafs dump /var/kafka-logs/test-0/00000000000000023147.log --print-data-log",
+            "kafkafs dump --files /var/kafka-logs/test-0 --from-time -1h --json --deep-iteration",
+        ],
+    )  # fmt: skip
     take_for_values(parser, f"{TIME_BACK}|{_PATH}")
     parser.add_argument("--version", action=Version)
     parser.add_argument(
-        "--files", required=True, action="append", metavar="FILE[,FILE...]",
+        "--files", action="append", default=[], metavar="FILE[,FILE...]",
+        help="the same, as kafka-dump-log.sh takes it",
+    )  # fmt: skip
+    parser.add_argument(
+        "paths", nargs="*", default=[], metavar="FILE",
         help="what to dump; a partition's or a data directory stands for the files in it",
     )  # fmt: skip
+    parser.spread = "paths"
     flags = {
         "--deep-iteration": "show each record, not only each batch",
         "--print-data-log": "show keys and values; implies --deep-iteration",
@@ -70,6 +79,8 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from kafkafs.cli.dumping import dump_all
 
+    if not (arguments.files or arguments.paths):
+        raise UsageError("name a file to dump, a partition's directory, or a data directory; see kafkafs dump --help")
     for flag in ("--max-bytes", "--max-message-size"):
         if getattr(arguments, flag[2:].replace("-", "_")) < 0:
             raise UsageError(f"{flag} must not be negative")

@@ -58,7 +58,8 @@ def _standard_output() -> io.BufferedWriter:
 def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress) -> Iterator[Text]:
     """All that goes to standard output. A file that cannot be read is a finding, and the next one's turn comes."""
     options, wanted = _options(arguments), _wanted(arguments)
-    for directory, paths in groupby(_paths(arguments.files, logs_only=wanted is not None), os.path.dirname):
+    named = [*(path for files in arguments.files for path in files.split(",") if path), *arguments.paths]
+    for directory, paths in groupby(_paths(named, logs_only=wanted is not None), os.path.dirname):
         open_file = _opener(directory, progress)
         sources = [Source(path, os.path.join(os.getcwd(), path), open_file) for path in paths]
         windows = _windows(sources, wanted, options) if wanted else repeat(WHOLE)
@@ -141,12 +142,12 @@ def _record_decoder(topic: str) -> RecordDecoder:
     return record_decoder(topic)
 
 
-def _paths(lists: list[str], *, logs_only: bool) -> Iterator[str]:
-    """The files that `--files` names, as Java would print them; those of a directory in the order of their names.
+def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
+    """The files that are named, as Java would print them; those of a directory in the order of their names.
 
     With `logs_only`, other files of a directory are left out: a part of a log is wanted.
     """
-    for path in (java_path(path) for files in lists for path in files.split(",") if path):
+    for path in map(java_path, named):
         if not os.path.isdir(path):
             yield path
             continue

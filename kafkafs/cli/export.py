@@ -26,7 +26,13 @@ COMPRESSIONS = ("snappy", "zstd", "lz4", "gzip", "none")
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("export", help="write topics as Parquet (Spark)", description=DESCRIPTION)
+    parser = commands.add_parser(
+        "export", help="write topics as Parquet (Spark)", description=DESCRIPTION,
+        examples=[
+            "kafkafs export /var/kafka-logs --to /data/parquet --topics orders --from-time -1d",
+            "kafkafs export '/disk*/kafka' --to /data/parquet --topic-pattern 'audit-.*' --value json",
+        ],
+    )  # fmt: skip
     take_for_values(parser, TIME_BACK)
     add_common(parser)
     parser.add_argument(

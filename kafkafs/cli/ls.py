@@ -24,7 +24,7 @@ def add(commands: Commands) -> None:
         commands,
         "ls",
         "list partitions and views",
-        "  kafkafs ls /var/kafka-logs\n  kafkafs ls -l /var/kafka-logs test-0/by-time",
+        ["kafkafs ls /var/kafka-logs", "kafkafs ls -l /var/kafka-logs test-0/by-time"],
     )
     parser.add_argument("-l", dest="long", action="store_true", help="a line each: mode, owner, size, time")
     parser.add_argument("-a", dest="all", action="store_true", help="names that begin with a dot, too")

@@ -13,6 +13,7 @@ from kafkafs.cli.parser import Commands
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint
 from kafkafs.fuse.life.guard import supervise, supervise_in_background
+from kafkafs.view import manual
 
 
 def add(commands: Commands) -> None:
@@ -20,8 +21,15 @@ def add(commands: Commands) -> None:
         "mount",
         help="mount data directories",
         description="Mount one or several Kafka data directories, read-only.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="options of -o:\n" + "\n".join(f"  {word.form:18} {word.meaning}" for word in mount_options.WORDS),
+        epilog="options of -o:\n"
+        + "\n".join(f"  {word.form:18} {word.meaning}" for word in mount_options.WORDS)
+        + "\n\nWhat names in a mount mean (kafkafs-queries(7), and .kafkafs/README in each mount):\n\n"
+        + f"{manual.plain()}\n"
+        + manual.plain([manual.EXIT_CODES]).rstrip("\n"),
+        examples=[
+            "kafkafs mount /var/kafka-logs /mnt/kafka --background",
+            "kafkafs mount /disk1/kafka /disk2/kafka /mnt/kafka -o isolation=read_committed,corrupt=skip",
+        ],
     )
     parser.add_argument("data_dirs", metavar="DATA_DIR", nargs="+", type=Path, help="a broker's log.dirs entry")
     parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path, help="an empty directory")

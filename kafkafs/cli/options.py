@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kafkafs.errors import UsageError
-from kafkafs.log.options import ReadOptions, isolation
+from kafkafs.log.options import ISOLATIONS, ReadOptions, isolation
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 LARGEST_BATCH = 1024 << 30  # that `max_batch` may let through: beyond any machine's memory, and far below 64 bits
@@ -27,9 +27,11 @@ class Word:
     form: str
     meaning: str
     apply: Callable[[MountOptions, str], MountOptions]
+    values: tuple[str, ...] = ()  # all that may stand behind the "=", where those are few
 
     @property
     def name(self) -> str:
+        """What stands before the `=`."""
         return self.form.partition("=")[0]
 
 
@@ -76,7 +78,7 @@ def _deny_other(options: MountOptions, _: str) -> MountOptions:
 
 
 WORDS = (
-    Word("isolation=LEVEL", "read_uncommitted (default) or read_committed, for decoded views", _isolation),
+    Word("isolation=LEVEL", "read_uncommitted (default) or read_committed, for decoded views", _isolation, ISOLATIONS),
     Word("corrupt=skip", "decoded ranges go on behind a corrupt batch instead of failing", _corrupt),
     Word("max_batch=SIZE", "largest batch a decoded view unpacks: bytes, or with K, M, G (default 256M)", _max_batch),
     Word("index_dir=DIR", "use the indexes that `kafkafs reindex` rebuilt there", _index_dir),
@@ -84,6 +86,17 @@ WORDS = (
     Word("allow_other", "let all users in, each as far as the files' modes allow (default for root)", _allow_other),
     Word("noallow_other", "let only the mounting user in (default for others)", _deny_other),
 )
+
+
+def completions() -> list[str]:
+    """What a shell offers behind `-o`: whole options, or up to the `=` where the value is the user's own."""
+    offered = []
+    for word in WORDS:
+        is_whole = "=" not in word.form or word.form.partition("=")[2].islower()
+        offered += [f"{word.name}={value}" for value in word.values] or [word.form if is_whole else f"{word.name}="]
+    return offered
+
+
 _BY_NAME = {word.name: word for word in WORDS}
 
 # What mount(8) and fstab(5) may pass on: true of this mount anyway, or meant for somebody else.

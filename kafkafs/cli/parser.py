@@ -7,16 +7,19 @@ Spark) is imported inside that function.
 
 import argparse
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
 import kafkafs
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # which is generic for type checkers only
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # which is generic for type checkers only
 
 COMMANDS = ("mount", "umount", "ls", "cat", "stat", "dump", "audit", "reindex", "export", "profile", "demo")
 """Each is a module beside this one."""
+
+ALIASES = {"unmount": "umount"}
+"""Other words for a command, for the hand that types them."""
 
 TIME_BACK = "-[0-9]+[smhd]?"
 """A time back from now, as in `--from-time -1h`."""
@@ -30,6 +33,56 @@ class Version(argparse._VersionAction):
         super().__call__(*asked, **more)
 
 
+class Formatter(argparse.HelpFormatter):
+    """Fills paragraphs, and leaves alone what has indented lines, such as examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n  " in text else super()._fill_text(text, width, indent)
+
+
+class Parser(argparse.ArgumentParser):
+    """Answers what it does not know with what is nearest, and with the usage of the command that was meant."""
+
+    def __init__(self, *, examples: Sequence[str] = (), formatter_class: Any = Formatter, **more: Any) -> None:
+        """`examples` end the help, a command a line."""
+        super().__init__(formatter_class=formatter_class, **more)
+        self.spread: str | None = None  # the list of arguments whose words may stand between options, too
+        if examples:
+            shown = "\n".join(["examples:", *(f"  {example}" for example in examples)])
+            self.epilog = "\n\n".join(filter(None, [self.epilog, shown]))
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does, but what is left over is this command's own error and not the caller's."""
+        parsed, left = super().parse_known_args(args, namespace)
+        if self.spread is not None:
+            getattr(parsed, self.spread).extend(word for word in left if not self._looks_like_option(word))
+            left = [word for word in left if self._looks_like_option(word)]
+        if left and self._looks_like_option(left[0]):
+            self.error(f"there is no option {left[0]}{self._nearest(left[0], self._option_string_actions)}")
+        if left:
+            self.error(f"too many arguments: {' '.join(left)}")
+        return parsed, left
+
+    def _looks_like_option(self, word: str) -> bool:
+        return word.startswith("-") and not self._negative_number_matcher.match(word)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            what = "there is no command" if isinstance(action, argparse._SubParsersAction) else "there is no choice"
+            known = [str(choice) for choice in action.choices]
+            raise argparse.ArgumentError(
+                None if isinstance(action, argparse._SubParsersAction) else action,
+                f"{what} {value!r}{self._nearest(str(value), known) or '; there are ' + ', '.join(known)}",
+            )
+
+    @staticmethod
+    def _nearest(word: str, known: Iterable[str]) -> str:
+        from difflib import get_close_matches
+
+        found = get_close_matches(word.partition("=")[0], known, 1)
+        return f"; did you mean {found[0]}?" if found else ""
+
+
 def take_for_values(parser: argparse.ArgumentParser, pattern: str) -> None:
     """What begins like this is a value, though it begins with a dash: argparse by itself lets only numbers be."""
     parser._negative_number_matcher = re.compile(pattern)
@@ -37,7 +90,7 @@ def take_for_values(parser: argparse.ArgumentParser, pattern: str) -> None:
 
 def build(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     """The tree, or only the branches of some commands: importing all of them takes longer than many a command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="kafkafs",
         description="Mount a Kafka data directory and read its log with ls, cat, grep and jq. Nothing is changed.",
     )

@@ -15,7 +15,13 @@ transactions."""
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("profile", help="draw what is in there as a web page (Spark)", description=DESCRIPTION)
+    parser = commands.add_parser(
+        "profile", help="draw what is in there as a web page (Spark)", description=DESCRIPTION,
+        examples=[
+            "kafkafs profile /var/kafka-logs --html profile.html",
+            "kafkafs profile /disk1/kafka /disk2/kafka --html profile.html",
+        ],
+    )  # fmt: skip
     add_common(parser)
     parser.add_argument("--html", required=True, type=Path, metavar="FILE", help="the page to write")
     parser.set_defaults(run=run)

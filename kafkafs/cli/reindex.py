@@ -15,7 +15,13 @@ prefers. The data directory is not touched."""
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("reindex", help="rebuild indexes beside the data (Spark)", description=DESCRIPTION)
+    parser = commands.add_parser(
+        "reindex", help="rebuild indexes beside the data (Spark)", description=DESCRIPTION,
+        examples=[
+            "kafkafs reindex /var/kafka-logs --index-dir /var/lib/kafkafs/indexes",
+            "kafkafs mount /var/kafka-logs /mnt/kafka -o index_dir=/var/lib/kafkafs/indexes",
+        ],
+    )  # fmt: skip
     add_common(parser)
     parser.add_argument("--index-dir", required=True, type=Path, metavar="DIR", help="where the indexes are put")
     parser.add_argument(

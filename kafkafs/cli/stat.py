@@ -20,7 +20,7 @@ def add(commands: Commands) -> None:
         commands,
         "stat",
         "show size, owner, time and extended attributes",
-        "  kafkafs stat /var/kafka-logs test-0/by-offset/23400\n  kafkafs stat /var/kafka-logs 'test-0/by-time/*'",
+        ["kafkafs stat /var/kafka-logs test-0/by-offset/23400", "kafkafs stat /var/kafka-logs 'test-0/by-time/*'"],
     )
     unmounted.add_arguments(parser, "+")
     parser.set_defaults(run=run)

@@ -23,7 +23,10 @@ END_S = 5.0  # for the daemon to end
 
 
 def add(commands: Commands) -> None:
-    parser = commands.add_parser("umount", help="end a mount", description="End a mount, a stale one too.")
+    parser = commands.add_parser(
+        "umount", aliases=["unmount"], help="end a mount", description="End a mount, a stale one too.",
+        examples=["kafkafs umount /mnt/kafka", "kafkafs unmount /mnt/kafka"],
+    )  # fmt: skip
     parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path, help="where it is mounted")
     parser.set_defaults(run=run)
 

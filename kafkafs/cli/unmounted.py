@@ -5,7 +5,7 @@ Needs neither FUSE nor root: the same nodes that a mount serves are asked in thi
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kafkafs.cli.endings import say
@@ -21,14 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser, paths: str) -> None:
     parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help="as of mount")
 
 
-def new_parser(commands: Commands, name: str, what: str, examples: str) -> argparse.ArgumentParser:
+def new_parser(commands: Commands, name: str, what: str, examples: Sequence[str]) -> argparse.ArgumentParser:
     """A command's parser, with two examples below its help."""
     return commands.add_parser(
         name,
         help=f"{what}, without a mount",
         description=f"{what[0].upper()}{what[1:]}, as `{name}` does below a mount point, without one.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"examples:\n{examples}",
+        examples=examples,
     )
 
 

@@ -41,6 +41,18 @@ def test_several_files_are_dumped_one_after_the_other(stopped: Dataset) -> None:
     assert done.returncode == 0
 
 
+def test_files_may_be_named_without_a_flag(stopped: Dataset) -> None:
+    """As every other tool takes them, between options too; a comma is then part of a name."""
+    names = [f"segments-0/{LOG}", f"nulls-0/{LOG}", "segments-0/00000000000000000000.index"]
+    done = dump(names[0], "--max-message-size", "5242880", *names[1:], cwd=stopped.path)
+    assert done.stdout == "".join(stopped.dumps("plain")[name] for name in names)
+    assert done.returncode == 0
+    assert dump("--files", names[0], names[1], cwd=stopped.path).stdout == "".join(
+        stopped.dumps("plain")[name] for name in names[:2]
+    )
+    assert "a,b.log" in dump("a,b.log", cwd=stopped.path).stderr
+
+
 @pytest.mark.parametrize(
     "flags", [["--print-data-log"], ["--value-decoder-class"], ["--key-decoder-class=StringDecoder"]]
 )

@@ -1,8 +1,12 @@
 """What the commands' arguments have in common."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from kafkafs.cli.parser import build
+from kafkafs.cli.main import main
+from kafkafs.cli.parser import COMMANDS, build
 
 
 @pytest.mark.parametrize("command", [["dump", "--files", "x.log"], ["export", "data", "--to", "out"]])
@@ -11,3 +15,40 @@ def test_a_time_back_from_now_is_a_value_and_no_flag(command: list[str], side: s
     """The help offers `-1h`, and argparse would refuse what begins with a dash."""
     parsed = build(command[:1]).parse_args([*command, f"--{side}-time", "-1h"])
     assert getattr(parsed, f"{side}_time") == "-1h"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_each_command_ends_with_two_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are what people read first."""
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "-h"])
+    shown = capsys.readouterr().out
+    assert re.search(r"\n\nexamples:\n  \S*kafkafs .*\n  \S*kafkafs .*\n\Z", shown)
+
+
+@pytest.mark.parametrize(
+    ("words", "usage", "nearest"),
+    [
+        (["mont", "a", "b"], "kafkafs [-h]", "there is no command 'mont'; did you mean mount?"),
+        (["dump", "x.log", "--print-datalog"], "kafkafs dump", "there is no option --print-datalog; did you mean"
+         " --print-data-log?"),
+        (["mount", "a", "b", "--backround"], "kafkafs mount", "--backround; did you mean --background?"),
+        (["export", "a", "--to", "b", "--compression", "zst"], "kafkafs export", "'zst'; did you mean zstd?"),
+        (["umount", "a", "b"], "kafkafs umount", "too many arguments: b"),
+    ],
+)  # fmt: skip
+def test_what_is_mistyped_is_answered_with_what_is_nearest(
+    words: list[str], usage: str, nearest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And with the usage of the command that was meant."""
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    told = capsys.readouterr().err
+    assert told.startswith(f"usage: {usage}")
+    assert told.endswith(f"{nearest}\n")
+
+
+def test_unmount_is_umount(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Both words are typed."""
+    assert main(["unmount", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"kafkafs: no kafkafs is mounted at {str(tmp_path)!r}\n"

@@ -10,7 +10,7 @@ SAMPLE = re.compile(r'^kafkafs_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? -?
 def test_it_is_listed_last_at_the_root(own_shelf):
     (own_shelf.source / "zebra").touch()
     assert run("ls", "-U", "-A", own_shelf.path).stdout.split() == [b"zebra", b".kafkafs"]
-    assert set(run("ls", own_shelf / ".kafkafs").stdout.split()) == {b"status.json", b"metrics"}
+    assert set(run("ls", own_shelf / ".kafkafs").stdout.split()) == {b"README", b"status.json", b"metrics"}
 
 
 def test_the_status_names_the_mount_and_counts_what_it_did(own_shelf):

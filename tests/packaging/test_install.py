@@ -81,11 +81,16 @@ def environment(*first: Path) -> dict[str, str]:
 def test_what_the_page_tells_to_link_and_to_copy_is_there(root):
     """Whoever follows the page must find commands, units, man pages and completions in their places."""
     for command in ("usr/local/bin/kafkafs", "sbin/mount.kafkafs"):
-        assert run(root / command, "--version", env=environment(), cwd="/").stdout == b"kafkafs 0.1.0\n"
+        assert run(root / command, "--version", env=environment(), cwd="/").stdout == b"kafkafs 0.2.0\n"
     assert {path.name for path in (root / "etc/systemd/system").iterdir()} == {
         path.name for path in (ROOT / "scripts/systemd").iterdir()
     }
-    shared = ("man/man1/kafkafs.1", "man/man8/mount.kafkafs.8", "bash-completion/completions/kafkafs")
+    shared = (
+        "man/man1/kafkafs.1",
+        "man/man7/kafkafs-queries.7",
+        "man/man8/mount.kafkafs.8",
+        "bash-completion/completions/kafkafs",
+    )
     assert all((root / "usr/local/share" / name).is_file() for name in (*shared, "zsh/site-functions/_kafkafs"))
 
 
@@ -95,7 +100,8 @@ def test_the_wheel_holds_the_kernels_the_pages_and_the_units(wheel):
     data = wheel.name.split("-py3")[0] + ".data/data"
     assert "kafkafs/format/native/_kernels.so" in names
     assert "kafkafs/sample/kafka-logs.tar.gz" in names
-    shared = ("share/man/man1/kafkafs.1", "share/man/man8/mount.kafkafs.8", "lib/systemd/system/kafkafs.service")
+    pages = ("man1/kafkafs.1", "man7/kafkafs-queries.7", "man8/mount.kafkafs.8")
+    shared = (*(f"share/man/{page}" for page in pages), "lib/systemd/system/kafkafs.service")
     completions = ("share/bash-completion/completions/kafkafs", "share/zsh/site-functions/_kafkafs")
     assert {f"{data}/{name}" for name in (*shared, *completions)} <= names
     assert not any("tests" in name for name in names)
@@ -146,7 +152,7 @@ def test_the_sdist_holds_what_scripts_and_tests_need(sdist):
 
 def test_a_fresh_environment_says_its_version_and_mounts(scratch, installed):
     version = run(installed / "bin/kafkafs", "--version", env=environment(), cwd="/").stdout.decode()
-    assert version == "kafkafs 0.1.0\n"
+    assert version == "kafkafs 0.2.0\n"
     place = scratch / "mount"
     place.mkdir()
     command = [installed / "bin/kafkafs", "mount", unpack(scratch), place]
@@ -178,6 +184,16 @@ def test_the_man_page_says_what_help_says(installed):
     assert warnings.stderr == ""
 
 
+def test_the_language_of_names_has_a_page_of_its_own(installed):
+    """`man kafkafs-queries`; `man kafkafs` teaches it too."""
+    for page in ("man7/kafkafs-queries.7", "man1/kafkafs.1"):
+        command = ["man", "--warnings", "-l", installed / "share/man" / page]
+        shown = subprocess.run(command, capture_output=True, text=True, env=environment() | {"MANWIDTH": "120"})
+        assert shown.stderr == ""
+        for word in ("by-time/-1h...jsonl", ".follow.jsonl", "half-open", "No data available"):
+            assert word in shown.stdout
+
+
 def test_completions_offer_commands_and_options(installed):
     script = installed / "share/bash-completion/completions/kafkafs"
     shown = run(
@@ -187,3 +203,20 @@ def test_completions_offer_commands_and_options(installed):
     ).stdout.decode()
     assert {"mount", "umount", "dump", "audit", "demo"} <= set(shown.split())
     run("zsh", "-n", installed / "share/zsh/site-functions/_kafkafs")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("", {"isolation=read_committed", "isolation=read_uncommitted", "corrupt=skip", "max_batch=", "allow_other"}),
+        ("iso", {"isolation=read_committed", "isolation=read_uncommitted"}),
+        ("corrupt=skip,cac", {"corrupt=skip,cache=keep"}),
+    ],
+)
+def test_completions_know_the_options_of_a_mount(installed, typed, offered):
+    """Nobody remembers them."""
+    script = installed / "share/bash-completion/completions/kafkafs"
+    words = f'COMP_WORDS=(kafkafs mount -o "{typed}"); COMP_CWORD=3; _shtab_kafkafs; echo "${{COMPREPLY[*]}}"'
+    shown = set(run("bash", "-c", f"source {script}; {words}").stdout.decode().split())
+    assert shown >= offered
+    assert bool(typed) <= (shown == offered)

@@ -38,9 +38,11 @@ def supervise(mountpoint: Path, daemon: Daemon) -> int:
 def supervise_in_background(mountpoint: Path, daemon: Daemon) -> int:
     """Runs the daemon behind the caller's back: 0 once the mount answers, else the code the daemon ended with.
 
-    Until then the daemon shares the caller's standard error, where it says what is wrong.
+    Until then the daemon shares the caller's standard error, where it says what is wrong. Whoever interrupts the caller
+    ends both, and no mount stays.
     """
     heard, told = os.pipe()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # a Ctrl-C is the caller's, until we leave its session
     supervisor = os.fork()
     if supervisor == 0:
         os.close(heard)
@@ -53,8 +55,15 @@ def supervise_in_background(mountpoint: Path, daemon: Daemon) -> int:
         _close_standard_streams(null)
         os._exit(_stay(mountpoint, child))
     os.close(told)
-    ready = os.read(heard, 1)
-    os.close(heard)
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        ready = os.read(heard, 1)
+    except BaseException:
+        os.kill(supervisor, signal.SIGTERM)
+        os.waitpid(supervisor, 0)
+        raise
+    finally:
+        os.close(heard)
     if ready == READY:
         return 0
     _, status = os.waitpid(supervisor, 0)

@@ -37,6 +37,7 @@ from kafkafs.fuse.serve.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import Workers
 from kafkafs.log.ownership import Owner
+from kafkafs.view import manual
 from kafkafs.view.node import Tree
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -71,6 +72,7 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     metrics, confinement = Metrics(), None
     about = AboutDirectory(
         {
+            "README": lambda: manual.plain().encode(),
             "status.json": lambda: metrics.as_status(_about(mountpoint, settings, confinement)),
             "metrics": metrics.as_prometheus,
         }

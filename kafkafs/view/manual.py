@@ -1,0 +1,127 @@
+"""What the names in a mount mean, as text: one table for `.kafkafs/README`, `kafkafs mount --help` and the man page.
+
+The grammar itself is in `grammar` and `times`, the whole of it with its edges in docs/queries.md.
+"""
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import NamedTuple
+
+WIDTH = 80
+
+
+class Section(NamedTuple):
+    """A heading, what to know, and rows of (what one writes or sees, what it means)."""
+
+    title: str
+    text: str
+    rows: tuple[tuple[str, str], ...] = ()
+
+
+FILES = Section(
+    "files",
+    "Each partition is a directory, named as on disk. Names in by-offset/ and by-time/ are queries: any name of the"
+    " grammar can be opened, listed or not.",
+    (
+        ("by-offset/NAME", "records and batches by offset"),
+        ("by-time/NAME", "the same by timestamp"),
+        ("segments/", "the broker's own files; FILE.txt is what kafka-dump-log.sh prints of one"),
+        ("earliest, latest", "links to the first and the last visible record"),
+        ("info.json", "offsets, times, sizes, segments, problems"),
+        ("/.kafkafs/", "status.json and metrics: how the mount fares"),
+    ),
+)
+POINTS = Section(
+    "points",
+    "",
+    (
+        ("23400", "by-offset/: that offset, or the next one that is there; leading zeros do not matter"),
+        ("earliest, latest, -100", "by-offset/: the first, the last, the log end less 100"),
+        ("1632390207806", "by-time/: the first record at or after it, in milliseconds since 1970"),
+        ("@1632390207.806", "by-time/: in seconds, as date +%s prints them"),
+        ("2021-09-23T09:43:27Z", "by-time/: ISO 8601, a day alone too; UTC unless it says otherwise"),
+        ("now, -90s, -15m, -1h, -2d", "by-time/: from now back"),
+    ),
+)
+RANGES = Section(
+    "ranges",
+    "FROM..TO is half-open: FROM is in it, TO is not. FROM.. goes to the end and grows with the log. A range is cut"
+    " down to what is there and may be empty; in by-offset/ the log end is called end.",
+)
+SUFFIXES = Section(
+    "suffixes",
+    "",
+    (
+        ("(none)", "the bytes of the batch, or of all batches of a range, as on disk"),
+        (".jsonl", "records, decoded, one JSON object a line"),
+        (".follow.jsonl", "of an open range: the same, and at the end it waits for more, as tail -f does"),
+        (".key, .value", "of a point: the key's or the value's bytes; null is \"No data available\""),
+        (".batches.jsonl", "a line for each batch: header, position, size, whether its CRC is right"),
+        (".explain", "of a point: how it was found, step by step"),
+    ),
+)
+EXAMPLES = Section(
+    "examples",
+    "In the directory of a partition:",
+    (
+        ("cat by-offset/latest.jsonl", "the newest record"),
+        ("cat by-offset/-10...jsonl", "the last ten offsets (the range -10.. with the suffix .jsonl)"),
+        ("jq -r .value by-offset/23400..23410.jsonl", "ten values"),
+        ("cat by-time/2021-09-23T09:43:27Z.jsonl", "the first record at or after that second"),
+        ("grep -c error by-time/-1h...jsonl", "lines of the last hour with error in them"),
+        ("cat by-time/now...follow.jsonl", "what comes from now on"),
+        ("cat by-time/@$(date +%s -d '1 hour ago')...jsonl", "seconds, with @ before them"),
+        ("cat by-time/1632390207806.explain", "how Kafka finds a time"),
+        ("grep '\"valid\":false' by-offset/0...batches.jsonl", "damaged batches"),
+        ("getfattr -d by-offset/23400", "where it stands: segment, position, size, codec"),
+    ),
+)
+ERRORS = Section(
+    "errors",
+    "What a program that reads is told, and why:",
+    (
+        ("No such file or directory", "no such name, or no such record (below the log start, past the end)"),
+        ("No data available", "the key or the value is null"),
+        ("Input/output error", "a batch is damaged, or the disk does not answer"),
+        ("File too large", "a batch would unpack to more than -o max_batch="),
+        ("Illegal seek", "a decoded range is a stream: cat it into a file first (tac, tail -c, split)"),
+        ("Stale file handle", "the log became another one meanwhile: open it again"),
+    ),
+)
+SECTIONS = (FILES, POINTS, RANGES, SUFFIXES, EXAMPLES, ERRORS)
+
+EXIT_CODES = Section(
+    "exit codes",
+    "Of all commands of kafkafs:",
+    (
+        ("0", "done; audit: clean"),
+        ("1", "something could not be done, which one sentence names; audit: findings; dump: a file was not whole"),
+        ("2", "it was asked wrongly; audit: it could not run"),
+        ("70", "a bug in kafkafs: please report it"),
+        ("130", "ended by Ctrl-C"),
+    ),
+)
+
+
+def plain(sections: Sequence[Section] = SECTIONS) -> str:
+    """The sections as text of at most 80 columns."""
+    return "\n".join(line for section in sections for line in (*_lines(section), ""))
+
+
+def _lines(section: Section) -> Iterator[str]:
+    yield section.title.upper()
+    for line in _wrapped(section.text, WIDTH - 2):
+        yield f"  {line}"
+    column = max((len(term) for term, _ in section.rows if len(term) <= 28), default=0) + 4
+    for term, meaning in section.rows:
+        lines = _wrapped(meaning, WIDTH - column)
+        if len(term) > column - 4:
+            yield f"  {term}"
+        else:
+            yield f"  {term:{column - 2}}{lines.pop(0)}"
+        for line in lines:
+            yield " " * column + line
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return wrap(text, width, break_on_hyphens=False)

@@ -1,0 +1,61 @@
+"""`kafkafs demo`: it leaves nothing behind, whenever it is interrupted, unless it is told to."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from kafkafs.fuse.life.mountpoint import mounted_at
+from tests.mounting import KAFKAFS, run, wait_until
+
+
+def demo(scratch: Path, *flags: str) -> "subprocess.Popen[bytes]":
+    """The demo as from a terminal: in a group of its own, which Ctrl-C reaches as a whole."""
+    return subprocess.Popen(
+        [KAFKAFS, "demo", *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        env=os.environ | {"TMPDIR": str(scratch)}, process_group=0,
+    )  # fmt: skip
+
+
+def mounts(scratch: Path) -> list[str]:
+    return [line for line in Path("/proc/self/mounts").read_text().splitlines() if f" {scratch}" in line]
+
+
+@pytest.mark.parametrize("since", ["the start", "the mount point", "the mount"])
+@pytest.mark.parametrize("after_s", [0.0, 0.05, 0.1, 0.2, 0.3])
+def test_ctrl_c_leaves_nothing_behind(tmp_path, since, after_s):
+    """Regression: while it mounted, at 0.6 s, it was called a bug, and the mount and its directory stayed."""
+    process = demo(tmp_path)
+    if since == "the mount point":
+        wait_until(lambda: list(tmp_path.glob("*/mount")), 20)
+    elif since == "the mount":
+        wait_until(lambda: mounts(tmp_path), 20)
+    time.sleep(after_s)  # the moment is what is tried
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=20)
+    if since != "the start":  # when it may still be Python's turn
+        assert told == b""
+        assert process.returncode in (130, 0)
+    wait_until(lambda: not mounts(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_kept_it_stays_mounted_and_says_how_to_end_it(tmp_path):
+    """For the examples of the pages."""
+    process = demo(tmp_path, "--keep")
+    shown, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    told = re.search(r"It stays mounted at (\S+)\. To end it: (.+)\n", shown.decode())
+    assert told
+    place = Path(told[1])
+    try:
+        assert mounted_at(place) is not None
+        assert run("cat", place / "test-0/by-offset/23400.value").stdout == b"message 23400........"
+    finally:
+        run("bash", "-c", told[2].replace("kafkafs ", f"{KAFKAFS} "))
+    assert mounts(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
