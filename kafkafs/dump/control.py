@@ -1,18 +1,16 @@
 """What a control record says, as the end of its line. Source: DumpLogSegments, `printControlRecord`."""
 
-import json
 import struct
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.control import ControlType, control_type, coordinator_epoch
-from kafkafs.format.kraft_control import parse_kraft_control
 
-_LABELS = {
-    ControlType.LEADER_CHANGE: "LeaderChange: ",  # the only one with a colon
-    ControlType.SNAPSHOT_HEADER: "SnapshotHeader ",
-    ControlType.SNAPSHOT_FOOTER: "SnapshotFooter ",
-    ControlType.KRAFT_VERSION: "KRaftVersion ",
-    ControlType.KRAFT_VOTERS: "KRaftVoters ",
+_KRAFT = {  # label and schema
+    ControlType.LEADER_CHANGE: ("LeaderChange: ", "LeaderChangeMessage"),  # the only one with a colon
+    ControlType.SNAPSHOT_HEADER: ("SnapshotHeader ", "SnapshotHeaderRecord"),
+    ControlType.SNAPSHOT_FOOTER: ("SnapshotFooter ", "SnapshotFooterRecord"),
+    ControlType.KRAFT_VERSION: ("KRaftVersion ", "KRaftVersionRecord"),
+    ControlType.KRAFT_VOTERS: ("KRaftVoters ", "VotersRecord"),
 }
 _KEY = struct.Struct(">hh")
 
@@ -29,10 +27,21 @@ def control_text(key: bytes | None, value: bytes | None) -> bytes:
         return f" controlType: UNKNOWN({type_id})".encode()
     if value is None:
         raise CorruptData(f"a {kind.name} record has no value")
-    if kind not in _LABELS:
+    if kind not in _KRAFT:
         epoch = coordinator_epoch(value)
         if epoch is None or value[0] >= 0x80:
             raise CorruptData(f"the value of an {kind.name} marker cannot be read")
         return f" endTxnMarker: {kind.name} coordinatorEpoch: {epoch}".encode()
-    fields = json.dumps(parse_kraft_control(kind, value), ensure_ascii=False, separators=(",", ":"))
-    return f" {_LABELS[kind]}{fields}".encode()
+    label, schema = _KRAFT[kind]
+    return f" {label}{_kraft_json(kind, schema, value)}".encode()
+
+
+def _kraft_json(kind: ControlType, schema: str, value: bytes) -> str:
+    """The tool reads every version as version 0 and shows it as the version that it claims to be."""
+    from kafkafs.format.messages.json_text import fields_json, jackson_string  # with Kafka's schemas, for KRaft only
+    from kafkafs.format.messages.records import parse_fields
+
+    fields = parse_fields("clients", schema, 0, value)
+    if fields is None:
+        raise CorruptData(f"the value of the {kind.name} record cannot be read")
+    return fields_json("clients", schema, fields["version"], fields, jackson_string)

@@ -28,6 +28,21 @@ _SMALL_FILES = [
     b"version: 0\ntopic_id: Tm93IGlzIHRoZSB0aW1lIQ\n", SNAPSHOT,
     struct.pack(">hh", 0, 1), struct.pack(">hi", 0, 7) + bytes.fromhex("030000000100000000020000000008000300"),
 ]  # fmt: skip
+_OFFSET_KEY = struct.pack(">hh", 1, 1) + b"g\0\1t" + struct.pack(">i", 5)
+_MESSAGES = [  # a committed offset, a classic group, a consumer group's member, a partition, a quota, a remote segment
+    bytes([len(_OFFSET_KEY)])
+    + _OFFSET_KEY
+    + struct.pack(">hqih", 4, 160, 7, 0)[:-2]
+    + b"\2m"
+    + bytes(8)
+    + b"\1\0\x10"
+    + bytes(16),
+    b"\5\0\2\0\1g" + b"\0\0\0\x08consumer" + bytes(4) + b"\xff\xff\xff\xff" + bytes(4),
+    b"\x08\0\5\0\1g\0\1m" + b"\0\0" + b"\0\0\2c\2h\2\2t\0\0\0\0\1\0\1\0\1\0",
+    b"\0\1\3\2" + bytes(20) + b"\2" + bytes(4) + b"\1" * 3 + bytes(12) + b"\2" + bytes(16) + b"\1\1\2\2" + bytes(4),
+    b"\0\1\x0e\0\2\5user\2a\0\2k" + struct.pack(">d", 1e10) + b"\0\0",
+    b"\0\1\2\0\2t" + bytes(20) + b"\0\0" + bytes(12) + b"\0\0",
+]
 _NAMES = [
     "topic-0", "a.b_c-12.7f0d5a3e9c4b4d0c8f1e2a3b4c5d6e7f-delete", "00000000000000000017.log",
     "00000000000000000017.timeindex.deleted", "23147..23350.jsonl", "-1.value", "1632390207806",
@@ -42,6 +57,7 @@ SEEDS: dict[str, list[bytes]] = {
     "packed": [bytes([codec - 1, magic]) + data for codec, magic, data in _PACKED],
     "indexes": [_OFFSETS, _TIMES, _OFFSETS + bytes(40), _TIMES + bytes(36), ABORTED],
     "small_files": _SMALL_FILES,
+    "messages": _MESSAGES,
     "names": [name.encode() for name in _NAMES],
     "partition": [*BATCHES, b"".join(BATCHES[:2] * 2) + _OFFSETS, v2_batch(golden.V2) * 3 + _TIMES],
 }  # fmt: skip

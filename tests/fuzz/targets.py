@@ -2,6 +2,7 @@
 
 import json
 import os
+import struct
 import tempfile
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -9,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kafkafs.dump.control import control_text
+from kafkafs.dump.internal_records import record_decoder
 from kafkafs.errors import KafkafsError
 from kafkafs.format import codecs
 from kafkafs.format.batch import crc_holds, parse_batch
@@ -17,7 +20,9 @@ from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpo
 from kafkafs.format.control import ControlType, control_type, coordinator_epoch
 from kafkafs.format.crc import crc32c
 from kafkafs.format.jsonl import JsonLines
-from kafkafs.format.kraft_control import parse_kraft_control
+from kafkafs.format.messages.json_text import jackson_string
+from kafkafs.format.messages.records import TOPICS
+from kafkafs.format.messages.redaction import decoded_json
 from kafkafs.format.names import parse_partition_name, parse_segment_file, parse_transitional_file
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
@@ -72,8 +77,23 @@ def small_files(data: bytes) -> None:
     control_type(data)
     coordinator_epoch(data)
     for kind in KRAFT:
-        _or_refused(partial(parse_kraft_control, kind), data)
+        _or_refused(partial(control_text, struct.pack(">hh", 0, kind)), data)
     _or_refused(parse_producer_snapshot, b"\0\1" + crc32c(data[6:]).to_bytes(4, "big") + data[6:])
+
+
+def messages(data: bytes) -> None:
+    """Records of Kafka's own topics: a key of as many bytes as the first says, and a value, for each topic."""
+    if not data:
+        return
+    key, value = data[1 : 1 + data[0]], data[1 + data[0] :]
+    for name, topic in TOPICS.items():
+        pairs: list[tuple[bytes | None, bytes | None]] = [(key, value), (None, value), (key, None)]
+        for one, other in pairs:
+            decoded = decoded_json(topic, one, other, jackson_string)
+            for text in (decoded.key, decoded.value):
+                if text is not None:
+                    json.loads(text)
+            record_decoder(name)(0, one, other)
 
 
 def names(data: bytes) -> None:
@@ -144,5 +164,5 @@ def _render(data: bytes, verify: bool) -> None:
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
-    target.__name__: target for target in (batches, records, packed, indexes, small_files, names, partition)
+    target.__name__: target for target in (batches, records, packed, indexes, small_files, messages, names, partition)
 }

@@ -67,8 +67,8 @@ def type_name(name: str) -> str:
 
 
 def fields_json(jar: str, name: str, version: int, fields: Fields, quote: Quote) -> str:
-    """The fields of any message as a JSON object."""
-    return _writer(jar, name, version)(fields, quote)
+    """The fields of any message as a JSON object; those that the version has and `fields` has not at their default."""
+    return _writer(jar, name, schema(jar, name).versions.nearest(version))(fields, quote)
 
 
 def jackson_string(text: str) -> str:
@@ -84,7 +84,7 @@ def _escape(found: re.Match[str]) -> str:
 @functools.cache
 def _writer(jar: str, name: str, version: int) -> _Writer:
     found = schema(jar, name)
-    return _structure(found, found.fields, min(max(version, found.versions.lowest), found.versions.highest))
+    return _structure(found, found.fields, version)
 
 
 class _Always:

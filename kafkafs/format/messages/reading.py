@@ -29,16 +29,20 @@ StructureReader = Callable[[bytes, int], tuple[Fields, int]]
 ZERO_UUID = "A" * 22
 
 
-@functools.cache
 def reader(jar: str, name: str, version: int) -> StructureReader:
     """Reads one message. Of a version that is not known it reads what Kafka's own code would: the nearest known one.
 
     (Kafka refuses such versions in coordinator records before it reads them; metadata records it does read, except
     that a structure inside refuses a version above the known ones.)
     """
+    known = schema(jar, name).versions
+    return _reader(jar, name, known.nearest(version), version > known.highest)
+
+
+@functools.cache  # of known versions only: records may claim thousands
+def _reader(jar: str, name: str, version: int, is_beyond: bool) -> StructureReader:
     found = schema(jar, name)
-    nearest = min(max(version, found.versions.lowest), found.versions.highest)
-    return _Compiler(found, nearest, version > found.versions.highest).structure(found.fields)
+    return _Compiler(found, version, is_beyond).structure(found.fields)
 
 
 def default(found: Schema, field: Field, version: int) -> Value:

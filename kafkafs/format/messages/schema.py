@@ -29,6 +29,10 @@ class Versions:
     def __contains__(self, version: int) -> bool:
         return self.lowest <= version <= self.highest
 
+    def nearest(self, version: int) -> int:
+        """That version, or the end of the range that is nearest to it."""
+        return min(max(version, self.lowest), self.highest)
+
 
 NO_VERSIONS = Versions(0, -1)
 
