@@ -1,16 +1,20 @@
-"""The mount's root: a directory for each partition of all data directories, and what each of them holds."""
+"""The mount's root: a directory for each partition of all data directories, and what each of them holds; `.cluster`."""
 
 import functools
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.ownership import Owner, owner_of
+from kafkafs.log.partition import Partition
+from kafkafs.view.cluster import NAME as CLUSTER
+from kafkafs.view.cluster import ClusterDirectory, Sources
 from kafkafs.view.disk_view import DiskView
 from kafkafs.view.info import Info
 from kafkafs.view.node import Attributes, Disk, Entry, Node
@@ -35,6 +39,8 @@ class Root:
         self._lock = threading.Lock()
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
         self._shown_of: list[object] = []
+        cluster = Cluster(self._directories, options.max_batch)
+        self._sources = Sources(cluster, self.attributes, self._name_of, self._resources.text)
 
     def attributes(self) -> Attributes:
         known = [disk.known() for disk in self._disks]
@@ -44,9 +50,11 @@ class Root:
         return Attributes("directory", mode.mode, mode.uid, mode.gid, 0, 0, newest, 2, keep_s)
 
     def entries(self) -> Sequence[Entry]:
-        return [Entry(name, "directory", None) for name in sorted(self._names())]
+        return [Entry(name, "directory", None) for name in (CLUSTER, *sorted(self._names()))]
 
     def child(self, name: str) -> Node:
+        if name == CLUSTER:
+            return ClusterDirectory(self._sources)
         place = self._names().get(name)
         if place is None:
             raise NotFound(f"there is no partition {name!r}")
@@ -62,6 +70,15 @@ class Root:
             for shown, (other, name) in self._shown.items()
             if name == real and other is not directory
         )
+
+    def _name_of(self, partition: Partition) -> str | None:
+        """What a partition is shown as; None where it has gone."""
+        shown, name = self._names(), partition.name.directory
+        for candidate in (name, *(f"{name}~{number}" for number in range(2, len(self._directories) + 1))):
+            place = shown.get(candidate)
+            if place is not None and place[0].root is partition.root:
+                return candidate
+        return None
 
     def owner(self) -> Owner:
         """Whose data it is."""

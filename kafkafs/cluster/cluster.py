@@ -1,0 +1,228 @@
+"""A cluster, as the topics tell it that it keeps for itself on these disks. One of these a mount, or a command.
+
+`look` brings it up to date: every internal partition is scanned once and then followed. What is asked behind it is of
+that moment. All of it is for one thread at a time, which holds `lock`.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC, GroupPartition, TransactionPartition
+from kafkafs.cluster.following import Following, Replay
+from kafkafs.cluster.groups import Group
+from kafkafs.cluster.hashing import partition_for
+from kafkafs.cluster.image import Image
+from kafkafs.cluster.metadata import NAME, AsOf, Metadata
+from kafkafs.cluster.names import file_name
+from kafkafs.cluster.offsets import Commit
+from kafkafs.cluster.rows import Ends
+from kafkafs.cluster.transactions import Transaction
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.format.checkpoints import parse_partition_metadata
+from kafkafs.format.names import PartitionName
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.partition import Partition
+from kafkafs.log.replicas import furthest, replicas
+
+_UNREADABLE = (NotFound, Denied, DiskError, CorruptData, Vanished)
+
+
+class Found(NamedTuple):
+    """A group, and the partition of `__consumer_offsets` that it was found in.
+
+    `stale`: it is not the group's own; None where nobody knows how many partitions the topic has.
+    """
+
+    name: bytes
+    partition: int
+    group: Group
+    stale: bool | None
+
+
+class Cluster:
+    """See the module."""
+
+    def __init__(self, directories: Sequence[DataDirectory], max_batch: int) -> None:
+        self.directories = tuple(directories)
+        self.lock = threading.Lock()
+        self._max_batch = max_batch
+        self._sources: dict[str, Following] = {}
+        self._metadata: Metadata | None = None
+        self._groups: dict[int, GroupPartition] = {}
+        self._transactions: dict[int, TransactionPartition] = {}
+        self._problems: dict[str, str] = {}
+        self._named: dict[str, str] = {}
+        self._named_of: list[dict[str, PartitionName]] = []
+
+    def look(self) -> None:
+        """Bring all up to date."""
+        names = self._source_names()
+        for name in [*self._sources]:
+            if name not in names:
+                self._forget(name)
+        self._problems.clear()
+        for name, parsed in names.items():
+            chosen = furthest(replicas(self.directories, name))
+            if chosen is None:
+                continue
+            known = self._sources.get(name)
+            if known is None or known.partition is not chosen:
+                known = self._sources[name] = Following(chosen, self._replay(parsed, chosen), self._max_batch)
+            try:
+                known.catch_up()
+            except _UNREADABLE as error:
+                self._problems[name] = f"{name} cannot be read: {error}"
+
+    def sources(self, topic: str) -> list[Partition]:
+        """The partitions on these disks that tell about groups, transactions or metadata: those of that topic."""
+        names = (name for name, parsed in self._source_names().items() if parsed.topic == topic)
+        found = (furthest(replicas(self.directories, name)) for name in names)
+        return [each for each in found if each is not None]
+
+    def _source_names(self) -> dict[str, PartitionName]:
+        found = {}
+        for directory in self.directories:
+            for name, parsed in directory.names().items():
+                if not parsed.mark and (name == NAME or parsed.topic in (GROUPS_TOPIC, TRANSACTIONS_TOPIC)):
+                    found[name] = parsed
+        return dict(sorted(found.items(), key=lambda item: (item[0] != NAME, item[1].topic, item[1].partition)))
+
+    def _replay(self, name: PartitionName, partition: Partition) -> Replay:
+        if name.directory == NAME:
+            self._metadata = Metadata(partition, self._max_batch)
+            return self._metadata
+        if name.topic == GROUPS_TOPIC:
+            made = self._groups[name.partition] = GroupPartition(name.partition)
+            return made.values
+        kept = self._transactions[name.partition] = TransactionPartition(name.partition)
+        return kept.values
+
+    def _forget(self, name: str) -> None:
+        partition = self._sources.pop(name).partition.name
+        if name == NAME:
+            self._metadata = None
+        elif partition.topic == GROUPS_TOPIC:
+            self._groups.pop(partition.partition, None)
+        else:
+            self._transactions.pop(partition.partition, None)
+
+    # Metadata
+
+    @property
+    def image(self) -> Image | None:
+        """Topics, brokers and settings; None where no metadata log is here, or it cannot be understood."""
+        return self._metadata.image if self._metadata else None
+
+    @property
+    def as_of(self) -> AsOf | None:
+        """How far the metadata log was read."""
+        return self._metadata.as_of if self._metadata else None
+
+    def partition_count(self, topic: str) -> int | None:
+        """How many partitions a topic has; None where that is not known."""
+        image = self.image
+        topic_id = image.ids.get(topic) if image else None
+        return len(image.topics[topic_id].partitions) if image and topic_id else None
+
+    def topic_name(self, topic_id: str) -> str | None:
+        """The topic's name, as the metadata or the directories on these disks tell it."""
+        image = self.image
+        if image and topic_id in image.topics:
+            return image.topics[topic_id].name
+        return self._ids_here().get(topic_id)
+
+    def _ids_here(self) -> dict[str, str]:
+        """Names of topics by id, from `partition.metadata` of the directories here."""
+        names = [directory.names() for directory in self.directories]
+        if len(names) != len(self._named_of) or any(a is not b for a, b in zip(names, self._named_of, strict=True)):
+            found: dict[str, str] = {}
+            for directory, here in zip(self.directories, names, strict=True):
+                for name in here:
+                    with suppress(*_UNREADABLE):
+                        topic_id = parse_partition_metadata(directory.root.read_whole(f"{name}/partition.metadata"))
+                        found.setdefault(topic_id, here[name].topic)
+            self._named_of, self._named = names, found
+        return self._named
+
+    # Groups
+
+    @property
+    def group_partitions(self) -> list[int]:
+        """The partitions of `__consumer_offsets` that are here."""
+        return sorted(self._groups)
+
+    def groups(self) -> list[Found]:
+        """All groups, by name; one that is found in two partitions is there twice, its own partition first."""
+        found = [self._found(name, partition) for partition in self._groups.values() for name in partition.names()]
+        return sorted(found, key=lambda each: (each.name, each.stale is True, each.partition))
+
+    def group(self, path: str) -> Found | None:
+        """The group whose directory is called that; None where there is none."""
+        there = self.group_paths().get(path)
+        return None if there is None else self._found(*there)
+
+    def group_paths(self) -> dict[str, tuple[bytes, GroupPartition]]:
+        """The groups that have a directory, by its name: each as its own partition knows it, if that has it."""
+        paths: dict[str, tuple[bytes, GroupPartition]] = {}
+        for number in sorted(self._groups):
+            partition = self._groups[number]
+            for name in partition.names():
+                path = file_name(name)
+                if path is not None and (path not in paths or not self._is_stale(name, number)):
+                    paths[path] = name, partition
+        return paths
+
+    def commits(self, found: Found) -> list[Commit]:
+        """The offsets of a group, as they stand where it was found."""
+        return self._groups[found.partition].commits(found.name)
+
+    def _found(self, name: bytes, partition: GroupPartition) -> Found:
+        group = partition.group(name, self.topic_name, self._naming())
+        return Found(name, partition.number, group, self._is_stale(name, partition.number))
+
+    def _is_stale(self, name: bytes, number: int) -> bool | None:
+        count = self.partition_count(GROUPS_TOPIC)
+        return partition_for(name, count) != number if count else None
+
+    def _naming(self) -> object:
+        return (id(self.image), self.image.renamed) if self.image else None
+
+    # Transactions
+
+    @property
+    def transaction_partitions(self) -> list[int]:
+        """The partitions of `__transaction_state` that are here."""
+        return sorted(self._transactions)
+
+    def transactions(self) -> list[tuple[Transaction, int]]:
+        """All transactional ids, each with the partition it was found in."""
+        found = [(each, number) for number, one in self._transactions.items() for each in one.transactions()]
+        return sorted(found, key=lambda item: (item[0].transactional_id, item[1]))
+
+    # Partitions and problems
+
+    def partition(self, topic: str, number: int) -> Partition | None:
+        """The replica on these disks that counts; None where none is here."""
+        return furthest(replicas(self.directories, f"{topic}-{number}"))
+
+    def ends(self, topic: str, number: int) -> Ends:
+        """Where a partition begins and ends, as far as these disks tell."""
+        try:
+            partition = self.partition(topic, number)
+            if partition is None:
+                return Ends()
+            return partition.answer(lambda log: Ends(log.start_offset, log.high_watermark, log.end_offset))
+        except _UNREADABLE:
+            return Ends()
+
+    def problems(self) -> Iterator[str]:
+        """All that could not be read, in sentences."""
+        yield from self._problems.values()
+        if self._metadata is not None:
+            yield from self._metadata.problems
+        for number in sorted(self._groups):
+            yield from self._groups[number].problems(self.topic_name, self._naming())
+        for number in sorted(self._transactions):
+            yield from self._transactions[number].problems()

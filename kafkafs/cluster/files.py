@@ -1,0 +1,216 @@
+"""The files of `.cluster/`: what each one's lines are, and which topics tell it.
+
+Under `Cluster.lock` a file is a list of values, which do not change any more; a row is made of each when it is read.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kafkafs.cluster import rows
+from kafkafs.cluster.cluster import Cluster, Found
+from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from kafkafs.cluster.groups import Group
+from kafkafs.cluster.image import Image, PartitionState
+from kafkafs.cluster.lines import Json, Row, line
+from kafkafs.cluster.offsets import Commit
+from kafkafs.cluster.properties import cluster_ids, node_ids
+from kafkafs.format.messages.redaction import is_secret_config
+
+METADATA_TOPIC = "__cluster_metadata"
+INTERNAL = frozenset((GROUPS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"))
+"""What Kafka calls internal topics. Source: Topic.INTERNAL_TOPICS."""
+
+_TOPIC = 2
+
+
+class Rows(NamedTuple):
+    """The values behind a file's lines, and how one becomes a row."""
+
+    values: Sequence[Any]
+    row: Callable[[Any], Row]
+
+    def lines(self, first: int, stop: int) -> bytes:
+        """Some of the lines."""
+        return b"".join(line(self.row(value)) for value in self.values[first:stop])
+
+
+class ListFile(NamedTuple):
+    """A file of lines, told by `topics`. It is there where the first of them is, and tells something."""
+
+    topics: tuple[str, ...]
+    rows: Callable[[Cluster], Rows | None]
+
+
+def state(cluster: Cluster) -> Row:
+    """`state.json`."""
+    as_of = cluster.as_of
+    ids, ids_problems = cluster_ids(cluster.directories)
+    nodes = node_ids(cluster.directories)
+    problems = [*ids_problems, *cluster.problems()]
+    if not cluster.sources(METADATA_TOPIC):
+        problems.append(
+            "no __cluster_metadata-0 is on these disks: topics, configs, brokers and rights are not told, nor how many"
+            " partitions a coordinator's topic has"
+        )
+    for topic, here in ((GROUPS_TOPIC, cluster.group_partitions), (TRANSACTIONS_TOPIC, cluster.transaction_partitions)):
+        count = cluster.partition_count(topic)
+        if not here and cluster.image is not None and count is None:
+            problems.append(f"the cluster has no topic {topic}")
+        elif not here:
+            problems.append(f"no partition of {topic} is on these disks")
+        elif count is not None and (missing := sorted(set(range(count)) - set(here))):
+            problems.append(f"of {topic} {_many(missing)} of {count} are not on these disks")
+    return {
+        "clusterId": ids[0] if len(ids) == 1 else None,
+        "nodeId": nodes[0] if len(cluster.directories) == 1 and nodes else list(nodes) or None,
+        "metadata": None
+        if as_of is None
+        else {
+            "asOfOffset": as_of.offset,
+            "asOfTimestamp": as_of.timestamp,
+            "epoch": as_of.epoch,
+            "snapshot": as_of.snapshot,
+        },
+        "groups": _here(cluster, cluster.group_partitions, GROUPS_TOPIC),
+        "transactions": _here(cluster, cluster.transaction_partitions, TRANSACTIONS_TOPIC),
+        "problems": list[Json](problems),
+    }
+
+
+def _many(numbers: list[int]) -> str:
+    """`partition 3`, `partitions 0, 1, 2, ...`"""
+    shown = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
+    return f"partition{'s' if len(numbers) > 1 else ''} {shown}"
+
+
+def _here(cluster: Cluster, numbers: list[int], topic: str) -> Json:
+    return {"partitions": list[Json](numbers), "of": cluster.partition_count(topic)} if numbers else None
+
+
+def groups(cluster: Cluster) -> Rows:
+    """`groups.jsonl`."""
+    return Rows(cluster.groups(), lambda found: rows.group_row(*_parts(found)))
+
+
+def group(found: Found) -> Row:
+    """`group.json`."""
+    return rows.group_with_members(*_parts(found))
+
+
+def _parts(found: Found) -> tuple[bytes, Group, int, bool | None]:
+    return found.name, found.group, found.partition, found.stale
+
+
+def offsets(cluster: Cluster, found: Found) -> Rows:
+    """`offsets.jsonl` of a group."""
+    ends: dict[tuple[str, int], rows.Ends] = {}
+    commits = cluster.commits(found)
+    for commit in commits:
+        place = commit.topic, commit.partition
+        if place not in ends:
+            ends[place] = cluster.ends(*place)
+
+    def row(commit: Commit) -> Row:
+        return rows.offset_row(found.name, commit, ends[commit.topic, commit.partition])
+
+    return Rows(commits, row)
+
+
+def transactions(cluster: Cluster) -> Rows:
+    """`transactions.jsonl`."""
+    return Rows(cluster.transactions(), lambda found: rows.transaction_row(*found))
+
+
+def _topics(image: Image) -> Rows:
+    return Rows(
+        [
+            (name, topic_id, dict(image.topics[topic_id].partitions), dict(image.configs.get((_TOPIC, name), {})))
+            for name, topic_id in sorted(image.ids.items())
+        ],
+        lambda value: _topic_row(*value),
+    )
+
+
+def _topic_row(name: str, topic_id: str, partitions: Mapping[int, PartitionState], configs: Mapping[str, str]) -> Row:
+    return {
+        "topic": name,
+        "topicId": topic_id,
+        "partitions": len(partitions),
+        "replicationFactor": len(partitions[0].replicas) if 0 in partitions else None,
+        "internal": name in INTERNAL,
+        "configs": {key: None if is_secret_config(_TOPIC, key) else value for key, value in sorted(configs.items())},
+    }
+
+
+def _partitions(cluster: Cluster) -> Rows | None:
+    image = cluster.image
+    if image is None:
+        return None
+    here = {name for directory in cluster.directories for name in directory.names()}
+    found = [
+        (topic, number, state)
+        for topic, topic_id in sorted(image.ids.items())
+        for number, state in sorted(image.topics[topic_id].partitions.items())
+    ]
+
+    def row(value: tuple[str, int, PartitionState]) -> Row:
+        topic, number, state = value
+        return rows.partition_row(topic, number, state, f"{topic}-{number}" in here)
+
+    return Rows(found, row)
+
+
+def _configs(image: Image) -> Rows:
+    found = [
+        (resource, key, value)
+        for resource, values in sorted(image.configs.items())
+        for key, value in sorted(values.items())
+    ]
+
+    def row(value: tuple[tuple[int, str], str, str]) -> Row:
+        resource, key, text = value
+        return rows.config_row(resource, key, text, is_secret_config(resource[0], key))
+
+    return Rows(found, row)
+
+
+def _brokers(image: Image) -> Rows:
+    return Rows([broker for _, broker in sorted(image.brokers.items())], rows.broker_row)
+
+
+def _acls(image: Image) -> Rows:
+    return Rows(sorted(image.acls.values()), rows.acl_row)
+
+
+def _quotas(image: Image) -> Rows:
+    by_name = sorted(image.quotas.items(), key=lambda item: [(kind, name or "") for kind, name in item[0]])
+    found = [(entity, key, value) for entity, values in by_name for key, value in sorted(values.items())]
+    return Rows(found, lambda value: rows.quota_row(*value))
+
+
+def _users(image: Image) -> Rows:
+    return Rows([(*who, count) for who, count in sorted(image.users.items())], lambda value: rows.user_row(*value))
+
+
+def _features(image: Image) -> Rows:
+    return Rows(sorted(image.features.items()), lambda value: {"feature": value[0], "level": value[1]})
+
+
+def _of_image(make: Callable[[Image], Rows]) -> ListFile:
+    """A file of the metadata, which is not there where that cannot be understood."""
+    return ListFile((METADATA_TOPIC,), lambda cluster: None if cluster.image is None else make(cluster.image))
+
+
+LISTS: Mapping[str, ListFile] = {
+    "groups.jsonl": ListFile((GROUPS_TOPIC, METADATA_TOPIC), groups),
+    "transactions.jsonl": ListFile((TRANSACTIONS_TOPIC,), transactions),
+    "topics.jsonl": _of_image(_topics),
+    "partitions.jsonl": ListFile((METADATA_TOPIC,), _partitions),
+    "configs.jsonl": _of_image(_configs),
+    "brokers.jsonl": _of_image(_brokers),
+    "acls.jsonl": _of_image(_acls),
+    "quotas.jsonl": _of_image(_quotas),
+    "users.jsonl": _of_image(_users),
+    "features.jsonl": _of_image(_features),
+}
+"""Each file of lines at the top, by its name."""

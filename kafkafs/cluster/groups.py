@@ -1,0 +1,243 @@
+"""Groups, of all four types, from the records that are left of them. Sources: GroupMetadataManager and the classes of
+groups and members beside it.
+
+What is on disk of a classic group is how it was after its last rebalance: one that had members then is Stable. The
+newer types keep each member in records of its own, and their state follows from the epochs.
+"""
+
+import struct
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kafkafs.cluster.last_values import OFFSET_COMMIT, Kept, kind_of
+from kafkafs.format.messages.records import Message, Topic, Unreadable, parse_fields, parse_record
+
+Kind = Literal["classic", "consumer", "share", "streams"]
+Problem = Callable[[str], None]
+TopicName = Callable[[str], str | None]
+"""The name of the topic with an id; None for one that is not known."""
+
+_CONSUMER_PROTOCOL = "consumer"
+_VERSION = struct.Struct(">h")
+_STABLE = {"consumer": 0, "streams": 1}
+"""The state of a member, on disk, that has all it was assigned and nothing to give back."""
+
+_PREFIXES: Mapping[Kind, str] = {"consumer": "ConsumerGroup", "share": "ShareGroup", "streams": "StreamsGroup"}
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Partitions of one topic; of a topic whose name is not known, None."""
+
+    topic: str | None
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member. `topics` and `assignment` are None where its protocol is not Kafka's consumers'."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    topics: tuple[str, ...] | None
+    assignment: tuple[Assigned, ...] | None
+    member_epoch: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What the records of one group say of it. A "simple" group is a classic one that only has offsets."""
+
+    kind: Kind
+    state: str
+    protocol_type: str | None = None
+    protocol: str | None = None
+    generation: int | None = None
+    leader: str | None = None
+    state_timestamp: int | None = None
+    members: tuple[Member, ...] = ()
+
+
+SIMPLE = Group("classic", "Empty")
+
+
+class _Found:
+    """The records of one group by the names of their types; `offset` is that of the newest of a type."""
+
+    def __init__(self) -> None:
+        self.messages: defaultdict[str, list[Message]] = defaultdict(list)
+        self.offset: dict[str, int] = {}
+
+    def one(self, name: str) -> Mapping[str, Any] | None:
+        return self.messages[name][-1].value if name in self.messages else None
+
+    def by_member(self, name: str) -> dict[str, Mapping[str, Any]]:
+        return {str((each.key or {})["memberId"]): each.value or {} for each in self.messages.get(name, ())}
+
+
+def read_group(records: Iterable[tuple[bytes, Kept]], topic_name: TopicName, problem: Problem) -> Group:
+    """The group of which these records are left."""
+    found = _Found()
+    for key, kept in records:
+        if kind_of(key) == OFFSET_COMMIT:
+            continue
+        message = parse_record(Topic.OFFSETS, key, kept.value)
+        if isinstance(message, Unreadable):
+            problem(f"offset {kept.offset}: {message.reason}")
+            continue
+        found.messages[message.name].append(message)
+        found.offset[message.name] = max(kept.offset, found.offset.get(message.name, -1))
+    kind = _kind(found)
+    if kind == "classic":
+        value = found.one("GroupMetadata")
+        return SIMPLE if value is None else _classic(value)
+    return _newer(kind, found, topic_name)
+
+
+def _kind(found: _Found) -> Kind:
+    """The type that was written last, since a group can be moved from one protocol to the other."""
+    heads: dict[str, Kind] = {"GroupMetadata": "classic"}
+    heads.update((f"{prefix}Metadata", kind) for kind, prefix in _PREFIXES.items())
+    there = [name for name in heads if name in found.offset]
+    if there:
+        return heads[max(there, key=found.offset.__getitem__)]
+    for kind, prefix in _PREFIXES.items():
+        if any(name.startswith(prefix) for name in found.messages):
+            return kind
+    return "classic"
+
+
+def _classic(value: Mapping[str, Any]) -> Group:
+    protocol_type = value["protocolType"] or None
+    is_consumers = protocol_type == _CONSUMER_PROTOCOL
+    members = tuple(_classic_member(each, is_consumers) for each in value["members"])
+    return Group(
+        "classic",
+        "Stable" if members else "Empty",
+        protocol_type,
+        value["protocol"] or None,
+        None if protocol_type is None else _known(value["generation"]),
+        value["leader"] or None,
+        _known(value.get("currentStateTimestamp", -1)),
+        _sorted(members),
+    )
+
+
+def _classic_member(member: Mapping[str, Any], is_consumers: bool) -> Member:
+    topics = assignment = None
+    if is_consumers:
+        subscription = _embedded("ConsumerProtocolSubscription", member["subscription"])
+        topics = None if subscription is None else tuple(sorted(subscription["topics"]))
+        assigned = _embedded("ConsumerProtocolAssignment", member["assignment"])
+        if assigned is not None:
+            assignment = _assignment((each["topic"], each["partitions"]) for each in assigned["assignedPartitions"])
+        elif not member["assignment"]:
+            assignment = ()
+    return Member(
+        member["memberId"],
+        member.get("groupInstanceId"),
+        member["clientId"],
+        member["clientHost"],
+        topics,
+        assignment,
+        None,
+    )
+
+
+def _embedded(name: str, data: bytes) -> Mapping[str, Any] | None:
+    """A message that a client put into a record, behind its version; None where it is none."""
+    if len(data) < _VERSION.size:
+        return None
+    (version,) = _VERSION.unpack_from(data)
+    return None if version < 0 else parse_fields("clients", name, version, data[_VERSION.size :])
+
+
+def _newer(kind: Kind, found: _Found, topic_name: TopicName) -> Group:
+    prefix = _PREFIXES[kind]
+    head = found.one(f"{prefix}Metadata") or {}
+    target = found.one(f"{prefix}TargetAssignmentMetadata") or {}
+    described = found.by_member(f"{prefix}MemberMetadata")
+    current = found.by_member(f"{prefix}CurrentMemberAssignment")
+    sources = _task_topics(found) if kind == "streams" else {}
+    resolved = {
+        (each.key or {})["regularExpression"]: (each.value or {})["topics"]
+        for each in found.messages.get("ConsumerGroupRegularExpression", ())
+    }
+    members = []
+    for member_id, member in described.items():
+        now = current.get(member_id, {})
+        if kind == "streams":
+            topics = {topic for names in sources.values() for topic in names}
+            assigned: list[tuple[str | None, Sequence[int]]] = [
+                (topic, task["partitions"])
+                for task in now.get("activeTasks", ())
+                for topic in sources.get(task["subtopologyId"], ())
+            ]
+        else:
+            topics = {*(member["subscribedTopicNames"] or ()), *resolved.get(member.get("subscribedTopicRegex"), ())}
+            assigned = [(topic_name(each["topicId"]), each["partitions"]) for each in now.get("assignedPartitions", ())]
+        members.append(
+            Member(
+                member_id,
+                member.get("instanceId"),
+                member["clientId"],
+                member["clientHost"],
+                tuple(sorted(topics)),
+                _assignment(assigned),
+                _known(now.get("memberEpoch", -1)),
+            )
+        )
+    epoch = head.get("epoch", -1)
+    assignors = Counter(member["serverAssignor"] for member in described.values() if member.get("serverAssignor"))
+    return Group(
+        kind,
+        _state(kind, epoch, target.get("assignmentEpoch", 0), [current.get(each, {}) for each in described]),
+        protocol_type=kind,
+        protocol=min(assignors, key=lambda name: (-assignors[name], name)) if assignors else None,
+        generation=_known(epoch),
+        members=_sorted(members),
+    )
+
+
+def _state(kind: Kind, epoch: int, assignment_epoch: int, members: Sequence[Mapping[str, Any]]) -> str:
+    if not members:
+        return "Empty"
+    if kind == "share":
+        return "Stable"
+    if epoch > assignment_epoch:
+        return "Assigning"
+    stable = _STABLE[kind]
+    settled = all(
+        each.get("state", stable) == stable and each.get("memberEpoch", 0) == assignment_epoch for each in members
+    )
+    return "Stable" if settled else "Reconciling"
+
+
+def _task_topics(found: _Found) -> dict[str, tuple[str, ...]]:
+    """The topics whose partitions the tasks of each subtopology read."""
+    topology = found.one("StreamsGroupTopology") or {}
+    return {
+        each["subtopologyId"]: (*each["sourceTopics"], *(source["name"] for source in each["repartitionSourceTopics"]))
+        for each in topology.get("subtopologies", ())
+    }
+
+
+def _assignment(topics: Iterable[tuple[str | None, Iterable[int]]]) -> tuple[Assigned, ...]:
+    together: defaultdict[str | None, set[int]] = defaultdict(set)
+    for topic, partitions in topics:
+        together[topic].update(partitions)
+    ordered = sorted(together, key=lambda topic: (topic is None, topic or ""))
+    return tuple(Assigned(topic, tuple(sorted(together[topic]))) for topic in ordered)
+
+
+def _sorted(members: Iterable[Member]) -> tuple[Member, ...]:
+    return tuple(sorted(members, key=lambda member: member.member_id))
+
+
+def _known(number: int) -> int | None:
+    """None for what Kafka writes as -1."""
+    return None if number == -1 else number

@@ -1,0 +1,161 @@
+"""What is left of a coordinator's partition when all of it has been replayed: the last value of each key, unread.
+
+Keys of both coordinators begin alike: int16 record type, then the name of the group (or the transactional id) that the
+record is about; all that is kept is kept by that name. Values are read when somebody asks, so a replay costs little
+more than looking at the keys. Offsets that were committed within a transaction wait for its marker.
+Sources: CoordinatorLoaderImpl, GroupCoordinatorShard, OffsetMetadataManager.
+"""
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkafs.cluster.following import Replay
+from kafkafs.cluster.problems import Problems
+from kafkafs.format.batches import Batches, is_control
+from kafkafs.format.columns import Records
+from kafkafs.format.control import ControlType, control_type
+from kafkafs.format.messages.records import Topic
+from kafkafs.log.log import Log
+
+OFFSET_COMMIT = 1
+"""The record type of a committed offset. Type 0 is the same in its first version."""
+
+NO_PRODUCER = -1
+_HEAD = struct.Struct(">hh")  # record type, length of the name
+_OLD_COMMIT, _COMMIT = (struct.pack(">h", kind) for kind in (0, OFFSET_COMMIT))
+
+
+class Kept(NamedTuple):
+    """A value, and the offset of its record. `producer_id` is that of a transaction that is still open."""
+
+    offset: int
+    value: bytes
+    producer_id: int = NO_PRODUCER
+
+
+class LastValues(Replay):
+    """See the module. `values` has, by name, the last value of each of its keys; no name is there without one."""
+
+    def __init__(self, topic: Topic, where: str) -> None:
+        self.topic = topic
+        self.where = where
+        self.values: dict[bytes, dict[bytes, Kept]] = {}
+        self.pending: dict[int, dict[bytes, Kept]] = {}  # by producer id, then by key
+        self.problems = Problems()
+        self.changed: set[bytes] = set()
+        """Names of which something has changed since somebody emptied it."""
+
+        self._strange: Counter[str] = Counter()
+
+    def begin(self, log: Log) -> int:
+        """Forget all: see `Replay`."""
+        self.changed |= self.names()
+        self.values, self.pending = {}, {}
+        self.problems, self._strange = Problems(), Counter()
+        return log.start_offset
+
+    def tell(self, problem: str) -> None:
+        """What could not be read."""
+        self.problems.add(problem)
+
+    def names(self) -> set[bytes]:
+        """All groups, or transactional ids, that records are kept of."""
+        return self.values.keys() | {name_of(key) for keys in self.pending.values() for key in keys}
+
+    def of(self, name: bytes) -> Iterator[tuple[bytes, Kept]]:
+        """Key and value of all that is kept of one name; what is pending comes behind what took effect."""
+        yield from self.values.get(name, {}).items()
+        for keys in self.pending.values():
+            yield from ((key, kept) for key, kept in keys.items() if name_of(key) == name)
+
+    def sentences(self) -> list[str]:
+        """What could not be read, and of what is strange how much there is."""
+        return [*self.problems, *(f"{self.where}: {what}: {count}" for what, count in sorted(self._strange.items()))]
+
+    def take(self, records: Records, batches: Batches) -> None:
+        """Some records in order."""
+        of_batch = records.rows["batch"]
+        producers, control = batches["producer_id"][of_batch], is_control(batches)[of_batch]
+        if not control.any() and (producers < 0).all():
+            self._take(records, 0, len(records), NO_PRODUCER)
+            return
+        borders = np.flatnonzero(np.diff(of_batch)) + 1
+        for first, stop in zip([0, *borders.tolist()], [*borders.tolist(), len(records)], strict=True):
+            if first == stop:
+                continue
+            if control[first]:
+                self._end(int(producers[first]), control_type(records.key(first) or b""))
+            else:
+                self._take(records, first, stop, int(producers[first]))
+
+    def _take(self, records: Records, first: int, stop: int, producer_id: int) -> None:
+        """Records of one producer, or of none: of each key the last one."""
+        rows, data = records.rows[first:stop], records.data.data
+        starts, sizes = rows["key_at"].tolist(), rows["key_size"].tolist()
+        last: dict[bytes, int] = {}
+        for number, (at, size) in enumerate(zip(starts, sizes, strict=True)):
+            key = bytes(data[at : at + size]) if size >= 0 else b""
+            last[_COMMIT + key[2:] if key[:2] == _OLD_COMMIT and self.topic is Topic.OFFSETS else key] = number
+        for key, number in last.items():
+            value = records.value(first + number)
+            kept = None if value is None else Kept(int(rows["offset"][number]), bytes(value), producer_id)
+            self._keep(key, kept)
+
+    def _keep(self, key: bytes, kept: Kept | None) -> None:
+        if not _is_sound(key):
+            self._strange["records whose key cannot be read"] += 1
+            return
+        name = name_of(key)
+        self.changed.add(name)
+        is_offset = self.topic is Topic.OFFSETS and key[:2] == _COMMIT
+        if kept is None:
+            self._remove(name, key)
+            if is_offset:
+                for keys in self.pending.values():
+                    keys.pop(key, None)
+        elif is_offset and kept.producer_id >= 0:
+            self.pending.setdefault(kept.producer_id, {})[key] = kept
+        else:
+            self.values.setdefault(name, {})[key] = kept
+
+    def _remove(self, name: bytes, key: bytes) -> None:
+        keys = self.values.get(name)
+        if keys is not None:
+            keys.pop(key, None)
+            if not keys:
+                del self.values[name]
+
+    def _end(self, producer_id: int, marker: ControlType) -> None:
+        """A transaction ended: what was pending takes effect, unless something newer has, or is dropped."""
+        if marker not in (ControlType.COMMIT, ControlType.ABORT):
+            return
+        for key, kept in self.pending.pop(producer_id, {}).items():
+            name = name_of(key)
+            self.changed.add(name)
+            if marker is ControlType.COMMIT:
+                held = self.values.setdefault(name, {})
+                if key not in held or held[key].offset < kept.offset:
+                    held[key] = kept._replace(producer_id=NO_PRODUCER)
+
+
+def name_of(key: bytes) -> bytes:
+    """The name that a key of either coordinator begins with."""
+    _, size = _HEAD.unpack_from(key)
+    return key[_HEAD.size : _HEAD.size + size]
+
+
+def kind_of(key: bytes) -> int:
+    """The record type of a key."""
+    return int(_HEAD.unpack_from(key)[0])
+
+
+def _is_sound(key: bytes) -> bool:
+    """Whether the key has a record type and a whole name."""
+    if len(key) < _HEAD.size:
+        return False
+    size: int = _HEAD.unpack_from(key)[1]
+    return 0 <= size <= len(key) - _HEAD.size

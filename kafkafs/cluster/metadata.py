@@ -1,0 +1,177 @@
+"""`__cluster_metadata-0`: the newest whole snapshot, and what the log has behind it.
+
+A snapshot `<offset>-<epoch>.checkpoint` is the state of all records below its offset; it is whole where a footer stands
+last in it. The one at offset 0 only starts a cluster. Records between a BeginTransaction and its EndTransaction count
+when that one has come. Sources: KafkaRaftLog, Snapshots, RecordsSnapshotReader, MetadataBatchLoader.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kafkafs.cluster.following import Replay
+from kafkafs.cluster.image import Image
+from kafkafs.cluster.problems import Problems
+from kafkafs.disk.data_file import DataFile
+from kafkafs.errors import KafkafsError, WouldBlock
+from kafkafs.format.batches import Batches, is_control
+from kafkafs.format.columns import Records
+from kafkafs.format.control import ControlType, control_type
+from kafkafs.format.messages.records import Message, Topic, Unreadable, parse_record
+from kafkafs.format.records import Refusal, decode
+from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
+from kafkafs.log.log import Log
+from kafkafs.log.partition import Partition
+
+NAME = "__cluster_metadata-0"
+_SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint", re.ASCII)
+_FRAME_1 = 1
+_SKIPPED = frozenset((10, 15, 20, 21, 26, 27))
+"""Delegation tokens, which are secret, producer ids, what is written twice a second to show that a controller lives,
+the way from ZooKeeper, controllers: nothing here tells of them."""
+
+
+class AsOf(NamedTuple):
+    """How far it was read: the last offset, its time and the epoch of its leader; the snapshot's file name."""
+
+    offset: int
+    timestamp: int | None
+    epoch: int
+    snapshot: str | None
+
+
+class Metadata(Replay):
+    """See the module. `image` is None where nothing is known: the log does not begin at 0, and no snapshot is whole."""
+
+    def __init__(self, partition: Partition, max_batch: int) -> None:
+        self._partition = partition
+        self._max_batch = max_batch
+        self.problems = Problems()
+        self.image: Image | None = None
+        self.as_of: AsOf | None = None
+        self._snapshot_ms: int | None = None
+        self._waiting: list[tuple[int, Message]] | None = None  # records of a transaction that has not ended
+
+    def begin(self, log: Log) -> int:
+        """Forget all: see `Replay`."""
+        self.problems, self._waiting = Problems(), None
+        self.image, self.as_of = None, None
+        for offset, epoch, name in self._snapshots():
+            if not offset:
+                break
+            self.image = Image()
+            if self._load(name):
+                self.as_of = AsOf(offset - 1, self._snapshot_ms, epoch, name)
+                if log.segments and log.start_offset > offset:
+                    self.tell(
+                        f"{NAME}: the log begins at offset {log.start_offset}, behind the snapshot {name}: what stood"
+                        " between them is missing, and what comes after is left out"
+                    )
+                    return log.end_offset
+                return offset
+            self.image, self._waiting = None, None
+        if log.start_offset == 0 and log.end_offset > 0:
+            self.image = Image()
+            return 0
+        self.tell(f"{NAME}: the log begins at offset {log.start_offset}, and there is no whole snapshot to begin with")
+        return log.end_offset
+
+    def take(self, records: Records, batches: Batches) -> None:
+        """Some records in order."""
+        if not len(records):
+            return
+        self._apply(records, batches)
+        last = int(records.rows["offset"][-1])
+        batch = batches[int(records.rows["batch"][-1])]
+        snapshot = self.as_of.snapshot if self.as_of else None
+        self.as_of = AsOf(last, int(records.rows["timestamp"][-1]), int(batch["leader_epoch"]), snapshot)
+
+    def tell(self, problem: str) -> None:
+        """What could not be read."""
+        self.problems.add(problem)
+
+    def _apply(self, records: Records, batches: Batches) -> None:
+        control = is_control(batches)[records.rows["batch"]].tolist()
+        for number, offset in enumerate(records.rows["offset"].tolist()):
+            if control[number]:
+                continue
+            value = records.value(number)
+            if value is None or len(value) < 2 or value[0] != _FRAME_1 or value[1] not in _SKIPPED:
+                self._record(offset, None if value is None else bytes(value))
+
+    def _record(self, offset: int, value: bytes | None) -> None:
+        message = parse_record(Topic.CLUSTER_METADATA, None, value)
+        if isinstance(message, Unreadable):
+            self.tell(f"{NAME}: offset {offset}: {message.reason}")
+            return
+        match message.name:
+            case "BeginTransactionRecord":
+                self._waiting = []
+            case "EndTransactionRecord":
+                for waited in self._waiting or ():
+                    self._change(*waited)
+                self._waiting = None
+            case "AbortTransactionRecord":
+                self._waiting = None
+            case _ if self._waiting is not None:
+                self._waiting.append((offset, message))
+            case _:
+                self._change(offset, message)
+
+    def _change(self, offset: int, message: Message) -> None:
+        assert self.image is not None
+        try:
+            self.image.take(message)
+        except LookupError:
+            self.tell(f"{NAME}: offset {offset}: a {message.name} is about something that is not there")
+
+    def _snapshots(self) -> list[tuple[int, int, str]]:
+        """Offset, epoch and name of each, the newest first."""
+        found = []
+        for name in self._partition.listing().files:
+            parts = _SNAPSHOT.fullmatch(name)
+            if parts is not None:
+                found.append((int(parts[1]), int(parts[2]), name))
+        return sorted(found, reverse=True)
+
+    def _load(self, name: str) -> bool:
+        """Makes the image from a snapshot; False where it is not whole."""
+        try:
+            file = self._partition.root.open_now(f"{self._partition.name.directory}/{name}")
+            is_whole = self._is_whole(file)
+            for run in _runs(file) if is_whole else ():
+                for piece in decode(run.data, run.position, run.rows, self._max_batch):
+                    if isinstance(piece, Refusal):
+                        self.tell(f"{NAME}/{name}: a batch is left out: {piece.error}")
+                    else:
+                        self._apply(piece, run.rows)
+                        self._snapshot_ms = int(piece.rows["timestamp"][-1])  # of the log's last record below it
+        except WouldBlock:
+            raise
+        except KafkafsError as error:
+            self.tell(f"{NAME}/{name} cannot be read: {error}")
+            return False
+        if not is_whole:
+            self.tell(f"{NAME}/{name} is not whole and left out")
+        return is_whole
+
+    def _is_whole(self, file: DataFile) -> bool:
+        """Whether it is batches from its first byte to its last, and its footer stands in the last one."""
+        end, last = 0, None
+        for item in batch_runs(file, 0, Bounds(file.size, 0, None)):
+            if isinstance(item, Damage):
+                return False
+            end, last = item.end, item
+        if last is None or end < file.size or not is_control(last.rows)[-1]:
+            return False
+        kinds = [
+            control_type(piece.key(number) or b"")
+            for piece in decode(last.data, last.position, last.rows[-1:], self._max_batch)
+            if isinstance(piece, Records)
+            for number in range(len(piece))
+        ]
+        return kinds[-1:] == [ControlType.SNAPSHOT_FOOTER]
+
+
+def _runs(file: DataFile) -> Iterator[BatchRun]:
+    return (item for item in batch_runs(file, 0, Bounds(file.size, 0, None)) if isinstance(item, BatchRun))

@@ -1,0 +1,57 @@
+"""Committed offsets of a group, and how far behind the partitions' ends they are. Source: OffsetMetadataManager."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from kafkafs.cluster.groups import Problem
+from kafkafs.cluster.last_values import NO_PRODUCER, OFFSET_COMMIT, Kept, kind_of
+from kafkafs.format.messages.records import Topic, Unreadable, parse_record
+
+_ZERO_ID = "A" * 22
+
+
+class Commit(NamedTuple):
+    """An offset that a group committed. `producer_id` is that of a transaction that is still open, else None."""
+
+    topic: str
+    partition: int
+    offset: int
+    topic_id: str | None
+    leader_epoch: int | None
+    metadata: str
+    commit_timestamp: int | None
+    expire_timestamp: int | None
+    producer_id: int | None
+
+
+def read_commits(records: Iterable[tuple[bytes, Kept]], problem: Problem) -> list[Commit]:
+    """The offsets among the records of a group, by topic and partition; what is pending behind what is in effect."""
+    commits = []
+    for key, kept in records:
+        if kind_of(key) != OFFSET_COMMIT:
+            continue
+        message = parse_record(Topic.OFFSETS, key, kept.value)
+        if isinstance(message, Unreadable):
+            problem(f"offset {kept.offset}: {message.reason}")
+            continue
+        commits.append(_commit(message.key or {}, message.value or {}, kept.producer_id))
+    return sorted(commits, key=lambda each: (each.topic, each.partition, -1 if each.producer_id is None else 0))
+
+
+def _commit(key: dict[str, Any], value: dict[str, Any], producer_id: int) -> Commit:
+    topic_id = value.get("topicId", _ZERO_ID)
+    return Commit(
+        key["topic"],
+        key["partition"],
+        value["offset"],
+        None if topic_id == _ZERO_ID else topic_id,
+        _known(value.get("leaderEpoch", -1)),
+        value["metadata"],
+        _known(value.get("commitTimestamp", -1)),
+        _known(value.get("expireTimestamp", -1)),
+        None if producer_id == NO_PRODUCER else producer_id,
+    )
+
+
+def _known(number: int) -> int | None:
+    return None if number == -1 else number

@@ -1,0 +1,51 @@
+"""`meta.properties` of data directories: which cluster and which node they belong to. Source: MetaProperties."""
+
+from collections.abc import Iterable
+
+from kafkafs.errors import KafkafsError, NotFound, WouldBlock
+from kafkafs.log.data_directory import DataDirectory
+
+_NODE_KEYS = ("node.id", "broker.id")  # of KRaft, of ZooKeeper
+
+
+def cluster_ids(directories: Iterable[DataDirectory]) -> tuple[list[str], list[str]]:
+    """The ids of all clusters that these directories are of, and what is wrong with that, in sentences."""
+    ids, problems = [], []
+    for directory in directories:
+        try:
+            told = properties(directory).get("cluster.id")
+        except NotFound:
+            continue
+        except WouldBlock:
+            raise
+        except KafkafsError as error:
+            problems.append(f"meta.properties of {str(directory.path)!r} cannot be read: {error}")
+            continue
+        if told is not None and told not in ids:
+            ids.append(told)
+    if len(ids) > 1:
+        problems.append(f"these directories are of {len(ids)} clusters ({', '.join(ids)}): what is told mixes them")
+    return ids, problems
+
+
+def node_ids(directories: Iterable[DataDirectory]) -> list[int]:
+    """The ids of all nodes that these directories are of, in their order."""
+    ids: list[int] = []
+    for directory in directories:
+        try:
+            told = properties(directory)
+        except WouldBlock:
+            raise
+        except KafkafsError:
+            continue
+        word = next((told[key] for key in _NODE_KEYS if key in told), "")
+        if word.isascii() and word.isdigit() and int(word) not in ids:
+            ids.append(int(word))
+    return ids
+
+
+def properties(directory: DataDirectory) -> dict[str, str]:
+    """What `meta.properties` says; NotFound where there is none."""
+    lines = directory.root.read_whole("meta.properties").decode("utf-8", "replace").splitlines()
+    pairs = (line.split("=", 1) for line in lines if "=" in line and not line.lstrip().startswith(("#", "!")))
+    return {key.strip(): value.strip().replace("\\:", ":").replace("\\=", "=") for key, value in pairs}

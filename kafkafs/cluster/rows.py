@@ -1,0 +1,196 @@
+"""Values of this package as rows: fields by the names, and in the order, that docs/after-an-incident.md tells."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kafkafs.cluster.groups import Group, Member
+from kafkafs.cluster.image import Acl, Broker, Entity, PartitionState
+from kafkafs.cluster.lines import Row, text_field
+from kafkafs.cluster.names import file_name
+from kafkafs.cluster.offsets import Commit
+from kafkafs.cluster.transactions import Transaction
+
+RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
+"""What can have configs."""
+
+_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_ACL_RESOURCES = {2: "TOPIC", 3: "GROUP", 4: "CLUSTER", 5: "TRANSACTIONAL_ID", 6: "DELEGATION_TOKEN", 7: "USER"}
+_PATTERNS = {3: "LITERAL", 4: "PREFIXED"}
+_OPERATIONS = {
+    1: "ANY",
+    2: "ALL",
+    3: "READ",
+    4: "WRITE",
+    5: "CREATE",
+    6: "DELETE",
+    7: "ALTER",
+    8: "DESCRIBE",
+    9: "CLUSTER_ACTION",
+    10: "DESCRIBE_CONFIGS",
+    11: "ALTER_CONFIGS",
+    12: "IDEMPOTENT_WRITE",
+    13: "CREATE_TOKENS",
+    14: "DESCRIBE_TOKENS",
+    15: "TWO_PHASE_COMMIT",
+}
+_PERMISSIONS = {2: "DENY", 3: "ALLOW"}
+_UNKNOWN = "UNKNOWN"
+
+
+class Ends(NamedTuple):
+    """Where a partition on these disks begins and ends; None where it is not here, or does not tell."""
+
+    log_start: int | None = None
+    high_watermark: int | None = None
+    log_end: int | None = None
+
+
+def group_row(name: bytes, group: Group, partition: int, stale: bool | None) -> Row:
+    """A line of `groups.jsonl`."""
+    path = file_name(name)
+    return text_field("group", name) | {
+        "type": group.kind,
+        "state": group.state,
+        "protocolType": group.protocol_type,
+        "protocol": group.protocol,
+        "generation": group.generation,
+        "leader": group.leader,
+        "members": len(group.members),
+        "stateTimestamp": group.state_timestamp,
+        "coordinatorPartition": partition,
+        "stale": stale,
+        "path": None if path is None else f"groups/{path}",
+    }
+
+
+def group_with_members(name: bytes, group: Group, partition: int, stale: bool | None) -> Row:
+    """`group.json`."""
+    return group_row(name, group, partition, stale) | {"members": [_member(each) for each in group.members]}
+
+
+def _member(member: Member) -> Row:
+    assignment = member.assignment
+    return {
+        "memberId": member.member_id,
+        "groupInstanceId": member.group_instance_id,
+        "clientId": member.client_id,
+        "clientHost": member.client_host,
+        "topics": None if member.topics is None else list(member.topics),
+        "assignment": None
+        if assignment is None
+        else [{"topic": each.topic, "partitions": list(each.partitions)} for each in assignment],
+        "memberEpoch": member.member_epoch,
+    }
+
+
+def offset_row(name: bytes, commit: Commit, ends: Ends) -> Row:
+    """A line of `offsets.jsonl`."""
+    pending = commit.producer_id is not None
+    known = ends.high_watermark is not None and not pending
+    return text_field("group", name) | {
+        "topic": commit.topic,
+        "topicId": commit.topic_id,
+        "partition": commit.partition,
+        "offset": commit.offset,
+        "leaderEpoch": commit.leader_epoch,
+        "metadata": commit.metadata,
+        "commitTimestamp": commit.commit_timestamp,
+        "expireTimestamp": commit.expire_timestamp,
+        "pending": pending,
+        "producerId": commit.producer_id,
+        "logStartOffset": ends.log_start,
+        "highWatermark": ends.high_watermark,
+        "logEndOffset": ends.log_end,
+        "lag": ends.high_watermark - commit.offset if known and ends.high_watermark is not None else None,
+    }
+
+
+def transaction_row(transaction: Transaction, partition: int) -> Row:
+    """A line of `transactions.jsonl`."""
+    return {
+        "transactionalId": transaction.transactional_id,
+        "producerId": transaction.producer_id,
+        "producerEpoch": transaction.producer_epoch,
+        "state": transaction.state,
+        "timeoutMs": transaction.timeout_ms,
+        "startTimestamp": transaction.start_timestamp,
+        "lastUpdateTimestamp": transaction.last_update_timestamp,
+        "partitions": [{"topic": topic, "partition": number} for topic, number in transaction.partitions],
+        "coordinatorPartition": partition,
+    }
+
+
+def partition_row(topic: str, number: int, state: PartitionState, here: bool) -> Row:
+    """A line of `partitions.jsonl`."""
+    return {
+        "topic": topic,
+        "partition": number,
+        "leader": state.leader,
+        "leaderEpoch": state.leader_epoch,
+        "partitionEpoch": state.partition_epoch,
+        "replicas": list(state.replicas),
+        "isr": list(state.isr),
+        "addingReplicas": list(state.adding),
+        "removingReplicas": list(state.removing),
+        "eligibleLeaderReplicas": list(state.eligible),
+        "lastKnownElr": list(state.last_known),
+        "directories": None if state.directories is None else list(state.directories),
+        "here": here,
+    }
+
+
+def config_row(resource: tuple[int, str], key: str, value: str, secret: bool) -> Row:
+    """A line of `configs.jsonl`."""
+    kind, name = resource
+    return {
+        "type": RESOURCES.get(kind, str(kind)),
+        "name": name,
+        "key": key,
+        "value": None if secret else value,
+        "redacted": secret,
+    }
+
+
+def broker_row(broker: Broker) -> Row:
+    """A line of `brokers.jsonl`."""
+    return {
+        "id": broker.broker_id,
+        "rack": broker.rack,
+        "fenced": broker.fenced,
+        "inControlledShutdown": broker.in_controlled_shutdown,
+        "endpoints": [
+            {"name": name, "host": host, "port": port, "securityProtocol": _named(_PROTOCOLS, protocol)}
+            for name, host, port, protocol in broker.endpoints
+        ],
+        "incarnationId": broker.incarnation_id,
+        "logDirs": list(broker.log_dirs),
+        "epoch": broker.epoch,
+    }
+
+
+def _named(names: Sequence[str], number: int) -> str:
+    return names[number] if 0 <= number < len(names) else _UNKNOWN
+
+
+def acl_row(acl: Acl) -> Row:
+    """A line of `acls.jsonl`."""
+    return {
+        "resourceType": _ACL_RESOURCES.get(acl.resource_type, _UNKNOWN),
+        "resourceName": acl.resource_name,
+        "patternType": _PATTERNS.get(acl.pattern_type, _UNKNOWN),
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": _OPERATIONS.get(acl.operation, _UNKNOWN),
+        "permission": _PERMISSIONS.get(acl.permission, _UNKNOWN),
+    }
+
+
+def quota_row(entity: Entity, key: str, value: float) -> Row:
+    """A line of `quotas.jsonl`."""
+    return {"entity": dict(entity), "key": key, "value": value}
+
+
+def user_row(user: str, mechanism: int, iterations: int) -> Row:
+    """A line of `users.jsonl`."""
+    return {"user": user, "mechanism": _MECHANISMS.get(mechanism, _UNKNOWN), "iterations": iterations}

@@ -1,0 +1,68 @@
+"""Transactional ids and their last transaction. Sources: TransactionLog, TransactionState, TransactionMetadata."""
+
+from typing import Any, NamedTuple
+
+from kafkafs.cluster.groups import Problem
+from kafkafs.cluster.last_values import Kept
+from kafkafs.format.messages.records import Topic, Unreadable, parse_record
+
+STATES = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+)
+
+
+class Transaction(NamedTuple):
+    """What the coordinator wrote last of a transactional id. `producer_ids` are the former and the next one as well."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int | None
+    state: str
+    timeout_ms: int
+    start_timestamp: int | None
+    last_update_timestamp: int | None
+    partitions: tuple[tuple[str, int], ...]
+    producer_ids: tuple[int, ...]
+
+
+def read_transaction(key: bytes, kept: Kept, problem: Problem) -> Transaction | None:
+    """The transactional id of that record; None where it cannot be read."""
+    message = parse_record(Topic.TRANSACTIONS, key, kept.value)
+    if isinstance(message, Unreadable):
+        problem(f"offset {kept.offset}: {message.reason}")
+        return None
+    key_fields: dict[str, Any] = message.key or {}
+    value: dict[str, Any] = message.value or {}
+    status = value["transactionStatus"]
+    if not 0 <= status < len(STATES):
+        problem(f"offset {kept.offset}: transaction status {status} is unknown")
+        return None
+    producer_ids = (value["producerId"], value.get("previousProducerId", -1), value.get("nextProducerId", -1))
+    return Transaction(
+        key_fields["transactionalId"],
+        value["producerId"],
+        _known(value["producerEpoch"]),
+        STATES[status],
+        value["transactionTimeoutMs"],
+        _known(value["transactionStartTimestampMs"]),
+        _known(value["transactionLastUpdateTimestampMs"]),
+        tuple(
+            sorted(
+                (each["topic"], number)
+                for each in value["transactionPartitions"] or ()
+                for number in each["partitionIds"]
+            )
+        ),
+        tuple(each for each in producer_ids if each >= 0),
+    )
+
+
+def _known(number: int) -> int | None:
+    return None if number == -1 else number

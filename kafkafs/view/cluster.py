@@ -1,0 +1,331 @@
+"""`.cluster/`: groups, transactions and metadata as files (docs/after-an-incident.md); the answers are `cluster`'s.
+
+Every file is a stream of lines, made when it is opened. Owner and mode are what the internal partitions that it is told
+by grant together, and of `offsets.jsonl` those that it tells the ends of.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple, TypeVar
+
+from kafkafs.cluster import files
+from kafkafs.cluster.cluster import Cluster, Found
+from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from kafkafs.cluster.files import LISTS, METADATA_TOPIC, Rows
+from kafkafs.cluster.offsets import Commit
+from kafkafs.disk.blocking import may_block
+from kafkafs.errors import Denied, DiskError, NotFound, Vanished
+from kafkafs.log.partition import Partition
+from kafkafs.view.node import Attributes, Entry, Kind, Node
+from kafkafs.view.partition_view import KEEP_S
+from kafkafs.view.permissions import Access, access, common
+from kafkafs.view.streams import Pieces, Stream
+from kafkafs.view.text_budget import TextBudget
+
+NAME = ".cluster"
+_STATE = "state.json"
+_GROUPS = "groups"
+_TOPICS = (METADATA_TOPIC, GROUPS_TOPIC, TRANSACTIONS_TOPIC)
+_LINES_AT_ONCE = 512
+_GONE = (NotFound, Denied, DiskError, Vanished)
+
+Answer = TypeVar("Answer")
+ShownAs = Callable[[Partition], str | None]
+"""The name that the root of the mount shows a partition by."""
+
+
+class _Known(NamedTuple):
+    """What partitions grant together, until when that counts, and when the newest of their logs was written."""
+
+    until: float
+    access: Access
+    mtime_ns: int
+
+
+class Sources:
+    """The cluster, and what the partitions that it is told by grant."""
+
+    def __init__(self, cluster: Cluster, root: Callable[[], Attributes], shown_as: ShownAs, budget: TextBudget) -> None:
+        self.cluster = cluster
+        self.shown_as = shown_as
+        self.budget = budget
+        self._root = root
+        self._known: dict[tuple[str, ...], _Known] = {}
+
+    def ask(self, question: Callable[[Cluster], Answer]) -> Answer:
+        """`question` asked of the cluster as it is now."""
+        may_block()
+        with self.cluster.lock:
+            self.cluster.look()
+            return question(self.cluster)
+
+    def granted(self, topics: tuple[str, ...]) -> _Known:
+        """What the partitions of all those topics grant together; without any, what the root does."""
+        known = self._known.get(topics)
+        if known is None or time.monotonic() >= known.until:
+            may_block()
+            partitions = [partition for topic in topics for partition in self.cluster.sources(topic)]
+            known = self._known[topics] = self._of(partitions)
+        return known
+
+    def with_ends(self, commits: Iterable[Commit]) -> _Known:
+        """As of groups, and of the partitions whose ends are told beside these offsets."""
+        known = self.granted((GROUPS_TOPIC, METADATA_TOPIC))
+        places = sorted({(commit.topic, commit.partition) for commit in commits})
+        found = [self.cluster.partition(*place) for place in places]
+        more = self._of([partition for partition in found if partition is not None])
+        return _Known(0.0, common([known.access, more.access]), max(known.mtime_ns, more.mtime_ns))
+
+    def _of(self, partitions: Sequence[Partition]) -> _Known:
+        about = self._root()
+        granted, newest = [], 0
+        for partition in partitions:
+            with suppress(*_GONE):
+                one, mtime_ns = _granted(partition)
+                granted.append(one)
+                newest = max(newest, mtime_ns)
+        root = Access(about.uid, about.gid, about.mode)
+        together = common([*granted, root._replace(mode=0o777)]) if granted else root
+        return _Known(time.monotonic() + KEEP_S / 2, together, newest or about.mtime_ns)
+
+
+def _granted(partition: Partition) -> tuple[Access, int]:
+    """Who may read all logs and snapshots of a partition; and when the newest was written."""
+    root, name = partition.root, partition.name.directory
+    above = access(root.stat(name), root.acl(name))
+    granted = [Access(above.uid, above.gid, (above.mode & 0o111) * 7)]
+    newest = 0
+    for file_name in partition.listing().files:
+        if file_name.endswith((".log", ".checkpoint")):
+            file = root.open_now(f"{name}/{file_name}")
+            about = file.stat()
+            granted.append(access(about, file.acl(about)))
+            newest = max(newest, about.st_mtime_ns)
+    return common([granted[-1], *granted[:-1]]), newest
+
+
+class _Node:
+    """What all nodes here share."""
+
+    kind: Kind = "directory"
+
+    def __init__(self, sources: Sources, topics: tuple[str, ...]) -> None:
+        self._sources = sources
+        self._topics = topics
+
+    def attributes(self) -> Attributes:
+        return self._attributes(self._sources.granted(self._topics))
+
+    def _attributes(self, known: _Known) -> Attributes:
+        uid, gid, mode = known.access
+        mode &= 0o444
+        if self.kind == "directory":
+            mode |= mode >> 2
+        return Attributes(
+            self.kind,
+            0o777 if self.kind == "symlink" else mode,
+            uid,
+            gid,
+            0,
+            0,
+            known.mtime_ns,
+            2 if self.kind == "directory" else 1,
+            0.0 if self.kind == "symlink" else KEEP_S / 2,
+        )
+
+
+class ClusterDirectory(_Node):
+    """The top."""
+
+    lane = ""
+
+    def __init__(self, sources: Sources) -> None:
+        super().__init__(sources, ())
+
+    def entries(self) -> Sequence[Entry]:
+        names = self._sources.ask(lambda cluster: [name for name in LISTS if _is_there(cluster, name)])
+        if "groups.jsonl" in names:
+            names.append(_GROUPS)
+        return [Entry(name, "directory" if name == _GROUPS else "file", None) for name in sorted([*names, _STATE])]
+
+    def child(self, name: str) -> Node:
+        if name == _STATE:
+            return StateFile(self._sources, _TOPICS)
+        listed = f"{_GROUPS}.jsonl" if name == _GROUPS else name
+        if listed not in LISTS or not self._sources.ask(lambda cluster: _is_there(cluster, listed)):
+            raise NotFound(f"{NAME} has no {name!r}, or no source for it")
+        topics = LISTS[listed].topics
+        return GroupsDirectory(self._sources, topics) if name == _GROUPS else LinesFile(self._sources, topics, name)
+
+
+def _is_there(cluster: Cluster, name: str) -> bool:
+    topic = LISTS[name].topics[0]
+    return cluster.image is not None if topic == METADATA_TOPIC else bool(cluster.sources(topic))
+
+
+class _File(_Node):
+    """A file of lines."""
+
+    kind: Kind = "file"
+
+    def _stream(self, made: Rows) -> Stream:
+        count = len(made.values)
+
+        def pieces(first: int) -> Pieces:
+            for start in range(first, count, _LINES_AT_ONCE):
+                stop = min(start + _LINES_AT_ONCE, count)
+                yield stop, made.lines(start, stop)
+
+        return Stream(pieces, 0, self._sources.budget)
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        return {}
+
+
+class StateFile(_File):
+    """`state.json`."""
+
+    def open(self) -> Stream:
+        row = self._sources.ask(files.state)
+        return self._stream(Rows([row], lambda _: row))
+
+
+class LinesFile(_File):
+    """One of the files of lines at the top."""
+
+    def __init__(self, sources: Sources, topics: tuple[str, ...], name: str) -> None:
+        super().__init__(sources, topics)
+        self._name = name
+
+    def open(self) -> Stream:
+        made = self._sources.ask(LISTS[self._name].rows)
+        if made is None:
+            raise NotFound(f"{NAME}/{self._name} has no source any more")
+        return self._stream(made)
+
+
+class GroupsDirectory(_Node):
+    """`groups/`: a directory for each group whose name can be a file's."""
+
+    def entries(self) -> Sequence[Entry]:
+        names = self._sources.ask(lambda cluster: sorted(cluster.group_paths()))
+        return [Entry(name, "directory", None) for name in names]
+
+    def child(self, name: str) -> Node:
+        if not self._sources.ask(lambda cluster: name in cluster.group_paths()):
+            raise NotFound(f"there is no group {name!r}")
+        return GroupDirectory(self._sources, self._topics, name)
+
+
+class _OfGroup(_Node):
+    """What stands below the directory of a group, which may go away."""
+
+    def __init__(self, sources: Sources, topics: tuple[str, ...], path: str) -> None:
+        super().__init__(sources, topics)
+        self._path = path
+
+    def _ask(self, question: Callable[[Cluster, Found], Answer]) -> Answer:
+        def asked(cluster: Cluster) -> Answer:
+            found = cluster.group(self._path)
+            if found is None:
+                raise NotFound(f"there is no group {self._path!r} any more")
+            return question(cluster, found)
+
+        return self._sources.ask(asked)
+
+
+class GroupDirectory(_OfGroup):
+    """`groups/<group>/`."""
+
+    def entries(self) -> Sequence[Entry]:
+        self._ask(lambda _, found: found)
+        kinds: dict[str, Kind] = {
+            "group.json": "file",
+            "next": "directory",
+            "offsets.jsonl": "file",
+            "unread": "directory",
+        }
+        return [Entry(name, kind, None) for name, kind in kinds.items()]
+
+    def child(self, name: str) -> Node:
+        match name:
+            case "group.json":
+                return GroupFile(self._sources, self._topics, self._path)
+            case "offsets.jsonl":
+                return OffsetsFile(self._sources, self._topics, self._path)
+            case "next" | "unread":
+                return LinksDirectory(self._sources, self._topics, self._path, name)
+        raise NotFound(f"a group has no {name!r}")
+
+
+class GroupFile(_OfGroup, _File):
+    """`group.json`."""
+
+    kind: Kind = "file"
+
+    def open(self) -> Stream:
+        row = self._ask(lambda _, found: files.group(found))
+        return self._stream(Rows([row], lambda _: row))
+
+
+class OffsetsFile(_OfGroup, _File):
+    """`offsets.jsonl`."""
+
+    kind: Kind = "file"
+
+    def attributes(self) -> Attributes:
+        commits = self._ask(lambda cluster, found: cluster.commits(found))
+        return self._attributes(self._sources.with_ends(commits))
+
+    def open(self) -> Stream:
+        return self._stream(self._ask(files.offsets))
+
+
+class LinksDirectory(_OfGroup):
+    """`next/` and `unread/`: a link for each committed offset of a partition that is on these disks."""
+
+    def __init__(self, sources: Sources, topics: tuple[str, ...], path: str, which: str) -> None:
+        super().__init__(sources, topics, path)
+        self._suffix = ".jsonl" if which == "unread" else ""
+
+    def entries(self) -> Sequence[Entry]:
+        return [Entry(name, "symlink", None) for name in self._targets()]
+
+    def child(self, name: str) -> Node:
+        if name not in self._targets():
+            raise NotFound(f"the group has committed no offset of a partition {name!r} that is here")
+        return OffsetLink(self._sources, self._topics, name, self._targets)
+
+    def _targets(self) -> dict[str, str]:
+        """Where each link leads."""
+        found: dict[str, str] = {}
+        for commit in self._ask(lambda cluster, found: cluster.commits(found)):
+            if commit.producer_id is not None or commit.offset < 0:
+                continue
+            partition = self._sources.cluster.partition(commit.topic, commit.partition)
+            shown = None if partition is None else self._sources.shown_as(partition)
+            if shown is not None:
+                name = f"{commit.topic}-{commit.partition}{self._suffix}"
+                query = f"{commit.offset}{f'..{self._suffix}' if self._suffix else ''}"
+                found[name] = f"../../../../{shown}/by-offset/{query}"
+        return found
+
+
+class OffsetLink(_Node):
+    """A link to what a group reads next, or to all that it has not read."""
+
+    kind: Kind = "symlink"
+
+    def __init__(
+        self, sources: Sources, topics: tuple[str, ...], name: str, targets: Callable[[], Mapping[str, str]]
+    ) -> None:
+        super().__init__(sources, topics)
+        self._name = name
+        self._targets = targets
+
+    def target(self) -> str:
+        targets = self._targets()
+        if self._name not in targets:
+            raise NotFound(f"{self._name!r} leads nowhere any more")
+        return targets[self._name]

@@ -1,0 +1,271 @@
+"""What `.cluster/` says of clusters that real brokers left, against what AdminClient said just before the end."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkafs.log.options import ReadOptions
+from kafkafs.view.tree import Root
+from tests.cluster.reading import lines, names, read, target
+from tests.kafka.clusters import Cluster, every
+
+PARTITION_LINES = ("partition", "leader", "replicas", "isr")
+
+
+@pytest.fixture(scope="module", params=every(), ids=str)
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    found: Cluster = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def root(cluster: Cluster) -> Root:
+    return Root([cluster.path], ReadOptions())
+
+
+def is_kraft(cluster: Cluster) -> bool:
+    return not cluster.release.startswith("2.")
+
+
+def group_files(root: Root) -> dict[str, Any]:
+    """`group.json` of all groups, by the group's name; what has no directory is told by `groups.jsonl` alone."""
+    told = {}
+    for row in lines(root, "groups.jsonl"):
+        told[row["group"]] = row if row["path"] is None else json.loads(read(root, f"{row['path']}/group.json"))
+    return told
+
+
+def test_all_groups_are_told_with_their_members(root, cluster):
+    """Who was in the group is what nobody can ask any more."""
+    told = group_files(root)
+    expected = {each["group"]: each for each in cluster.truth["groups"]}
+    assert set(told) == set(expected)
+    for name, group in expected.items():
+        row = told[name]
+        assert (row["type"], row["state"]) == (
+            group["type"] if group["type"] != "unknown" else row["type"],
+            group["state"],
+        )
+        assert row["stale"] is (False if is_kraft(cluster) else None)
+        if row["path"] is None:
+            continue
+        members = [
+            {
+                "memberId": each["memberId"],
+                "groupInstanceId": each["groupInstanceId"],
+                "clientId": each["clientId"],
+                "clientHost": each["clientHost"],
+                "assignment": sorted(f"{one['topic']}-{n}" for one in each["assignment"] for n in one["partitions"]),
+                "memberEpoch": each["memberEpoch"],
+            }
+            for each in row["members"]
+        ]
+        assert members == sorted(group["members"], key=lambda each: each["memberId"])
+        if group["members"] and group["type"] != "share":
+            assert row["protocol"] == group["protocol"]
+
+
+def test_all_committed_offsets_are_told_with_their_lag(root, cluster):
+    """How far a group had read: after an incident the first question."""
+    ends = cluster.truth["ends"]
+    told = {}
+    for row in lines(root, "groups.jsonl"):
+        if row["path"] is not None:
+            for offset in lines(root, f"{row['path']}/offsets.jsonl"):
+                if not offset["pending"]:
+                    told[row["group"], f"{offset['topic']}-{offset['partition']}"] = offset
+    expected = {
+        (each["group"], each["partition"]): each for each in cluster.truth["offsets"] if len(each["group"]) < 240
+    }
+    assert set(told) == set(expected)
+    for place, each in expected.items():
+        row = told[place]
+        assert (row["offset"], row["metadata"], row["leaderEpoch"]) == (
+            each["offset"],
+            each["metadata"],
+            each["leaderEpoch"],
+        )
+        if cluster.state == "killed" or not is_kraft(cluster):
+            assert (row["highWatermark"], row["lag"]) == (ends[place[1]], ends[place[1]] - each["offset"])
+
+
+def test_lag_is_what_kafkas_own_command_prints(root, cluster):
+    """Operators compare with what they know."""
+    printed = {}
+    for line in cluster.described.splitlines():
+        words = line.split()
+        if len(words) >= 6 and words[1] in ("shop", "stock") and words[2].isdigit():
+            columns = words[3:] if words[3].isdigit() and words[4].isdigit() and words[5].lstrip("-").isdigit() else []
+            if columns:
+                printed[words[0], words[1], int(words[2])] = int(columns[2])
+    assert printed
+    for (group, topic, partition), lag in printed.items():
+        (row,) = (
+            [
+                each
+                for each in lines(root, f"groups/{group.replace('%', '%25').replace('/', '%2F')}/offsets.jsonl")
+                if (each["topic"], each["partition"], each["pending"]) == (topic, partition, False)
+            ]
+            if group != ".." and len(group) < 240
+            else [{"lag": lag}]
+        )
+        assert row["lag"] == lag, (group, topic, partition)
+
+
+def test_a_pending_offset_is_told_beside_the_one_in_effect(root):
+    """A transaction that stays open keeps its offsets from taking effect; nobody should believe them."""
+    rows = lines(root, "groups/moved/offsets.jsonl")
+    assert [(each["offset"], each["pending"], each["lag"]) for each in rows] == [(4, False, 4), (6, True, None)]
+    assert [each["producerId"] is None for each in rows] == [True, False]
+
+
+def test_the_links_of_a_group_lead_to_what_it_reads_next(root):
+    assert names(root, "groups/classic/next") == ["shop-0", "shop-1", "shop-2", "stock-0"]
+    assert target(root, "groups/classic/next/shop-2") == "../../../../shop-2/by-offset/7"
+    assert target(root, "groups/classic/unread/shop-2.jsonl") == "../../../../shop-2/by-offset/7...jsonl"
+
+
+def test_all_transactional_ids_are_told(root, cluster):
+    rows = {each["transactionalId"]: each for each in lines(root, "transactions.jsonl")}
+    assert set(rows) == {"done", "undone", "open", "idle"}
+    for each in cluster.truth.get("transactions", ()):
+        row = rows[each["transactionalId"]]
+        assert sorted(f"{one['topic']}-{one['partition']}" for one in row["partitions"]) == each["partitions"]
+        same = ("producerId", "producerEpoch", "state", "timeoutMs")
+        assert [row[field] for field in same] == [each[field] for field in same]
+        if each["state"] == "Ongoing":
+            assert row["startTimestamp"] == each["startTimestamp"]
+
+
+def test_a_zookeeper_brokers_metadata_is_absent_and_state_says_why(root, cluster):
+    state = json.loads(read(root, "state.json"))
+    assert state["clusterId"] == cluster.truth["clusterId"]
+    assert state["nodeId"] == 1
+    known = 4 if is_kraft(cluster) else None
+    for source in ("groups", "transactions"):
+        assert state[source] == {"partitions": [0, 1, 2, 3], "of": known}
+    if is_kraft(cluster):
+        assert state["problems"] == []
+        assert state["metadata"]["asOfOffset"] > 0
+    else:
+        assert state["metadata"] is None
+        assert [problem for problem in state["problems"] if "__cluster_metadata-0" in problem]
+        assert not {"topics.jsonl", "configs.jsonl", "brokers.jsonl"} & set(names(root, ""))
+        with pytest.raises(Exception, match="no source"):
+            read(root, "topics.jsonl")
+
+
+def kraft_only(cluster: Cluster) -> None:
+    if not is_kraft(cluster):
+        pytest.skip("its metadata is in ZooKeeper")
+
+
+def test_topics_and_partitions_are_told(root, cluster):
+    kraft_only(cluster)
+    topics = {each["topic"]: each for each in lines(root, "topics.jsonl")}
+    partitions = lines(root, "partitions.jsonl")
+    expected = {each["topic"]: each for each in cluster.truth["topics"]}
+    assert set(topics) == set(expected)
+    for name, each in expected.items():
+        row = topics[name]
+        assert (row["topicId"], row["internal"], row["partitions"]) == (
+            each["topicId"],
+            each["internal"],
+            len(each["partitions"]),
+        )
+        assert row["replicationFactor"] == 1
+        told = [row for row in partitions if row["topic"] == name]
+        assert [row["partition"] for row in told] == list(range(len(each["partitions"])))
+        for one, other in zip(told, sorted(each["partitions"], key=lambda each: each["partition"]), strict=True):
+            fields = PARTITION_LINES if cluster.state == "killed" else ("partition", "replicas")
+            assert {field: one[field] for field in fields} == {field: other[field] for field in fields}
+            assert one["here"]
+
+
+def test_configs_are_told_and_secrets_are_not(root, cluster):
+    kraft_only(cluster)
+    told = {(each["type"], each["name"], each["key"]): each for each in lines(root, "configs.jsonl")}
+    for each in cluster.truth["configs"]:
+        place = each["type"].lower().replace("_", "-"), each["name"], each["key"]
+        if place[0] == "topic" and place not in told:
+            continue  # of the broker's default
+        row = told[place]
+        assert row["redacted"] == each["sensitive"], place
+        if each["sensitive"]:
+            assert row["value"] is None
+        elif "bytes.per.second" not in each["key"]:
+            assert row["value"] == each["value"]
+    assert [key for key, row in told.items() if row["redacted"]]
+    topics = {each["topic"]: each["configs"] for each in lines(root, "topics.jsonl")}
+    assert topics["shop"]["retention.ms"] == "604800000"
+
+
+def test_rights_quotas_users_and_features_are_told(root, cluster):
+    kraft_only(cluster)
+    truth = cluster.truth
+    assert sorted(list(each.values()) for each in lines(root, "acls.jsonl")) == sorted(truth["acls"])
+    quotas = [[each["entity"], each["key"], each["value"]] for each in lines(root, "quotas.jsonl")]
+    assert sorted(quotas, key=str) == sorted(
+        [[dict(sorted(entity.items())), key, value] for entity, key, value in truth["quotas"]], key=str
+    )
+    assert sorted(list(each.values()) for each in lines(root, "users.jsonl")) == sorted(truth["users"])
+    features = {each["feature"]: each["level"] for each in lines(root, "features.jsonl")}
+    assert features == {name: level for name, level in truth["features"].items() if name != "kraft.version"}
+
+
+def test_brokers_are_told(root, cluster):
+    kraft_only(cluster)
+    (row,) = lines(root, "brokers.jsonl")
+    ((node, host, port, rack),) = cluster.truth["nodes"]
+    assert (row["id"], row["rack"]) == (node, rack)
+    assert {"name": "PLAINTEXT", "host": host, "port": port, "securityProtocol": "PLAINTEXT"} in row["endpoints"]
+
+
+def test_no_secret_comes_out(root, cluster):
+    """SCRAM keys and passwords stand in the metadata in the clear."""
+    secrets = [b"SECRET", *scram_secrets(cluster.path)]
+    if is_kraft(cluster):
+        assert len(secrets) == 1 + 2 * 3
+    for path, text in every_file(root):
+        for secret in secrets:
+            assert secret not in text, path
+
+
+def scram_secrets(data: Path) -> list[bytes]:
+    """Salts and keys that the metadata log has, as text of base64."""
+    import base64
+
+    from kafkafs.format.messages.records import Message, Topic, parse_record
+    from kafkafs.log.data_directory import open_data_directory
+    from kafkafs.log.options import ReadOptions
+    from kafkafs.log.reading import Reader
+    from kafkafs.log.transactions import OpenTransactions
+
+    if not (data / "__cluster_metadata-0").exists():
+        return []
+    log = open_data_directory(data).partition("__cluster_metadata-0").log()
+    found = []
+    for records in Reader(log, ReadOptions(), OpenTransactions()).records(0):
+        for number in range(len(records)):
+            record = parse_record(Topic.CLUSTER_METADATA, None, bytes(records.value(number) or b""))
+            if isinstance(record, Message) and record.name == "UserScramCredentialRecord" and record.value:
+                for field in ("salt", "storedKey", "serverKey"):
+                    secret = record.value[field]
+                    assert isinstance(secret, bytes)
+                    found.append(base64.b64encode(secret))
+    return found
+
+
+def every_file(root: Root) -> Iterator[tuple[str, bytes]]:
+    waiting = [""]
+    while waiting:
+        place = waiting.pop()
+        for name in names(root, place):
+            path = f"{place}/{name}".lstrip("/")
+            if path.endswith((".json", ".jsonl")):
+                yield path, read(root, path)
+            elif not path.endswith(("/next", "/unread")):
+                waiting.append(path)
