@@ -65,3 +65,12 @@ class Unsupported(KafkafsError):
 
 class WouldBlock(KafkafsError):
     """The answer needs the disk or the processor for long; ask again in a worker thread (see `disk.blocking`)."""
+
+
+class Unfinished(KafkafsError):
+    """The answer takes longer than one call may; what was done is kept, so ask again (see `disk.blocking`). Only who
+    was sent a signal meanwhile is told: "Interrupted system call"."""
+
+
+class NameTooLong(KafkafsError):
+    """A name is longer than any file name can be: "File name too long"."""

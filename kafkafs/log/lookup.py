@@ -101,12 +101,12 @@ class Lookup:
 
     def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions) -> None:
         self.log = log
-        self._visible = Visible(log, options, transactions)
+        self.visible = Visible(log, options, transactions)
 
     @property
     def end_offset(self) -> int:
         """Visible records lie below this offset."""
-        return self._visible.end_offset
+        return self.visible.end_offset
 
     def first(self, offset: int) -> Record:
         """The first visible record at or behind `offset`; NotFound outside the log or where none follows."""
@@ -115,19 +115,19 @@ class Lookup:
         return _ask(no_trace, lambda: self._quick_first(offset), lambda: self._careful_first(offset))
 
     def _quick_first(self, offset: int) -> Record | None:
-        found = quick_lookup.record_reaching(self._visible, offset)
+        found = quick_lookup.record_reaching(self.visible, offset)
         if found is None:
             return None
         segment, batch, record = found
         return Record(record, batch, segment)
 
     def _careful_first(self, offset: int) -> Record:
-        for segment, item in self._visible.batches(offset, self.end_offset):
+        for segment, item in self.visible.batches(offset, self.end_offset):
             if isinstance(item, Damage):
-                self._visible.refuse(item)
+                self.visible.refuse(item)
                 continue
             for row in range(len(item.rows)):
-                record = self._visible.first_record(item, row, offset)
+                record = self.visible.first_record(item, row, offset)
                 if record is not None:
                     return Record(record, batch_at(item.rows, row), segment)
         raise NotFound(f"no visible record at or behind offset {offset}")
@@ -169,7 +169,7 @@ class Lookup:
 
     def _quick_batch_at(self, timestamp: int) -> tuple[Segment, Batch] | None:
         segment = next(self.log.segments_reaching(timestamp), None)
-        batch = None if segment is None else quick_lookup.late_batch(self._visible, segment, timestamp)
+        batch = None if segment is None else quick_lookup.late_batch(self.visible, segment, timestamp)
         return None if segment is None or batch is None else (segment, batch)
 
     def _careful_batch_at(self, timestamp: int, trace: Trace) -> tuple[Segment, Batch] | None:
@@ -207,7 +207,7 @@ class Lookup:
         )
 
     def _quick_at(self, segment: Segment, timestamp: int) -> _TimeFound | None:
-        found = quick_lookup.late_record(self._visible, segment, timestamp)
+        found = quick_lookup.late_record(self.visible, segment, timestamp)
         return None if found is None else _TimeFound(_Late(segment, *found), None)
 
     def _careful_at(self, segment: Segment, timestamp: int, trace: Trace) -> _TimeFound:
@@ -217,7 +217,7 @@ class Lookup:
             if isinstance(item, Damage):
                 unreadable = item.base_offset if unreadable is None else min(unreadable, item.base_offset)
                 continue
-            record = self._visible.late_record(segment, item.run, item.row, timestamp, trace)
+            record = self.visible.late_record(segment, item.run, item.row, timestamp, trace)
             batch = item.batch
             if isinstance(record, Records | TooLarge):
                 if trace is not no_trace:

@@ -20,11 +20,11 @@ class Reader(Lookup):
         """The visible records with start <= offset < end, in pieces; up to the visible end where `end` is None."""
         start = max(start, self.log.start_offset)
         end = self.end_offset if end is None else min(end, self.end_offset)
-        for _, item in self._visible.batches(start, end):
+        for _, item in self.visible.batches(start, end):
             if isinstance(item, Damage):
-                self._visible.refuse(item)
+                self.visible.refuse(item)
                 continue
-            for piece in self._visible.records(item):
+            for piece in self.visible.records(item):
                 yield piece.between(start, end)
                 del piece  # and with it a large batch's memory, before the next is unpacked
 
@@ -65,12 +65,12 @@ class Reader(Lookup):
         return last
 
     def _whole(self, start: int, end: int) -> Iterator[BatchRun]:
-        return (item for _, item in self._visible.batches(start, end) if isinstance(item, BatchRun))
+        return (item for _, item in self.visible.batches(start, end) if isinstance(item, BatchRun))
 
     def _offsets(self, item: BatchRun, row: int, start: int, end: int) -> tuple[int, int] | None:
         """The first and last offset in [start, end) of a batch's records; None where it has none, or is corrupt."""
         found: list[int] = []
-        rows, options = item.rows[row : row + 1], self._visible.options
+        rows, options = item.rows[row : row + 1], self.visible.options
         for piece in decode(item.data, item.position, rows, options.max_batch, options.memory):
             if isinstance(piece, Refusal):
                 if isinstance(piece.error, TooLarge):

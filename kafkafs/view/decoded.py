@@ -1,16 +1,17 @@
 """Decoded views: records as lines of JSON, a record's key or value alone."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from kafkafs.errors import NoData
 from kafkafs.format.batch import Batch
+from kafkafs.format.columns import Records
 from kafkafs.format.names import PartitionName
 from kafkafs.log.lookup import Record
 from kafkafs.log.segment import Segment
 from kafkafs.view.answer_cache import AnswerCache
 from kafkafs.view.following import Following
-from kafkafs.view.line_makers import LinesOf, MakeLines, plain_lines
+from kafkafs.view.line_makers import LineMaker, LinesOf, MakeLines, plain_lines
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.raw import batch_xattrs
@@ -169,16 +170,20 @@ class JsonRange:
         following.reach(snapshot)
 
     def _lines(self, make: MakeLines, snapshot: LogSnapshot, start: int, end: int | None) -> Pieces:
-        lines = make(snapshot.log.name)
-        for records in snapshot.decoded.records(start, end):
-            made: memoryview | None = None
-            for piece in lines.pieces(records):
-                if made is not None:
-                    yield None, made
-                made = piece
-            if made is not None:
-                yield int(records.rows["offset"][-1]) + 1, made
-            del records  # and with it a large batch's memory, before the next is unpacked
+        return line_pieces(make(snapshot.log.name), snapshot.decoded.records(start, end))
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}
+
+
+def line_pieces(lines: LineMaker, found: Iterator[Records]) -> Pieces:
+    """The lines of those records, as a `Stream` takes them."""
+    for records in found:
+        made: memoryview | None = None
+        for piece in lines.pieces(records):
+            if made is not None:
+                yield None, made
+            made = piece
+        if made is not None:
+            yield int(records.rows["offset"][-1]) + 1, made
+        del records  # and with it a large batch's memory, before the next is unpacked

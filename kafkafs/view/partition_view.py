@@ -14,6 +14,8 @@ from kafkafs.log.log import Log
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.transactions import OpenTransactions
+from kafkafs.search.key_indexes import KeyIndexes
+from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.node import Attributes
 from kafkafs.view.permissions import Access, access, common
 from kafkafs.view.resources import Resources
@@ -30,9 +32,10 @@ Answer = TypeVar("Answer")
 class PartitionCache:
     """What is remembered of a partition that somebody looks at. A tree keeps few of them (see `disk.lru_cache`)."""
 
-    def __init__(self, partition: Partition, options: ReadOptions) -> None:
+    def __init__(self, partition: Partition, options: ReadOptions, keys: PartitionKeys) -> None:
         self.partition = partition
         self.transactions = OpenTransactions()
+        self.keys = keys
         self._options = options
         self._snapshot: LogSnapshot | None = None
 
@@ -40,7 +43,7 @@ class PartitionCache:
         """That log, seen through the options."""
         snapshot = self._snapshot
         if snapshot is None or snapshot.log is not log:
-            snapshot = self._snapshot = LogSnapshot(log, self._options, self.transactions)
+            snapshot = self._snapshot = LogSnapshot(log, self._options, self.transactions, self.keys)
         return snapshot
 
 
@@ -88,8 +91,14 @@ class PartitionView:
         partition = self.partition
         seen: LruCache[PartitionCache] = self.resources.partitions
         return seen.get(
-            self.shown_as, lambda: PartitionCache(partition, self.options), lambda seen: seen.partition is partition
+            self.shown_as,
+            lambda: PartitionCache(partition, self.options, self._keys()),
+            lambda seen: seen.partition is partition,
         )
+
+    def _keys(self) -> PartitionKeys:
+        directory = self.data_directory.indexes
+        return PartitionKeys(self.resources.keys, None if directory is None else KeyIndexes(directory, self._name))
 
     @property
     def transactions(self) -> OpenTransactions:

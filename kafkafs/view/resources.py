@@ -11,6 +11,7 @@ from kafkafs.disk.lru_cache import LruCache
 from kafkafs.disk.prefetch import PrefetchBudget
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.options import ReadOptions
+from kafkafs.search.key_memory import KeyMemory
 from kafkafs.view.answer_cache import AnswerCache
 from kafkafs.view.text_budget import TextBudget
 
@@ -26,5 +27,6 @@ class Resources:
         self.answers: AnswerCache[Any] = AnswerCache()
         self.prefetch = PrefetchBudget()
         self.text = TextBudget()
+        self.keys = KeyMemory()
         if isinstance(options.memory, MemoryBudget):
             options.memory.reclaim_with(self.text.release_idle)

@@ -14,14 +14,16 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.trace import Trace, no_trace
 from kafkafs.log.transactions import OpenTransactions
+from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange, TimePoint, TimeRange
 
 
 class LogSnapshot:
     """A log as one reader sees it: raw and decoded."""
 
-    def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions) -> None:
+    def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions, keys: PartitionKeys) -> None:
         self.log = log
+        self.keys = keys
         self._options = options
         self._transactions = transactions
         self._decoded: Reader | None = None

@@ -13,6 +13,7 @@ from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.partition import Partition
+from kafkafs.view.by_key import ByKey
 from kafkafs.view.cluster import NAME as CLUSTER
 from kafkafs.view.cluster import ClusterDirectory, Sources
 from kafkafs.view.disk_view import DiskView
@@ -115,6 +116,7 @@ class PartitionDirectory:
     def __init__(self, view: PartitionView) -> None:
         self.view = view
         self._fixed: dict[str, Node] = {
+            "by-key": ByKey(view),
             "by-offset": ByOffset(view),
             "by-time": ByTime(view),
             "segments": Segments(view),

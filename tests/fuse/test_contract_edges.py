@@ -317,7 +317,13 @@ def test_an_empty_partition_has_no_ends_and_no_records(mount, tmp_path):
     write_partition(tmp_path, {5: []})
     write_partition(tmp_path, {}, "none-0")
     mounted = mount(tmp_path)
-    assert sorted(shell(f"ls {mounted.path}/t-0").split()) == ["by-offset", "by-time", "info.json", "segments"]
+    assert sorted(shell(f"ls {mounted.path}/t-0").split()) == [
+        "by-key",
+        "by-offset",
+        "by-time",
+        "info.json",
+        "segments",
+    ]
     assert (info(mounted)["logStartOffset"], info(mounted)["logEndOffset"]) == (5, 5)
     for partition in ("t-0", "none-0"):
         for name in ("by-offset/0..", "by-offset/0...jsonl", "by-time/0...jsonl", "by-offset/0...batches.jsonl"):

@@ -13,6 +13,8 @@ from kafkafs.log.log import Log
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions, Outcomes
+from kafkafs.search.key_memory import KeyMemory
+from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.targets import LogSnapshot
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, partition_of, write_partition
@@ -64,7 +66,9 @@ def test_the_last_stable_offset_moves_with_the_log(tmp_path):
 
 @pytest.mark.parametrize("ask", [
     lambda log, transactions: transactions.last_stable_offset(log),
-    lambda log, transactions: LogSnapshot(log, ReadOptions(isolation="read_committed"), transactions).decoded,
+    lambda log, transactions: LogSnapshot(
+        log, ReadOptions(isolation="read_committed"), transactions, PartitionKeys(KeyMemory())
+    ).decoded,
 ])  # fmt: skip
 def test_an_impatient_reader_does_not_wait_for_a_scan(ask):
     """The thread that serves everybody waited for the lock of whoever read a gigabyte of transactions."""

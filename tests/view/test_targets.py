@@ -5,6 +5,8 @@ import pytest
 from kafkafs.errors import CorruptData, NotFound
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.transactions import OpenTransactions
+from kafkafs.search.key_memory import KeyMemory
+from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.grammar import OffsetPoint, OffsetRange, TimePoint, TimeRange, parse_offset_name
 from kafkafs.view.targets import LogSnapshot, point_target, range_target
 from tests.log.making import log_of, made, write_partition
@@ -12,7 +14,7 @@ from tests.log.transactional import data, marker
 
 
 def snapshot(path, **options):
-    return LogSnapshot(log_of(path), ReadOptions(**options), OpenTransactions())
+    return LogSnapshot(log_of(path), ReadOptions(**options), OpenTransactions(), PartitionKeys(KeyMemory()))
 
 
 def point(name: str):

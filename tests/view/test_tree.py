@@ -48,12 +48,12 @@ def test_links_are_listed_where_records_may_be(tmp_path):
     write_partition(tmp_path, {0: [made(0, [1])]})
     write_partition(tmp_path, {0: []}, "empty-0")
     root = tree(tmp_path)
-    assert listed(root, "t-0") == ["by-offset", "by-time", "earliest", "info.json", "latest", "segments"]
-    assert listed(root, "empty-0") == ["by-offset", "by-time", "info.json", "segments"]
+    assert listed(root, "t-0") == ["by-key", "by-offset", "by-time", "earliest", "info.json", "latest", "segments"]
+    assert listed(root, "empty-0") == ["by-key", "by-offset", "by-time", "info.json", "segments"]
     deleted = f"{0:020}.log.deleted"
     (tmp_path / "empty-0" / deleted).write_bytes(b"x")
     wait_until(lambda: deleted in listed(root, "empty-0/segments"))
-    assert listed(root, "empty-0") == ["by-offset", "by-time", "info.json", "segments"]
+    assert listed(root, "empty-0") == ["by-key", "by-offset", "by-time", "info.json", "segments"]
 
 
 def test_a_twin_is_named_in_both(tmp_path):

@@ -23,7 +23,7 @@ from kafkafs.fuse.sandbox.syscalls import refuse_all_but_reading
 from kafkafs.log.ownership import Owner
 
 PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
-_LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "view", "fuse")
+_LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "search", "view", "fuse")
 _NATIVE = "kafkafs.format.native."  # what is below needs numba, and no mount needs it
 _OPTIONAL = ("kafkafs.format.schemas.protobuf", "kafkafs.format.schemas.protobuf_files")  # of the extra `schemas`
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-32")

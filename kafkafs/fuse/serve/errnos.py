@@ -18,4 +18,6 @@ ERRNO: dict[type[errors.KafkafsError], int] = {
     errors.ReadOnly: errno.EROFS,
     errors.Unsupported: errno.EOPNOTSUPP,
     errors.WouldBlock: errno.EAGAIN,
+    errors.Unfinished: errno.EINTR,
+    errors.NameTooLong: errno.ENAMETOOLONG,
 }

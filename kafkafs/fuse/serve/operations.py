@@ -23,6 +23,7 @@ from kafkafs.fuse.serve.entry_reply import FILE_TYPE, EntryReply
 from kafkafs.fuse.serve.handles import Handles, OpenDirectory, OpenFile
 from kafkafs.fuse.serve.inodes import Inodes, inode_number
 from kafkafs.fuse.serve.metrics import Metrics
+from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
 from kafkafs.view.node import Attributes, Content, Directory, Disk, Laned, Node, Tree, Usage
@@ -64,7 +65,8 @@ class Operations(pyfuse3.Operations):
         try:
             node, attributes = _look_up(directory, child, lane)
         except WouldBlock:
-            node, attributes = await self.workers.run(lane, functools.partial(_look_up, directory, child, lane))
+            look = functools.partial(_look_up, directory, child, lane)
+            node, attributes = await self.workers.run(lane, look, gone=lambda: interrupted(ctx.pid) is True)
         if attributes is None:
             attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=CallKind.SHARED)
         inode = self.inodes.refer(parent, name, attributes.kind, node)

@@ -23,7 +23,8 @@ from typing import Any, TypeVar
 import outcome
 import trio
 
-from kafkafs.errors import Crowded, DiskError, Exhausted
+from kafkafs.disk.blocking import for_a_while
+from kafkafs.errors import Crowded, DiskError, Exhausted, Unfinished
 from kafkafs.fuse.life.watchdog import BEAT_S, Watchdog
 
 PER_LANE = 8
@@ -34,6 +35,7 @@ QUEUED_PER_LANE = 4096
 PATIENCE_S = 20.0
 SUSPECT_S = 2.0  # the patience with a lane that has stuck threads
 ROOM_S, ROOM_EVERY_S = 3.0, 0.05  # how long calls wait for room in memory
+PART_S, PART_EVERY_S = 0.5, 0.01  # of what is done in parts: how long one takes, and the pause for others behind it
 CANARY_S = 1.0  # a canary that is out for longer tells of a disk that hangs
 
 T = TypeVar("T")
@@ -110,6 +112,10 @@ class _Job:
         return now >= self.due or (self.kind is CallKind.SHARED and self.lane.is_hung(now))
 
 
+def _stays() -> bool:
+    return False
+
+
 class Workers:
     """The pool of one mount. Made and used on the trio thread, inside `trio.run`."""
 
@@ -152,12 +158,23 @@ class Workers:
         kind: CallKind = CallKind.ASK,
         *,
         late: Callable[[T], None] | None = None,
+        gone: Callable[[], bool] = _stays,
     ) -> T:
         """What `call()` returns or raises, run in a thread. `late` gets a value that came after its caller had left.
 
-        A call that finds no room in memory is made again when there is some, unless that takes `ROOM_S`.
+        A call that finds no room in memory is made again when there is some, unless that takes `ROOM_S`; one that does
+        not finish in the time that a thread is lent for is made again until it does, or whoever asked is `gone`.
         """
         once = functools.partial(self._run_once, lane_key, call, kind, late)
+        while True:
+            try:
+                return await self._run_in_room(once)
+            except Unfinished:
+                if gone():
+                    raise
+            await trio.sleep(PART_EVERY_S)
+
+    async def _run_in_room(self, once: Callable[[], Awaitable[T]]) -> T:
         try:
             return await once()
         except Crowded as error:
@@ -263,7 +280,8 @@ class Workers:
         name = threading.current_thread().name
         while (job := self._taken.get()) is not None:
             job.thread = name
-            value: outcome.Maybe[Any] = outcome.capture(job.call)
+            with for_a_while(PART_S):
+                value: outcome.Maybe[Any] = outcome.capture(job.call)
             try:
                 self._token.run_sync_soon(self._finish, job, value)
             except trio.RunFinishedError:

@@ -15,6 +15,7 @@ from kafkafs.format.native.kernels.decoded_lines import decoded_lines
 from kafkafs.format.native.kernels.dump import dump_batches, dump_records
 from kafkafs.format.native.kernels.glance import glance
 from kafkafs.format.native.kernels.headers import walk
+from kafkafs.format.native.kernels.keys import find_key, hash_key, hash_keys, match_keys, settle_keys
 from kafkafs.format.native.kernels.lines import base64_piece, is_text, json_headers, json_lines, lines_bound, text_piece
 from kafkafs.format.native.kernels.lz4 import lz4_frame
 from kafkafs.format.native.kernels.messages import check_wrapped, decode_plain, decode_wrapped
@@ -32,6 +33,7 @@ KERNELS: list[Callable[..., int]] = [
     *(decode_plain, check_wrapped, decode_wrapped),
     *(dump_batches, dump_records),
     *(arrow_columns, arrow_headers, sketch_keys),
+    *(hash_key, hash_keys, settle_keys, find_key, match_keys),
     batch_lines,
     *(avro_text, find_cells, decode_cells, decoded_lines),
     *(json_lines, lines_bound, json_headers, is_text, text_piece, base64_piece),

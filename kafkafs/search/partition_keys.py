@@ -1,0 +1,233 @@
+"""Where the records with a key stand in one partition: the last one, and all.
+
+The log is asked from its end: of each segment a table tells whether it may have the key. Tables come from key indexes
+(`KeyIndexes`) or from a scan, which is done once for each segment and only as far back as the key asked for demands;
+what is appended is scanned when somebody asks. What has the key's hash is read, and its own key decides.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from weakref import WeakSet
+
+from kafkafs.disk.blocking import is_lent, may_block
+from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished
+from kafkafs.format.key_rows import hashed, matching
+from kafkafs.format.records import Records
+from kafkafs.log.lookup import Record
+from kafkafs.log.reading import Reader
+from kafkafs.log.segment import Segment
+from kafkafs.log.trace import Trace, no_trace
+from kafkafs.search.key_indexes import KeyIndexes
+from kafkafs.search.key_memory import KeyMemory
+from kafkafs.search.key_table import KeyTable, KeyTables
+from kafkafs.search.segment_keys import SegmentKeys
+
+_ASKED = 64
+"""Keys for which it is remembered which segments lack them, where there is no room for what those have."""
+
+
+class PartitionKeys:
+    """What is known of one partition's keys; any thread may ask."""
+
+    def __init__(self, memory: KeyMemory, indexes: KeyIndexes | None = None) -> None:
+        """`memory` is what the partitions of one tree share."""
+        self._memory = memory
+        self._indexes = indexes
+        self._lock = threading.Lock()  # held by the one who scans
+        self._known: dict[int, SegmentKeys] = {}  # by base offset
+        self._searched = KeyTables(())
+        self._lacking: OrderedDict[bytes, WeakSet[Segment]] = OrderedDict()
+        self._distrusted: WeakSet[Segment] = WeakSet()  # their indexes
+
+    def last(self, reader: Reader, key: bytes, trace: Trace = no_trace) -> Record:
+        """The last visible record with that key; NotFound where there is none.
+
+        TooLarge where it may be in a batch that is too large to unpack.
+        """
+        may_block()
+        segments, too_large, found = self._newest_first(reader, key), -1, None
+        while segments and found is None:
+            ready = self._ready(reader, segments) or [self._made(reader, segments[0], trace)]
+            too_large = max([too_large, *(offset for keys in ready for offset in keys.too_large)])
+            found, left = self._found(reader, ready, key, trace)
+            if found is None and not left:
+                self._remember_lack(key, ready[-1])
+            segments = left + segments[len(ready) :]
+        name = reader.log.name.directory
+        if too_large > (found.offset if found is not None else -1):
+            raise TooLarge(f"{name}: the key may be in a batch that is larger than -o max_batch= grants")
+        if found is None:
+            raise NotFound(f"{name}: no visible record has the key {key[:80]!r}")
+        return found
+
+    def history(self, reader: Reader, key: bytes, start: int, end: int) -> Iterator[Records]:
+        """The visible records with that key in the offsets [start, end), in order; fails where a range would."""
+        for segment in reader.log.segments_between(start, end):
+            behind = end if segment.next_base is None else min(end, segment.next_base)
+            keys = self._known.get(segment.base_offset)
+            if keys is not None and self._is_ready(reader, keys, segment) and _surely_lacks(keys, key):
+                continue
+            for piece in reader.records(max(start, segment.base_offset), behind):
+                found = matching(piece, key)
+                if len(found):
+                    yield Records(piece.data, piece.rows[found])
+
+    def learn(self, reader: Reader) -> None:
+        """Know the keys of all segments, as far as there is room for them: `history` then reads only what it must."""
+        may_block()
+        for segment in reversed(reader.log.visible_segments()):
+            known = self._known.get(segment.base_offset)
+            if segment.base_offset < reader.end_offset and not (known and self._is_ready(reader, known, segment)):
+                made = self._made(reader, segment, no_trace)
+                if self._known.get(segment.base_offset) is not made:
+                    return
+
+    def forget(self) -> bool:
+        """Let go of what can be scanned again; see `KeyHolder`."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            self._known, self._searched = {}, KeyTables(())
+            return True
+        finally:
+            self._lock.release()
+
+    def _newest_first(self, reader: Reader, key: bytes) -> list[Segment]:
+        """The segments that may have the key."""
+        lacking = self._lacking.get(key, ())
+        visible = reader.log.visible_segments()
+        return [each for each in reversed(visible) if each.base_offset < reader.end_offset and each not in lacking]
+
+    def _is_ready(self, reader: Reader, keys: SegmentKeys, segment: Segment) -> bool:
+        return keys.segment is segment and keys.reached >= _visible_end(reader, segment)
+
+    def _ready(self, reader: Reader, segments: Sequence[Segment]) -> list[SegmentKeys]:
+        """What is known of the first segments, up to the first of which not all is."""
+        found = []
+        for segment in segments:
+            keys = self._known.get(segment.base_offset)
+            if keys is None or not self._is_ready(reader, keys, segment):
+                break
+            found.append(keys)
+        return found
+
+    def _found(
+        self, reader: Reader, ready: Sequence[SegmentKeys], key: bytes, trace: Trace
+    ) -> tuple[Record | None, list[Segment]]:
+        """The last record with the key; else the segments that must be asked again, as an index has misled."""
+        for table, offset in self._search(ready).places(key):
+            record = None if offset is None else _at(reader, offset)
+            if record is not None and record.offset == offset and _key(record) == key:
+                trace(f"{_name_of(table)}: the key's last record is at offset {offset}")
+                return record, []
+            trace(f"{_name_of(table)}: " + _why_not(offset, record))
+            if table.file is not None and _misled(table, offset, record, key, reader):
+                self._distrusted.add(table.segment)
+                with self._scanning():
+                    self._known.pop(table.segment.base_offset, None)
+                asked = [keys.segment for keys in ready]
+                return None, asked[asked.index(table.segment) :]
+        if trace is not no_trace:
+            for keys in ready:
+                kind = "key index" if keys.has_index else "scanned"
+                rows = sum(table.row_count for table in keys.tables)
+                trace(f"segment {keys.segment.log_name}: {kind}, {rows} keys, not this one")
+        return None, []
+
+    def _search(self, ready: Sequence[SegmentKeys]) -> KeyTables:
+        tables = [table for keys in ready for table in keys.tables]
+        known = self._searched
+        if len(known.tables) != len(tables) or any(a is not b for a, b in zip(known.tables, tables, strict=True)):
+            known = self._searched = KeyTables(tables)
+        return known
+
+    def _made(self, reader: Reader, segment: Segment, trace: Trace) -> SegmentKeys:
+        """The keys of a segment, scanned or from its index; kept if there is room."""
+        with self._scanning():
+            keys = self._begun(reader, segment)
+            end = _visible_end(reader, segment)
+            if keys.reached < end:
+                trace(f"segment {segment.log_name}: scanning for keys from offset {keys.reached} to {end}")
+                keys.scan(reader, end)
+            there = {each.base_offset for each in reader.log.visible_segments()}
+            self._known = {base: held for base, held in self._known.items() if base in there}
+            if not self._memory.keep(self, sum(held.size for held in self._known.values())) and keys.is_closed:
+                del self._known[segment.base_offset]
+            return keys
+
+    def _begun(self, reader: Reader, segment: Segment) -> SegmentKeys:
+        """What is known of a segment's keys so far."""
+        keys = self._known.get(segment.base_offset)
+        if keys is not None and keys.segment is not segment and keys.goes_on_in(segment):
+            keys.go_on_in(segment)
+        if keys is None or keys.segment is not segment:
+            keys = SegmentKeys(segment, reader.log.start_offset)
+        end = _visible_end(reader, segment)
+        if self._indexes is not None and end == segment.next_base and segment not in self._distrusted:
+            index = self._indexes.table(segment) if keys.reached < end else None
+            if index is not None:
+                keys.use(index, end)
+        self._known[segment.base_offset] = keys
+        return keys
+
+    @contextmanager
+    def _scanning(self) -> Iterator[None]:
+        """Be the one who scans. Who was lent his thread does not wait with it."""
+        if not self._lock.acquire(blocking=not is_lent()):
+            raise Unfinished("somebody else looks for keys in the same partition; ask again")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _remember_lack(self, key: bytes, keys: SegmentKeys) -> None:
+        """Where there was no room for a segment's keys: the next call for this one need not scan it again."""
+        if keys.is_closed and keys.is_whole and self._known.get(keys.segment.base_offset) is not keys:
+            self._lacking.setdefault(key, WeakSet()).add(keys.segment)
+            while len(self._lacking) > _ASKED:
+                self._lacking.popitem(last=False)
+
+
+def _visible_end(reader: Reader, segment: Segment) -> int:
+    return reader.end_offset if segment.next_base is None else min(reader.end_offset, segment.next_base)
+
+
+def _surely_lacks(keys: SegmentKeys, key: bytes) -> bool:
+    return keys.is_whole and next(KeyTables(keys.tables).places(key), None) is None
+
+
+def _at(reader: Reader, offset: int) -> Record | None:
+    """The first visible record from there on; None where there is none, or what stands there is corrupt."""
+    try:
+        return reader.first(offset)
+    except (NotFound, CorruptData):
+        return None
+
+
+def _misled(table: KeyTable, offset: int | None, record: Record | None, key: bytes, reader: Reader) -> bool:
+    """Whether an index has told of a record that is not there: then it may have left out others."""
+    if offset is not None and offset < reader.log.start_offset:
+        return False
+    if record is None or record.offset != offset:
+        return reader.visible.options.isolation == "read_uncommitted" or offset is None or record is None
+    found = _key(record)
+    return found is None or hashed(found, table.seed) != hashed(key, table.seed)
+
+
+def _key(record: Record) -> bytes | None:
+    key = record.columns.key(0)
+    return None if key is None else bytes(key)
+
+
+def _name_of(table: KeyTable) -> str:
+    return f"segment {table.segment.log_name}" + (" (key index)" if table.file is not None else "")
+
+
+def _why_not(offset: int | None, record: Record | None) -> str:
+    if offset is None:
+        return "the index is damaged, and the segment is scanned instead"
+    if record is None or record.offset != offset:
+        return f"no visible record at offset {offset}"
+    return f"the record at offset {offset} has another key of the same hash"

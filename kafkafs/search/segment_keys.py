@@ -1,0 +1,137 @@
+"""The keys of one segment as far as it was scanned: made once, and followed as the log grows.
+
+Rows are published every now and then, so that a scan that is interrupted goes on where it was. As in a log-structured
+merge tree, a part is merged with the one before it as soon as it is not much smaller.
+"""
+
+import logging
+
+from kafkafs.disk.blocking import pause
+from kafkafs.errors import TooLarge
+from kafkafs.format.batch import Batch
+from kafkafs.format.batches import batch_at
+from kafkafs.format.key_rows import KeyCollector, KeyRows, merged, new_seed
+from kafkafs.format.records import Refusal, decode
+from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.log.reading import Reader
+from kafkafs.log.segment import Segment, is_at_its_place
+from kafkafs.search.key_table import KeyTable, table_of
+
+logger = logging.getLogger(__name__)
+
+_SEED = new_seed()
+_PUBLISHED = 1 << 19
+"""Keys after which what a scan has found so far is published."""
+
+
+class SegmentKeys:
+    """See the module. One thread at a time scans; any may look at `tables`."""
+
+    def __init__(self, segment: Segment, start: int) -> None:
+        """The scan begins at the offset `start`, below which nothing is visible."""
+        self.segment = segment
+        self.reached = max(start, segment.base_offset)
+        """All keys below this offset are in the tables."""
+        self.tables: tuple[KeyTable, ...] = ()
+        """The newest part first."""
+        self.too_large: tuple[int, ...] = ()
+        """The last offsets of batches that may not be unpacked."""
+        self.is_whole = True
+        """False where the keys of something corrupt are missing."""
+        self._parts: list[KeyRows] = []
+        self._last: Batch | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return sum(part.rows.nbytes + part.checks.nbytes for part in self._parts)
+
+    def use(self, index: KeyTable, end: int) -> None:
+        """Have all keys below the offset `end` from an index."""
+        self._parts = []
+        self.tables, self.reached = (index,), end
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing comes any more, and all of it is known."""
+        return self.segment.next_base is not None and self.reached >= self.segment.next_base
+
+    @property
+    def has_index(self) -> bool:
+        """Whether it relies on an index."""
+        return bool(self.tables) and self.tables[0].file is not None
+
+    def goes_on_in(self, segment: Segment) -> bool:
+        """Whether all that was scanned stands in `segment`, a later look at the same file, as it stood."""
+        if segment.base_offset != self.segment.base_offset or self._last is None:
+            return False
+        before, now = self.segment.files["log"], segment.files["log"]
+        return before.inode == now.inode and is_at_its_place(segment.log(), self._last)
+
+    def go_on_in(self, segment: Segment) -> None:
+        """Be the keys of `segment` from now on."""
+        self.segment = segment
+        self.tables = tuple(table._replace(segment=segment) for table in self.tables)
+
+    def scan(self, reader: Reader, end: int) -> None:
+        """Take in the visible records up to the offset `end`; Unfinished where that takes too long for one call.
+
+        What is corrupt is passed over, as a point in time passes over it.
+        """
+        collector = self._collector()
+        for _, item in reader.visible.batches(self.reached, end):
+            if isinstance(item, Damage):
+                self._pass_over(reader, f"{item.size} bytes at position {item.position} are no valid batch")
+            else:
+                self._collect(reader, item, collector, end)
+                self._last = batch_at(item.rows, -1)
+            reached = min(item.last_offset + 1, end)
+            if collector.count >= _PUBLISHED:
+                self._publish(collector, reached)
+                collector = self._collector()
+            try:
+                pause()
+            except BaseException:
+                self._publish(collector, reached)
+                raise
+        self._publish(collector, end)
+        if self.is_closed:
+            self._close()
+
+    def _collector(self) -> KeyCollector:
+        return KeyCollector(self.segment.base_offset, _SEED)
+
+    def _collect(self, reader: Reader, item: BatchRun, collector: KeyCollector, end: int) -> None:
+        options = reader.visible.options
+        for piece in decode(item.data, item.position, item.rows, options.max_batch, options.memory):
+            if not isinstance(piece, Refusal):
+                collector.add(piece.between(self.reached, end))
+            elif isinstance(piece.error, TooLarge):
+                self.too_large = (*self.too_large, int(item.rows["last_offset"][piece.batch]))
+                self.is_whole = False
+            else:
+                self._pass_over(reader, str(piece.error))
+
+    def _pass_over(self, reader: Reader, what: str) -> None:
+        self.is_whole = False
+        logger.warning("%s: keys are looked for behind a corrupt batch: %s", reader.log.name.directory, what)
+
+    def _publish(self, collector: KeyCollector, reached: int) -> None:
+        if collector.count:
+            self._parts.append(collector.finish())
+        while len(self._parts) > 1 and len(self._parts[-2].rows) <= 2 * len(self._parts[-1].rows):
+            later, earlier = self._parts.pop(), self._parts.pop()
+            self._parts.append(merged(earlier, later))
+        self._show(reached)
+
+    def _close(self) -> None:
+        """Nothing comes any more: one part, and no need of its checks."""
+        while len(self._parts) > 1:
+            later, earlier = self._parts.pop(), self._parts.pop()
+            self._parts.append(merged(earlier, later))
+        self._parts = [part._replace(checks=part.checks[:0].copy()) for part in self._parts]
+        self._show(self.reached)
+
+    def _show(self, reached: int) -> None:
+        self.tables = tuple(table_of(self.segment, part) for part in reversed(self._parts))
+        self.reached = reached

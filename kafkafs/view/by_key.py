@@ -1,0 +1,99 @@
+"""`by-key/`: the last visible record with a key in this partition, and all of them. Nothing is listed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafkafs.errors import CorruptData, NotFound, TooLarge
+from kafkafs.log.lookup import LocatedBatch, Record
+from kafkafs.log.trace import Trace, no_trace
+from kafkafs.view.decoded import FieldPoint, JsonPoint, line_pieces
+from kafkafs.view.explain import Explanation
+from kafkafs.view.grammar import Suffix
+from kafkafs.view.key_names import HISTORY, parse_key_name, printable
+from kafkafs.view.line_makers import decoded_lines, plain_lines
+from kafkafs.view.node import Attributes, Entry, File
+from kafkafs.view.partition_view import PartitionView, ViewDirectory
+from kafkafs.view.raw import RawPoint
+from kafkafs.view.streams import Pieces, Stream
+from kafkafs.view.targets import LogSnapshot
+
+
+class AtKey(NamedTuple):
+    """A point in `by-key/`. Its batch is that of the visible record in raw views, too: see `targets.PointTarget`."""
+
+    key: bytes
+
+    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> LocatedBatch:
+        """The batch that the record stands in."""
+        found = snapshot.keys.last(snapshot.decoded, self.key, trace)
+        return found.segment, found.batch
+
+    def record(self, snapshot: LogSnapshot) -> Record:
+        """The key's last visible record."""
+        return snapshot.keys.last(snapshot.decoded, self.key)
+
+    def leads_to(self, snapshot: LogSnapshot) -> int | None:
+        """That record's offset."""
+        try:
+            return self.record(snapshot).offset
+        except (NotFound, CorruptData, TooLarge):
+            return None
+
+
+_POINTS: dict[str, Callable[[PartitionView, AtKey], File]] = {
+    Suffix.RAW.value: RawPoint,
+    Suffix.JSONL.value: JsonPoint,
+    Suffix.DECODED.value: lambda view, target: JsonPoint(view, target, decoded_lines),
+    Suffix.VALUE.value: lambda view, target: FieldPoint(view, target, "value"),
+    Suffix.EXPLAIN.value: lambda view, target: Explanation(view, target, f"by-key/{printable(target.key)}"),
+    HISTORY: lambda view, target: History(view, target),
+}
+
+
+class ByKey(ViewDirectory):
+    """Queries by key."""
+
+    def entries(self) -> Sequence[Entry]:
+        """None: a hundred million names help nobody."""
+        return []
+
+    def child(self, name: str) -> File:
+        asked = parse_key_name(name)
+        make = _POINTS.get(asked.suffix) if asked is not None else None
+        if asked is None or make is None:
+            raise NotFound(f"{name!r} is no query by key")
+        return make(self._view, AtKey(asked.key))
+
+
+class History:
+    """`.history.jsonl`: a stream of the visible records with a key, a line each."""
+
+    def __init__(self, view: PartitionView, target: AtKey) -> None:
+        self._view = view
+        self._target = target
+
+    def attributes(self) -> Attributes:
+        return self._view.ask(self._attributes)
+
+    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
+        last = self._target.record(snapshot)
+        whole = self._view.stream(snapshot, snapshot.log.start_offset, None)
+        own = self._view.file([last.segment.log()], 0, last.timestamp, 0.0)
+        return whole._replace(mtime_ns=own.mtime_ns)
+
+    def open(self) -> Stream:
+        return self._view.ask(self._open)
+
+    def _open(self, snapshot: LogSnapshot) -> Stream:
+        self._target.record(snapshot)
+        snapshot.keys.learn(snapshot.decoded)
+        start, end = snapshot.log.start_offset, snapshot.decoded.end_offset
+        budget, held = self._view.resources.text, snapshot.log.hold(start, end)
+        return Stream(lambda offset: self._lines(snapshot, offset, end), start, budget, held=held)
+
+    def _lines(self, snapshot: LogSnapshot, start: int, end: int) -> Pieces:
+        found = snapshot.keys.history(snapshot.decoded, self._target.key, start, end)
+        return line_pieces(plain_lines(self._view)(snapshot.log.name), found)
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        return {}
