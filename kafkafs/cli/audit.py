@@ -4,13 +4,14 @@ import argparse
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from kafkafs.cli.endings import EXIT_USAGE, say
 from kafkafs.cli.parser import Commands
 from kafkafs.cli.spark_arguments import add_common, data_directories, file_to_write
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import KafkafsError, UsageError
+from kafkafs.spark.audit.findings import Severity
 
 if TYPE_CHECKING:
     from kafkafs.spark.audit.job import Report
@@ -20,8 +21,9 @@ EXIT_COULD_NOT_RUN = EXIT_USAGE
 
 DESCRIPTION = """Checks every batch (CRC, size, order of offsets), every entry of every index against what it points at,
 transaction indexes, leader epochs, snapshots and checkpoints. Each finding is one line of JSON on standard output, a
-summary follows on standard error. Exit code 0: clean; 1: findings; 2: the audit could not run. The padding of a growing
-index and the torn end of a log in use are no findings. Nothing is changed."""
+summary follows on standard error. Each has a severity: data loss, rebuildable index (see `kafkafs reindex`), or note.
+Exit code 0: clean; 1: findings; 2: the audit could not run. The padding of a growing index and the torn end of a log in
+use are no findings. Nothing is changed."""
 
 
 def add(commands: Commands) -> None:
@@ -30,6 +32,7 @@ def add(commands: Commands) -> None:
         examples=["kafkafs audit /var/kafka-logs", "kafkafs audit /disk1/kafka /disk2/kafka --report findings.jsonl"],
     )  # fmt: skip
     add_common(parser)
+    parser.add_argument("--deep", action="store_true", help="unpack every batch and check every record in it, too")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the findings there, not to standard output")
     parser.set_defaults(run=run)
 
@@ -49,7 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"clean: {looked_at}", file=sys.stderr)
         return 0
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.most_common())
-    print(f"{len(report.findings):,} findings ({kinds}) in {looked_at}", file=sys.stderr)
+    severities = Counter(finding.severity for finding in report.findings)
+    worst = ", ".join(f"{severities[each]:,} {each}" for each in get_args(Severity) if severities[each])
+    print(f"{len(report.findings):,} findings ({kinds}) in {looked_at}: {worst}", file=sys.stderr)
     return EXIT_FINDINGS
 
 
@@ -62,7 +67,7 @@ def _audit(arguments: argparse.Namespace) -> "Report":
         with session(arguments.master, "audit", progress.starting) as spark:
             from kafkafs.spark.audit.job import audit
 
-            report = audit(spark, paths, progress)
+            report = audit(spark, paths, progress, deep=arguments.deep)
     lines = "".join(finding.to_json() + "\n" for finding in report.findings)
     if place is None:
         sys.stdout.write(lines)

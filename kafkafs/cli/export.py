@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from kafkafs.spark.export.plan import Request
 
 DESCRIPTION = """Writes records as Parquet: OUT/topic=T/partition=P/<first offset>-<behind the last>.parquet, with the
-columns of Spark's Kafka source. A run that was ended is taken up by the same command, without duplicates or loss.
-Without an end, the export ends with what is there when it is first run."""
+columns of Spark's Kafka source. A run that was ended is taken up by the same command, without duplicates or loss; later
+it adds what is new since, unless an end was asked for."""
 COMPRESSIONS = ("snappy", "zstd", "lz4", "gzip", "none")
 
 
@@ -35,9 +35,7 @@ def add(commands: Commands) -> None:
     )  # fmt: skip
     take_for_values(parser, TIME_BACK)
     add_common(parser)
-    parser.add_argument(
-        "--to", required=True, type=Path, metavar="OUT", help="a new directory, or that of an ended run"
-    )
+    parser.add_argument("--to", required=True, metavar="OUT", help="a new directory, or that of an earlier run")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--topics", metavar="T[,T...]", help="the topics (default: all but Kafka's own)")
     which.add_argument("--topic-pattern", metavar="REGEX", help="the topics whose whole name matches")
@@ -64,7 +62,7 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     with SparkProgress("export") as progress:
         request = _request(arguments)
-        out = arguments.to.absolute()
+        out = _directory(arguments.to)
         for path in request.paths:
             if out.resolve().is_relative_to(path.resolve()):
                 raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")
@@ -79,7 +77,20 @@ def run(arguments: argparse.Namespace) -> int:
     again = "" if done.written == done.files else f" ({done.files - done.written:,} of them from an earlier run)"
     print(f"{done.records:,} records in {done.files:,} files{again}, {done.size / 1e6:,.1f} MB of Parquet in {out}",
           file=sys.stderr)  # fmt: skip
+    if done.as_bytes:
+        print(f"{done.as_bytes:,} values are no JSON object of their topic's schema: see valueBytes", file=sys.stderr)
     return 0
+
+
+def _directory(word: str) -> Path:
+    """The output directory, absolute. UsageError for what is another file system's."""
+    path = re.sub(r"^file:(//)?(?=/)", "", word)
+    if scheme := re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)", path):
+        raise UsageError(
+            f"--to {word!r}: export writes to a directory that all executors share, not to {scheme[0]}:// yet;"
+            " export to one, and copy it there"
+        )
+    return Path(path).absolute()
 
 
 def _request(arguments: argparse.Namespace) -> "Request":
@@ -89,7 +100,7 @@ def _request(arguments: argparse.Namespace) -> "Request":
     from kafkafs.spark.export.plan import Request
 
     if arguments.topics is not None:
-        topics = tuple(word.strip() for word in arguments.topics.split(",") if word.strip())
+        topics = tuple(sorted({word.strip() for word in arguments.topics.split(",") if word.strip()}))
         if not topics:
             raise UsageError("--topics names no topic")
         choice = Choice(topics=topics)

@@ -20,10 +20,14 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 def data_directories(words: Sequence[str]) -> tuple[Path, ...]:
     """The directories that are named, absolute, each once; UsageError for what is no data directory."""
+    from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
     from kafkafs.log.data_directory import open_data_directory
 
     found = named_paths(words)
     for path in found:
+        mount = mounted_at(path)
+        if mount is not None and mount.filesystem == FILESYSTEM:
+            raise UsageError(f"{str(path)!r} is a mount of kafkafs; name the data directory behind it: {mount.source}")
         open_data_directory(path)
     return found
 

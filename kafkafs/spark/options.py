@@ -114,13 +114,14 @@ def _paths(options: Mapping[str, str]) -> tuple[Path, ...]:
         words = [word.strip() for word in options.get("path", "").split(",") if word.strip()]
     if not words:
         raise UsageError("the option 'path' must name a Kafka data directory (several with commas, or a glob)")
-    return named_paths(word.removeprefix("file://") for word in words)
+    return named_paths(words)
 
 
 def named_paths(words: Iterable[str]) -> tuple[Path, ...]:
     """The paths that words name, some of which may be globs: absolute, each once. UsageError where a glob fits none."""
     found: list[Path] = []
     for word in words:
+        word = word.removeprefix("file://")
         matches = sorted(glob.glob(word)) if glob.has_magic(word) and not os.path.exists(word) else [word]
         if not matches:
             raise UsageError(f"no directory matches {word!r}; name Kafka data directories, the broker's log.dirs")

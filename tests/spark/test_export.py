@@ -1,6 +1,7 @@
 """Exports: what is in the files, what a second run does, and what is refused."""
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +12,20 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from kafkafs.cli.export import _directory
+from kafkafs.cli.main import main
 from kafkafs.errors import UsageError
+from kafkafs.log.options import ReadOptions
 from kafkafs.spark.export import plan, values
 from kafkafs.spark.export.job import Exported, export
 from kafkafs.spark.export.plan import Request
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
 from kafkafs.spark.options import Choice
 from kafkafs.spark.planning import OffsetRange
+from tests.format import golden
+from tests.format.batch_maker import v2_batch
 from tests.kafka.dataset import Dataset
+from tests.log.making import Made, write_partition
 from tests.spark.reading import row
 
 LATEST_DATA = Dataset("4.3.1", "stopped")
@@ -162,9 +169,70 @@ def test_values_that_are_no_json_are_kept(run: Run, tmp_path):
 
 def test_a_plan_is_read_back_as_it_was(tmp_path):
     wanted = request("partitions")
-    made = plan.make(wanted)
-    plan.save(tmp_path, wanted, made)
-    loaded = plan.load(tmp_path, wanted)
-    assert loaded is not None
+    made = plan.settle(tmp_path / "out", wanted)
+    plan.save(tmp_path / "out", wanted, made)
+    loaded = plan.settle(tmp_path / "out", wanted)
+    assert loaded.is_saved
     assert loaded.units == made.units
     assert all(isinstance(unit.range, OffsetRange) for unit in loaded.units)
+
+
+def test_the_order_of_topics_and_directories_does_not_matter():
+    one, two = Path("/one"), Path("/two")
+    words = request("a", "b", paths=(one, two)).words()
+    assert request("b", "a", "b", paths=(two, one)).words() == words
+    assert request("a", paths=(one, two)).words() != words
+
+
+def documents(first: int, *told: str) -> list[Made]:
+    """A batch for each value."""
+    return [
+        Made(v2_batch([golden.Record(first + at, 1_000 + at, 0, b"k", value.encode())]), ())
+        for at, value in enumerate(told)
+    ]
+
+
+def test_a_later_run_adds_what_is_new(run: Run, tmp_path):
+    """Regression: the same command gave exit 0 the next day, and nothing of what had come since."""
+    old, new = documents(0, '{"a":1}', "no json"), documents(2, '{"a":2}', '{"a":"text"}', '{"b":1}', "[1]")
+    write_partition(tmp_path / "data", {0: old}, "t-0")
+    wanted = Request((tmp_path / "data",), Choice(pattern="."), AllAt(EARLIEST), AllAt(LATEST), value="json")
+    first = run(tmp_path / "out", wanted)
+    assert (first.written, first.records, first.as_bytes) == (1, 2, 1)
+    write_partition(tmp_path / "data", {0: old + new}, "t-0")
+    write_partition(tmp_path / "data", {0: documents(0, '{"other":[true]}')}, "u-0")
+    time.sleep(2 * ReadOptions().names_fresh_s)
+    later = run(tmp_path / "out", wanted)
+    assert (later.written, later.files, later.records, later.as_bytes) == (2, 3, 7, 4)
+    rows = [
+        row for name in ("t", "u") for row in table(tmp_path / "out" / f"topic={name}").sort_by("offset").to_pylist()
+    ]
+    assert [row["value"] for row in rows] == [
+        {"a": 1}, None, {"a": 2}, None, None, None, {"other": [True]},
+    ]  # fmt: skip
+    assert [row["valueBytes"] for row in rows][3:6] == [b'{"a":"text"}', b'{"b":1}', b"[1]"]
+    assert run(tmp_path / "out", wanted).written == 0
+
+
+def test_an_end_that_was_asked_for_is_the_end(tmp_path):
+    write_partition(tmp_path / "data", {0: documents(0, "1", "2")}, "t-0")
+    name = TopicPartition("t", 0)
+    wanted = Request((tmp_path / "data",), Choice(pattern="."), AllAt(EARLIEST), Specific({name: 2}))
+    plan.save(tmp_path / "out", wanted, plan.settle(tmp_path / "out", wanted))
+    write_partition(tmp_path / "data", {0: documents(0, "1", "2", "3")}, "t-0")
+    time.sleep(2 * ReadOptions().names_fresh_s)
+    assert [unit.range.end for unit in plan.settle(tmp_path / "out", wanted).units] == [2]
+
+
+@pytest.mark.parametrize("place", ["s3a://bucket/out", "hdfs://name/out", "gs://x"])
+def test_another_file_system_is_refused(place, tmp_path, monkeypatch, capsys):
+    """Regression: it made a directory of that name where one stood, and exit 0 said that all was well."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", str(LATEST_DATA.path), "--to", place]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("word", ["{}", "file://{}", "file:{}"])
+def test_a_local_place_may_be_written_as_a_uri(word, tmp_path):
+    assert _directory(word.format(tmp_path)) == tmp_path

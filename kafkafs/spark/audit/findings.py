@@ -1,7 +1,25 @@
-"""A finding: what is wrong, and where exactly."""
+"""A finding: what is wrong, and where exactly, and how bad that is."""
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Literal
+
+Severity = Literal["data loss", "rebuildable index", "note"]
+"""Records that cannot be had any more, or are not what was written; what `kafkafs reindex` or a broker's restart makes
+anew; what an operator should know of."""
+
+_LOSSES = frozenset({
+    "crc", "not-a-batch", "cut-batch", "offset-order", "invalid-tail", "record-count", "records", "record-timestamp",
+    "empty-log", "missing-log", "missing-offsets", "unreadable", "twin",
+})  # fmt: skip
+_OF_INDEXES = ("offset-index-", "time-index-", "transaction-index-", "index-", "missing-index")
+
+
+def severity_of(kind: str) -> Severity:
+    """How bad a finding of this kind is, unless it says so itself."""
+    if kind in _LOSSES:
+        return "data loss"
+    return "rebuildable index" if kind.startswith(_OF_INDEXES) else "note"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +33,7 @@ class Finding:
     position: int | None = None  # byte in the file
     offset: int | None = None  # Kafka's
     slot: int | None = None  # entry of an index
+    severity: Severity = "note"
 
     def to_json(self) -> str:
         """One JSON object in one line."""
@@ -37,6 +56,8 @@ class Where:
         position: int | None = None,
         offset: int | None = None,
         slot: int | None = None,
+        severity: Severity | None = None,
     ) -> Finding:
         """A finding in this file."""
-        return Finding(self.data_directory, self.file, kind, message, position, offset, slot)
+        severity = severity or severity_of(kind)
+        return Finding(self.data_directory, self.file, kind, message, position, offset, slot, severity)

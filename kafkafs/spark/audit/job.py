@@ -62,9 +62,11 @@ class Report:
     size: int
 
 
-def audit(spark: "SparkSession", data_directories: Sequence[Path], progress: Progress = no_progress) -> Report:
-    """Looks at everything in the data directories."""
-    task = partial(check_segment, clean=clean_of(data_directories))
+def audit(
+    spark: "SparkSession", data_directories: Sequence[Path], progress: Progress = no_progress, *, deep: bool = False
+) -> Report:
+    """Looks at everything in the data directories, with `deep` at each record too."""
+    task = partial(check_segment, clean=clean_of(data_directories), deep=deep)
     return joined(data_directories, jobs.run(spark, "audit", segments_of(data_directories), task, progress))
 
 
@@ -115,21 +117,21 @@ def _partition(
     return findings
 
 
-def check_segment(unit: SegmentUnit, clean: frozenset[Path]) -> SegmentReport:
+def check_segment(unit: SegmentUnit, clean: frozenset[Path], deep: bool = False) -> SegmentReport:
     """One segment and its indexes, as of one moment; nothing of one that the broker deletes meanwhile."""
     name = parse_partition_name(unit.directory)
     was_closed = unit.data_directory in clean and not (name and name.mark)
-    return unit.ask(lambda asked: _checked(asked, unit, was_closed)) or SegmentReport(unit, [])
+    return unit.ask(lambda asked: _checked(asked, unit, was_closed, deep)) or SegmentReport(unit, [])
 
 
-def _checked(asked: SegmentSnapshot, unit: SegmentUnit, clean: bool) -> SegmentReport:
+def _checked(asked: SegmentSnapshot, unit: SegmentUnit, clean: bool, deep: bool) -> SegmentReport:
     segment, root, directory = asked.segment, str(unit.data_directory), unit.directory
 
     def where(kind: str) -> Where:
         return Where(root, f"{directory}/{segment.name_of(kind)}")
 
     try:
-        findings, table = check_log(asked, where("log"), clean)
+        findings, table = check_log(asked, where("log"), clean, deep)
     except (Vanished, NotFound):
         raise
     except KafkafsError as error:

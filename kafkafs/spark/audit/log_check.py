@@ -15,6 +15,7 @@ from kafkafs.format.batches import Batches, batch_at
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.segment import Segment
 from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.record_check import check_records
 from kafkafs.spark.segments import SegmentSnapshot
 from kafkafs.spark.transactions import Event, events
 
@@ -42,14 +43,14 @@ class LogTable:
         return bool((self.base_offsets[1:] != self.last_offsets[:-1] + 1).any())
 
 
-def check_log(asked: SegmentSnapshot, where: Where, clean: bool) -> tuple[list[Finding], LogTable]:
-    """Walks the whole log. `clean` tells that the broker was stopped in an orderly way."""
-    return _Walk(asked, where, clean).run()
+def check_log(asked: SegmentSnapshot, where: Where, clean: bool, deep: bool = False) -> tuple[list[Finding], LogTable]:
+    """Walks the whole log. `clean` tells that the broker was stopped in an orderly way, `deep` looks at each record."""
+    return _Walk(asked, where, clean, deep).run()
 
 
 class _Walk:
-    def __init__(self, asked: SegmentSnapshot, where: Where, clean: bool) -> None:
-        self._asked, self._where, self._clean = asked, where, clean
+    def __init__(self, asked: SegmentSnapshot, where: Where, clean: bool, deep: bool) -> None:
+        self._asked, self._where, self._clean, self._deep = asked, where, clean, deep
         self._segment = asked.segment
         self._findings: list[Finding] = []
         self._columns: list[tuple[Column, ...]] = []
@@ -74,6 +75,8 @@ class _Walk:
 
     def _take(self, item: BatchRun) -> None:
         rows = item.rows
+        if self._deep:
+            self._findings += check_records(item, self._where)
         self._columns.append(tuple(rows[name].copy() for name in _COLUMNS))
         v2 = rows["magic"] >= 2
         if not v2.any():

@@ -159,7 +159,8 @@ def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int]
             told = _contradiction(offset, end, exact=clean and name == RECOVERY)
             if told:
                 findings.append(where.finding(
-                    "checkpoint-offset", f"the {meaning} {offset} of {place[0]}-{place[1]} {told}", offset=offset
+                    "checkpoint-offset", f"the {meaning} {offset} of {place[0]}-{place[1]} {told}", offset=offset,
+                    severity="data loss" if end is not None and offset > end else "note",
                 ))  # fmt: skip
     return findings
 

@@ -1,7 +1,6 @@
 """An export from plan to counts."""
 
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ class Exported:
     written: int
     records: int
     size: int  # bytes of Parquet
+    as_bytes: int = 0  # values that are no JSON objects, where columns were asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +81,17 @@ def export(
     """Writes what is missing of a request and its plan below `out`."""
     if not settled.is_saved:
         if request.value == "json":
-            passes = [_Inference(unit, request.isolation) for unit in settled.units]
-            settled.value_type = reduce(values.merged, jobs.run(spark, "schema", passes, _call, progress), None)
+            settled.value_types |= _inferred(spark, request, settled, progress)
         plan.save(out, request, settled)
     todo = plan.left(out, settled)
-    jobs.run(
-        spark, "export",
-        [
-            _Writing(
-                unit, out, request.isolation, request.compression, settled.value_type, request.value == "json"
-            )
-            for unit in todo
-        ],
-        _call,
-        progress,
-    )  # fmt: skip
+    writing = [
+        _Writing(
+            unit, out, request.isolation, request.compression, settled.value_types.get(unit.topic),
+            request.value == "json",
+        )
+        for unit in todo
+    ]  # fmt: skip
+    jobs.run(spark, "export", writing, _call, progress)
     files = [out / unit.file for unit in settled.units]
     for directory in {file.parent for file in files}:  # what a run left that was killed
         for unfinished in directory.glob(".*.parquet.*.tmp"):
@@ -103,4 +99,17 @@ def export(
     missing = [file for file in files if not file.exists()]
     if missing:
         raise UsageError(f"{str(missing[0])!r} was not written here: --to must be a directory that all executors share")
-    return Exported(len(files), len(todo), sum(map(parquet.rows_in, files)), sum(file.stat().st_size for file in files))
+    size = sum(file.stat().st_size for file in files)
+    return Exported(
+        len(files), len(todo), sum(map(parquet.rows_in, files)), size, sum(map(parquet.bytes_in, files))
+    )  # fmt: skip
+
+
+def _inferred(spark: "SparkSession", request: Request, settled: Plan, progress: Progress) -> dict[str, values.Kind]:
+    """The type of the values of each topic that has none yet."""
+    units = [unit for unit in settled.units if unit.topic not in settled.value_types]
+    passes = [_Inference(unit, request.isolation) for unit in units]
+    found: dict[str, values.Kind] = {}
+    for unit, kind in zip(units, jobs.run(spark, "schema", passes, _call, progress), strict=True):
+        found[unit.topic] = values.merged(found.get(unit.topic), kind)
+    return found

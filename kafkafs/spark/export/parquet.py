@@ -73,7 +73,7 @@ def _settings(compression: str, kind: pa.Schema) -> dict[str, object]:
         "compression": compression,
         "use_dictionary": repeated,
         "column_encoding": {"offset": "DELTA_BINARY_PACKED", "timestamp": "DELTA_BINARY_PACKED"},
-        "write_statistics": ["partition", "offset", "timestamp", "timestampType"],
+        "write_statistics": ["partition", "offset", "timestamp", "timestampType", "valueBytes"],
     }
 
 
@@ -91,3 +91,13 @@ def rows_in(place: Path) -> int:
     """How many rows a file has, by its footer."""
     rows: int = pq.ParquetFile(place).metadata.num_rows
     return rows
+
+
+def bytes_in(place: Path) -> int:
+    """How many values a file has as bytes, since they are no JSON objects or of another kind than the others."""
+    footer = pq.ParquetFile(place).metadata
+    columns = [footer.schema.column(number).path for number in range(footer.num_columns)]
+    if "valueBytes" not in columns:
+        return 0
+    groups = [footer.row_group(number).column(columns.index("valueBytes")) for number in range(footer.num_row_groups)]
+    return sum(group.num_values - group.statistics.null_count for group in groups)

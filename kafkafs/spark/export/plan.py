@@ -1,22 +1,25 @@
-"""What is to be exported, settled at the first run and kept beside the files, so that a second run goes on with it."""
+"""What is to be exported, settled at the first run and kept beside the files, so that a second run goes on with it.
+
+Where no end was asked for, a later run adds what has come since.
+"""
 
 import json
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kafkafs.errors import UsageError
 from kafkafs.log.options import Isolation
 from kafkafs.spark import planning
 from kafkafs.spark.locations import Location, chosen
-from kafkafs.spark.offsets import EARLIEST, LATEST, Limit, Specific, TopicPartition
+from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition
 from kafkafs.spark.options import Choice
 from kafkafs.spark.planning import OffsetRange
 from kafkafs.spark.snapshots import Snapshots, planned
 
 PLAN = "_kafkafs_export.json"
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,8 @@ class Request:
     def words(self) -> dict[str, str]:
         """In a form to be written down and compared."""
         return {
-            "paths": ",".join(map(str, self.paths)),
-            "choice": repr(self.choice),
+            "paths": ",".join(sorted(map(str, self.paths))),
+            "choice": repr(replace(self.choice, topics=tuple(sorted(set(self.choice.topics))))),
             "starting": self.window[0] or repr(self.starting),
             "ending": self.window[1] or repr(self.ending),
             "isolation": self.isolation,
@@ -55,31 +58,53 @@ class FileUnit:
     weight: int
     file: str  # from the output directory
 
+    @property
+    def topic(self) -> str:
+        """The topic, whose values have one schema."""
+        return self.range.location.name.topic
+
 
 @dataclass(slots=True)
 class Plan:
-    """All files of an export, and the schema of its values where they are JSON (Spark's notation)."""
+    """All files of an export, and the type of each topic's values (`values.Kind`) where they are JSON.
+
+    Types are those of the values that were there when a topic was first exported; later ones fit them or stay bytes.
+    """
 
     units: list[FileUnit]
-    value_type: object | None = None
+    value_types: dict[str, object] = field(default_factory=dict)
     is_saved: bool = False
 
 
 def settle(out: Path, request: Request) -> Plan:
-    """The plan of an earlier run below `out`, or a new one. UsageError for what cannot be."""
-    return load(out, request) or make(request)
+    """The plan of an earlier run below `out` and what is new since, or a new plan. UsageError for what cannot be."""
+    before = load(out, request)
+    if before is None:
+        return Plan(_units(request, {}))
+    fresh = _units(request, _ends(before)) if request.ending == AllAt(LATEST) else []
+    return Plan(before.units + fresh, before.value_types, is_saved=not fresh)
 
 
-def make(request: Request) -> Plan:
-    """Looks at the logs as they are now."""
+def _ends(plan: Plan) -> PartitionOffsets:
+    """Where each partition of a plan goes on."""
+    ends: PartitionOffsets = {}
+    for unit in plan.units:
+        name = unit.range.location.name
+        ends[name] = max(ends.get(name, 0), unit.range.end)
+    return ends
+
+
+def _units(request: Request, begun: PartitionOffsets) -> list[FileUnit]:
+    """The files of the logs as they are now; of partitions that are `begun` already, from there on."""
     locations = chosen(request.paths, request.choice)
     if not locations:
         raise UsageError("no topic is chosen: name some with --topics, or a pattern that fits some")
-    return planned(locations, request.isolation, lambda snapshots: _made(snapshots, request))
+    return planned(locations, request.isolation, lambda snapshots: _made(snapshots, request, begun))
 
 
-def _made(snapshots: Snapshots, request: Request) -> Plan:
-    starts = planning.resolve(_filled(request.starting, snapshots, EARLIEST), snapshots, starting=True)
+def _made(snapshots: Snapshots, request: Request, begun: Mapping[TopicPartition, int]) -> list[FileUnit]:
+    new = {name: each for name, each in snapshots.items() if name not in begun}
+    starts = dict(begun) | planning.resolve(_filled(request.starting, new, EARLIEST), new, starting=True)
     ends = planning.resolve(_filled(request.ending, snapshots, LATEST), snapshots, starting=False)
     units = []
     for name, snapshot in sorted(snapshots.items()):
@@ -88,14 +113,16 @@ def _made(snapshots: Snapshots, request: Request) -> Plan:
             continue
         for each, size in planning.files_of(OffsetRange(snapshot.location, start, end), snapshot, request.file_bytes):
             units.append(FileUnit(each, size, _file(each)))
-    return Plan(units)
+    return units
 
 
 def _filled(limit: Limit, partitions: Iterable[TopicPartition], otherwise: int) -> Limit:
     """Partitions that a limit does not name are taken whole."""
     if not isinstance(limit, Specific):
         return limit
-    return Specific(dict.fromkeys(partitions, otherwise) | dict(limit.offsets))
+    every = set(partitions)
+    given = {name: offset for name, offset in limit.offsets.items() if name in every}
+    return Specific(dict.fromkeys(every, otherwise) | given)
 
 
 def _file(each: OffsetRange) -> str:
@@ -119,7 +146,7 @@ def load(out: Path, request: Request) -> Plan | None:
     if told.get("version") != _VERSION or told.get("request") != request.words():
         raise UsageError(f"{str(out)!r} holds an export of something else; name another directory, or the same request")
     units = [_unit(each) for each in told["files"]]
-    return Plan(units, told["valueType"], is_saved=True)
+    return Plan(units, told["valueTypes"], is_saved=True)
 
 
 def save(out: Path, request: Request, plan: Plan) -> None:
@@ -127,7 +154,7 @@ def save(out: Path, request: Request, plan: Plan) -> None:
     told = {
         "version": _VERSION,
         "request": request.words(),
-        "valueType": plan.value_type,
+        "valueTypes": plan.value_types,
         "files": [_told(unit) for unit in plan.units],
     }
     unfinished = out / f"{PLAN}.tmp"

@@ -156,12 +156,12 @@ def shaped_schema(plain: pa.Schema, kind: Kind) -> pa.Schema:
 
 
 def shape(batch: pa.RecordBatch, schema: pa.Schema, kind: Kind) -> pa.RecordBatch:
-    """The batch with its values as objects."""
+    """The batch with its values as objects; one that is of another kind, as a later export may meet, stays bytes."""
     convert = converter(kind)
     objects, others = [], []
     for value in batch.column("value").to_pylist():
         document = parsed(value)
-        fitting = document is not None and kind is not None
+        fitting = document is not None and merged(kind, kind_of(document)) == kind
         objects.append(convert(document) if fitting else None)
         others.append(None if fitting else value)
     columns = {name: batch.column(name) for name in batch.schema.names}

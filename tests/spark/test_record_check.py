@@ -1,0 +1,62 @@
+"""`audit --deep`: nothing is wrong with what brokers write, and what a true CRC hides is found."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kafkafs.spark.audit import job
+from kafkafs.spark.audit.findings import Finding
+from kafkafs.spark.segments import segments_of
+from tests.format.batch_maker import record_bytes, v2_around
+from tests.format.golden import Record
+from tests.kafka.dataset import Dataset
+from tests.log.making import Made, made, write_partition
+from tests.mounting import KAFKAFS, mounting
+
+
+def look(path: Path) -> list[Finding]:
+    """What each segment by itself gives."""
+    clean = job.clean_of([path])
+    return [finding for unit in segments_of([path]) for finding in job.check_segment(unit, clean, deep=True).findings]
+
+
+def test_nothing_is_wrong_with_what_brokers_write(dataset: Dataset):
+    """Of all releases and codecs, compacted and transactional topics among them."""
+    assert look(dataset.path) == []
+
+
+CONTENT = record_bytes(Record(5, 1_000, 0, b"k", b"v"), 5, 1_000)
+LIES = {
+    "no gzip": (v2_around(b"no gzip", 1, 5, 5, 1_000, 1_000, 1), "records"),
+    "a record too few": (v2_around(CONTENT, 2, 5, 6, 1_000, 1_000), "records"),
+    "a byte too many": (v2_around(CONTENT + b"\0", 1, 5, 5, 1_000, 1_000), "records"),
+    "a cut record": (v2_around(CONTENT[:-1], 1, 5, 5, 1_000, 1_000), "records"),
+    "an offset outside": (v2_around(record_bytes(Record(9, 1_000, 0, b"k", b"v"), 5, 1_000), 1, 5, 5, 1_000, 1_000),
+                          "records"),
+    "another time": (v2_around(CONTENT, 1, 5, 5, 1_000, 1_001), "record-timestamp"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_what_a_true_crc_hides_is_found(name, tmp_path):
+    data, kind = LIES[name]
+    before, after = made(0, [1, 2, 3, 4, 5]), made(7, [2_000])
+    write_partition(tmp_path, {0: [before, Made(data, ()), after]})
+    (finding,) = look(tmp_path)
+    assert (finding.kind, finding.offset, finding.position) == (kind, 5, len(before.data))
+    assert finding.severity == "data loss"
+    clean = frozenset[Path]()
+    assert [each for unit in segments_of([tmp_path]) for each in job.check_segment(unit, clean).findings] == []
+
+
+@pytest.mark.timeout(120)
+def test_a_mount_is_no_data_directory(tmp_path):
+    """Its own views would be audited, and found foreign, one by one."""
+    data = Dataset("4.3.1", "stopped").copy_to(tmp_path / "data", "binary-0")
+    place = tmp_path / "mount"
+    place.mkdir()
+    with mounting([KAFKAFS, "mount", data, place], place, tmp_path / "log") as mounted:
+        done = subprocess.run([KAFKAFS, "audit", mounted.path], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == f"kafkafs: {str(place)!r} is a mount of kafkafs; name the data directory behind it: {data}\n"
