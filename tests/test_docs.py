@@ -148,7 +148,9 @@ def test_lines_for_fstab_are_taken(session):
             run("mount", "-f", "-T", fstab, session.place)
 
 
-@pytest.mark.parametrize("page", [*DOCS.glob("*.md"), ROOT / "README.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [*DOCS.glob("*.md"), *(ROOT / ".github").glob("*.md"), ROOT / "README.md"], ids=lambda page: page.stem
+)
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), target
