@@ -28,6 +28,7 @@ _STATE = "state.json"
 _GROUPS = "groups"
 _TOPICS = (METADATA_TOPIC, GROUPS_TOPIC, TRANSACTIONS_TOPIC)
 _LINES_AT_ONCE = 512
+_EMPTY_SNAPSHOT = f"{0:020}-"  # which tells nothing
 _GONE = (NotFound, Denied, DiskError, Vanished)
 
 Answer = TypeVar("Answer")
@@ -97,7 +98,7 @@ def _granted(partition: Partition) -> tuple[Access, int]:
     granted = [Access(above.uid, above.gid, (above.mode & 0o111) * 7)]
     newest = 0
     for file_name in partition.listing().files:
-        if file_name.endswith((".log", ".checkpoint")):
+        if file_name.endswith((".log", ".checkpoint")) and not file_name.startswith(_EMPTY_SNAPSHOT):
             file = root.open_now(f"{name}/{file_name}")
             about = file.stat()
             granted.append(access(about, file.acl(about)))

@@ -26,7 +26,7 @@ PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
 _LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "search", "view", "fuse")
 _NATIVE = "kafkafs.format.native."  # what is below needs numba, and no mount needs it
 _OPTIONAL = ("kafkafs.format.schemas.protobuf", "kafkafs.format.schemas.protobuf_files")  # of the extra `schemas`
-_CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-32")
+_CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-16-be", "utf-32")
 
 log = logging.getLogger(__name__)
 
