@@ -17,6 +17,7 @@ from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import NAME, AsOf, Metadata
 from kafkafs.cluster.names import file_name
 from kafkafs.cluster.offsets import Commit
+from kafkafs.cluster.open_transactions import Open, OpenScans, Owners
 from kafkafs.cluster.rows import Ends
 from kafkafs.cluster.transactions import Transaction
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
@@ -53,6 +54,7 @@ class Cluster:
         self._groups: dict[int, GroupPartition] = {}
         self._transactions: dict[int, TransactionPartition] = {}
         self._problems: dict[str, str] = {}
+        self._open = OpenScans()
         self._named: dict[str, str] = {}
         self._named_of: list[dict[str, PartitionName]] = []
 
@@ -201,7 +203,30 @@ class Cluster:
         found = [(each, number) for number, one in self._transactions.items() for each in one.transactions()]
         return sorted(found, key=lambda item: (item[0].transactional_id, item[1]))
 
+    def open_transactions(self) -> list[Open]:
+        """The open transactions of all partitions on these disks, by topic and partition."""
+        here, count = self.transaction_partitions, self.partition_count(TRANSACTIONS_TOPIC)
+        owners = Owners([each for each, _ in self.transactions()], count is not None and here == list(range(count)))
+        partitions = self.partitions()
+        self._open.keep_only(partitions)
+        return [
+            owners.join(partition.name.topic, partition.name.partition, each)
+            for partition in partitions
+            for each in self._open.of(partition)
+        ]
+
     # Partitions and problems
+
+    def partitions(self) -> list[Partition]:
+        """All partitions on these disks that clients may write, each as the replica that counts."""
+        names = {
+            name: (parsed.topic, parsed.partition)
+            for directory in self.directories
+            for name, parsed in directory.names().items()
+            if not parsed.mark and name != NAME
+        }
+        found = (furthest(replicas(self.directories, name)) for name in sorted(names, key=names.__getitem__))
+        return [each for each in found if each is not None]
 
     def partition(self, topic: str, number: int) -> Partition | None:
         """The replica on these disks that counts; None where none is here."""

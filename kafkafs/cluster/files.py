@@ -35,7 +35,10 @@ class Rows(NamedTuple):
 
 
 class ListFile(NamedTuple):
-    """A file of lines, told by `topics`. It is there where the first of them is, and tells something."""
+    """A file of lines, told by `topics`. It is there where the first of them is, and tells something.
+
+    Without topics it is told by all partitions.
+    """
 
     topics: tuple[str, ...]
     rows: Callable[[Cluster], Rows | None]
@@ -204,6 +207,9 @@ def _of_image(make: Callable[[Image], Rows]) -> ListFile:
 LISTS: Mapping[str, ListFile] = {
     "groups.jsonl": ListFile((GROUPS_TOPIC, METADATA_TOPIC), groups),
     "transactions.jsonl": ListFile((TRANSACTIONS_TOPIC,), transactions),
+    "open-transactions.jsonl": ListFile(
+        (), lambda cluster: Rows(cluster.open_transactions(), rows.open_transaction_row)
+    ),
     "topics.jsonl": _of_image(_topics),
     "partitions.jsonl": ListFile((METADATA_TOPIC,), _partitions),
     "configs.jsonl": _of_image(_configs),

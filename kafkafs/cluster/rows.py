@@ -8,6 +8,7 @@ from kafkafs.cluster.image import Acl, Broker, Entity, PartitionState
 from kafkafs.cluster.lines import Row, text_field
 from kafkafs.cluster.names import file_name
 from kafkafs.cluster.offsets import Commit
+from kafkafs.cluster.open_transactions import Open
 from kafkafs.cluster.transactions import Transaction
 
 RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
@@ -118,6 +119,22 @@ def transaction_row(transaction: Transaction, partition: int) -> Row:
         "lastUpdateTimestamp": transaction.last_update_timestamp,
         "partitions": [{"topic": topic, "partition": number} for topic, number in transaction.partitions],
         "coordinatorPartition": partition,
+    }
+
+
+def open_transaction_row(found: Open) -> Row:
+    """A line of `open-transactions.jsonl`."""
+    open_ = found.transaction
+    return {
+        "topic": found.topic,
+        "partition": found.partition,
+        "producerId": open_.producer_id,
+        "producerEpoch": open_.producer_epoch,
+        "coordinatorEpoch": open_.coordinator_epoch,
+        "firstOffset": open_.first_offset,
+        "lastTimestamp": open_.last_timestamp if open_.last_timestamp >= 0 else None,
+        "transactionalId": found.transactional_id,
+        "hanging": found.hanging,
     }
 
 

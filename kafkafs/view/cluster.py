@@ -62,13 +62,18 @@ class Sources:
             return question(self.cluster)
 
     def granted(self, topics: tuple[str, ...]) -> _Known:
-        """What the partitions of all those topics grant together; without any, what the root does."""
+        """What the partitions of all those topics grant together; without a topic, all partitions."""
         known = self._known.get(topics)
         if known is None or time.monotonic() >= known.until:
             may_block()
             partitions = [partition for topic in topics for partition in self.cluster.sources(topic)]
-            known = self._known[topics] = self._of(partitions)
+            known = self._known[topics] = self._of(partitions if topics else self.cluster.partitions())
         return known
+
+    def root(self) -> _Known:
+        """What the root of the mount grants."""
+        about = self._root()
+        return _Known(0.0, Access(about.uid, about.gid, about.mode), about.mtime_ns)
 
     def with_ends(self, commits: Iterable[Commit]) -> _Known:
         """As of groups, and of the partitions whose ends are told beside these offsets."""
@@ -79,16 +84,14 @@ class Sources:
         return _Known(0.0, common([known.access, more.access]), max(known.mtime_ns, more.mtime_ns))
 
     def _of(self, partitions: Sequence[Partition]) -> _Known:
-        about = self._root()
-        granted, newest = [], 0
+        root, granted, newest = self.root(), [], 0
         for partition in partitions:
             with suppress(*_GONE):
                 one, mtime_ns = _granted(partition)
                 granted.append(one)
                 newest = max(newest, mtime_ns)
-        root = Access(about.uid, about.gid, about.mode)
-        together = common([*granted, root._replace(mode=0o777)]) if granted else root
-        return _Known(time.monotonic() + KEEP_S / 2, together, newest or about.mtime_ns)
+        until = time.monotonic() + KEEP_S / 2
+        return _Known(until, common(granted), newest) if granted else root._replace(until=until)
 
 
 def _granted(partition: Partition) -> tuple[Access, int]:
@@ -116,6 +119,7 @@ class _Node:
         self._topics = topics
 
     def attributes(self) -> Attributes:
+        """What all its sources grant."""
         return self._attributes(self._sources.granted(self._topics))
 
     def _attributes(self, known: _Known) -> Attributes:
@@ -144,6 +148,9 @@ class ClusterDirectory(_Node):
     def __init__(self, sources: Sources) -> None:
         super().__init__(sources, ())
 
+    def attributes(self) -> Attributes:
+        return self._attributes(self._sources.root())
+
     def entries(self) -> Sequence[Entry]:
         names = self._sources.ask(lambda cluster: [name for name in LISTS if _is_there(cluster, name)])
         if "groups.jsonl" in names:
@@ -161,7 +168,9 @@ class ClusterDirectory(_Node):
 
 
 def _is_there(cluster: Cluster, name: str) -> bool:
-    topic = LISTS[name].topics[0]
+    topic = next(iter(LISTS[name].topics), None)
+    if topic is None:
+        return True
     return cluster.image is not None if topic == METADATA_TOPIC else bool(cluster.sources(topic))
 
 

@@ -140,6 +140,19 @@ def test_all_transactional_ids_are_told(root, cluster):
             assert row["startTimestamp"] == each["startTimestamp"]
 
 
+def test_open_transactions_are_those_of_describe_producers(root, cluster):
+    """What holds up readers; the offsets' topic has one as well, since offsets were sent within."""
+    rows = lines(root, "open-transactions.jsonl")
+    assert {row["topic"] for row in rows} == {"shop", "stock", "__consumer_offsets"}
+    assert {(row["transactionalId"], row["hanging"]) for row in rows} == {("open", False)}
+    told = {f"{row['topic']}-{row['partition']}": row for row in rows}
+    for each in cluster.truth.get("producers", ()):
+        row = told[each["partition"]]
+        assert {field: row[field] for field in each if field != "partition"} == {
+            field: value for field, value in each.items() if field != "partition"
+        }
+
+
 def test_a_zookeeper_brokers_metadata_is_absent_and_state_says_why(root, cluster):
     state = json.loads(read(root, "state.json"))
     assert state["clusterId"] == cluster.truth["clusterId"]

@@ -1,0 +1,99 @@
+"""Open transactions of the partitions on these disks, and whether they hang. Source: FindHangingTransactionsCommand.
+
+One hangs whose producer belongs to no transactional id, or whose id's transaction does not have the partition: nobody
+will ever end it. (The command asks for 15 minutes of silence first, which on a dead disk means nothing.) Ids are joined
+by producer id, not by epoch, which a marker may have raised; former and next ids of a producer count as well.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kafkafs.cluster.transactions import Transaction
+from kafkafs.disk.data_file import is_settled
+from kafkafs.disk.directory import Directory
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.log.log import Log
+from kafkafs.log.partition import Partition
+from kafkafs.log.producers import OpenTransaction, open_transactions
+
+_UNREADABLE = (NotFound, Denied, DiskError, CorruptData, Vanished)
+_Key = tuple[Directory, str]
+_Stamp = tuple[int, int, str, int, int, int]
+
+
+class Open(NamedTuple):
+    """An open transaction in a partition. `hanging` is None where its coordinator's partition is not on these disks."""
+
+    topic: str
+    partition: int
+    transaction: OpenTransaction
+    transactional_id: str | None
+    hanging: bool | None
+
+
+class _Scanned(NamedTuple):
+    stamp: _Stamp | None
+    found: tuple[OpenTransaction, ...]
+
+
+class OpenScans:
+    """What was found in each partition, looked for again where its newest segment has changed."""
+
+    def __init__(self) -> None:
+        self._scanned: dict[_Key, _Scanned] = {}  # no `Log` is kept: there may be very many partitions
+
+    def of(self, partition: Partition) -> tuple[OpenTransaction, ...]:
+        """The partition's open transactions; none where it cannot be read."""
+        key = partition.root, partition.name.directory
+        known = self._scanned.get(key)
+        if known is not None and known.stamp is not None and _still(partition, known.stamp):
+            return known.found
+        try:
+            found = partition.answer(lambda log: (_stamp(partition, log), tuple(open_transactions(partition, log))))
+        except _UNREADABLE:
+            return ()
+        self._scanned[key] = _Scanned(*found)
+        return found[1]
+
+    def keep_only(self, wanted: Iterable[Partition]) -> None:
+        """Forget the other partitions."""
+        for key in self._scanned.keys() - {(each.root, each.name.directory) for each in wanted}:
+            del self._scanned[key]
+
+
+def _stamp(partition: Partition, log: Log) -> _Stamp | None:
+    """What changes when the log does: of its directory and its last segment. None where that is not sure yet."""
+    if not log.segments:
+        return None
+    name = log.segments[-1].log_name
+    about = partition.root.stat(partition.name.directory)
+    last = partition.root.stat(f"{partition.name.directory}/{name}")
+    if not (is_settled(about.st_mtime_ns) and is_settled(last.st_mtime_ns)):
+        return None
+    return about.st_ino, about.st_mtime_ns, name, last.st_ino, last.st_size, last.st_mtime_ns
+
+
+def _still(partition: Partition, stamp: _Stamp) -> bool:
+    try:
+        about = partition.root.stat(partition.name.directory)
+        last = partition.root.stat(f"{partition.name.directory}/{stamp[2]}")
+    except _UNREADABLE:
+        return False
+    return stamp == (about.st_ino, about.st_mtime_ns, stamp[2], last.st_ino, last.st_size, last.st_mtime_ns)
+
+
+class Owners:
+    """Transactional ids by the producer ids that they have, had, or will have."""
+
+    def __init__(self, transactions: list[Transaction], all_here: bool) -> None:
+        """`all_here`: every partition of the coordinator's topic is on these disks."""
+        self._all_here = all_here
+        self._now = {each.producer_id: each for each in transactions}
+        self._other = {producer_id: each for each in transactions for producer_id in each.producer_ids}
+
+    def join(self, topic: str, partition: int, found: OpenTransaction) -> Open:
+        """The open transaction with its id, and whether it hangs."""
+        owner = self._now.get(found.producer_id) or self._other.get(found.producer_id)
+        if owner is None:
+            return Open(topic, partition, found, None, True if self._all_here else None)
+        return Open(topic, partition, found, owner.transactional_id, (topic, partition) not in owner.partitions)

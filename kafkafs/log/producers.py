@@ -1,0 +1,117 @@
+"""Which producers have a transaction open at a partition's end, as DescribeProducers tells of them.
+
+The broker writes what it knows of producers into a `.snapshot` when a segment begins, and at a clean stop for the log
+end; from the newest one on the batches tell the rest. Sources: ProducerStateManager, ProducerAppendInfo.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.format.batches import is_control, is_transactional
+from kafkafs.format.control import coordinator_epoch
+from kafkafs.format.names import parse_segment_file
+from kafkafs.format.producer_snapshot import parse_producer_snapshot
+from kafkafs.format.records import Refusal, decode
+from kafkafs.log.batch_runs import BatchRun, Start
+from kafkafs.log.log import Log
+from kafkafs.log.offset_search import scan_start
+from kafkafs.log.partition import Partition
+
+_MARKER_LIMIT = 1 << 20
+_UNREADABLE = (NotFound, CorruptData, Denied, DiskError, Vanished)
+
+
+class OpenTransaction(NamedTuple):
+    """A producer's open transaction; epochs are None where no batch or marker has told one."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int | None
+    first_offset: int
+    last_timestamp: int
+
+
+@dataclass(slots=True)
+class _Producer:
+    """What is known of a producer; `first_offset` is -1 without an open transaction."""
+
+    epoch: int
+    coordinator_epoch: int
+    first_offset: int
+    last_timestamp: int
+
+
+def open_transactions(partition: Partition, log: Log) -> list[OpenTransaction]:
+    """The transactions that are open at the end of `log`, by their first offsets."""
+    first, producers = _newest_snapshot(partition, log)
+    for run in _runs(log, first):
+        _follow(run, first, producers)
+    found = [
+        OpenTransaction(
+            producer_id,
+            each.epoch,
+            each.coordinator_epoch if each.coordinator_epoch >= 0 else None,
+            max(each.first_offset, log.start_offset),
+            each.last_timestamp,
+        )
+        for producer_id, each in producers.items()
+        if each.first_offset >= 0
+    ]
+    return sorted(found, key=lambda each: (each.first_offset, each.producer_id))
+
+
+def _newest_snapshot(partition: Partition, log: Log) -> tuple[int, dict[int, _Producer]]:
+    """The offset of the newest snapshot that can be read, and the producers in it; of none, the log's first."""
+    files = filter(None, map(parse_segment_file, partition.listing().files))
+    offsets = {each.offset: each.name for each in files if each.kind == "snapshot"}
+    for offset in sorted(offsets, reverse=True):
+        if offset > log.end_offset:
+            continue
+        try:
+            told = parse_producer_snapshot(partition.root.read_whole(f"{partition.name.directory}/{offsets[offset]}"))
+        except _UNREADABLE:
+            continue
+        return offset, {
+            each.producer_id: _Producer(
+                each.producer_epoch, each.coordinator_epoch, each.transaction_first_offset, each.timestamp
+            )
+            for each in told
+            if each.coordinator_epoch >= 0 or each.transaction_first_offset >= 0
+        }
+    return log.start_offset, {}
+
+
+def _runs(log: Log, first: int) -> Iterator[BatchRun]:
+    for segment in log.segments_between(first, None):
+        start = scan_start(segment, first) if segment.base_offset < first else Start(0, segment.base_offset)
+        for item in segment.walk(start, log.walk_end(segment)):
+            if isinstance(item, BatchRun):
+                yield item
+
+
+def _follow(run: BatchRun, first: int, producers: dict[int, _Producer]) -> None:
+    """Takes a run's transactional batches into account."""
+    wanted = is_transactional(run.rows) & (run.rows["base_offset"] >= first)
+    control = is_control(run.rows)
+    for row in np.flatnonzero(wanted).tolist():
+        batch = run.rows[row]
+        producer_id, epoch = int(batch["producer_id"]), int(batch["producer_epoch"])
+        producer = producers.setdefault(producer_id, _Producer(epoch, -1, -1, -1))
+        producer.epoch, producer.last_timestamp = epoch, int(batch["max_timestamp"])
+        if control[row]:
+            producer.first_offset = -1
+            told = _coordinator_epoch(run, row)
+            producer.coordinator_epoch = producer.coordinator_epoch if told is None else told
+        elif producer.first_offset < 0:
+            producer.first_offset = int(batch["base_offset"])
+
+
+def _coordinator_epoch(run: BatchRun, row: int) -> int | None:
+    for piece in decode(run.data, run.position, run.rows[row : row + 1], _MARKER_LIMIT):
+        if not isinstance(piece, Refusal) and len(piece):
+            return coordinator_epoch(piece.value(0) or b"")
+    return None
