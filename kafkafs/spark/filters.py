@@ -3,22 +3,26 @@
 All filters stay with Spark as well, which applies them to each row; here they only say what need not be read.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql.datasource import (
-    EqualNullSafe,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    LessThan,
-    LessThanOrEqual,
-    StringStartsWith,
-)
+with suppress(ImportError):  # Spark 4.0 knows no filters here, and pushes none
+    from pyspark.sql.datasource import (
+        EqualNullSafe,
+        EqualTo,
+        Filter,
+        GreaterThan,
+        GreaterThanOrEqual,
+        In,
+        LessThan,
+        LessThanOrEqual,
+        StringStartsWith,
+    )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -1,9 +1,12 @@
 """`format("kafkafs")`: the data source that Spark is told about; `planning` decides what to read, `tasks` reads."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -21,8 +24,11 @@ from kafkafs.spark.filters import Wanted, wanted
 from kafkafs.spark.locations import chosen
 from kafkafs.spark.options import SourceOptions, batch_options, stream_options, wants_headers
 from kafkafs.spark.snapshots import Snapshots, planned
-from kafkafs.spark.stream import StreamReader
+from kafkafs.spark.stream import StreamReader, stream_reader
 from kafkafs.spark.tasks import data_loss, read, tasks
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter  # which Spark 4.0 has not
 
 _COLUMNS = [
     StructField("key", BinaryType()),
@@ -58,7 +64,7 @@ class KafkafsDataSource(DataSource):
     def streamReader(self, schema: StructType) -> StreamReader:
         """For `spark.readStream`."""
         self._refuse_another(schema)
-        return StreamReader(stream_options(self.options))
+        return stream_reader(stream_options(self.options))
 
     def _refuse_another(self, schema: StructType) -> None:
         if schema != self.schema():

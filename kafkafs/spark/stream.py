@@ -4,21 +4,15 @@ Sources: KafkaMicroBatchStream, KafkaOffsetReader.
 """
 
 import logging
-import math
-import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
+import pyspark
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    ReadMinRows,
-    SupportsTriggerAvailableNow,
-)
 
+from kafkafs.errors import UsageError
 from kafkafs.spark import planning
 from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.offsets import PartitionOffsets, TopicPartition, from_dict, names, to_dict
@@ -29,14 +23,12 @@ from kafkafs.spark.tasks import data_loss, read, tasks
 logger = logging.getLogger(__name__)
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamReader(DataSourceStreamReader):
     """Answers Spark's questions about one stream; reading is the same as in a batch."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._latest: PartitionOffsets = {}
-        self._target: PartitionOffsets | None = None
-        self._triggered = 0.0
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a new stream starts: as the options say, by default at the end."""
@@ -46,30 +38,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
         return to_dict(starts)
 
-    def getDefaultReadLimit(self) -> ReadLimit:
-        """What `maxOffsetsPerTrigger` or `minOffsetsPerTrigger` asks for."""
-        if self._options.max_offsets_per_trigger is not None:
-            return ReadMaxRows(self._options.max_offsets_per_trigger)
-        if self._options.min_offsets_per_trigger is not None:
-            return ReadMinRows(self._options.min_offsets_per_trigger)
-        return ReadAllAvailable()
-
-    def prepareForTriggerAvailableNow(self) -> None:
-        """From now on the stream ends where the logs end now."""
-        self._target = self._now()
-
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Where the micro-batch that begins at `start` ends; `start` itself where it is too early for one."""
-        begun = from_dict(start)
-        self._latest = self._now() if self._target is None else self._target
-        if not self._latest:
-            return start
-        if isinstance(limit, ReadAllAvailable):
-            return to_dict(self._latest)
-        least, most = self._options.min_offsets_per_trigger, self._options.max_offsets_per_trigger
-        if least is not None and self._target is None and self._is_too_early(begun, least):
-            return start
-        return to_dict(self._latest if most is None else self._limited(begun, most))
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # as before 4.2
+        """Where the logs end now."""
+        self._latest = self._now()
+        return to_dict(self._latest)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """The ends of the logs as last seen, for the query's progress."""
@@ -122,31 +94,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _now(self) -> PartitionOffsets:
         return planned(self._locations(), self._options.isolation, planning.latest)
 
-    def _begin(self, begun: PartitionOffsets) -> PartitionOffsets:
-        """Where each partition goes on; a new one at its earliest offset."""
-        locations = self._locations()
-        added = {name: locations[name] for name in self._latest if name not in begun and name in locations}
-        return begun | planned(added, self._options.isolation, planning.earliest)
 
-    def _is_too_early(self, begun: PartitionOffsets, least: int) -> bool:
-        """Whether fewer than `minOffsetsPerTrigger` have come, and `maxTriggerDelay` has not passed yet."""
-        now = time.monotonic()
-        begin = self._begin(begun)
-        fresh = sum(end - begin.get(name, end) for name, end in self._latest.items())
-        if fresh < least and now - self._triggered < self._options.max_trigger_delay_s:
-            return True
-        self._triggered = now
-        return False
+def stream_reader(options: SourceOptions) -> StreamReader:
+    """What this release of Spark can ask a stream: read limits and Trigger.AvailableNow came with 4.2."""
+    if find_spec("pyspark.sql.streaming.datasource") is not None:
+        from kafkafs.spark.limited_stream import LimitedStreamReader
 
-    def _limited(self, begun: PartitionOffsets, most: int) -> PartitionOffsets:
-        """`most` offsets shared out in proportion to what waits in each partition, at least one for each."""
-        begin = self._begin(begun)
-        waiting = {name: end - begin[name] for name, end in self._latest.items() if end > begin.get(name, end)}
-        total = sum(waiting.values())
-        if total <= 0:
-            return self._latest
-        ends = dict(self._latest)
-        for name, size in waiting.items():
-            share = most * size / total
-            ends[name] = min(ends[name], begin[name] + (math.ceil(share) if share < 1 else math.floor(share)))
-        return ends
+        return LimitedStreamReader(options)
+    if options.max_offsets_per_trigger is not None or options.min_offsets_per_trigger is not None:
+        raise UsageError(
+            f"maxOffsetsPerTrigger and minOffsetsPerTrigger take Spark 4.2 or later, and this is {pyspark.__version__}:"
+            " leave them out"
+        )
+    return StreamReader(options)

@@ -9,8 +9,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from kafkafs.spark.limited_stream import LimitedStreamReader
 from kafkafs.spark.options import stream_options
-from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import Task
 from tests.kafka.broker import wait_until
 from tests.kafka.dataset import Dataset
@@ -20,8 +20,10 @@ LATEST = Dataset("4.3.1", "stopped")
 OFFSETS = '{"partitions":{"0":1,"1":-2,"2":-1,"3":0,"4":-2}}'
 
 
-def reader(path: Path, **options: object) -> StreamReader:
-    return StreamReader(stream_options({"path": str(path), **{name: str(value) for name, value in options.items()}}))
+def reader(path: Path, **options: object) -> LimitedStreamReader:
+    return LimitedStreamReader(
+        stream_options({"path": str(path), **{name: str(value) for name, value in options.items()}})
+    )
 
 
 def read(spark: SparkSession, path: Path, **options: object) -> DataFrame:

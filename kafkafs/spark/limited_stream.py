@@ -1,0 +1,85 @@
+"""Streams of Spark 4.2 and later, which asks for read limits and for Trigger.AvailableNow.
+
+Sources: KafkaMicroBatchStream, `rateLimit` and `delayBatch`.
+"""
+
+import math
+import time
+from typing import Any
+
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from kafkafs.spark import planning
+from kafkafs.spark.offsets import PartitionOffsets, from_dict, to_dict
+from kafkafs.spark.options import SourceOptions
+from kafkafs.spark.snapshots import planned
+from kafkafs.spark.stream import StreamReader
+
+
+class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
+    """A stream whose micro-batches end where a limit, or the end of an available-now run, says."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        super().__init__(options)
+        self._target: PartitionOffsets | None = None
+        self._triggered = 0.0
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """What `maxOffsetsPerTrigger` or `minOffsetsPerTrigger` asks for."""
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.min_offsets_per_trigger is not None:
+            return ReadMinRows(self._options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """From now on the stream ends where the logs end now."""
+        self._target = self._now()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # type: ignore[override]
+        """Where the micro-batch that begins at `start` ends; `start` itself where it is too early for one."""
+        begun = from_dict(start)
+        self._latest = self._now() if self._target is None else self._target
+        if not self._latest:
+            return start
+        if isinstance(limit, ReadAllAvailable):
+            return to_dict(self._latest)
+        least, most = self._options.min_offsets_per_trigger, self._options.max_offsets_per_trigger
+        if least is not None and self._target is None and self._is_too_early(begun, least):
+            return start
+        return to_dict(self._latest if most is None else self._limited(begun, most))
+
+    def _begin(self, begun: PartitionOffsets) -> PartitionOffsets:
+        """Where each partition goes on; a new one at its earliest offset."""
+        locations = self._locations()
+        added = {name: locations[name] for name in self._latest if name not in begun and name in locations}
+        return begun | planned(added, self._options.isolation, planning.earliest)
+
+    def _is_too_early(self, begun: PartitionOffsets, least: int) -> bool:
+        """Whether fewer than `minOffsetsPerTrigger` have come, and `maxTriggerDelay` has not passed yet."""
+        now = time.monotonic()
+        begin = self._begin(begun)
+        fresh = sum(end - begin.get(name, end) for name, end in self._latest.items())
+        if fresh < least and now - self._triggered < self._options.max_trigger_delay_s:
+            return True
+        self._triggered = now
+        return False
+
+    def _limited(self, begun: PartitionOffsets, most: int) -> PartitionOffsets:
+        """`most` offsets shared out in proportion to what waits in each partition, at least one for each."""
+        begin = self._begin(begun)
+        waiting = {name: end - begin[name] for name, end in self._latest.items() if end > begin.get(name, end)}
+        total = sum(waiting.values())
+        if total <= 0:
+            return self._latest
+        ends = dict(self._latest)
+        for name, size in waiting.items():
+            share = most * size / total
+            ends[name] = min(ends[name], begin[name] + (math.ceil(share) if share < 1 else math.floor(share)))
+        return ends
