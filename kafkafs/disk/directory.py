@@ -186,6 +186,28 @@ class Directory:
         except OSError as error:
             raise WouldBlock("a name is to be looked up on the disk") from error
 
+    def attributes_at_once(self, name: str) -> tuple[os.stat_result, bytes | None]:
+        """The attributes of a directory below, and its access control list, None where it has none: one look for both.
+
+        A non-blocking thread has an answer too, where the kernel has that directory in memory.
+        """
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY  # nothing is read: no time of access moves
+        if not is_non_blocking():
+            descriptor = self._descriptor(name, flags)
+        elif self._far is not None:
+            raise WouldBlock("somebody else must be asked for attributes")
+        else:
+            try:
+                descriptor = openat2(self.descriptor, name, flags, CACHED)
+            except FileNotFoundError as error:
+                raise _opening_failed(error, name) from error
+            except OSError as error:
+                raise WouldBlock("a name is to be looked up on the disk") from error
+        try:
+            return os.fstat(descriptor), access_list(descriptor)
+        finally:
+            os.close(descriptor)
+
     def acl(self, name: str = ".") -> bytes | None:
         """The access control list of a directory below; None where it has none."""
         may_block()

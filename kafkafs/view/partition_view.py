@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.cached_value import CachedValue
-from kafkafs.disk.data_file import DataFile, is_settled
+from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.lru_cache import LruCache
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
@@ -134,14 +134,8 @@ class PartitionView:
         """The attributes of the partition's directory, which its views' directories share."""
         known = self._directory.fresh()
         if known is None:
-            root = self.data_directory.root
-            about = root.stat_at_once(self._name)
-            as_of = (about.st_ino, about.st_ctime_ns)  # changes with mode, owner and ACL, and the time of change
-            known = self._directory.revalidated(as_of)
-            if known is None:
-                granted = access(about, root.acl(self._name)).of_directory()
-                settled = is_settled(about.st_ctime_ns)
-                known = self._directory.store(_Directory(granted, about.st_mtime_ns), as_of if settled else None)
+            about, acl = self.data_directory.root.attributes_at_once(self._name)
+            known = self._directory.store(_Directory(access(about, acl).of_directory(), about.st_mtime_ns))
         uid, gid, mode = known.access
         return Attributes("directory", mode, uid, gid, 0, 0, known.mtime_ns, 2, KEEP_S / 2)
 
