@@ -122,6 +122,13 @@ class DataFile:
         """
         if size <= 0:
             return b""
+        if size < page_cache.LONG_READ and not passing and not is_non_blocking():
+            try:
+                data = os.pread(self.descriptor, size, position)
+            except OSError as error:
+                raise _reading_failed(error, self.name) from error
+            if len(data) == size:
+                return data
         buffer = memoryview(bytearray(size))
         return bytes(buffer[: self.read_into(buffer, position, passing=passing)])
 

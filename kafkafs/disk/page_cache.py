@@ -14,7 +14,9 @@ import os
 import numpy as np
 
 RWF_DONTCACHE = 0x80
-_LONG_READ = 64 << 10
+LONG_READ = 64 << 10
+"""Bytes from which a read is to leave no page behind."""
+
 _PROT_NONE = 0
 _MAP_FAILED = ctypes.c_void_p(-1).value
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -54,7 +56,7 @@ def flags_at_once(device: int, size: int, keep: bool) -> int | None:
     """The flags for a read that does not wait, and unless told to `keep` leaves no page behind; None where it would."""
     if _takes.get(device, True):
         return 0 if keep else RWF_DONTCACHE
-    return 0 if keep or size < _LONG_READ else None
+    return 0 if keep or size < LONG_READ else None
 
 
 def read_blocking(descriptor: int, buffer: memoryview, position: int, *, keep: bool, passing: bool = False) -> int:
@@ -63,7 +65,7 @@ def read_blocking(descriptor: int, buffer: memoryview, position: int, *, keep: b
     `passing`: a short read in the midst of long ones, to be treated as they are.
     """
     size = len(buffer)
-    if keep or (size < _LONG_READ and not passing):
+    if keep or (size < LONG_READ and not passing):
         return _fill(descriptor, buffer, position)
     if _takes.get(os.fstat(descriptor).st_dev, True):
         return _fill(descriptor, buffer, position, RWF_DONTCACHE)

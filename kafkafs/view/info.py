@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, Vanished
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
 from kafkafs.log.health import SegmentHealth, look_at, problems_of_listing
@@ -22,6 +22,8 @@ from kafkafs.view.targets import LogSnapshot
 
 Answer = TypeVar("Answer")
 _UNREADABLE = (Denied, DiskError, Vanished)
+_FEW_SEGMENTS, _FEW_BYTES = 16, 4 << 20
+"""Up to so many all records are looked at: some milliseconds."""
 
 
 class Info:
@@ -41,7 +43,15 @@ class Info:
         return {}
 
     def _text(self, snapshot: LogSnapshot) -> bytes:
-        return (json.dumps(describe(self._view, snapshot), indent=2, ensure_ascii=True) + "\n").encode()
+        fields = (f"  {json.dumps(name)}: {_json(value)}" for name, value in describe(self._view, snapshot).items())
+        return ("{\n" + ",\n".join(fields) + "\n}\n").encode()
+
+
+def _json(value: object) -> str:
+    """As JSON, in ASCII; of a list each thing on a line of its own: `grep` finds one segment of thousands."""
+    if isinstance(value, list) and value:
+        return "[\n    " + ",\n    ".join(map(json.dumps, value)) + "\n  ]"
+    return json.dumps(value)
 
 
 def _logs(snapshot: LogSnapshot) -> Iterator[DataFile]:
@@ -64,7 +74,7 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     health = {segment: look_at(segment) for segment in log.segments}
     for one in health.values():
         problems += one.problems
-    largest = {segment: _known(partial(_largest, log, segment)) for segment in log.segments}
+    largest = {segment: _known(partial(_largest, log, segment, one)) for segment, one in health.items()}
     return {
         "topic": name.topic,
         "partition": name.partition,
@@ -75,15 +85,15 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
         "lastStableOffset": _known(lambda: view.transactions.last_stable_offset(log)),
         "earliestOffset": _known(snapshot.decoded.earliest),
         "latestOffset": _known(snapshot.decoded.latest),
-        "minTimestamp": None,
+        "minTimestamp": _known(partial(_oldest, snapshot)),
         "maxTimestamp": _newest(log, largest),
-        "sizeBytes": sum(_size(segment.log_name, view) for segment in log.segments),
+        "sizeBytes": sum(_size(log, segment) for segment in log.segments),
         "leaderEpochs": None if epochs is None else [_epoch(one) for one in epochs],
         "segments": [
             {
                 "baseOffset": segment.base_offset,
                 "file": segment.log_name,
-                "sizeBytes": _size(segment.log_name, view),
+                "sizeBytes": _size(log, segment),
                 "largestTimestamp": largest[segment],
                 **_states(health[segment]),
             }
@@ -101,17 +111,35 @@ def _states(health: SegmentHealth) -> dict[str, str]:
     }
 
 
-def _size(name: str, view: PartitionView) -> int:
-    try:
-        return view.partition.root.stat(f"{view.partition.name.directory}/{name}").st_size
-    except NotFound:
-        return 0
+def _size(log: Log, segment: Segment) -> int:
+    """Bytes of its `.log`, at the moment of this look."""
+    grown = log.tail is not None and segment.next_base is None and log.tail.inode == segment.files["log"].inode
+    return log.tail.size if grown and log.tail is not None else segment.files["log"].size
 
 
-def _largest(log: Log, segment: Segment) -> int | None:
+def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:
     """The largest timestamp of the segment's batches, markers too; None where none has one."""
-    found = largest_timestamp(segment, log.walk_end(segment))
+    found = largest_timestamp(segment, log.walk_end(segment)) if health.largest is None else health.largest
     return found if found >= 0 else None
+
+
+def _oldest(snapshot: LogSnapshot) -> int | None:
+    """The smallest timestamp of the data. No index tells it, and headers only of batches of one record or time; so it
+    takes all records, and is told where those are few: None of a longer log, and of one with a corrupt batch."""
+    log = snapshot.log
+    visible = log.visible_segments()
+    if len(visible) > _FEW_SEGMENTS or sum(_size(log, segment) for segment in visible) > _FEW_BYTES:
+        return None
+    oldest = None
+    try:
+        for records in snapshot.raw.records(log.start_offset):
+            times = records.rows["timestamp"]
+            times = times[times >= 0]
+            if len(times):
+                oldest = int(times.min()) if oldest is None else min(oldest, int(times.min()))
+    except (CorruptData, TooLarge):
+        return None
+    return oldest
 
 
 def _newest(log: Log, largest: Mapping[Segment, int | None]) -> int | None:

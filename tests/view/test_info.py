@@ -181,3 +181,28 @@ def test_a_checkpoint_beyond_64_bits_counts_as_absent(tmp_path):
     assert told["logStartOffset"] == 0
     assert "log-start-offset-checkpoint counts as absent" in str(told["problems"])
     assert cat(tree(tmp_path), "t-0/by-offset/0..") == b"".join(batch.data for batch in BATCHES[:2])
+
+
+def test_the_smallest_timestamp_is_told_where_it_takes_a_moment(tmp_path):
+    """It was always null. What the log start has left behind does not count, nor do records without a timestamp."""
+    write_partition(tmp_path, {0: [made(0, [900, 100]), made(2, [-1, 700]), made(4, [800])]})
+    assert info(tmp_path)["minTimestamp"] == 100
+    write_start(tmp_path, 2)
+    assert info(tmp_path)["minTimestamp"] == 700
+
+
+def test_the_smallest_timestamp_is_null_of_many_segments_and_where_a_batch_is_corrupt(tmp_path):
+    """No index tells it, and to read all records is not what a look is for."""
+    write_partition(tmp_path / "many", spread([made(number, [5]) for number in range(40)], 2))
+    assert info(tmp_path / "many")["minTimestamp"] is None
+    directory = write_partition(tmp_path / "corrupt", {0: [made(0, [900]), made(1, [100]), made(2, [800])]})
+    log = directory / f"{0:020}.log"
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    assert info(tmp_path / "corrupt")["minTimestamp"] is None
+
+
+def test_no_record_has_no_smallest_timestamp(tmp_path):
+    write_partition(tmp_path, {0: []})
+    assert info(tmp_path)["minTimestamp"] is None

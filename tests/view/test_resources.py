@@ -27,7 +27,7 @@ def spared(monkeypatch) -> list[bool]:
     read_blocking = page_cache.read_blocking
 
     def reading(descriptor: int, buffer: memoryview, position: int, **how: Any) -> int:
-        if len(buffer) >= page_cache._LONG_READ:
+        if len(buffer) >= page_cache.LONG_READ:
             told.append(False)
         return read_blocking(descriptor, buffer, position, **how)
 
