@@ -1,0 +1,50 @@
+"""How a command ends, whatever it raises: an exit code, and one sentence for the person at the terminal."""
+
+import errno
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from kafkafs.cli.endings import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, run_honestly, say
+from kafkafs.errors import DiskError, UsageError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "sentence"),
+    [
+        (UsageError("name a directory"), EXIT_USAGE, "name a directory"),
+        (DiskError("the disk does not answer"), EXIT_FAILED, "the disk does not answer"),
+        (KeyboardInterrupt(), EXIT_INTERRUPTED, None),
+        (MemoryError(), EXIT_FAILED, "no memory is left; .*"),
+        (OSError(errno.EMFILE, "Too many open files"), EXIT_FAILED, "no descriptor is left; .*"),
+        (RuntimeError("can't start new thread"), EXIT_FAILED, "the system starts no more threads; .*"),
+        (ValueError("seventeen"), EXIT_BUG, r"this is a bug, please report it at .*: ValueError\('seventeen'\) at .*"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_whatever_is_raised_becomes_one_sentence(raised, code, sentence, capsys):
+    """A traceback helps nobody at three in the morning."""
+
+    def command() -> int:
+        raise raised
+
+    assert run_honestly(command) == code
+    told = capsys.readouterr().err
+    assert told == "" if sentence is None else re.fullmatch(f"kafkafs: {sentence}\n", told)
+
+
+def test_a_bug_is_reported_where_the_project_says(capsys):
+    """Who is asked to report it should not have to search for the place."""
+    issues = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Issues"]
+    run_honestly(lambda: 1 // 0)
+    assert f"report it at {issues}: " in capsys.readouterr().err
+
+
+def test_nothing_that_a_terminal_obeys_is_said(capsys):
+    """Names in messages come from strangers."""
+    say("evil\x1b[2J\nname")
+    assert capsys.readouterr().err == "kafkafs: evil\\x1b[2J\\nname\n"
