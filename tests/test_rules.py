@@ -79,16 +79,28 @@ def long_functions(files: dict[str, str]) -> dict[str, int]:
     return {name: lines for name, lines in sizes.items() if lines > FUNCTION_LINES}
 
 
+def methods_of_protocols(text: str) -> set[str]:
+    """The names of those that have a docstring there."""
+    every = dict(definitions(text))
+    protocols = {
+        name for name, found in every.items() if isinstance(found, ast.ClassDef)
+        and any(ast.unparse(base) == "Protocol" for base in found.bases)
+    }  # fmt: skip
+    return {
+        found.name for name, found in every.items() if name.rpartition(".")[0] in protocols and ast.get_docstring(found)
+    }
+
+
 def wordless(files: dict[str, str]) -> set[str]:
-    """Public definitions without a docstring, but for methods that a protocol of the seam describes."""
-    described = {name.rpartition(".")[2] for name, found in public(PACKAGE[SEAM]) if ast.get_docstring(found)}
+    """Public definitions without a docstring, but for methods that a protocol of the seam or their file describes."""
     found = {path for path, text in files.items() if text.strip() and not ast.get_docstring(ast.parse(text))}
     for path, text in files.items():
+        described = methods_of_protocols(PACKAGE[SEAM]) | methods_of_protocols(text)
         told = {name for prefix, names in TOLD_ELSEWHERE.items() if path.startswith(prefix) for name in names}
         for name, definition in public(text):
             short = definition.name
-            is_node_method = "." in name and short in described and path != SEAM
-            if not ast.get_docstring(definition) and short not in told and not is_node_method:
+            is_told = short in told or ("." in name and short in described)
+            if not ast.get_docstring(definition) and not is_told:
                 found.add(f"{path}:{name}")
     return found
 

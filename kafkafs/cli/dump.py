@@ -84,7 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     for flag in ("--max-bytes", "--max-message-size"):
         if getattr(arguments, flag[2:].replace("-", "_")) < 0:
             raise UsageError(f"{flag} must not be negative")
-    decoders = [arguments.key_decoder_class, arguments.value_decoder_class, decoded_topic(arguments)]
+    arguments.topic = _topic(arguments)
+    decoders = [arguments.key_decoder_class, arguments.value_decoder_class, arguments.topic]
     if arguments.json and any(decoders):
         raise UsageError("--json shows keys and values as they are: leave out the decoders")
     if (arguments.from_offset and arguments.from_time) or (arguments.to_offset and arguments.to_time):
@@ -92,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     return dump_all(arguments)
 
 
-def decoded_topic(arguments: argparse.Namespace) -> str | None:
+def _topic(arguments: argparse.Namespace) -> str | None:
     """The name of Kafka's own topic that a flag asks to decode."""
     return next(
         (topic for flag, topic in TOPICS.items() if getattr(arguments, f"{flag.replace('-', '_')}_decoder")), None

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
 
-from kafkafs.cli.dump import decoded_topic
 from kafkafs.cli.prefetch import prefetched
 from kafkafs.cli.progress import Progress
 from kafkafs.disk.directory import Directory
@@ -120,7 +119,7 @@ def _windows(sources: Sequence[Source], wanted: _Wanted, options: Options) -> It
 
 def _options(arguments: argparse.Namespace) -> Options:
     key, value = arguments.key_decoder_class, arguments.value_decoder_class
-    topic = decoded_topic(arguments)
+    topic = arguments.topic
     return Options(
         deep_iteration=arguments.deep_iteration,
         print_data_log=arguments.print_data_log or any(one is not None for one in (key, value, topic)),

@@ -24,14 +24,17 @@ def as_string(data: bytes) -> bytes:
 
 
 def as_hexadecimal(data: bytes) -> bytes:
+    """Two digits a byte, in lower case."""
     return data.hex().encode()
 
 
 def as_long(data: bytes) -> bytes:
+    """Eight bytes, big-endian and signed, as decimal digits."""
     return b"%d" % _first(data, ">q", "a long")
 
 
 def as_integer(data: bytes) -> bytes:
+    """Four bytes, big-endian and signed, as decimal digits."""
     return b"%d" % _first(data, ">i", "an integer")
 
 

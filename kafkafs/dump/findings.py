@@ -91,7 +91,7 @@ class Unheard(Findings):
     is_heard = False
 
     def gaps(self, source: Source, before: Sequence[int], behind: Sequence[int]) -> None:
-        pass
+        """Nobody hears of them."""
 
 
 def _lists(pairs: Pairs, title: str, first: str, second: str) -> Iterator[str]:

@@ -65,6 +65,7 @@ def _front(batch: Batch) -> str:
 
 
 def timestamp_type(batch: Batch) -> str:
+    """What the tool calls the kind of its timestamps; format v0 has none."""
     return batch.timestamp_type or NO_TIMESTAMP_TYPE
 
 

@@ -32,4 +32,5 @@ class Options:
 
     @property
     def is_deep(self) -> bool:
+        """Whether each record is shown, and not only each batch."""
         return self.deep_iteration or self.print_data_log

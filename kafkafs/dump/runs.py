@@ -32,6 +32,7 @@ class Run:
         return self if whole else Run(self.data, self.position, np.ascontiguousarray(self.rows[first:stop]))
 
     def bytes_of(self, batch: Batch) -> bytes:
+        """A batch of this run as it stands on disk."""
         start = batch.position - self.position
         return bytes(self.data[start : start + batch.size])
 

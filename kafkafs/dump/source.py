@@ -47,6 +47,7 @@ class Source:
 
     @property
     def name(self) -> str:
+        """The file's name, without the directory."""
         return self.path.rpartition("/")[2]
 
     @property

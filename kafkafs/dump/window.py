@@ -22,6 +22,7 @@ class Window:
         return found.between(0 if self.start is None else self.start, MAX_OFFSET if self.stop is None else self.stop)
 
     def has(self, offset: int) -> bool:
+        """Whether a record of that offset is wanted."""
         return (self.start is None or offset >= self.start) and (self.stop is None or offset < self.stop)
 
 

@@ -83,6 +83,7 @@ class Batch:
 
     @property
     def is_transactional(self) -> bool:
+        """Whether it belongs to a transaction, a marker of its end too."""
         return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
 
     @property

@@ -102,6 +102,7 @@ class PartitionView:
 
     @property
     def transactions(self) -> OpenTransactions:
+        """The transactions that were open when somebody looked last, kept between views."""
         return self._seen.transactions
 
     @property

@@ -58,9 +58,11 @@ class LogSnapshot:
 class PointTarget(Protocol):
     """A point: one batch in a raw view, one record in a decoded one. NotFound where it leads nowhere."""
 
-    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> LocatedBatch: ...
+    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> LocatedBatch:
+        """The batch that it leads to. Raises NotFound where there is none."""
 
-    def record(self, snapshot: LogSnapshot) -> Record: ...
+    def record(self, snapshot: LogSnapshot) -> Record:
+        """The visible record that it leads to. Raises NotFound where there is none."""
 
     def leads_to(self, snapshot: LogSnapshot) -> int | None:
         """The offset of the record that the raw view leads to; None where the batch is corrupt or no record follows."""

@@ -71,6 +71,7 @@ def unsigned_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def primitive(kind: str, name: str, is_compact: bool, is_nullable: bool) -> Reader:
+    """What reads one value of a type of Kafka's schemas that is no array and no struct."""
     if kind in NUMBERS:
         return _number(NUMBERS[kind])
     if kind == "uuid":
@@ -157,6 +158,7 @@ def check(data: bytes, at: int, size: int) -> None:
 
 
 def several_numbers(code: str) -> Callable[[bytes, int, int], tuple[Value, int]]:
+    """The same for numbers of one size, all in one call; IndexError where the bytes end before."""
     one = struct.calcsize(">" + code)
 
     def read(data: bytes, at: int, count: int) -> tuple[Value, int]:
@@ -169,6 +171,8 @@ def several_numbers(code: str) -> Callable[[bytes, int, int], tuple[Value, int]]
 
 
 def several(read_one: Reader) -> Callable[[bytes, int, int], tuple[Value, int]]:
+    """What reads `count` values, each as `read_one` does: (a tuple of them, the position behind)."""
+
     def read(data: bytes, at: int, count: int) -> tuple[Value, int]:
         items = []
         for _ in range(count):

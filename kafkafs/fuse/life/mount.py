@@ -64,6 +64,7 @@ class Settings:
 
     @property
     def fsname(self) -> str:
+        """What `df` and `findmnt` show as the source: the directories, joined by colons."""
         return ":".join(map(str, self.data_dirs))
 
 

@@ -36,9 +36,11 @@ class Watchdog:
         threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
 
     def beat(self) -> None:
+        """The trio thread has come round."""
         self._beaten = True
 
     def stop(self) -> None:
+        """From now on nobody is missed."""
         self._stopped = True
 
     def _watch(self) -> None:

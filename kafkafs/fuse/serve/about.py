@@ -42,6 +42,8 @@ class Text:
 
 
 class TextFile:
+    """A file whose bytes are made anew for each open."""
+
     def __init__(self, make: Callable[[], bytes]) -> None:
         self._make = make
 
@@ -56,6 +58,8 @@ class TextFile:
 
 
 class AboutDirectory:
+    """The directory `.kafkafs` of files that are made when they are opened."""
+
     lane = ""
 
     def __init__(self, files: Mapping[str, Callable[[], bytes]]) -> None:

@@ -110,6 +110,7 @@ class Handles(Generic[T]):
         return len(self._open)
 
     def get(self, number: int) -> T | None:
+        """The thing of that number, None where it is not open."""
         return self._open.get(number)
 
     def __getitem__(self, number: int) -> T:
@@ -119,11 +120,13 @@ class Handles(Generic[T]):
             raise Vanished(f"no open file {number}") from None
 
     def add(self, thing: T) -> int:
+        """The number that the kernel names the thing by from now on, never given twice."""
         self._last += 1
         self._open[self._last] = thing
         return self._last
 
     def pop(self, number: int) -> T:
+        """The thing of that number, which is not open any more. Raises Vanished where it was not."""
         try:
             return self._open.pop(number)
         except KeyError:

@@ -23,11 +23,13 @@ class Latency:
         self.seconds = 0.0
 
     def observe(self, seconds: float) -> None:
+        """Counts one call that took so long."""
         self.buckets[bisect_left(BOUNDS_S, seconds)] += 1
         self.seconds += seconds
 
     @property
     def count(self) -> int:
+        """How many calls were counted."""
         return sum(self.buckets)
 
 

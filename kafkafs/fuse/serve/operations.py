@@ -216,6 +216,7 @@ class Operations(pyfuse3.Operations):
             return await self.workers.run(lane, question, kind)
 
     async def read_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
+        """What a read of the file gives, asked in a thread of its disk's lane."""
         return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), CallKind.READ)
 
     async def look_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:

@@ -132,10 +132,12 @@ class Workers:
 
     @property
     def busy(self) -> int:
+        """Threads that are at work on a call."""
         return self.threads - self._free
 
     @property
     def waiting(self) -> int:
+        """Calls that no thread has begun yet."""
         return len(self._unfinished) - self.busy
 
     @property

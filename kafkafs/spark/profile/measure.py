@@ -33,6 +33,7 @@ class Codec:
     content: int = 0
 
     def add(self, other: "Codec") -> None:
+        """Adds what another segment holds of it."""
         self.batches += other.batches
         self.records += other.records
         self.stored += other.stored

@@ -48,6 +48,7 @@ _SMALLEST_V0, _SMALLEST_V1, _SMALLEST_V2 = 26, 34, 61
 
 @inlined
 def smallest(magic: int) -> int:
+    """Bytes that an entry of that format has at least."""
     return _SMALLEST_V0 if magic == 0 else _SMALLEST_V1 if magic == 1 else _SMALLEST_V2
 
 
@@ -84,6 +85,7 @@ def _fill_legacy(row: int, at: int, magic: int) -> None:
 
 @inlined
 def verdict(at: int, size: int, magic: int) -> int:
+    """VALID where the checksum of the whole entry at `at` holds, else INVALID."""
     if magic == 2:
         sound = crc32c_of(at + 21, size - 21) == load_u32be(at + 17)
     else:

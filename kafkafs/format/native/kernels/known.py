@@ -21,9 +21,11 @@ def _slot(table: int, key: int) -> int:
 
 @inlined
 def is_known(table: int, key: int) -> int:
+    """1 where the key was put into the table and no other has taken its slot, else 0."""
     return 1 if load_i64(_slot(table, key)) == key else 0
 
 
 @inlined
 def make_known(table: int, key: int) -> None:
+    """Puts a key into its slot, in place of what was there."""
     store_64(_slot(table, key), key)

@@ -27,6 +27,7 @@ def _check(key: int, number: int, place: int, before: int, newest: int) -> int:
 
 @inlined
 def set_waypoint(table: int, key: int, number: int, place: int, before: int, newest: int) -> None:
+    """Writes a row with its check, which a reader that comes in the middle finds wrong."""
     row = _row(table, key, number)
     store_64(row, place)
     store_64(row + 8, before)
