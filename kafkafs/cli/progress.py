@@ -6,11 +6,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from kafkafs.cli.status_line import StatusLine, rate_and_rest
 from kafkafs.dump.source import Bytes
 
 BAR_WIDTH = 30
 REDRAW_S = 0.2
-_CLEAR_LINE = "\r\x1b[K"
+BESIDE_BAR = 35  # columns for what stands beside the bar, a short name included
 
 
 class Progress:
@@ -19,6 +20,8 @@ class Progress:
     def __init__(self) -> None:
         self._is_shown = sys.stderr.isatty() and not sys.stdout.isatty()
         self._drawn_at = 0.0
+        self._line = StatusLine()
+        self._name, self._begun = "", 0.0
         self._lock = threading.Lock()  # one thread reads files, another writes lines
 
     def of(self, name: str, data: Bytes) -> Bytes:
@@ -29,16 +32,19 @@ class Progress:
         """Draws the bar for one file, at most some times a second."""
         with self._lock:
             now = time.monotonic()
+            if name != self._name:
+                self._name, self._begun = name, now
             if now - self._drawn_at >= REDRAW_S:
                 self._drawn_at = now
-                self._draw(name, position, size)
+                self._draw(name, position, size, now - self._begun)
 
-    def _draw(self, name: str, position: int, size: int) -> None:
+    def _draw(self, name: str, position: int, size: int, seconds: float) -> None:
         share = min(1.0, position / size) if size else 1.0
-        filled = round(share * BAR_WIDTH)
-        bar = "#" * filled + "." * (BAR_WIDTH - filled)
-        sys.stderr.write(f"{_CLEAR_LINE}[{bar}] {share:4.0%} of {size / 1e6:,.1f} MB  {ascii(name)[1:-1]}")
-        sys.stderr.flush()
+        width = max(0, min(BAR_WIDTH, self._line.columns - BESIDE_BAR))
+        filled = round(share * width)
+        bar = "#" * filled + "." * (width - filled)
+        speed = rate_and_rest(position, size, seconds)
+        self._line.draw(f"[{bar}] {share:4.0%} of {size / 1e6:,.1f} MB  {ascii(name)[1:-1]}{speed}")
 
     def clear(self) -> None:
         """Takes the bar away."""
@@ -50,8 +56,7 @@ class Progress:
         """Takes the bar away, so that a line can be written in its place."""
         with self._lock:
             if self._is_shown and self._drawn_at:
-                sys.stderr.write(_CLEAR_LINE)
-                sys.stderr.flush()
+                self._line.clear()
                 self._drawn_at = 0.0
             yield
 

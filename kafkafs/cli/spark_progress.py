@@ -1,11 +1,10 @@
 """How far a Spark job is, on standard error: a line that is drawn anew on a terminal, else a line now and then."""
 
-import os
-import shutil
 import sys
 import time
 from types import TracebackType
 
+from kafkafs.cli.status_line import StatusLine, rate_and_rest
 from kafkafs.spark.jobs import Step
 
 REDRAW_S, LINE_EVERY_S = 0.2, 30.0
@@ -17,21 +16,19 @@ class SparkProgress:
     def __init__(self, name: str) -> None:
         self._name = name
         self._is_terminal = sys.stderr.isatty()
-        self._wipe = "\r" if os.environ.get("TERM") == "dumb" else "\r\x1b[K"
-        self._width = 0  # of what is drawn
+        self._line = StatusLine()
         self._begun = self._told_at = time.monotonic()
         self._job = ""
 
     def __enter__(self) -> "SparkProgress":
         if self._is_terminal:
-            self._draw(f"{self._name}: starting Spark…")
+            self._line.draw(f"{self._name}: starting Spark…")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._is_terminal and self._width:
-            self._draw("")
+        self._line.clear()
 
     def starting(self) -> None:
         """Spark has not started yet."""
@@ -47,10 +44,7 @@ class SparkProgress:
             f"{step.name}: {step.done:,} of {step.units:,} parts,"
             f" {step.done_bytes / 1e6:,.0f} of {step.size / 1e6:,.0f} MB"
         )
-        if step.done_bytes and passed > 1:
-            left = max(step.size - step.done_bytes, 0) * passed / step.done_bytes
-            line += f", {step.done_bytes / passed / 1e6:,.0f} MB/s, {_duration(left)} left"
-        self._tell(line)
+        self._tell(line + rate_and_rest(step.done_bytes, step.size, passed))
 
     def _tell(self, line: str) -> None:
         now = time.monotonic()
@@ -58,19 +52,6 @@ class SparkProgress:
             return
         self._told_at = now
         if self._is_terminal:
-            self._draw(line)
+            self._line.draw(line)
         else:
             print(line, file=sys.stderr, flush=True)
-
-    def _draw(self, line: str) -> None:
-        line = line[: shutil.get_terminal_size().columns - 1]
-        padding = " " * (self._width - len(line)) if self._wipe == "\r" else ""
-        sys.stderr.write(self._wipe + line + padding + ("\r" if padding else ""))
-        sys.stderr.flush()
-        self._width = len(line)
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
