@@ -25,7 +25,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import furthest, replicas
 
-SCHEMAS = "_schemas-0"
+SCHEMAS_TOPIC, SCHEMAS = "_schemas", "_schemas-0"
 KEPT_BYTES = 64 << 20
 _FRESH_S = 0.1
 """For how long a look at the topic counts as now."""
@@ -149,17 +149,16 @@ class SchemaTopic:
                 self._fresh_until = time.monotonic() + _FRESH_S
             return self._registry
 
-    @property
     def partition(self) -> Partition | None:
-        """The replica that was read last."""
-        return None if self._following is None else self._following.partition
+        """The replica that counts; None where no directory has the topic."""
+        return furthest(replicas(self._directories, SCHEMAS))
 
     def problems(self) -> list[str]:
         """What could not be read, in sentences."""
         return list(self._records.problems)
 
     def _look(self, anew: bool) -> None:
-        chosen = furthest(replicas(self._directories, SCHEMAS))
+        chosen = self.partition()
         if chosen is None:
             self._following, self._registry = None, Registry()
             return

@@ -14,9 +14,11 @@ from kafkafs.cluster.cluster import Cluster, Found
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.files import LISTS, METADATA_TOPIC, Rows
 from kafkafs.cluster.offsets import Commit
+from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC, SchemaTopic
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.log.partition import Partition
+from kafkafs.view import schema_files
 from kafkafs.view.node import Attributes, Entry, Kind, Node
 from kafkafs.view.partition_view import KEEP_S
 from kafkafs.view.permissions import Access, access, common
@@ -47,8 +49,16 @@ class _Known(NamedTuple):
 class Sources:
     """The cluster, and what the partitions that it is told by grant."""
 
-    def __init__(self, cluster: Cluster, root: Callable[[], Attributes], shown_as: ShownAs, budget: TextBudget) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        schemas: SchemaTopic,
+        root: Callable[[], Attributes],
+        shown_as: ShownAs,
+        budget: TextBudget,
+    ) -> None:
         self.cluster = cluster
+        self.schemas = schemas
         self.shown_as = shown_as
         self.budget = budget
         self._root = root
@@ -66,9 +76,15 @@ class Sources:
         known = self._known.get(topics)
         if known is None or time.monotonic() >= known.until:
             may_block()
-            partitions = [partition for topic in topics for partition in self.cluster.sources(topic)]
+            partitions = [partition for topic in topics for partition in self._partitions(topic)]
             known = self._known[topics] = self._of(partitions if topics else self.cluster.partitions())
         return known
+
+    def _partitions(self, topic: str) -> list[Partition]:
+        if topic != SCHEMAS_TOPIC:
+            return self.cluster.sources(topic)
+        partition = self.schemas.partition()
+        return [] if partition is None else [partition]
 
     def root(self) -> _Known:
         """What the root of the mount grants."""
@@ -122,21 +138,23 @@ class _Node:
         """What all its sources grant."""
         return self._attributes(self._sources.granted(self._topics))
 
-    def _attributes(self, known: _Known) -> Attributes:
+    def _attributes(self, known: _Known, kind: Kind | None = None) -> Attributes:
+        """Those of a node of this kind, told by what is `known`."""
+        kind = self.kind if kind is None else kind
         uid, gid, mode = known.access
         mode &= 0o444
-        if self.kind == "directory":
+        if kind == "directory":
             mode |= mode >> 2
         return Attributes(
-            self.kind,
-            0o777 if self.kind == "symlink" else mode,
+            kind,
+            0o777 if kind == "symlink" else mode,
             uid,
             gid,
             0,
             0,
             known.mtime_ns,
-            2 if self.kind == "directory" else 1,
-            0.0 if self.kind == "symlink" else KEEP_S / 2,
+            2 if kind == "directory" else 1,
+            0.0 if kind == "symlink" else KEEP_S / 2,
         )
 
 
@@ -155,16 +173,29 @@ class ClusterDirectory(_Node):
         names = self._sources.ask(lambda cluster: [name for name in LISTS if _is_there(cluster, name)])
         if "groups.jsonl" in names:
             names.append(_GROUPS)
-        return [Entry(name, "directory" if name == _GROUPS else "file", None) for name in sorted([*names, _STATE])]
+        if self._sources.schemas.partition() is not None:
+            names += [schema_files.LINES, schema_files.TEXTS]
+        directories = (_GROUPS, schema_files.TEXTS)
+        return [Entry(name, "directory" if name in directories else "file", None) for name in sorted([*names, _STATE])]
 
     def child(self, name: str) -> Node:
         if name == _STATE:
             return StateFile(self._sources, _TOPICS)
+        if name in (schema_files.LINES, schema_files.TEXTS) and self._sources.schemas.partition() is not None:
+            return self._schemas(name)
         listed = f"{_GROUPS}.jsonl" if name == _GROUPS else name
         if listed not in LISTS or not self._sources.ask(lambda cluster: _is_there(cluster, listed)):
             raise NotFound(f"{NAME} has no {name!r}, or no source for it")
         topics = LISTS[listed].topics
         return GroupsDirectory(self._sources, topics) if name == _GROUPS else LinesFile(self._sources, topics, name)
+
+    def _schemas(self, name: str) -> Node:
+        def about(kind: Kind) -> Attributes:
+            return self._attributes(self._sources.granted((SCHEMAS_TOPIC,)), kind)
+
+        if name == schema_files.LINES:
+            return schema_files.lines_file(self._sources.schemas, about)
+        return schema_files.SchemaTextsDirectory(self._sources.schemas, about)
 
 
 def _is_there(cluster: Cluster, name: str) -> bool:

@@ -36,12 +36,13 @@ class Root:
         """Opens the data directories; UsageError says which is none, and why."""
         self._directories = [open_data_directory(path, options) for path in data_dirs]
         self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
-        self._resources = Resources(options, SchemaTopic(self._directories, options.max_batch))
+        schemas = SchemaTopic(self._directories, options.max_batch)
+        self._resources = Resources(options, schemas)
         self._lock = threading.Lock()
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
         self._shown_of: list[object] = []
         cluster = Cluster(self._directories, options.max_batch)
-        self._sources = Sources(cluster, self.attributes, self._name_of, self._resources.text)
+        self._sources = Sources(cluster, schemas, self.attributes, self._name_of, self._resources.text)
 
     def attributes(self) -> Attributes:
         known = [disk.known() for disk in self._disks]

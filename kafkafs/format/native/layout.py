@@ -202,6 +202,7 @@ CODE_WORDS = 5
     AVRO_TIMESTAMP,  # a: digits of a second's fraction; b: 1 for Z
     AVRO_UUID,  # b: 16
     AVRO_DURATION,  # b: 12
+    AVRO_BITS,  # the bits of a double or a float as a number. a: AVRO_LONG, AVRO_FLOAT or AVRO_DOUBLE; b: 64 or 32 bits
     AVRO_RAW,  # all that is left, as bytes
     AVRO_RAW_DECIMAL,  # the same as a decimal; a: scale
     AVRO_LITERAL,  # the first that takes no single value
@@ -209,11 +210,12 @@ CODE_WORDS = 5
     AVRO_JUMP,  # a: instruction
     AVRO_ARRAY,  # a: instruction of its AVRO_NEXT
     AVRO_MAP,  # a: the same
-    AVRO_NEXT,  # a: first instruction of the body; b: bytes that an element has at least, times two, 1 more for a map
+    AVRO_NEXT,  # a: first instruction of the body; b: least bytes of an element, times four, and one of AVRO_...
     AVRO_CALL,  # a: instruction
     AVRO_RETURN,
     AVRO_END,
-) = range(28)
+) = range(29)
+AVRO_ITEMS, AVRO_ENTRIES, AVRO_PAIRS = range(3)  # an array; a map, as an object or as an array of keys and values
 AVRO_DEPTH = 500  # containers and named types that are open at once
 AVRO_FRAME = 16  # bytes of one
 AVRO_SCRATCH = 16 << 10  # bytes: for frames, and for the digits of a decimal

@@ -56,12 +56,14 @@ def compile_avro(text: str, references: Sequence[str] = ()) -> AvroProgram:
     """The program of a schema; `references` are the texts that it refers to. CorruptData says what is wrong."""
     schema, names = parse_schema(text, references)
     try:
-        return _Compiler(names).program(schema)
+        return Compiler(names).program(schema)
     except RecursionError:
         raise CorruptData("the schema is nested too deep") from None
 
 
-class _Compiler:
+class Compiler:
+    """Code and literals as they grow, and what each type adds to them."""
+
     def __init__(self, names: Names) -> None:
         self._names = names
         self._code: list[list[int]] = []
@@ -73,8 +75,13 @@ class _Compiler:
         self._least: dict[str, int] = {}
 
     def program(self, schema: Json) -> AvroProgram:
+        """The program of a schema."""
         if not self._raw(schema):
             self._value(schema, "")
+        return self._finished()
+
+    def _finished(self) -> AvroProgram:
+        """The program, with its end and the routines that it calls."""
         self._emit(layout.AVRO_END)
         while waiting := [name for name, at in self._routines.items() if at < 0]:
             for name in waiting:
@@ -92,7 +99,7 @@ class _Compiler:
         if schema == "bytes":
             self._emit(layout.AVRO_RAW)
         elif isinstance(schema, dict) and schema.get("type") == "bytes":
-            scale = _decimal_scale(schema, None)
+            scale = decimal_scale(schema, None)
             self._emit(layout.AVRO_RAW if scale is None else layout.AVRO_RAW_DECIMAL, scale or 0)
         else:
             return False
@@ -164,7 +171,7 @@ class _Compiler:
         logical = definition.get("logicalType")
         if isinstance(logical, str) and (time := _TIMES.get((kind, logical))):
             self._emit(*time)
-        elif kind == "bytes" and (scale := _decimal_scale(definition, None)) is not None:
+        elif kind == "bytes" and (scale := decimal_scale(definition, None)) is not None:
             self._emit(layout.AVRO_DECIMAL, scale)
         elif kind == "bytes" and logical == "big-decimal":
             self._emit(layout.AVRO_BIG_DECIMAL)
@@ -178,7 +185,8 @@ class _Compiler:
         self._value(inner, namespace)
         self._label()
         least = self._bytes_of(inner, namespace) + (kind == "map")
-        self._code[begin][1] = self._emit(layout.AVRO_NEXT, body, least << 1 | (kind == "map"))
+        how = layout.AVRO_ENTRIES if kind == "map" else layout.AVRO_ITEMS
+        self._code[begin][1] = self._emit(layout.AVRO_NEXT, body, least << 2 | how)
 
     def _union(self, branches: list[Json], namespace: str) -> None:
         choice, starts, ends = self._emit(layout.AVRO_UNION, 0, len(branches)), [], []
@@ -221,8 +229,8 @@ class _Compiler:
         self._emit(layout.AVRO_ENUM, self._places[key], len(symbols))
 
     def _fixed(self, named: Named) -> None:
-        size, logical = _size(named), named.definition.get("logicalType")
-        if (scale := _decimal_scale(named.definition, size)) is not None:
+        size, logical = fixed_size(named.definition), named.definition.get("logicalType")
+        if (scale := decimal_scale(named.definition, size)) is not None:
             self._emit(layout.AVRO_FIXED_DECIMAL, scale, size)
         elif logical == "uuid" and size == 16:
             self._emit(layout.AVRO_UUID, 0, size)
@@ -247,7 +255,7 @@ class _Compiler:
         definition = schema if isinstance(schema, dict) and (kind in RECORDS or kind in ("enum", "fixed")) else None
         named = self._found(definition.get("name") if definition else kind, definition, namespace)
         if named.kind != "record" and named.kind != "error":
-            return _size(named) if named.kind == "fixed" else 1
+            return fixed_size(named.definition) if named.kind == "fixed" else 1
         if named.name not in self._least:
             self._least[named.name] = 0  # as long as it is not known: of one that holds itself
             sizes = [self._bytes_of(one["type"], named.namespace) for one in record_fields(named.definition)]
@@ -255,14 +263,15 @@ class _Compiler:
         return self._least[named.name]
 
 
-def _size(named: Named) -> int:
-    size = named.definition.get("size")
+def fixed_size(definition: dict[str, Json]) -> int:
+    """The bytes of a fixed."""
+    size = definition.get("size")
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= _MAX_FIXED:
-        raise CorruptData(f"the schema's fixed {named.name[:100]!r} has no valid size")
+        raise CorruptData("the schema has a fixed without a valid size")
     return size
 
 
-def _decimal_scale(definition: dict[str, Json], size: int | None) -> int | None:
+def decimal_scale(definition: dict[str, Json], size: int | None) -> int | None:
     """The scale of a valid decimal, in `size` bytes of a fixed; None where it is none."""
     precision, scale = definition.get("precision"), definition.get("scale", 0)
     if definition.get("logicalType") != "decimal" or not isinstance(precision, int) or not isinstance(scale, int):

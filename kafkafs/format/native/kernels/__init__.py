@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from kafkafs.format.native.kernels.avro import avro_text
 from kafkafs.format.native.kernels.batch_lines import batch_lines
-from kafkafs.format.native.kernels.cells import decode_cells, find_cells
+from kafkafs.format.native.kernels.cells import decode_cells, find_cells, type_cells
 from kafkafs.format.native.kernels.checksum import crc32c
 from kafkafs.format.native.kernels.columns import arrow_columns, arrow_headers
 from kafkafs.format.native.kernels.decoded_lines import decoded_lines
@@ -35,7 +35,7 @@ KERNELS: list[Callable[..., int]] = [
     *(arrow_columns, arrow_headers, sketch_keys),
     *(hash_key, hash_keys, settle_keys, find_key, match_keys),
     batch_lines,
-    *(avro_text, find_cells, decode_cells, decoded_lines),
+    *(avro_text, find_cells, decode_cells, type_cells, decoded_lines),
     *(json_lines, lines_bound, json_headers, is_text, text_piece, base64_piece),
 ]
 """All entries of the library; their names are its symbols, less `kafkafs_`."""

@@ -11,11 +11,13 @@ from kafkafs.format.native.kernels.doubles import put_double
 from kafkafs.format.native.kernels.machine import (
     called,
     copy_16,
+    double_of,
     inlined,
     load_i32,
     load_i64,
     load_u8,
     load_u32,
+    narrow_double,
     put,
     store_8,
     store_64,
@@ -35,6 +37,7 @@ from kafkafs.format.native.layout import (
     AVRO_BAD_TEXT,
     AVRO_BAD_TIME,
     AVRO_BIG_DECIMAL,
+    AVRO_BITS,
     AVRO_BOOL,
     AVRO_BYTES,
     AVRO_CALL,
@@ -45,12 +48,14 @@ from kafkafs.format.native.layout import (
     AVRO_DOUBLE,
     AVRO_DURATION,
     AVRO_END,
+    AVRO_ENTRIES,
     AVRO_ENUM,
     AVRO_FIXED,
     AVRO_FIXED_DECIMAL,
     AVRO_FLOAT,
     AVRO_FRAME,
     AVRO_INT,
+    AVRO_ITEMS,
     AVRO_JUMP,
     AVRO_LEFTOVER,
     AVRO_LITERAL,
@@ -190,6 +195,8 @@ def _put_numeric(op: int, a: int, b: int, to: int, value: int) -> int:
 @inlined
 def _put_symbol(to: int, room_end: int, pool: int, entry: int) -> int:
     literal, size = pool + load_i32(entry), load_i32(entry + 4)
+    if size < 0:  # a symbol that its reader does not have
+        return AVRO_BAD_CHOICE
     if room_end - to < size + _SPARE:
         return AVRO_NO_ROOM
     for step in range(0, size, 16):
@@ -217,6 +224,16 @@ def _put_plain(op: int, to: int, at: int, end: int) -> tuple[int, int]:
 
 
 @inlined
+def _put_bits(source: int, width: int, to: int, at: int, end: int) -> tuple[int, int]:
+    """The bits of a float or a double as a number: addresses behind output and input."""
+    size = 4 if source == AVRO_FLOAT else 8
+    if end - at < size:
+        return AVRO_CUT, at
+    bits = widen_float(load_i32(at)) if source == AVRO_FLOAT else load_i64(at)
+    return put_number(to, bits if width == 64 else narrow_double(bits)), at + size
+
+
+@inlined
 def _put_value(
     pc: int, pool: int, at: int, end: int, limit: int, to: int, room_end: int, digits: int
 ) -> tuple[int, int]:  # fmt: skip
@@ -224,6 +241,8 @@ def _put_value(
     op, a, b = load_i64(pc + CODE_OP), load_i64(pc + CODE_A), load_i64(pc + CODE_B)
     if op in (AVRO_DOUBLE, AVRO_FLOAT, AVRO_BOOL):
         return _put_plain(op, to, at, end)
+    if op == AVRO_BITS and a != AVRO_LONG:
+        return _put_bits(a, b, to, at, end)
     if op in (AVRO_FIXED, AVRO_FIXED_DECIMAL, AVRO_UUID, AVRO_DURATION):
         return (AVRO_CUT if b > end - at else _put_bytes(op, to, at, b, a, room_end, digits)), at + b
     if op in (AVRO_RAW, AVRO_RAW_DECIMAL):
@@ -241,6 +260,9 @@ def _put_value(
         if value < 0 or value >= b:
             return AVRO_BAD_CHOICE, at
         return _put_symbol(to, room_end, pool, pool + a + 8 * value), at
+    if op == AVRO_BITS:
+        bits = double_of(value)
+        return put_number(to, bits if b == 64 else narrow_double(bits)), at
     return _put_numeric(op, a, b, to, value), at
 
 
@@ -268,28 +290,31 @@ def _put_next(
 ) -> tuple[int, int, int]:  # fmt: skip
     """What stands before the next element: (behind output; why not, behind input, whether there is one).
 
-    `kind`: bytes that an element has at least, times two, 1 more for a map, whose keys are written too.
+    `kind`: bytes that an element has at least, times four, and what it is: of a map the key is written too.
     """
     left = load_i64(frame)
     if left == 0:
-        left, at = _block(at, end, kind >> 1)
+        left, at = _block(at, end, kind >> 2)
         if at < 0:
             return at, at, 0
         if left == 0:
-            return put(to, "}") if kind & 1 else put(to, "]"), at, 0
+            return put(to, "}") if kind & 3 == AVRO_ENTRIES else put(to, "]"), at, 0
     if load_i64(frame + 8):
         to = put(to, ",")
     store_64(frame, left - 1)
     store_64(frame + 8, 1)
-    if kind & 1 == 0:
+    if kind & 3 == AVRO_ITEMS:
         return to, at, 1
     length, at = varlong(at, end)
     if at == 0:
         return AVRO_CUT, at, 0
     if length < 0 or length > end - at:
         return AVRO_BAD_LENGTH, at, 0
-    to = _put_string(to, at, length, room_end, limit)
-    return to if to < 0 else put(to, ":"), at + length, 1
+    if kind & 3 == AVRO_ENTRIES:
+        to = _put_string(to, at, length, room_end, limit)
+        return to if to < 0 else put(to, ":"), at + length, 1
+    to = _put_string(put(to, '{"key":'), at, length, room_end, limit)
+    return to if to < 0 else put(to, ',"value":'), at + length, 1
 
 
 @called

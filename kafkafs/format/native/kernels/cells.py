@@ -246,3 +246,30 @@ def decode_cells(
     store_64(result, number)
     store_64(result + 8, to - out)
     return answer
+
+
+def type_cells(
+    cells: int, first: int, stop: int, data: int, size: int, decoders: int, out: int, capacity: int, scratch: int,
+    result: int,
+) -> int:  # fmt: skip
+    """Kernel: as `decode_cells`, for what becomes columns: only what a program decodes, and nothing between the texts.
+
+    A cell without a text keeps why, or names no schema.
+    """
+    to, limit, room_end, number, answer = out, data + size, out + capacity, first, DECODED_ALL
+    while number < stop:
+        cell = cells + number * 8 * CELL_WORDS
+        row = load_i64(cell + CELL_DECODER)
+        decoder = decoders + max(row, 0) * DECODER_ROW
+        if row >= 0 and load_i64(decoder + DECODER_WAY) == WAY_AVRO:
+            behind = _decode(cell, decoder, data, limit, to, room_end, scratch)
+            if behind == AVRO_NO_ROOM and room_end - to < _allowed(load_i64(cell + CELL_PAYLOAD_SIZE)):
+                answer = DECODED_NO_ROOM
+                break
+            if behind < 0:
+                store_64(cell + CELL_ERROR, behind)
+            to = max(behind, to)
+        number += 1
+    store_64(result, number)
+    store_64(result + 8, to - out)
+    return answer

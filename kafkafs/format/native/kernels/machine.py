@@ -111,6 +111,18 @@ widen_float = _word(1, _widen)
 """The bits of a double with the value of the float whose 32 bits are given."""
 
 
+def _narrow(builder: Builder, bits: Any) -> Any:
+    single = builder.fptrunc(builder.bitcast(bits, ir.DoubleType()), ir.FloatType())
+    return builder.sext(builder.bitcast(single, ir.IntType(32)), _WORD)
+
+
+narrow_double = _word(1, _narrow)
+"""The 32 bits, with their sign, of the float next to the double whose bits are given."""
+
+double_of = _word(1, lambda b, value: b.bitcast(b.sitofp(value, ir.DoubleType()), _WORD))
+"""The bits of the double next to a whole number."""
+
+
 def _vector_at(builder: Builder, address: Any) -> Any:
     value = builder.load(builder.inttoptr(address, _VECTOR.as_pointer()))
     value.align = 1

@@ -1,0 +1,59 @@
+"""`.cluster/schemas.jsonl` and `.cluster/schemas/`: the registry, recovered from its topic."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kafkafs.cluster.registry import Registry
+from kafkafs.cluster.schema_files import schema_lines, schema_texts
+from kafkafs.cluster.schema_topic import SchemaTopic
+from kafkafs.disk.blocking import may_block
+from kafkafs.errors import NotFound
+from kafkafs.view.decoded import TextContent
+from kafkafs.view.node import Attributes, Entry, Kind
+
+LINES, TEXTS = "schemas.jsonl", "schemas"
+
+About = Callable[[Kind], Attributes]
+"""The attributes of a directory or a file that is told by the registry's topic."""
+
+
+class SchemaTextsDirectory:
+    """`schemas/`: a file for each id."""
+
+    def __init__(self, topic: SchemaTopic, about: About) -> None:
+        self._topic = topic
+        self._about = about
+
+    def attributes(self) -> Attributes:
+        return self._about("directory")
+
+    def entries(self) -> Sequence[Entry]:
+        return [Entry(name, "file", None) for name in sorted(schema_texts(self._topic.registry()))]
+
+    def child(self, name: str) -> "SchemaFile":
+        if name not in schema_texts(self._topic.registry()):
+            raise NotFound(f"there is no schema {name!r}")
+        return SchemaFile(self._topic, self._about, lambda registry: schema_texts(registry).get(name, "").encode())
+
+
+class SchemaFile:
+    """A file that is made of the registry when it is opened."""
+
+    def __init__(self, topic: SchemaTopic, about: About, text: Callable[[Registry], bytes]) -> None:
+        self._topic = topic
+        self._about = about
+        self._text = text
+
+    def attributes(self) -> Attributes:
+        return self._about("file")
+
+    def open(self) -> TextContent:
+        may_block()
+        return TextContent(self._text(self._topic.registry()))
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        return {}
+
+
+def lines_file(topic: SchemaTopic, about: About) -> SchemaFile:
+    """`schemas.jsonl`."""
+    return SchemaFile(topic, about, lambda registry: b"".join(schema_lines(registry)))

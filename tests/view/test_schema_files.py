@@ -1,0 +1,54 @@
+"""`.cluster/schemas.jsonl` and `.cluster/schemas/`: the registry itself, recovered."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kafkafs.errors import NotFound
+from tests.kafka import registered
+from tests.view.trees import cat, node, tree
+
+
+@pytest.fixture(scope="module")
+def data() -> Path:
+    return registered.data()
+
+
+def test_each_version_has_a_line(data: Path) -> None:
+    """With the registry gone, this is what a new one is filled from."""
+    lines = [json.loads(line) for line in cat(tree(data), ".cluster/schemas.jsonl").splitlines()]
+    assert [list(line) for line in lines] == [
+        ["subject", "version", "id", "type", "deleted", "references", "schema"]
+    ] * len(lines)
+    told = {(line["subject"], line["version"]): line for line in lines}
+    written = [(json.loads(key), json.loads(value or b"null")) for key, value in registered.REGISTRY[1:-1]]
+    for key, value in written:
+        if key["keytype"] == "SCHEMA" and value is not None:
+            line = told.pop((key["subject"], key["version"]))
+            assert (line["id"], line["schema"]) == (value["id"], value["schema"])
+            assert line["type"] == value.get("schemaType", "AVRO")
+            assert line["references"] == value.get("references", [])
+            assert line["deleted"] == (key["subject"] in ("gone-value", "removed-value"))
+    assert not told
+    assert lines == sorted(lines, key=lambda line: (line["subject"], line["version"]))
+
+
+def test_each_id_is_a_file(data: Path) -> None:
+    root = tree(data)
+    directory = node(root, ".cluster/schemas")
+    names = {entry.name for entry in directory.entries()}  # type: ignore[union-attr]
+    assert names == {*(f"{n}.avsc" for n in (1, 2, 3, 4, 5, 6, 7, 11, 12, 20, 21)), "8.json", "9.proto", "10.proto"}
+    assert cat(root, ".cluster/schemas/9.proto").decode() == registered.MONEY_PROTO
+    assert json.loads(cat(root, ".cluster/schemas/1.avsc")) == registered.EVERY_TYPE
+    for name in ("9.avsc", "99.avsc", "1"):
+        with pytest.raises(NotFound):
+            node(root, f".cluster/schemas/{name}")
+
+
+def test_without_the_topic_there_are_none(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_bytes((data / "meta.properties").read_bytes())
+    root = tree(tmp_path)
+    assert not {"schemas", "schemas.jsonl"} & {entry.name for entry in node(root, ".cluster").entries()}  # type: ignore[union-attr]
+    with pytest.raises(NotFound):
+        node(root, ".cluster/schemas.jsonl")
