@@ -15,7 +15,7 @@ import kafkafs
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # which is generic for type checkers only
 
-COMMANDS = ("mount", "umount", "ls", "cat", "stat", "dump", "audit", "reindex", "export", "profile", "demo")
+COMMANDS = ("mount", "umount", "ls", "cat", "stat", "dump", "groups", "audit", "reindex", "export", "profile", "demo")
 """Each is a module beside this one."""
 
 ALIASES = {"unmount": "umount"}

@@ -1,0 +1,118 @@
+"""`kafkafs groups`: who had read how far, from the data directories alone; a table on a terminal, JSONL in a pipe."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkafs.cli.endings import say
+from kafkafs.cli.parser import Commands
+from kafkafs.errors import NotFound
+
+if TYPE_CHECKING:
+    from kafkafs.cluster.cluster import Cluster, Found
+
+HEAD = ("GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "MEMBER")
+_NUMBERS = slice(2, 6)  # the columns that stand to the right
+_UNKNOWN = "-"
+
+DESCRIPTION = """Shows the committed offsets of all groups, or of one, their lag, and who was reading. It needs no
+broker: all of it is read from the data directories. In a pipe each offset is a line of JSON, as in
+.cluster/groups/GROUP/offsets.jsonl of a mount."""
+
+Line = tuple[str, ...]
+
+
+def add(commands: Commands) -> None:
+    """The command's arguments."""
+    parser = commands.add_parser(
+        "groups",
+        help="show who had read how far",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="examples:\n  kafkafs groups /var/kafka-logs\n  kafkafs groups /var/kafka-logs checkout | jq .lag",
+    )
+    parser.add_argument(
+        "words", nargs="+", metavar="DATA_DIR... [GROUP]", help="log.dirs of one broker or several, and a group's name"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """All groups' offsets, or one group's: 1 where there is no such group."""
+    from kafkafs.cluster.cluster import Cluster
+    from kafkafs.log.data_directory import open_data_directory
+    from kafkafs.log.options import ReadOptions
+
+    words: list[str] = arguments.words
+    group = words.pop() if len(words) > 1 and not os.path.isdir(words[-1]) else None
+    cluster = Cluster([open_data_directory(Path(word).absolute()) for word in words], ReadOptions().max_batch)
+    cluster.look()
+    if not cluster.group_partitions:
+        raise NotFound("no partition of __consumer_offsets is on these disks: nothing is known of groups")
+    found = [each for each in cluster.groups() if group is None or each.name == os.fsencode(group)]
+    for problem in cluster.problems():
+        say(problem)
+    if group is not None and not found:
+        raise NotFound(f"there is no group {group!r} here; `kafkafs groups` without a name shows all")
+    if sys.stdout.isatty():
+        _print_table([line for each in found for line in _table(cluster, each)])
+        return 0
+    from kafkafs.cluster import files
+
+    for each in found:
+        rows = files.offsets(cluster, each)
+        sys.stdout.buffer.write(rows.lines(0, len(rows.values)))
+    return 0
+
+
+def _table(cluster: "Cluster", found: "Found") -> Iterator[Line]:
+    """A line for each offset, and for each partition that a member has and nobody committed."""
+    name = _shown(os.fsdecode(found.name)) + (" (stale)" if found.stale else "")
+    readers = {
+        (each.topic, number): member.member_id
+        for member in found.group.members
+        for each in member.assignment or ()
+        for number in each.partitions
+    }
+    is_empty = True
+    for commit in cluster.commits(found):
+        is_empty = False
+        place = commit.topic, commit.partition
+        ends = cluster.ends(*place)
+        lag = None if ends.high_watermark is None else ends.high_watermark - commit.offset
+        pending = commit.producer_id is not None
+        yield (
+            name,
+            commit.topic,
+            str(commit.partition),
+            f"{commit.offset} (pending)" if pending else str(commit.offset),
+            _number(ends.high_watermark),
+            _UNKNOWN if pending else _number(lag),
+            _shown(readers.pop(place, _UNKNOWN)),
+        )
+    for (topic, number), member_id in sorted(readers.items(), key=str):
+        is_empty = False
+        end = None if topic is None else cluster.ends(topic, number).high_watermark
+        yield name, topic or _UNKNOWN, str(number), _UNKNOWN, _number(end), _UNKNOWN, _shown(member_id)
+    if is_empty:
+        yield (name, *[_UNKNOWN] * (len(HEAD) - 1))
+
+
+def _number(number: int | None) -> str:
+    return _UNKNOWN if number is None else str(number)
+
+
+def _shown(text: str) -> str:
+    """With nothing in it that a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def _print_table(lines: Sequence[Line]) -> None:
+    widths = [max(map(len, column)) for column in zip(HEAD, *lines, strict=True)]
+    for line in (HEAD, *lines):
+        cells = [text.ljust(width) for text, width in zip(line, widths, strict=True)]
+        cells[_NUMBERS] = [text.rjust(width) for text, width in zip(line[_NUMBERS], widths[_NUMBERS], strict=True)]
+        print("  ".join(cells).rstrip())
