@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
-from kafkafs.cli.spark_arguments import add_common, data_directories
+from kafkafs.cli.spark_arguments import add_common, add_replicas, data_directories
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 from kafkafs.log.options import ISOLATIONS
@@ -35,6 +35,7 @@ def add(commands: Commands) -> None:
     )  # fmt: skip
     take_for_values(parser, TIME_BACK)
     add_common(parser)
+    add_replicas(parser)
     parser.add_argument("--to", required=True, metavar="OUT", help="a new directory, or that of an earlier run")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--topics", metavar="T[,T...]", help="the topics (default: all but Kafka's own)")
@@ -108,7 +109,7 @@ def _request(arguments: argparse.Namespace) -> "Request":
         choice = Choice(pattern=_pattern(arguments.topic_pattern))
     return Request(
         paths, choice, _limit(arguments, "from", EARLIEST), _limit(arguments, "to", LATEST), arguments.isolation,
-        arguments.value, arguments.compression, arguments.file_mb << 20,
+        arguments.value, arguments.compression, arguments.file_mb << 20, arguments.replicas,
         (arguments.from_offsets or arguments.from_time or "", arguments.to_offsets or arguments.to_time or ""),
     )  # fmt: skip
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from kafkafs.cli.parser import Commands
-from kafkafs.cli.spark_arguments import add_common, data_directories, file_to_write
+from kafkafs.cli.spark_arguments import add_common, add_replicas, data_directories, file_to_write
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 
@@ -23,6 +23,7 @@ def add(commands: Commands) -> None:
         ],
     )  # fmt: skip
     add_common(parser)
+    add_replicas(parser)
     parser.add_argument("--html", required=True, type=Path, metavar="FILE", help="the page to write")
     parser.set_defaults(run=run)
 
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             from kafkafs.spark.profile.job import profile
             from kafkafs.spark.profile.page import page
 
-            numbers = profile(spark, paths, progress)
+            numbers = profile(spark, paths, progress, arguments.replicas)
     try:
         place.write_text(page(numbers, [str(path) for path in paths]))
     except OSError as error:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkafs.errors import UsageError
-from kafkafs.spark.options import named_paths
+from kafkafs.spark.options import REPLICAS, named_paths
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +16,15 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         "--master", metavar="URL", help="where Spark runs, as in spark://host:7077 (default: local[*], in this process)"
     )
     parser.set_defaults(interrupted="interrupted")
+
+
+def add_replicas(parser: argparse.ArgumentParser) -> None:
+    """`--replicas`, for commands that read each partition once."""
+    parser.add_argument(
+        "--replicas", choices=REPLICAS, default="furthest",
+        help="where several brokers' directories have a partition: read the replica that got furthest, or refuse"
+        " (default: %(default)s)",
+    )  # fmt: skip
 
 
 def data_directories(words: Sequence[str]) -> tuple[Path, ...]:

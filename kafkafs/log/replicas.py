@@ -6,7 +6,7 @@ batch, then the largest log end offset. Directories of deleted, stray and future
 
 from collections.abc import Iterable, Sequence
 
-from kafkafs.errors import KafkafsError, NotFound, WouldBlock
+from kafkafs.errors import DiskError, KafkafsError, NotFound, WouldBlock
 from kafkafs.format.batch import Batch
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
@@ -26,6 +26,24 @@ def furthest(found: Sequence[Partition]) -> Partition | None:
     if len(found) < 2:
         return found[0] if found else None
     return max(found, key=_progress)
+
+
+def broker_of(directory: DataDirectory) -> tuple[str, str] | None:
+    """The cluster's and the broker's id, as the directory's meta.properties tells; None where it does not."""
+    try:
+        text = directory.root.read_whole("meta.properties").decode()
+    except (NotFound, DiskError, UnicodeDecodeError):
+        return None
+    told = dict(line.strip().split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    broker = told.get("node.id", told.get("broker.id"))
+    return None if broker is None else (told.get("cluster.id", ""), broker)
+
+
+def furthest_of(directories: Sequence[DataDirectory], name: str) -> DataDirectory:
+    """The data directory whose replica of a partition counts; each of them has one."""
+    found = [directory.partition(name) for directory in directories]
+    best = furthest(found)
+    return next(directory for directory, each in zip(directories, found, strict=True) if each is best)
 
 
 def last_leader_epoch(log: Log) -> int:

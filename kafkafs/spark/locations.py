@@ -3,14 +3,16 @@
 import os
 import re
 import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.partition import Partition
+from kafkafs.log.replicas import broker_of, furthest_of
 from kafkafs.spark.offsets import TopicPartition, names
-from kafkafs.spark.options import Choice
+from kafkafs.spark.options import Choice, Replicas
 
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 """Topics that a pattern does not choose, as a client's own subscription would not; by name they are read."""
@@ -53,26 +55,38 @@ def partition(location: Location) -> Partition:
     return data_directory(location.data_directory).partition(str(location.name))
 
 
-def every_location(paths: tuple[Path, ...]) -> dict[TopicPartition, Location]:
-    """All live partitions below the data directories. UsageError where one stands in two of them."""
-    found: dict[TopicPartition, Location] = {}
+def every_location(paths: Iterable[Path], replicas: Replicas = "furthest") -> dict[TopicPartition, Location]:
+    """All live partitions below the data directories, each once: of several brokers' replicas the furthest.
+
+    UsageError where one stands in two directories of the same broker, or replicas are refused.
+    """
+    found: dict[TopicPartition, list[DataDirectory]] = {}
     for path in paths:
-        for name in data_directory(path).names().values():
-            if name.mark:
-                continue
-            location = Location(path, TopicPartition(name.topic, name.partition))
-            other = found.setdefault(location.name, location)
-            if other is not location:
-                raise UsageError(
-                    f"{location.name} stands both in {str(other.data_directory)!r} and in {str(path)!r}; "
-                    "read one of them at a time"
-                )
-    return found
+        directory = data_directory(path)
+        for name in directory.names().values():
+            if not name.mark:
+                found.setdefault(TopicPartition(name.topic, name.partition), []).append(directory)
+    return {name: Location(_one(name, directories, replicas), name) for name, directories in found.items()}
 
 
-def chosen(paths: tuple[Path, ...], choice: Choice) -> dict[TopicPartition, Location]:
+def _one(name: TopicPartition, directories: Sequence[DataDirectory], replicas: Replicas) -> Path:
+    if len(directories) == 1:
+        return directories[0].path
+    brokers: dict[tuple[str, str], DataDirectory] = {}
+    for directory in directories:
+        broker = broker_of(directory)
+        other = brokers.setdefault(broker, directory) if broker is not None else directory
+        if other is not directory or (replicas == "refuse" and directory is not directories[0]):
+            other = other if other is not directory else directories[0]
+            raise UsageError(
+                f"{name} stands both in {str(other.path)!r} and in {str(directory.path)!r}; read one of them at a time"
+            )
+    return furthest_of(directories, str(name)).path
+
+
+def chosen(paths: tuple[Path, ...], choice: Choice, replicas: Replicas = "furthest") -> dict[TopicPartition, Location]:
     """The partitions that `assign`, `subscribe` or `subscribePattern` names. UsageError for what is not there."""
-    every = every_location(paths)
+    every = every_location(paths, replicas)
     if choice.pattern:
         wanted = re.compile(choice.pattern)  # a part of the name will do: SubscribePatternStrategy
         return {p: location for p, location in every.items() if p.topic not in INTERNAL and wanted.search(p.topic)}

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 from kafkafs.errors import UsageError
 from kafkafs.log.options import Isolation, isolation
@@ -35,6 +36,11 @@ _REFUSED = {
     "kafka.enable.auto.commit": "Spark keeps its own offsets",
     "kafka.interceptor.classes": "nothing may change what is read",
 }
+
+
+Replicas = Literal["furthest", "refuse"]
+REPLICAS: tuple[Replicas, ...] = get_args(Replicas)
+"""What several brokers' replicas of a partition mean: the one that got furthest is read, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,7 @@ class SourceOptions:
     max_offsets_per_trigger: int | None = None
     min_offsets_per_trigger: int | None = None
     max_trigger_delay_s: float = 900.0
+    replicas: Replicas = "furthest"
 
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
@@ -103,8 +110,15 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
         isolation("kafka.isolation.level", options.get("kafka.isolation.level", "read_uncommitted").strip().lower()),
         _flag(options, "includeHeaders", False), _flag(options, "failOnDataLoss", True),
         _positive(options, "minPartitions"), _positive(options, "maxRecordsPerPartition"),
-        most, least, _duration(options, "maxTriggerDelay"),
+        most, least, _duration(options, "maxTriggerDelay"), _replicas(options.get("replicas", "furthest")),
     )  # fmt: skip
+
+
+def _replicas(value: str) -> Replicas:
+    for known in REPLICAS:
+        if value.strip().lower() == known:
+            return known
+    raise UsageError(f"replicas is furthest or refuse, not {value!r}")
 
 
 def _paths(options: Mapping[str, str]) -> tuple[Path, ...]:

@@ -13,7 +13,8 @@ from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
-from kafkafs.spark.locations import data_directory
+from kafkafs.spark.locations import data_directory, every_location
+from kafkafs.spark.options import Replicas
 
 Answer = TypeVar("Answer")
 _ATTEMPTS = 8
@@ -90,17 +91,20 @@ class SegmentUnit:
         return None
 
 
-def segments_of(paths: Iterable[Path], *, live: bool = False) -> list[SegmentUnit]:
-    """A unit for each segment in data directories; with `live` without those of `-delete`, `-stray`, `-future`."""
-    found = []
-    for path in paths:
-        directory = data_directory(path)
-        for name, parsed in sorted(directory.names().items()):
-            if live and parsed.mark:
-                continue
-            try:
-                segments = directory.partition(name).listing().segments
-            except (NotFound, Vanished):
-                continue
-            found += [SegmentUnit(path, name, base, files["log"].size) for base, files in segments.items()]
-    return found
+def segments_of(paths: Iterable[Path]) -> list[SegmentUnit]:
+    """A unit for each segment in data directories, whatever its partition's directory is called."""
+    return [unit for path in paths for name in sorted(data_directory(path).names()) for unit in _units(path, name)]
+
+
+def live_segments(paths: Iterable[Path], replicas: Replicas) -> list[SegmentUnit]:
+    """A unit for each segment of the live partitions, of each partition's one replica."""
+    locations = sorted(every_location(paths, replicas).values(), key=lambda each: each.name)
+    return [unit for each in locations for unit in _units(each.data_directory, str(each.name))]
+
+
+def _units(path: Path, name: str) -> list[SegmentUnit]:
+    try:
+        segments = data_directory(path).partition(name).listing().segments
+    except (NotFound, Vanished):
+        return []
+    return [SegmentUnit(path, name, base, files["log"].size) for base, files in segments.items()]

@@ -85,7 +85,8 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """The tasks of the read. UsageError, or NotFound for records that are gone, says why there are none."""
-        return planned(chosen(self._options.paths, self._options.choice), self._options.isolation, self._plan)
+        options = self._options
+        return planned(chosen(options.paths, options.choice, options.replicas), options.isolation, self._plan)
 
     def _plan(self, snapshots: Snapshots) -> list[InputPartition]:
         options = self._options

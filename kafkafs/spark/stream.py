@@ -89,7 +89,7 @@ class StreamReader(DataSourceStreamReader):
         """Nothing to do: Spark's checkpoint is the only memory of a stream."""
 
     def _locations(self) -> dict[TopicPartition, Location]:
-        return chosen(self._options.paths, self._options.choice)
+        return chosen(self._options.paths, self._options.choice, self._options.replicas)
 
     def _now(self) -> PartitionOffsets:
         return planned(self._locations(), self._options.isolation, planning.latest)

@@ -13,7 +13,7 @@ from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile import job
 from kafkafs.spark.profile.measure import MOST_BUCKETS, Numbers
 from kafkafs.spark.profile.page import page
-from kafkafs.spark.segments import segments_of
+from kafkafs.spark.segments import live_segments
 from tests.kafka.dataset import Dataset
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -21,7 +21,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 def profile(path: Path) -> dict[TopicPartition, Numbers]:
     """The numbers, without Spark."""
-    units = segments_of([path], live=True)
+    units = live_segments([path], "furthest")
     return job.added_up(units, [job.measure_segment(unit) for unit in units])
 
 

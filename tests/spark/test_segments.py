@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kafkafs.log.options import ReadOptions
 from kafkafs.sample import unpack
-from kafkafs.spark.segments import SegmentUnit, segments_of
+from kafkafs.spark.segments import SegmentUnit, live_segments, segments_of
 
 
 def base_of(data: Path, base_offset: int) -> int | None:
@@ -26,4 +26,4 @@ def test_only_live_partitions_where_they_are_asked_for(tmp_path: Path):
     data = unpack(tmp_path)
     (data / "test-0").rename(data / "test-0.0123456789abcdef0123456789abcdef-delete")
     assert any(unit.directory.endswith("-delete") for unit in segments_of([data]))
-    assert not any(unit.directory.endswith("-delete") for unit in segments_of([data], live=True))
+    assert not any(unit.directory.endswith("-delete") for unit in live_segments([data], "furthest"))

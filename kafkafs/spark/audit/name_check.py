@@ -3,12 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_partition_metadata
 from kafkafs.format.names import parse_partition_name, parse_segment_file, parse_transitional_file
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.replicas import broker_of
 from kafkafs.spark.audit.findings import Finding, Where
 
 _METADATA = "partition.metadata"
@@ -87,13 +87,16 @@ def check_topic_ids(directories: Iterable[DataDirectory]) -> list[Finding]:
 
 
 def check_twins(directories: Iterable[DataDirectory]) -> list[Finding]:
-    """Partitions that stand in two data directories: the broker would refuse to start."""
-    seen: dict[str, Path] = {}
+    """Partitions that stand in two data directories of a broker, which would refuse to start. Replicas are none."""
+    seen: dict[str, list[DataDirectory]] = {}
     findings = []
     for directory in directories:
+        broker = broker_of(directory)
         for name in directory.names():
-            other = seen.setdefault(name, directory.path)
-            if other != directory.path:
+            others = seen.setdefault(name, [])
+            twin = next((each for each in others if broker is None or broker_of(each) in (None, broker)), None)
+            others.append(directory)
+            if twin is not None:
                 where = Where(str(directory.path), name)
-                findings.append(where.finding("twin", f"the partition stands in {str(other)!r} as well"))
+                findings.append(where.finding("twin", f"the partition stands in {str(twin.path)!r} as well"))
     return findings

@@ -14,7 +14,7 @@ from kafkafs.log.options import Isolation
 from kafkafs.spark import planning
 from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition
-from kafkafs.spark.options import Choice
+from kafkafs.spark.options import Choice, Replicas
 from kafkafs.spark.planning import OffsetRange
 from kafkafs.spark.snapshots import Snapshots, planned
 
@@ -34,6 +34,7 @@ class Request:
     value: str = "bytes"  # or "json"
     compression: str = "snappy"
     file_bytes: int = 128 << 20  # of log
+    replicas: Replicas = "furthest"
     window: tuple[str, str] = ("", "")  # the limits as they were written: "now" is another time in a second run
 
     def words(self) -> dict[str, str]:
@@ -96,7 +97,7 @@ def _ends(plan: Plan) -> PartitionOffsets:
 
 def _units(request: Request, begun: PartitionOffsets) -> list[FileUnit]:
     """The files of the logs as they are now; of partitions that are `begun` already, from there on."""
-    locations = chosen(request.paths, request.choice)
+    locations = chosen(request.paths, request.choice, request.replicas)
     if not locations:
         raise UsageError("no topic is chosen: name some with --topics, or a pattern that fits some")
     return planned(locations, request.isolation, lambda snapshots: _made(snapshots, request, begun))

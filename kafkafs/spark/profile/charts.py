@@ -34,38 +34,6 @@ def _length(share: float, kind: str) -> str:
     return f'<span class="bar {kind}" style="width:{100 * share:.2f}%"></span>' if share else ""
 
 
-def over_time(volume: dict[int, tuple[int, int]], step_s: int) -> str:
-    """Records in each step of time, as columns."""
-    if not volume:
-        return '<p class="none">No record has a timestamp.</p>'
-    first, last = min(volume), max(volume)
-    count = last - first + 1
-    bundle = max(1, -(-count // 200))
-    columns: dict[int, list[int]] = {}
-    for step, (records, size) in volume.items():
-        column = columns.setdefault((step - first) // bundle, [0, 0])
-        column[0] += records
-        column[1] += size
-    wide = _WIDTH / (max(columns) + 1)
-    highest = max(records for records, _ in columns.values())
-    shapes = []
-    for at, (records, size) in sorted(columns.items()):
-        height = max(1.5, _HEIGHT * records / highest)
-        begin = moment((first + at * bundle) * step_s)
-        title = f"{begin}: {records:,} records, {amount(size)}"
-        shapes.append(
-            f'<rect x="{at * wide:.2f}" y="{_HEIGHT - height:.2f}" width="{max(wide * 0.86, 0.8):.2f}"'
-            f' height="{height:.2f}"><title>{escape(title)}</title></rect>'
-        )
-    every = duration(step_s * bundle)
-    return (
-        f'<p class="axis"><span>up to {highest:,} records in {every}</span></p>'
-        f'<svg class="columns" viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="img"'
-        f' aria-label="records over time">{"".join(shapes)}</svg>'
-        f'<p class="axis"><span>{moment(first * step_s)}</span><span>{moment((last + 1) * step_s)}</span></p>'
-    )
-
-
 def moment(seconds: int) -> str:
     """A time in UTC, or its seconds where no calendar has it."""
     try:

@@ -8,18 +8,22 @@ from kafkafs.format.names import parse_partition_name
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.offsets import TopicPartition
+from kafkafs.spark.options import Replicas
 from kafkafs.spark.profile.measure import Numbers, measure
-from kafkafs.spark.segments import SegmentUnit, segments_of
+from kafkafs.spark.segments import SegmentUnit, live_segments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 def profile(
-    spark: "SparkSession", data_directories: Sequence[Path], progress: Progress = no_progress
+    spark: "SparkSession",
+    data_directories: Sequence[Path],
+    progress: Progress = no_progress,
+    replicas: Replicas = "furthest",
 ) -> dict[TopicPartition, Numbers]:
-    """The numbers of every live partition."""
-    units = segments_of(data_directories, live=True)
+    """The numbers of every live partition, of one replica of each."""
+    units = live_segments(data_directories, replicas)
     return added_up(units, jobs.run(spark, "profile", units, measure_segment, progress))
 
 

@@ -10,6 +10,7 @@ from kafkafs.format.batch import CODECS
 from kafkafs.format.batches import Batches, is_control, is_transactional
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.segment import Segment
 from kafkafs.log.transactions import is_abort
 from kafkafs.spark.segments import SegmentSnapshot
 
@@ -45,6 +46,7 @@ class Numbers:
     """Counts of records and batches. Histograms count by the power of two that a size stays below."""
 
     size: int = 0
+    index_size: int = 0
     segments: int = 0
     batches: int = 0
     records: int = 0
@@ -67,8 +69,8 @@ class Numbers:
 
     def add(self, other: "Numbers") -> None:
         """Adds the numbers of another segment."""
-        for name in ("size", "segments", "batches", "records", "damaged", "untimed", "null_keys", "tombstones",
-                     "transactional", "markers", "aborts"):  # fmt: skip
+        for name in ("size", "index_size", "segments", "batches", "records", "damaged", "untimed", "null_keys",
+                     "tombstones", "transactional", "markers", "aborts"):  # fmt: skip
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name, codec in other.codecs.items():
             self.codecs.setdefault(name, Codec()).add(codec)
@@ -94,6 +96,12 @@ class Numbers:
         if found and len(found) > MOST_BUCKETS and step < TIME_STEPS_S[-1]:
             self._add_volume({}, TIME_STEPS_S[TIME_STEPS_S.index(step) + 1])
 
+    def volume_in(self, step_s: int) -> dict[int, tuple[int, int]]:
+        """The volume in coarser steps."""
+        other = Numbers(step_s=step_s)
+        other._add_volume(self.volume, self.step_s)
+        return other.volume
+
     @property
     def keys(self) -> int:
         """How many different keys there are, to about two in a hundred."""
@@ -108,7 +116,7 @@ class Numbers:
 
 def measure(asked: SegmentSnapshot) -> Numbers:
     """The numbers of a whole segment. What is damaged is counted and passed over."""
-    found = Numbers(size=asked.size, segments=1)
+    found = Numbers(size=asked.size, index_size=_index_size(asked.segment), segments=1)
     meter = _Meter(found)
     for run in asked.runs():
         if isinstance(run, BatchRun):
@@ -116,6 +124,14 @@ def measure(asked: SegmentSnapshot) -> Numbers:
         else:
             found.damaged += 1
     found.sketch = meter.registers.tobytes()
+    return found
+
+
+def _index_size(segment: Segment) -> int:
+    """Bytes of the indexes; a growing one is padded, and counts as far as it is filled."""
+    found = 0
+    for index in (segment.indexes.offset_index, segment.indexes.time_index):
+        found += index.entries * index.entry_size
     return found
 
 

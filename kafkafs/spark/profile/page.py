@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.profile.charts import Bar, amount, bars, moment, over_time, table
+from kafkafs.spark.profile.charts import Bar, amount, bars, moment, table
 from kafkafs.spark.profile.measure import Numbers
+from kafkafs.spark.profile.timeline import over_time
 
 MOST_BARS = 24
 _LAGS = (
@@ -22,7 +23,7 @@ _STYLE = """
 *{box-sizing:border-box}
 body{margin:0;background:var(--ground);color:var(--ink)}
 body{font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
-main{max-width:72rem;margin:0 auto;padding:2rem 1rem 4rem}
+main{max-width:87rem;margin:0 auto;padding:2rem 1rem 4rem}
 h1{font-size:1.7rem;margin:0 0 .2rem}h2{font-size:1.1rem;margin:0 0 .2rem}
 .where,.note,.axis,.none{color:var(--soft);font-size:.9rem;margin:.1rem 0 .8rem;overflow-wrap:anywhere}
 section{background:var(--card);border:1px solid var(--line);border-radius:.6rem;padding:1rem 1.1rem;margin:1rem 0}
@@ -40,10 +41,18 @@ section{background:var(--card);border:1px solid var(--line);border-radius:.6rem;
 .told{font-size:.85rem;color:var(--soft);text-align:right;font-variant-numeric:tabular-nums}
 .track{background:var(--track);border-radius:.2rem;height:.85rem;overflow:hidden}
 .bar{display:block;height:100%;background:var(--bar);min-width:1px}.bar.other{background:var(--other)}
-.columns{width:100%;height:10rem;display:block;border-bottom:1px solid var(--line)}.columns rect{fill:var(--bar)}
+.columns{width:100%;height:10rem;display:block;border-bottom:1px solid var(--line)}
+.plot{display:grid;grid-template-columns:auto 1fr;gap:.5rem}
+.scale{display:flex;flex-direction:column;justify-content:space-between;margin:0;color:var(--soft);font-size:.8rem;
+text-align:right;font-variant-numeric:tabular-nums}
+.legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem;margin:.3rem 0 0;font-size:.85rem;overflow-wrap:anywhere}
+.legend i{display:inline-block;width:.8rem;height:.8rem;border-radius:.2rem;margin-right:.35rem;vertical-align:-.05rem}
+.t0{fill:var(--bar);background:var(--bar)}.t1{fill:var(--other);background:var(--other)}
+.t2{fill:#7a9a3a;background:#7a9a3a}.t3{fill:#9a6aa8;background:#9a6aa8}.t4{fill:#c9a13b;background:#c9a13b}
+.t5{fill:#4aa38a;background:#4aa38a}.t6{fill:#8a8f98;background:#8a8f98}
 .axis{display:flex;justify-content:space-between;gap:1rem;margin:.25rem 0;font-size:.8rem}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.88rem;font-variant-numeric:tabular-nums}
-th,td{padding:.3rem .55rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.82rem;font-variant-numeric:tabular-nums}
+th,td{padding:.3rem .4rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:7rem}
 th{color:var(--soft);font-weight:600}
 @media (max-width:34rem){main{padding:1.2rem .6rem 3rem}section{padding:.8rem .7rem}
@@ -60,7 +69,7 @@ def page(numbers: Mapping[TopicPartition, Numbers], places: Sequence[str]) -> st
     parts = [
         f"<h1>Kafka data profile</h1><p class='where'>{escape(', '.join(places))}</p>",
         _facts(total, len(topics), len(numbers)),
-        _section("Volume over time", "By the records' own timestamps, UTC.", over_time(total.volume, total.step_s)),
+        _volume(topics),
         _section("Partitions by size", _skew(numbers), bars(_largest(numbers))),
         '<div class="pair">',
         _section("Record sizes", "How many; key, value and headers together.", bars(_powers(total.record_sizes))),
@@ -68,7 +77,7 @@ def page(numbers: Mapping[TopicPartition, Numbers], places: Sequence[str]) -> st
         _section("Codecs", "Bytes on disk; how much content each byte holds.", bars(_codecs(total))),
         _section("Timestamp lag", _order(total), bars(_lags(total), "other")),
         "</div>",
-        _section("Topics", "Keys are counted approximately, to about 2 %.", _topics(topics, numbers)),
+        _section("Topics", "The largest first. Keys are counted to about 2 %.", _topics(topics, numbers)),
     ]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -77,6 +86,19 @@ def page(numbers: Mapping[TopicPartition, Numbers], places: Sequence[str]) -> st
         f"<title>Kafka data profile</title><style>{_STYLE}</style></head>"
         f"<body><main>{''.join(parts)}</main></body></html>\n"
     )
+
+
+def _volume(topics: Mapping[str, Numbers]) -> str:
+    """Records over time of the users' topics: the brokers' own tick all the time, and are named beside."""
+    users = {topic: each for topic, each in topics.items() if not topic.startswith("__") and each.volume}
+    shown = users or {topic: each for topic, each in topics.items() if each.volume}
+    whole = _sum(shown.values())
+    volumes = {topic: each.volume_in(whole.step_s) for topic, each in shown.items()}
+    note = "By the records' own timestamps, UTC."
+    own = {topic: each.records for topic, each in topics.items() if topic not in shown and each.records}
+    if own:
+        note += f" Without {sum(own.values()):,} records of Kafka's own topics ({', '.join(sorted(own))})."
+    return _section("Volume over time", note, over_time(volumes, whole.step_s))
 
 
 def _sum(numbers: Iterable[Numbers]) -> Numbers:
@@ -95,7 +117,8 @@ def _facts(total: Numbers, topics: int, partitions: int) -> str:
     if total.first_ms is not None and total.last_ms is not None:
         span = f"{moment(total.first_ms // 1000)[:10]} to {moment(total.last_ms // 1000)[:10]}"
     facts = [
-        ("records", f"{total.records:,}"), ("on disk", amount(total.size)), ("topics", f"{topics:,}"),
+        ("records", f"{total.records:,}"), ("on disk", amount(total.size)),
+        ("indexes", amount(total.index_size)), ("topics", f"{topics:,}"),
         ("partitions", f"{partitions:,}"), ("segments", f"{total.segments:,}"), ("batches", f"{total.batches:,}"),
         ("different keys", f"~{total.keys:,}"), ("tombstones", f"{total.tombstones:,}"),
         ("in transactions", f"{total.transactional:,}"), ("aborted transactions", f"{total.aborts:,}"),
@@ -168,19 +191,24 @@ def _order(total: Numbers) -> str:
     return f"How far a record lies behind the latest before it in its segment: {late:,} records are out of order."
 
 
+def _minute(milliseconds: int | None) -> str:
+    return "-" if milliseconds is None else moment(milliseconds // 1000)[:16]
+
+
 def _topics(topics: Mapping[str, Numbers], numbers: Mapping[TopicPartition, Numbers]) -> str:
     partitions = Counter(place.topic for place in numbers)
     head = (
-        *("topic", "partitions", "records", "on disk", "batches", "records a batch", "mean size"),
-        *("keys", "tombstones", "transactional", "out of order"),
+        *("topic", "partitions", "records", "on disk", "indexes", "batches", "a batch", "mean size"),
+        *("keys", "tombstones", "transactional", "out of order", "oldest", "newest"),
     )
     rows = []
     for topic, each in sorted(topics.items(), key=lambda item: -item[1].size):
         content = sum(codec.content for codec in each.codecs.values())
         rows.append((
-            topic, f"{partitions[topic]:,}", f"{each.records:,}", amount(each.size), f"{each.batches:,}",
+            topic, f"{partitions[topic]:,}", f"{each.records:,}", amount(each.size), amount(each.index_size),
+            f"{each.batches:,}",
             f"{each.records / each.batches:,.1f}" if each.batches else "0",
             amount(content / each.records) if each.records else "-", f"~{each.keys:,}", f"{each.tombstones:,}",
-            f"{each.transactional:,}", f"{sum(each.lags[1:]):,}",
+            f"{each.transactional:,}", f"{sum(each.lags[1:]):,}", _minute(each.first_ms), _minute(each.last_ms),
         ))  # fmt: skip
     return table(head, rows)

@@ -1,0 +1,139 @@
+"""Records over time, as columns split by topic: an axis with times, one with counts, and what lies far outside of it.
+
+Some clocks stand at 1970, and one such record would squeeze all others into one column: what lies far from nearly all
+records is not drawn, but named beside the axis.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from kafkafs.spark.profile.charts import amount, duration, moment
+
+Volume = Mapping[int, tuple[int, int]]
+"""Step of time -> records, bytes."""
+
+MOST_TOPICS = 6
+"""Topics with a colour of their own; the others share one."""
+
+_COLUMNS, _HEIGHT, _WIDTH = 200, 160, 1000
+_OUTSIDE = 0.001  # of the records, on each side, may stand apart from the others
+_FAR = 5  # times the span of the others
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The steps [first, last] that are drawn, and the records before and behind them."""
+
+    first: int
+    last: int
+    before: int
+    behind: int
+
+
+def over_time(volumes: Mapping[str, Volume], step_s: int) -> str:
+    """The chart of topics' volumes in steps of `step_s` seconds."""
+    total = _total(volumes.values())
+    if not total:
+        return '<p class="none">No record has a timestamp.</p>'
+    window = window_of(total)
+    bundle = -(-(window.last - window.first + 1) // _COLUMNS)
+    ranked = sorted(volumes, key=lambda topic: (-sum(records for records, _ in volumes[topic].values()), topic))
+    shown = {topic: volumes[topic] for topic in ranked[:MOST_TOPICS]}
+    if rest := ranked[MOST_TOPICS:]:
+        shown[f"{len(rest):,} more"] = _total([volumes[topic] for topic in rest])
+    columns = [_bundled(each, window, bundle) for each in shown.values()]
+    count = (window.last - window.first) // bundle + 1
+    totals = [tuple(sum(each.get(at, (0, 0))[what] for each in columns) for what in (0, 1)) for at in range(count)]
+    highest = max(records for records, _ in totals)
+    length_s = step_s * bundle
+    shapes = "".join(_column(at, columns, list(shown), count, highest, window, (step_s, bundle)) for at in range(count))
+    largest = max(size for _, size in totals)
+    told = (
+        f"up to {highest:,} records in {duration(length_s)}: {highest / length_s:,.1f} records/s;"
+        f" up to {amount(largest / length_s)}/s"
+    )
+    return (
+        f'<p class="axis"><span>{escape(told)}</span></p>'
+        f'<div class="plot"><p class="scale"><span>{highest:,}</span><span>{highest // 2:,}</span><span>0</span></p>'
+        f'<svg class="columns" viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="img"'
+        f' aria-label="records over time">{shapes}</svg></div>'
+        f'<p class="axis"><span>{moment(window.first * step_s)}</span>'
+        f"<span>{moment((window.last + 1) * step_s)}</span></p>{_outside(total, window, step_s)}{_legend(list(shown))}"
+    )
+
+
+def window_of(total: Volume) -> Window:
+    """What is drawn: nearly all records, and those near them."""
+    steps = sorted(total)
+    left = sum(records for records, _ in total.values()) * _OUTSIDE
+    low, high = _inner(steps, total, left), _inner(steps[::-1], total, left)
+    room = _FAR * (high - low + 1)
+    first = next(step for step in steps if step >= low - room)
+    last = next(step for step in reversed(steps) if step <= high + room)
+    before = sum(total[step][0] for step in steps if step < first)
+    return Window(first, last, before, sum(total[step][0] for step in steps if step > last))
+
+
+def _inner(steps: Sequence[int], total: Volume, left: float) -> int:
+    """The first step that is not among the few records at this side."""
+    passed = 0
+    for step in steps:
+        passed += total[step][0]
+        if passed > left:
+            return step
+    return steps[-1]
+
+
+def _total(volumes: Iterable[Volume]) -> dict[int, tuple[int, int]]:
+    found: dict[int, tuple[int, int]] = {}
+    for volume in volumes:
+        for step, (records, size) in volume.items():
+            before = found.get(step, (0, 0))
+            found[step] = before[0] + records, before[1] + size
+    return found
+
+
+def _bundled(volume: Volume, window: Window, bundle: int) -> dict[int, tuple[int, int]]:
+    inside = {step: each for step, each in volume.items() if window.first <= step <= window.last}
+    found: dict[int, tuple[int, int]] = {}
+    for step, (records, size) in inside.items():
+        at = (step - window.first) // bundle
+        before = found.get(at, (0, 0))
+        found[at] = before[0] + records, before[1] + size
+    return found
+
+
+def _column(
+    at: int, columns: Sequence[Volume], topics: Sequence[str], count: int, highest: int, window: Window,
+    steps: tuple[int, int],
+) -> str:  # fmt: skip
+    """One column: a part for each topic, the largest at the bottom."""
+    wide, top, shapes = _WIDTH / count, float(_HEIGHT), []
+    step_s, bundle = steps
+    for number, (topic, volume) in enumerate(zip(topics, columns, strict=True)):
+        records, size = volume.get(at, (0, 0))
+        if not records:
+            continue
+        height = max(1.0, _HEIGHT * records / highest)
+        top = max(top - height, 0)
+        title = f"{moment((window.first + at * bundle) * step_s)}, {topic}: {records:,} records, {amount(size)}"
+        shapes.append(
+            f'<rect class="t{number}" x="{at * wide:.2f}" y="{top:.2f}" width="{max(wide * 0.86, 0.8):.2f}"'
+            f' height="{height:.2f}"><title>{escape(title)}</title></rect>'
+        )
+    return "".join(shapes)
+
+
+def _outside(total: Volume, window: Window, step_s: int) -> str:
+    told = []
+    if window.before:
+        told.append(f"{window.before:,} records are older, the oldest of {moment(min(total) * step_s)}")
+    if window.behind:
+        told.append(f"{window.behind:,} records are newer, the newest of {moment(max(total) * step_s)}")
+    return f'<p class="note">Not drawn: {escape("; ".join(told))}.</p>' if told else ""
+
+
+def _legend(topics: Sequence[str]) -> str:
+    keys = (f'<span><i class="t{number}"></i>{escape(topic)}</span>' for number, topic in enumerate(topics))
+    return f'<p class="legend">{"".join(keys)}</p>'
