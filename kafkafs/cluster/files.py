@@ -13,8 +13,8 @@ from kafkafs.cluster.groups import Group
 from kafkafs.cluster.image import Image, PartitionState
 from kafkafs.cluster.lines import Json, Row, line
 from kafkafs.cluster.offsets import Commit
-from kafkafs.cluster.properties import cluster_ids, node_ids
 from kafkafs.format.messages.redaction import is_secret_config
+from kafkafs.log.meta_properties import cluster_ids, node_ids
 
 METADATA_TOPIC = "__cluster_metadata"
 INTERNAL = frozenset((GROUPS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"))

@@ -25,7 +25,7 @@ def furthest(found: Sequence[Partition]) -> Partition | None:
     """The replica that counts, of equals the first; None of none. One that cannot be read counts least."""
     if len(found) < 2:
         return found[0] if found else None
-    return max(found, key=_progress)
+    return max(found, key=progress)
 
 
 def broker_of(directory: DataDirectory) -> tuple[str, str] | None:
@@ -57,7 +57,9 @@ def last_leader_epoch(log: Log) -> int:
     return last.leader_epoch if isinstance(last, Batch) else -1
 
 
-def _progress(replica: Partition) -> tuple[int, int]:
+def progress(replica: Partition) -> tuple[int, int]:
+    """How far a replica got: the leader epoch of its last batch, and its log end offset; the epoch is -1 where the
+    format has none, -2 where the log cannot be read."""
     try:
         return replica.answer(lambda log: (last_leader_epoch(log), log.end_offset))
     except WouldBlock:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyspark
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import (
     ArrayType,
@@ -24,7 +26,7 @@ from kafkafs.spark.filters import Wanted, wanted
 from kafkafs.spark.locations import chosen
 from kafkafs.spark.options import SourceOptions, batch_options, stream_options, wants_headers
 from kafkafs.spark.snapshots import Snapshots, planned
-from kafkafs.spark.stream import StreamReader, stream_reader
+from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import data_loss, read, tasks
 
 if TYPE_CHECKING:
@@ -100,3 +102,17 @@ class BatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
         return read(partition)
+
+
+def stream_reader(options: SourceOptions) -> StreamReader:
+    """What this release of Spark can ask a stream: read limits and Trigger.AvailableNow came with 4.2."""
+    if find_spec("pyspark.sql.streaming.datasource") is not None:
+        from kafkafs.spark.limited_stream import LimitedStreamReader
+
+        return LimitedStreamReader(options)
+    if options.max_offsets_per_trigger is not None or options.min_offsets_per_trigger is not None:
+        raise UsageError(
+            f"maxOffsetsPerTrigger and minOffsetsPerTrigger take Spark 4.2 or later, and this is {pyspark.__version__}:"
+            " leave them out"
+        )
+    return StreamReader(options)

@@ -5,14 +5,11 @@ Sources: KafkaMicroBatchStream, KafkaOffsetReader.
 
 import logging
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
-import pyspark
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from kafkafs.errors import UsageError
 from kafkafs.spark import planning
 from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.offsets import PartitionOffsets, TopicPartition, from_dict, names, to_dict
@@ -93,17 +90,3 @@ class StreamReader(DataSourceStreamReader):
 
     def _now(self) -> PartitionOffsets:
         return planned(self._locations(), self._options.isolation, planning.latest)
-
-
-def stream_reader(options: SourceOptions) -> StreamReader:
-    """What this release of Spark can ask a stream: read limits and Trigger.AvailableNow came with 4.2."""
-    if find_spec("pyspark.sql.streaming.datasource") is not None:
-        from kafkafs.spark.limited_stream import LimitedStreamReader
-
-        return LimitedStreamReader(options)
-    if options.max_offsets_per_trigger is not None or options.min_offsets_per_trigger is not None:
-        raise UsageError(
-            f"maxOffsetsPerTrigger and minOffsetsPerTrigger take Spark 4.2 or later, and this is {pyspark.__version__}:"
-            " leave them out"
-        )
-    return StreamReader(options)

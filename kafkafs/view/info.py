@@ -18,6 +18,7 @@ from kafkafs.log.time_search import Newest, largest_timestamp, newest
 from kafkafs.view.decoded import TextContent
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.replicas import shown_replicas, twins
 from kafkafs.view.targets import LogSnapshot
 
 Answer = TypeVar("Answer")
@@ -67,8 +68,9 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     problems = [
         *view.data_directory.checkpoints.read().problems,
         *problems_of_listing(view.partition.listing()),
-        *(f"{twin} holds this partition too; it is shown as {other}" for other, twin in view.find_twins()),
     ]
+    replicas = shown_replicas(view.find_replicas())
+    problems += twins(view, replicas)
     topic_id = _topic_id(view, problems)
     epochs = _leader_epochs(view, problems)
     health = {segment: look_at(segment) for segment in log.segments}
@@ -88,6 +90,7 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
         "minTimestamp": _known(partial(_oldest, snapshot)),
         "maxTimestamp": _newest(log, largest),
         "sizeBytes": sum(_size(log, segment) for segment in log.segments),
+        "replicas": [replica._asdict() for replica in replicas],
         "leaderEpochs": None if epochs is None else [_epoch(one) for one in epochs],
         "segments": [
             {

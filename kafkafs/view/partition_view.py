@@ -1,7 +1,7 @@
 """One partition as the mount shows it: its log seen through the mount's options, and the attributes its views share."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
@@ -54,6 +54,14 @@ class _Directory(NamedTuple):
     mtime_ns: int
 
 
+class ShownReplica(NamedTuple):
+    """A partition in one of the data directories, and the name that the mount shows it by."""
+
+    shown_as: str
+    data_directory: DataDirectory
+    partition: Partition
+
+
 class PartitionView:
     """See the module. One for each partition directory, under the name that the mount shows it by.
 
@@ -66,15 +74,14 @@ class PartitionView:
         name: str,
         shown_as: str,
         resources: Resources,
-        find_twins: Callable[[], tuple[tuple[str, str], ...]] = tuple,
+        find_replicas: Callable[[], Sequence[ShownReplica]] = tuple,
     ) -> None:
-        """`find_twins` tells where else the same partition was found: the name it is shown by there, and the path of
-        the data directory."""
+        """`find_replicas` tells where the same partition is found, here among them."""
         self.data_directory = directory
         self.shown_as = shown_as
         self.resources = resources
         self.options = options = resources.options
-        self.find_twins = find_twins
+        self.find_replicas = find_replicas
         self.schemas = resources.schemas
         self._name = name
         # Of the partition not the thing itself: see above.

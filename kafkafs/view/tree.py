@@ -9,6 +9,7 @@ from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
+from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.ownership import Owner, owner_of
@@ -19,7 +20,7 @@ from kafkafs.view.cluster import ClusterDirectory, Sources
 from kafkafs.view.disk_view import DiskView
 from kafkafs.view.info import Info
 from kafkafs.view.node import Attributes, Disk, Entry, Node
-from kafkafs.view.partition_view import KEEP_S, PartitionView
+from kafkafs.view.partition_view import KEEP_S, PartitionView, ShownReplica
 from kafkafs.view.permissions import common
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.resources import Resources
@@ -62,16 +63,15 @@ class Root:
             raise NotFound(f"there is no partition {name!r}")
         directory, real = place
         return PartitionDirectory(
-            PartitionView(directory, real, name, self._resources, functools.partial(self._twins, directory, real))
+            PartitionView(directory, real, name, self._resources, functools.partial(self._replicas, real))
         )
 
-    def _twins(self, directory: DataDirectory, real: str) -> tuple[tuple[str, str], ...]:
-        """Where else the same partition was found: the name it is shown by there, and the data directory."""
-        return tuple(
-            (shown, str(other.path))
-            for shown, (other, name) in self._shown.items()
-            if name == real and other is not directory
-        )
+    def _replicas(self, real: str) -> Sequence[ShownReplica]:
+        """A partition in each data directory that has it. What is deleted, stray or on its way counts for none."""
+        name = parse_partition_name(real)
+        plain = real if name is None else f"{name.topic}-{name.partition}"
+        found = ((shown, place) for shown, place in self._names().items() if place[1] == plain)
+        return [ShownReplica(shown, directory, directory.partition(plain)) for shown, (directory, _) in found]
 
     def _name_of(self, partition: Partition) -> str | None:
         """What a partition is shown as; None where it has gone."""

@@ -30,18 +30,20 @@ def cluster_ids(directories: Iterable[DataDirectory]) -> tuple[list[str], list[s
 
 def node_ids(directories: Iterable[DataDirectory]) -> list[int]:
     """The ids of all nodes that these directories are of, in their order."""
-    ids: list[int] = []
-    for directory in directories:
-        try:
-            told = properties(directory)
-        except WouldBlock:
-            raise
-        except KafkafsError:
-            continue
-        word = next((told[key] for key in _NODE_KEYS if key in told), "")
-        if word.isascii() and word.isdigit() and int(word) not in ids:
-            ids.append(int(word))
-    return ids
+    told = (node_id(directory) for directory in directories)
+    return list(dict.fromkeys(number for number in told if number is not None))
+
+
+def node_id(directory: DataDirectory) -> int | None:
+    """The id of the node that the directory is of; None where nothing tells it."""
+    try:
+        told = properties(directory)
+    except WouldBlock:
+        raise
+    except KafkafsError:
+        return None
+    word = next((told[key] for key in _NODE_KEYS if key in told), "")
+    return int(word) if word.isascii() and word.isdigit() else None
 
 
 def properties(directory: DataDirectory) -> dict[str, str]:
