@@ -25,10 +25,12 @@ FILES = Section(
     (
         ("by-offset/NAME", "records and batches by offset"),
         ("by-time/NAME", "the same by timestamp"),
+        ("by-key/KEY.jsonl", "the last record of a key; KEY.history.jsonl has all that are there"),
         ("segments/", "the broker's own files; FILE.txt is what kafka-dump-log.sh prints of one"),
         ("earliest, latest", "links to the first and the last visible record"),
         ("info.json", "offsets, times, sizes, segments, problems"),
         ("/.kafkafs/", "status.json and metrics: how the mount fares"),
+        ("/.cluster/", "groups, lag, transactions, topics and configurations, from Kafka's own topics"),
     ),
 )
 POINTS = Section(
