@@ -1,9 +1,8 @@
 """What the quick lookup's kernel works with: a table of numbers for each state of a segment, and a thread's buffers.
 
-From the place that the indexes name, the kernel (`kernels.glance`) steps from header to header to the batch that is
-wanted and checks what `batch_runs` would check: order, bounds, checksums, the header behind. Where anything is unusual
-it is unsure. One batch is stepped over without its checksum, the one that the index names: the next one is sound and
-follows at its end, so a careful scan comes to the same answer whether that first one is damaged or not.
+From the place that the indexes name, the kernel (`disk.native.kernels.quick_lookup`, with its invariants) steps from
+header to header to the batch that is wanted, and checks what `batch_runs` would check: order, bounds, checksums, the
+header behind. Where anything is unusual it is unsure.
 """
 
 import os
@@ -14,76 +13,37 @@ import numpy as np
 
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.native.layout import (
+    ANY,
+    CHANGED,
+    LOOKUP_SLOTS,
+    NEED_ALL,
+    NEED_HEADER,
+    NEED_RECORD,
+    ONE_RECORD,
+    RECORD_INDEX_BITS,
+    RECORD_INDEX_ROW,
+    SLOT,
+    UNSURE,
+    VERIFIED_BITS,
+)
 from kafkafs.format import native
 from kafkafs.format.batch import Batch, parse_batch
 from kafkafs.format.batches import walk
 from kafkafs.format.columns import Records
-from kafkafs.format.native.layout import (
-    BATCH_ROW,
-    GLANCE_ANY,
-    GLANCE_AT,
-    GLANCE_BASE,
-    GLANCE_CHANGED,
-    GLANCE_END,
-    GLANCE_ENTRIES,
-    GLANCE_FLAGS,
-    GLANCE_GENERATION,
-    GLANCE_INDEX,
-    GLANCE_KNOWN,
-    GLANCE_LAST,
-    GLANCE_LOG,
-    GLANCE_NEED,
-    GLANCE_NEXT_BASE,
-    GLANCE_OFFSET,
-    GLANCE_POSITION,
-    GLANCE_PROVEN,
-    GLANCE_ROOM,
-    GLANCE_ROOM_SIZE,
-    GLANCE_SEEN_SIZE,
-    GLANCE_SEEN_TIME,
-    GLANCE_SHORT,
-    GLANCE_SOUGHT,
-    GLANCE_TABLE,
-    GLANCE_TIME_ENTRIES,
-    GLANCE_TIME_FIRST,
-    GLANCE_TIME_LAST,
-    GLANCE_TIMES,
-    GLANCE_TIMESTAMP,
-    GLANCE_UNSURE,
-    GLANCE_WAYPOINTS,
-    KNOWN_SLOTS_BITS,
-    NEED_ALL,
-    NEED_HEADER,
-    NEED_RECORD,
-    RECORD,
-    RECORD_ROW,
-    SEEK_FOUND,
-    WAYPOINT_ROW,
-    WAYPOINT_SLOTS_BITS,
-)
+from kafkafs.format.native.layout import BATCH_ROW, RECORD, RECORD_ROW
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.log.batch_runs import BatchRun
 
 __all__ = ["ANY", "NEED_ALL", "NEED_HEADER", "NEED_RECORD", "QuickBatch", "QuickTable"]
 
-ANY = GLANCE_ANY
 _NO_LIMIT = 2**63 - 1
 _ROOM = (1 << 20) + 4096
 """The largest batch that is looked at here: what a broker takes unless it is told otherwise."""
 
 _COLD = 64 << 10
 """The largest that may have to come from the disk: longer reads take care of the page cache."""
-
-# The same places as the kernel's, in numbers instead of bytes.
-_LOG, _INDEX, _ENTRIES, _LAST = (at // 8 for at in (GLANCE_LOG, GLANCE_INDEX, GLANCE_ENTRIES, GLANCE_LAST))
-_TIMES, _TIME_ENTRIES = GLANCE_TIMES // 8, GLANCE_TIME_ENTRIES // 8
-_TIME_FIRST, _TIME_LAST = GLANCE_TIME_FIRST // 8, GLANCE_TIME_LAST // 8
-_FLAGS, _ROOM_AT, _ROOM_SIZE = GLANCE_FLAGS // 8, GLANCE_ROOM // 8, GLANCE_ROOM_SIZE // 8
-_SOUGHT, _BASE, _NEXT_BASE, _END = (at // 8 for at in (GLANCE_SOUGHT, GLANCE_BASE, GLANCE_NEXT_BASE, GLANCE_END))
-_SEEN_SIZE, _SEEN_TIME, _GENERATION = GLANCE_SEEN_SIZE // 8, GLANCE_SEEN_TIME // 8, GLANCE_GENERATION // 8
-_OFFSET, _TIMESTAMP, _NEED = GLANCE_OFFSET // 8, GLANCE_TIMESTAMP // 8, GLANCE_NEED // 8
-_AT, _POSITION, _PROVEN, _SHORT = (at // 8 for at in (GLANCE_AT, GLANCE_POSITION, GLANCE_PROVEN, GLANCE_SHORT))
 
 
 class QuickBatch:
@@ -99,7 +59,7 @@ class QuickBatch:
         """`state` is the table that the kernel has filled."""
         self._state = state
         self.batch = batch
-        self.proven = state[_PROVEN]
+        self.proven = state[SLOT.proven]
         self.changed = changed
 
     def batch_run(self) -> BatchRun:
@@ -114,16 +74,16 @@ class QuickBatch:
         lies behind what was read of a proven batch.
         """
         room, (state_at, _) = _room, self._state.buffer_info()
-        found = native.kernel("seek_record")(
+        found = native.kernel("quick_record")(
             state_at, first_offset, timestamp, room.batch_at, room.record_at, room.out_at
         )
-        if found != SEEK_FOUND:
+        if found != ONE_RECORD:
             return None
         start, size = room.out
         return Records(np.frombuffer(self._bytes(start, size), np.uint8), np.frombuffer(bytes(room.record), RECORD, 1))
 
     def _bytes(self, start: int, size: int) -> bytes:
-        start += self._state[_AT]
+        start += self._state[SLOT.at]
         return bytes(_room.view[start : start + size])
 
 
@@ -140,12 +100,12 @@ class _Room(threading.local):
 
 
 _room = _Room()
-_blank = array("q", bytes(8 * GLANCE_TABLE))
-_blank[_LAST] = _blank[_TIME_FIRST] = _blank[_TIME_LAST] = ANY
-_known = array("q", bytes(8 << KNOWN_SLOTS_BITS))  # of all threads: a slot is written at once
-_waypoints = array("q", bytes(WAYPOINT_ROW << WAYPOINT_SLOTS_BITS))
-_blank[GLANCE_KNOWN // 8], _ = _known.buffer_info()
-_blank[GLANCE_WAYPOINTS // 8], _ = _waypoints.buffer_info()
+_blank = array("q", bytes(8 * LOOKUP_SLOTS))
+_blank[SLOT.last] = _blank[SLOT.time_first] = _blank[SLOT.time_last] = ANY
+_verified = array("q", bytes(8 << VERIFIED_BITS))  # these two of all threads: see their kernels
+_record_index = array("q", bytes(RECORD_INDEX_ROW << RECORD_INDEX_BITS))
+_blank[SLOT.verified], _ = _verified.buffer_info()
+_blank[SLOT.record_index], _ = _record_index.buffer_info()
 
 
 class QuickTable:
@@ -172,10 +132,10 @@ class QuickTable:
         self._offset_index = index
         self._time_index: TimeIndex | None = None
         self._table = table = _blank[:]
-        table[_ENTRIES], table[_BASE], table[_END] = index.most_entries, base_offset, end
-        table[_NEXT_BASE] = _NO_LIMIT if next_base is None else next_base
-        table[_SEEN_SIZE], table[_SEEN_TIME] = seen
-        table[_GENERATION] = generation
+        table[SLOT.entries], table[SLOT.base], table[SLOT.end] = index.most_entries, base_offset, end
+        table[SLOT.next_base] = _NO_LIMIT if next_base is None else next_base
+        table[SLOT.seen_size], table[SLOT.seen_time] = seen
+        table[SLOT.generation] = generation
 
     def is_of(self, generation: int, end: int, index: OffsetIndex) -> bool:
         """Whether that state is this one, and what it knows of the index is of the one that was opened last."""
@@ -184,8 +144,8 @@ class QuickTable:
     def tell_times(self, index: TimeIndex) -> None:
         """What the kernel has to know of the time index, before the first lookup of a timestamp."""
         if self._time_index is not index:
-            self._table[_TIME_ENTRIES] = index.most_entries
-            self._table[_TIME_FIRST] = self._table[_TIME_LAST] = ANY
+            self._table[SLOT.time_entries] = index.most_entries
+            self._table[SLOT.time_first] = self._table[SLOT.time_last] = ANY
             self._time_index = index
 
     def find(
@@ -208,23 +168,23 @@ class QuickTable:
         """
         room, table = _room, self._table
         state = table[:]
-        state[_LOG] = log.descriptor
-        state[_INDEX] = offsets.descriptor if offsets is not None else -1
-        state[_TIMES] = times.descriptor if times is not None else -1
-        state[_FLAGS], state[_ROOM_SIZE] = (os.RWF_NOWAIT, _ROOM) if is_non_blocking() else (0, _COLD)
-        state[_ROOM_AT] = room.address
-        state[_SOUGHT] = sought
-        state[_OFFSET] = offset
-        state[_TIMESTAMP] = timestamp
-        state[_NEED] = need
-        answer = native.kernel("glance")(state.buffer_info()[0])
-        if answer == GLANCE_UNSURE:
-            if state[_SHORT]:
+        state[SLOT.log] = log.descriptor
+        state[SLOT.offsets] = offsets.descriptor if offsets is not None else -1
+        state[SLOT.times] = times.descriptor if times is not None else -1
+        state[SLOT.flags], state[SLOT.room_size] = (os.RWF_NOWAIT, _ROOM) if is_non_blocking() else (0, _COLD)
+        state[SLOT.room] = room.address
+        state[SLOT.sought] = sought
+        state[SLOT.offset] = offset
+        state[SLOT.timestamp] = timestamp
+        state[SLOT.need] = need
+        answer = native.kernel("quick_lookup")(state.buffer_info()[0])
+        if answer == UNSURE:
+            if state[SLOT.short]:
                 may_block()
             return None
-        if table[_LAST] == ANY:
-            table[_LAST] = state[_LAST]
-        if times is not None and table[_TIME_LAST] == ANY:
-            table[_TIME_FIRST], table[_TIME_LAST] = state[_TIME_FIRST], state[_TIME_LAST]
-        batch = parse_batch(room.view, state[_AT], state[_POSITION])
-        return None if batch is None else QuickBatch(state, batch, answer == GLANCE_CHANGED)
+        if table[SLOT.last] == ANY:
+            table[SLOT.last] = state[SLOT.last]
+        if times is not None and table[SLOT.time_last] == ANY:
+            table[SLOT.time_first], table[SLOT.time_last] = state[SLOT.time_first], state[SLOT.time_last]
+        batch = parse_batch(room.view, state[SLOT.at], state[SLOT.position])
+        return None if batch is None else QuickBatch(state, batch, answer == CHANGED)

@@ -12,6 +12,7 @@ import pytest
 import kafkafs
 from kafkafs.format import native
 from kafkafs.format.native.layout import RECORD
+from kafkafs.format.native.library import LIBRARY
 
 ROOT = Path(kafkafs.__file__).parent.parent
 
@@ -58,7 +59,7 @@ def test_without_the_library_numba_compiles_the_same_kernels(bare_copy):
 
 def test_a_library_of_other_source_is_not_used(bare_copy):
     """Its rows might have other fields: wrong offsets without any error."""
-    shutil.copy(native.LIBRARY, bare_copy / "kafkafs/format/native/_kernels.so")
+    shutil.copy(LIBRARY, bare_copy / "kafkafs/format/native/_kernels.so")
     layout = bare_copy / "kafkafs/format/native/layout.py"
     layout.write_text(layout.read_text() + "\n# changed\n")
     done = run(CHECK + "; print('numba' in sys.modules)", str(bare_copy))

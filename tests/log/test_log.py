@@ -78,7 +78,7 @@ def test_a_closed_log_that_the_disk_cannot_read_is_a_gap_for_later_times(tmp_pat
         1008: 24,
     }
     with pytest.raises(DiskError):
-        view.first_at(1004, lambda _: None)  # the time index says that it is there; a glance does not read that way
+        view.first_at(1004, lambda _: None)  # the time index says that it is there; the quick way reads it
     (tmp_path / "t-0" / f"{9:020}.timeindex").unlink()
     found = reader(log_of(tmp_path)).first_at(1006)
     assert found is not None

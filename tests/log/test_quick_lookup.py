@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.native.layout import RECORD_INDEX_INTERVAL
 from kafkafs.errors import KafkafsError, NotFound, WouldBlock
 from kafkafs.format.batch import Batch
 from kafkafs.format.columns import Records
-from kafkafs.format.native.layout import WAYPOINT_EVERY
 from kafkafs.log import quick_lookup
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
@@ -181,7 +181,7 @@ def test_what_is_known_of_a_batch_ends_with_its_file(stopped, tmp_path, topic):
 @pytest.mark.parametrize("seed", range(4))
 def test_same_answers_inside_of_large_batches(tmp_path, seed):
     """Records of all sizes, with holes between their offsets and times that go back: each is asked for three times, so
-    that the later ones start at a waypoint."""
+    that the later ones start at an indexed record."""
     chance, offset, newest = random.Random(seed), 0, 1000
     batches: list[Made] = []
     for _ in range(3):
@@ -193,7 +193,7 @@ def test_same_answers_inside_of_large_batches(tmp_path, seed):
             value = b"v" * chance.choice((0, 30, 300, 300, 2000) if chance.random() < 0.995 else (40_000,))
             records.append(Record(offset, time, 0, b"%d" % offset, value))
         batches.append(Made(v2_batch(records), tuple(records)))
-    assert min(len(batch.data) for batch in batches) > 10 * WAYPOINT_EVERY
+    assert min(len(batch.data) for batch in batches) > 10 * RECORD_INDEX_INTERVAL
     write_partition(tmp_path, {0: batches})
     log = log_of(tmp_path)
     records = [record for batch in batches for record in batch.records]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.format.native import LIBRARY
+from kafkafs.format.native.library import LIBRARY
 from kafkafs.sample import unpack
 from tests.mounting import mounting, run
 

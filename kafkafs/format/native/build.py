@@ -5,6 +5,7 @@ numba turns each kernel into LLVM's language, LLVM into an object for any x86-64
 nothing of Python or numba: a mount loads it by ctypes. Run by scripts/setup and when a wheel is made.
 """
 
+import importlib
 import inspect
 import os
 import subprocess
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kafkafs.format.native import LIBRARY, is_built, source_stamp
+from kafkafs.format.native.library import LIBRARY, layers, linked, source_stamp
 
 if __name__ == "__main__":  # numba optimises for one processor: the library's, not this machine's
     import platform
@@ -26,9 +27,11 @@ if __name__ == "__main__":  # numba optimises for one processor: the library's, 
 import llvmlite.binding as llvm
 from numba import cfunc, types
 
-from kafkafs.format.native.kernels import KERNELS
 
-__all__ = ["KERNELS", "build", "compiled"]
+def kernels() -> list[Callable[..., int]]:
+    """The entries of the library: those of all layers, by their place. `format` imports no layer above it elsewhere."""
+    found = [importlib.import_module(f"kafkafs.{layer}.native.kernels").KERNELS for layer in layers()]
+    return [kernel for each in found for kernel in each]
 
 
 def compiled(kernel: Callable[..., int]) -> Any:
@@ -64,7 +67,7 @@ define i64 @kafkafs_{kernel.__name__}({parameters}) {{
 def _manifest() -> str:
     """LLVM's text of the library's own description: the stamp of its sources, then name/arity of each kernel."""
     words = [source_stamp()]
-    words += [f"{kernel.__name__}/{len(inspect.signature(kernel).parameters)}" for kernel in KERNELS]
+    words += [f"{kernel.__name__}/{len(inspect.signature(kernel).parameters)}" for kernel in kernels()]
     content = " ".join(words).encode()
     return f'@kafkafs_manifest = constant [{len(content) + 1} x i8] c"{content.decode()}\\00"\n'
 
@@ -72,7 +75,7 @@ def _manifest() -> str:
 def _module() -> Any:
     """All kernels in one module in which only their entries and the manifest are seen from outside."""
     module = llvm.parse_assembly(_manifest())
-    for kernel in KERNELS:
+    for kernel in kernels():
         part = llvm.parse_assembly(_exported(kernel))
         for thing in [*part.functions, *part.global_variables]:
             if not thing.is_declaration and not thing.name.startswith("kafkafs_"):
@@ -107,4 +110,4 @@ def build(library: Path = Path(LIBRARY)) -> Path:
 
 
 if __name__ == "__main__":
-    print("up to date" if is_built() else build(), file=sys.stderr)
+    print("up to date" if linked() is not None else build(), file=sys.stderr)

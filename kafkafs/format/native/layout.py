@@ -3,7 +3,44 @@
 A record's row is one cache line. Fields are in the machine's own byte order.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+
+
+class HeaderV2(NamedTuple):
+    """Where each field of a v2 batch header lies, in bytes from its first. Big-endian. Source: DefaultRecordBatch."""
+
+    base_offset: int = 0  # int64
+    length: int = 8  # int32, of all that follows
+    leader_epoch: int = 12  # int32; outside the CRC, as is all before it
+    magic: int = 16  # int8
+    crc: int = 17  # uint32, CRC-32C of all that follows
+    attributes: int = 21  # int16
+    last_offset_delta: int = 23  # int32
+    base_timestamp: int = 27  # int64, or delete horizon; [ms]
+    max_timestamp: int = 35  # int64, [ms]
+    producer_id: int = 43  # int64
+    producer_epoch: int = 51  # int16
+    base_sequence: int = 53  # int32
+    record_count: int = 57  # int32
+    records: int = 61  # the first byte behind the header
+
+
+class Message(NamedTuple):
+    """The same of a v0 or v1 message, which has no timestamp in v0. Source: LegacyRecord."""
+
+    offset: int = 0  # int64; of a wrapper its last one
+    length: int = 8  # int32, of all that follows
+    crc: int = 12  # uint32, CRC-32 of all that follows
+    magic: int = 16  # int8
+    attributes: int = 17  # int8
+    timestamp: int = 18  # int64, [ms]
+
+
+V2, MESSAGE = HeaderV2(), Message()  # numba makes constants of their fields
+LENGTH_END = 12
+"""The length does not count itself and the offset before it."""
 
 BATCH = np.dtype(
     [
@@ -122,57 +159,6 @@ WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, W
     MESSAGE_NONE,
     MESSAGE_OFFSETS,
 ) = range(17)
-
-# The table of a glance: int64 numbers by the byte they lie at, see kernels.glance.
-(
-    GLANCE_LOG,  # descriptor
-    GLANCE_INDEX,  # descriptor of the offset index, how many entries it has; what its first and its last page begin
-    GLANCE_ENTRIES,  # with, where that is known: it is noted for the next glance
-    GLANCE_FIRST,
-    GLANCE_LAST,
-    GLANCE_TIMES,  # the same of the time index
-    GLANCE_TIME_ENTRIES,
-    GLANCE_TIME_FIRST,
-    GLANCE_TIME_LAST,
-    GLANCE_FLAGS,  # of each read
-    GLANCE_ROOM,  # address and size of the buffer to read into
-    GLANCE_ROOM_SIZE,
-    GLANCE_SOUGHT,  # the offset from which on a batch may be wanted
-    GLANCE_BASE,  # offset of the segment: all offsets lie at or behind it
-    GLANCE_NEXT_BASE,  # all offsets lie below
-    GLANCE_END,  # position at which the log ends
-    GLANCE_SEEN_SIZE,  # the log's size and time of change, in nanoseconds, when it was looked at
-    GLANCE_SEEN_TIME,
-    GLANCE_OFFSET,  # of the batch wanted: its last offset is at or after this one
-    GLANCE_TIMESTAMP,  # and its largest timestamp at or after this one
-    GLANCE_NEED,  # what is needed of a batch that is known: all of it (NEED_ALL), its header, or one record
-    GLANCE_KNOWN,  # address of the table of batches that were found sound, see kernels.known
-    GLANCE_WAYPOINTS,  # address of the table of places inside of large ones
-    GLANCE_GENERATION,  # what the segment's batches are known by in both
-    GLANCE_PROVEN,  # answer: where the batch was known, how many bytes of it were read; else 0
-    GLANCE_BEFORE,  # answer: where its first records were left out, the offset of the last of those; else ANY
-    GLANCE_POSITION,  # answer: of the batch, in the segment
-    GLANCE_AT,  # answer: of the batch, in the buffer
-    GLANCE_SHORT,  # answer: whether a read failed, or brought less than was asked for
-    GLANCE_PLACE,  # an iovec: address and size
-    GLANCE_PLACE_SIZE,
-    GLANCE_ABOUT,  # what `statx` says of the log
-) = range(0, 32 * 8, 8)
-GLANCE_TABLE = GLANCE_ABOUT // 8 + 32
-GLANCE_ANY = -(2**63)
-GLANCE_UNSURE, GLANCE_FOUND, GLANCE_CHANGED = range(3)
-NEED_ALL, NEED_HEADER, NEED_RECORD = range(3)
-
-# What is known of a batch: its checksum holds and another follows; also, its records reach its largest timestamp.
-KNOWN_SOUND, KNOWN_TIMES = range(2)
-KNOWN_SLOTS_BITS = 15
-WAYPOINT_SLOTS_BITS = 16
-WAYPOINT_ROW = 32
-WAYPOINT_EVERY = 16 << 10  # bytes of a batch
-KNOWN_FACTOR = 0x9E3779B97F4A7C15 - 2**64
-
-# What a search for one record of a batch ends with.
-SEEK_NONE, SEEK_FOUND = range(2)
 
 # What unpacking answers instead of a number of bytes.
 CODEC_BROKEN, CODEC_NO_ROOM = -1, -2

@@ -24,7 +24,7 @@ from kafkafs.log.ownership import Owner
 
 PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
 _LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "search", "view", "fuse")
-_NATIVE = "kafkafs.format.native."  # what is below needs numba, and no mount needs it
+_NATIVE = ".native."  # what is below needs numba, and no mount needs it; but for what is imported already
 _OPTIONAL = ("kafkafs.format.schemas.protobuf", "kafkafs.format.schemas.protobuf_files")  # of the extra `schemas`
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-16-be", "utf-32")
 
@@ -78,7 +78,7 @@ def _import_all(name: str) -> None:
             return
         raise
     for module in pkgutil.iter_modules(getattr(package, "__path__", ()), name + "."):
-        if not module.name.startswith(_NATIVE):
+        if _NATIVE not in module.name:
             _import_all(module.name)
 
 

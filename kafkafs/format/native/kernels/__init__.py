@@ -1,7 +1,8 @@
 """The loops that touch every byte, in the part of Python that numba compiles. Only `build` and a fallback import this.
 
 A kernel takes addresses, sizes and counts as int64 and returns one int64; it allocates nothing, raises nothing and
-reads and writes only within the buffers that it was given, whatever they hold. One reads files: `glance`.
+reads and writes only within the buffers that it was given, whatever they hold. Those that read files are
+`kafkafs.disk.native`'s.
 """
 
 from collections.abc import Callable
@@ -13,29 +14,27 @@ from kafkafs.format.native.kernels.checksum import crc32c
 from kafkafs.format.native.kernels.columns import arrow_columns, arrow_headers
 from kafkafs.format.native.kernels.decoded_lines import decoded_lines
 from kafkafs.format.native.kernels.dump import dump_batches, dump_records
-from kafkafs.format.native.kernels.glance import glance
 from kafkafs.format.native.kernels.headers import walk
-from kafkafs.format.native.kernels.keys import find_key, hash_key, hash_keys, match_keys, settle_keys
+from kafkafs.format.native.kernels.keys import hash_key, hash_keys, match_keys, settle_keys
 from kafkafs.format.native.kernels.lines import base64_piece, is_text, json_headers, json_lines, lines_bound, text_piece
 from kafkafs.format.native.kernels.lz4 import lz4_frame
 from kafkafs.format.native.kernels.messages import check_wrapped, decode_plain, decode_wrapped
 from kafkafs.format.native.kernels.records import check_v2, decode_part, decode_v2
 from kafkafs.format.native.kernels.runs import next_run
-from kafkafs.format.native.kernels.seek import seek_record
 from kafkafs.format.native.kernels.sketch import sketch_keys
 from kafkafs.format.native.kernels.snappy import snappy_stream
 from kafkafs.format.native.kernels.unpacking import unpack_batches
 
 KERNELS: list[Callable[..., int]] = [
-    *(crc32c, walk, glance, seek_record),
+    *(crc32c, walk),
     *(lz4_frame, snappy_stream, unpack_batches),
     *(next_run, decode_v2, check_v2, decode_part),
     *(decode_plain, check_wrapped, decode_wrapped),
     *(dump_batches, dump_records),
     *(arrow_columns, arrow_headers, sketch_keys),
-    *(hash_key, hash_keys, settle_keys, find_key, match_keys),
+    *(hash_key, hash_keys, settle_keys, match_keys),
     batch_lines,
     *(avro_text, find_cells, decode_cells, type_cells, decoded_lines),
     *(json_lines, lines_bound, json_headers, is_text, text_piece, base64_piece),
 ]
-"""All entries of the library; their names are its symbols, less `kafkafs_`."""
+"""Entries of the library; their names are its symbols, less `kafkafs_`."""

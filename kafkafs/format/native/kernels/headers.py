@@ -34,7 +34,10 @@ from kafkafs.format.native.layout import (
     BATCH_SIZE,
     BATCH_VALID,
     INVALID,
+    LENGTH_END,
+    MESSAGE,
     UNCHECKED,
+    V2,
     VALID,
     WALK_BROKEN,
     WALK_CUT,
@@ -43,53 +46,87 @@ from kafkafs.format.native.layout import (
 )
 
 _FRAME = 17  # bytes; the broker looks at nothing unless more than these are left
-_SMALLEST_V0, _SMALLEST_V1, _SMALLEST_V2 = 26, 34, 61
+_SMALLEST_V0, _SMALLEST_V1 = 26, 34  # a message without key and value
 
 
 @inlined
 def smallest(magic: int) -> int:
-    """Bytes that an entry of that format has at least."""
-    return _SMALLEST_V0 if magic == 0 else _SMALLEST_V1 if magic == 1 else _SMALLEST_V2
+    """The whole size in bytes below which no entry of that magic can be true."""
+    return _SMALLEST_V0 if magic == 0 else _SMALLEST_V1 if magic == 1 else V2.records
+
+
+@inlined
+def entry_size(at: int, left: int) -> int:
+    """The whole size that the entry at `at` claims, as far as `left` bytes show that it can be one; else -1.
+
+    Magic, offset and size stand at the same place in every format.
+    """
+    if left <= _FRAME:
+        return -1
+    size, magic = load_i32be(at + V2.length) + LENGTH_END, load_i8(at + V2.magic)
+    if magic < 0 or magic > 2 or load_i64be(at + V2.base_offset) < 0 or size < smallest(magic):
+        return -1
+    return size
+
+
+@inlined
+def ends_before_it_begins(at: int) -> int:
+    """Whether the entry at `at`, all of whose header is there, claims a last offset before its base."""
+    return 1 if load_i8(at + V2.magic) == 2 and load_i32be(at + V2.last_offset_delta) < 0 else 0
+
+
+@inlined
+def last_offset(at: int) -> int:
+    """The last offset of the entry at `at`; of a v0 or v1 message its only one."""
+    base = load_i64be(at + V2.base_offset)
+    return base + load_i32be(at + V2.last_offset_delta) if load_i8(at + V2.magic) == 2 else base
+
+
+@inlined
+def max_timestamp(at: int) -> int:
+    """The largest timestamp that the header at `at` states, in milliseconds; -1 for none."""
+    magic = load_i8(at + V2.magic)
+    return load_i64be(at + V2.max_timestamp) if magic == 2 else load_i64be(at + MESSAGE.timestamp) if magic == 1 else -1
 
 
 @inlined
 def fill_v2(row: int, at: int) -> None:
-    """What the header at `at` says, but for position, size, base offset and magic."""
-    base = load_i64be(at)
-    store_64(row + BATCH_LAST_OFFSET, base + load_i32be(at + 23))
-    store_64(row + BATCH_BASE_TIMESTAMP, load_i64be(at + 27))
-    store_64(row + BATCH_MAX_TIMESTAMP, load_i64be(at + 35))
-    store_64(row + BATCH_PRODUCER_ID, load_i64be(at + 43))
-    store_32(row + BATCH_LEADER_EPOCH, load_i32be(at + 12))
-    store_32(row + BATCH_CRC, load_i32be(at + 17))
-    store_32(row + BATCH_BASE_SEQUENCE, load_i32be(at + 53))
-    store_32(row + BATCH_COUNT, load_i32be(at + 57))
-    store_16(row + BATCH_ATTRIBUTES, load_i16be(at + 21))
-    store_16(row + BATCH_PRODUCER_EPOCH, load_i16be(at + 51))
+    """What the v2 header at `at` says, but for position, size, base offset and magic, into a row of BATCH."""
+    store_64(row + BATCH_LAST_OFFSET, load_i64be(at + V2.base_offset) + load_i32be(at + V2.last_offset_delta))
+    store_64(row + BATCH_BASE_TIMESTAMP, load_i64be(at + V2.base_timestamp))
+    store_64(row + BATCH_MAX_TIMESTAMP, load_i64be(at + V2.max_timestamp))
+    store_64(row + BATCH_PRODUCER_ID, load_i64be(at + V2.producer_id))
+    store_32(row + BATCH_LEADER_EPOCH, load_i32be(at + V2.leader_epoch))
+    store_32(row + BATCH_CRC, load_i32be(at + V2.crc))
+    store_32(row + BATCH_BASE_SEQUENCE, load_i32be(at + V2.base_sequence))
+    store_32(row + BATCH_COUNT, load_i32be(at + V2.record_count))
+    store_16(row + BATCH_ATTRIBUTES, load_i16be(at + V2.attributes))
+    store_16(row + BATCH_PRODUCER_EPOCH, load_i16be(at + V2.producer_epoch))
 
 
 @inlined
-def _fill_legacy(row: int, at: int, magic: int) -> None:
-    timestamp = load_i64be(at + 18) if magic == 1 else -1
-    store_64(row + BATCH_LAST_OFFSET, load_i64be(at))
+def _fill_legacy(row: int, at: int) -> None:
+    """The same of a message; what it does not have is -1."""
+    timestamp = max_timestamp(at)
+    store_64(row + BATCH_LAST_OFFSET, load_i64be(at + MESSAGE.offset))
     store_64(row + BATCH_BASE_TIMESTAMP, timestamp)
     store_64(row + BATCH_MAX_TIMESTAMP, timestamp)
     store_64(row + BATCH_PRODUCER_ID, -1)
     store_32(row + BATCH_LEADER_EPOCH, -1)
-    store_32(row + BATCH_CRC, load_i32be(at + 12))
+    store_32(row + BATCH_CRC, load_i32be(at + MESSAGE.crc))
     store_32(row + BATCH_BASE_SEQUENCE, -1)
     store_32(row + BATCH_COUNT, 1)
-    store_16(row + BATCH_ATTRIBUTES, load_i8(at + 17))
+    store_16(row + BATCH_ATTRIBUTES, load_i8(at + MESSAGE.attributes))
     store_16(row + BATCH_PRODUCER_EPOCH, -1)
 
 
 @inlined
 def verdict(at: int, size: int, magic: int) -> int:
-    """VALID where the checksum of the whole entry at `at` holds, else INVALID."""
+    """VALID where the checksum of the whole entry at `at`, of `size` bytes, holds; else INVALID."""
     if magic == 2:
-        sound = crc32c_of(at + 21, size - 21) == load_u32be(at + 17)
+        sound = crc32c_of(at + V2.attributes, size - V2.attributes) == load_u32be(at + V2.crc)
     else:
-        sound = crc32_of(at + 16, size - 16) == load_u32be(at + 12)
+        sound = crc32_of(at + MESSAGE.magic, size - MESSAGE.magic) == load_u32be(at + MESSAGE.crc)
     return VALID if sound else INVALID
 
 
@@ -104,25 +141,25 @@ def walk(data: int, at: int, end: int, position: int, verify: int, rows: int, ca
         if left <= _FRAME:
             reason = WALK_END if left == 0 else WALK_CUT
             break
-        size, magic = load_i32be(here + 8) + 12, load_i8(here + 16)
-        if magic < 0 or magic > 2 or load_i64be(here) < 0 or size < smallest(magic):
+        size, magic = entry_size(here, left), load_i8(here + V2.magic)
+        if size < 0:
             reason = WALK_BROKEN
             break
         if size > left:
             reason, missing = WALK_CUT, size - left
             break
-        if magic == 2 and load_i32be(here + 23) < 0:
+        if ends_before_it_begins(here):
             reason = WALK_BROKEN
             break
         row = rows + made * BATCH_ROW
         store_64(row + BATCH_POSITION, position + at)
         store_64(row + BATCH_SIZE, size)
-        store_64(row + BATCH_BASE_OFFSET, load_i64be(here))
+        store_64(row + BATCH_BASE_OFFSET, load_i64be(here + V2.base_offset))
         store_8(row + BATCH_MAGIC, magic)
         if magic == 2:
             fill_v2(row, here)
         else:
-            _fill_legacy(row, here, magic)
+            _fill_legacy(row, here)
         store_8(row + BATCH_VALID, verdict(here, size, magic) if verify else UNCHECKED)
         made += 1
         at += size

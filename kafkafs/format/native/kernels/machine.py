@@ -33,7 +33,7 @@ def called(function: Function) -> Function:
     return cast(Function, njit(error_model="numpy")(function))
 
 
-def _word(arity: int, emit: Callable[..., Any], result: Any = _INT) -> Word:
+def word(arity: int, emit: Callable[..., Any], result: Any = _INT) -> Word:
     """An intrinsic over `arity` int64s from a function that emits its instructions: `emit(builder, *values)`."""
 
     def codegen(_context: Any, builder: Builder, _signature: Any, values: Any) -> Any:
@@ -57,7 +57,7 @@ def _load(bits: int, *, signed: bool = True, big_endian: bool = False) -> Word:
             return value
         return (builder.sext if signed else builder.zext)(value, _WORD)
 
-    return _word(1, emit)
+    return word(1, emit)
 
 
 def _store(bits: int) -> Word:
@@ -66,7 +66,7 @@ def _store(bits: int) -> Word:
         narrow = value if bits == 64 else builder.trunc(value, kind)
         builder.store(narrow, builder.inttoptr(address, kind.as_pointer())).align = 1
 
-    return _word(2, emit, types.void)
+    return word(2, emit, types.void)
 
 
 load_u8, load_i8 = _load(8, signed=False), _load(8)
@@ -77,16 +77,16 @@ load_u16 = _load(16, signed=False)
 load_i16, load_i32, load_i64 = _load(16), _load(32), _load(64)
 store_8, store_16, store_32, store_64 = _store(8), _store(16), _store(32), _store(64)
 
-shift_right = _word(2, lambda b, value, by: b.lshr(value, by))
+shift_right = word(2, lambda b, value, by: b.lshr(value, by))
 """Logical: zeros come in from above."""
 
-divide = _word(2, lambda b, value, by: b.udiv(value, by))
+divide = word(2, lambda b, value, by: b.udiv(value, by))
 """Of numbers that are not negative, without Python's care for signs."""
 
-swap_bytes = _word(1, lambda b, value: b.bswap(value))
-population = _word(1, lambda b, value: b.ctpop(value))
-trailing_zeros = _word(1, lambda b, value: b.cttz(value, ir.Constant(ir.IntType(1), 0)))
-leading_zeros = _word(1, lambda b, value: b.ctlz(value, ir.Constant(ir.IntType(1), 0)))
+swap_bytes = word(1, lambda b, value: b.bswap(value))
+population = word(1, lambda b, value: b.ctpop(value))
+trailing_zeros = word(1, lambda b, value: b.cttz(value, ir.Constant(ir.IntType(1), 0)))
+leading_zeros = word(1, lambda b, value: b.ctlz(value, ir.Constant(ir.IntType(1), 0)))
 
 
 def _round_to_odd(builder: Builder, high: Any, low: Any, factor: Any) -> Any:
@@ -98,7 +98,7 @@ def _round_to_odd(builder: Builder, high: Any, low: Any, factor: Any) -> Any:
     return builder.or_(builder.trunc(builder.lshr(product, by_64), _WORD), builder.zext(inexact, _WORD))
 
 
-round_to_odd = _word(3, _round_to_odd)
+round_to_odd = word(3, _round_to_odd)
 """(high, low, factor): a number of 128 bits times one of 64, its top 64 bits, the last one set where bits were lost."""
 
 
@@ -107,7 +107,7 @@ def _widen(builder: Builder, bits: Any) -> Any:
     return builder.bitcast(builder.fpext(single, ir.DoubleType()), _WORD)
 
 
-widen_float = _word(1, _widen)
+widen_float = word(1, _widen)
 """The bits of a double with the value of the float whose 32 bits are given."""
 
 
@@ -116,10 +116,10 @@ def _narrow(builder: Builder, bits: Any) -> Any:
     return builder.sext(builder.bitcast(single, ir.IntType(32)), _WORD)
 
 
-narrow_double = _word(1, _narrow)
+narrow_double = word(1, _narrow)
 """The 32 bits, with their sign, of the float next to the double whose bits are given."""
 
-double_of = _word(1, lambda b, value: b.bitcast(b.sitofp(value, ir.DoubleType()), _WORD))
+double_of = word(1, lambda b, value: b.bitcast(b.sitofp(value, ir.DoubleType()), _WORD))
 """The bits of the double next to a whole number."""
 
 
@@ -134,7 +134,7 @@ def _copy_16(builder: Builder, target: Any, source: Any) -> None:
     builder.store(value, builder.inttoptr(target, _VECTOR.as_pointer())).align = 1
 
 
-copy_16 = _word(2, _copy_16, types.void)
+copy_16 = word(2, _copy_16, types.void)
 """Copies 16 bytes from the second address to the first."""
 
 
@@ -169,44 +169,8 @@ def _copy_bytes(builder: Builder, target: Any, source: Any, count: Any) -> None:
     builder.call(function, [*places, count, ir.Constant(ir.IntType(1), 0)])
 
 
-copy_bytes = _word(3, _copy_bytes, types.void)
+copy_bytes = word(3, _copy_bytes, types.void)
 """(target, source, count): memcpy."""
-
-
-def _read_file(builder: Builder, descriptor: Any, places: Any, position: Any, flags: Any) -> Any:
-    number, pointer = ir.IntType(32), _BYTE.as_pointer()
-    kind = ir.FunctionType(_WORD, [number, pointer, number, _WORD, number])
-    function = builder.module.globals.get("preadv2") or ir.Function(builder.module, kind, "preadv2")
-    return builder.call(function, [
-        builder.trunc(descriptor, number), builder.inttoptr(places, pointer), ir.Constant(number, 1), position,
-        builder.trunc(flags, number),
-    ])  # fmt: skip
-
-
-read_file = _word(4, _read_file)
-"""The C library's `preadv2` into one place: descriptor, address of an iovec, position, flags. Negative if it fails."""
-
-
-_NAMELESS, _WHAT = 0x1000, 0x240  # AT_EMPTY_PATH; STATX_MTIME | STATX_SIZE
-
-
-def _about_file(builder: Builder, descriptor: Any, place: Any) -> Any:
-    number, pointer = ir.IntType(32), _BYTE.as_pointer()
-    kind = ir.FunctionType(number, [number, pointer, number, number, pointer])
-    function = builder.module.globals.get("statx") or ir.Function(builder.module, kind, "statx")
-    empty = builder.inttoptr(_table(builder, "no_name", b"\0"), pointer)
-    failed = builder.call(function, [
-        builder.trunc(descriptor, number), empty, ir.Constant(number, _NAMELESS), ir.Constant(number, _WHAT),
-        builder.inttoptr(place, pointer),
-    ])  # fmt: skip
-    return builder.sext(failed, _WORD)
-
-
-about_file = _word(2, _about_file)
-"""The C library's `statx` of an open file's size and time of change, into 256 bytes. Negative if it fails."""
-
-ABOUT_SIZE, ABOUT_SECONDS, ABOUT_NANOSECONDS = 40, 112, 120
-"""Where they stand there, the same on every machine: two int64 and a uint32."""
 
 
 def splat(value: int) -> Any:
@@ -221,7 +185,7 @@ def mask_of(test: Callable[[Builder, Any], Any]) -> Word:
         bits = builder.bitcast(test(builder, _vector_at(builder, address)), ir.IntType(16))
         return builder.zext(bits, _WORD)
 
-    return _word(1, emit)
+    return word(1, emit)
 
 
 def _table(builder: Builder, name: str, content: bytes) -> Any:
@@ -237,7 +201,7 @@ def _table(builder: Builder, name: str, content: bytes) -> Any:
 
 def constant(name: str, content: bytes) -> Word:
     """An intrinsic without arguments: the address of a constant table."""
-    return _word(0, lambda builder: _table(builder, name, content))
+    return word(0, lambda builder: _table(builder, name, content))
 
 
 def _shuffled(builder: Builder, value: Any, places: Any) -> Any:
@@ -272,7 +236,7 @@ def _escape_8(builder: Builder, target: Any, source: Any, chosen: Any) -> None:
     builder.store(_shuffled(builder, both, pattern), builder.inttoptr(target, _VECTOR.as_pointer())).align = 1
 
 
-escape_8 = _word(3, _escape_8, types.void)
+escape_8 = word(3, _escape_8, types.void)
 """(target, source, chosen): 8 bytes with a backslash before each chosen one (bit i for byte i). Writes 16 bytes."""
 
 
@@ -304,5 +268,5 @@ def _crc_step(builder: Builder, crc: Any, value: Any) -> Any:
     return state
 
 
-crc_step = _word(2, _crc_step)
+crc_step = word(2, _crc_step)
 """The CRC-32C register after eight more bytes."""

@@ -24,6 +24,7 @@ from kafkafs.format.native.layout import (
     CREATE_TIME,
     KEY_BAD,
     LOG_APPEND_TIME,
+    MESSAGE,
     MESSAGE_CRC,
     MESSAGE_MAGIC,
     MESSAGE_NESTED,
@@ -56,7 +57,7 @@ _SMALLEST_V0, _SMALLEST_V1 = 14, 22  # bytes behind the prefix
 @inlined
 def _message(data: int, at: int, end: int, row: int) -> int:
     """Writes what a whole message in [at, end) holds by itself, but for its offset: what is wrong with it."""
-    magic = load_i8(at + 16)
+    magic = load_i8(at + MESSAGE.magic)
     if magic < 0 or magic > 1:
         return MESSAGE_MAGIC
     if end - at < _PREFIX + (_SMALLEST_V1 if magic else _SMALLEST_V0):
@@ -69,7 +70,7 @@ def _message(data: int, at: int, end: int, row: int) -> int:
     value_size = load_i32be(value_at - 4)
     if value_size > end - value_at:
         return VALUE_BAD
-    store_64(row + RECORD_TIMESTAMP, load_i64be(at + 18) if magic else -1)
+    store_64(row + RECORD_TIMESTAMP, load_i64be(at + MESSAGE.timestamp) if magic else -1)
     store_64(row + RECORD_KEY_AT, key_at - data)
     store_64(row + RECORD_VALUE_AT, value_at - data)
     store_64(row + RECORD_HEADERS_AT, value_at + max(value_size, 0) - data)
@@ -77,7 +78,7 @@ def _message(data: int, at: int, end: int, row: int) -> int:
     store_32(row + RECORD_VALUE_SIZE, max(value_size, -1))
     store_32(row + RECORD_HEADER_COUNT, 0)
     store_32(row + RECORD_HEADERS_SIZE, 0)
-    own_type = LOG_APPEND_TIME if load_i8(at + 17) & 8 else CREATE_TIME
+    own_type = LOG_APPEND_TIME if load_i8(at + MESSAGE.attributes) & 8 else CREATE_TIME
     store_8(row + RECORD_TIMESTAMP_TYPE, own_type if magic else NO_TIMESTAMP_TYPE)
     store_8(row + RECORD_MAGIC, magic)
     return SOUND
@@ -128,9 +129,9 @@ def check_wrapped(batch: int, data: int, at: int, end: int, row: int, out: int) 
         wrong = _message(data, at, at + size, row)
         if wrong != SOUND:
             return wrong
-        if load_i8(at + 17) & 7:
+        if load_i8(at + MESSAGE.attributes) & 7:
             return MESSAGE_NESTED
-        if crc32_of(at + 16, size - 16) != load_u32be(at + 12):
+        if crc32_of(at + MESSAGE.magic, size - MESSAGE.magic) != load_u32be(at + MESSAGE.crc):
             return MESSAGE_CRC
         if load_i64be(at) <= last:
             return OFFSET_ORDER
@@ -161,7 +162,7 @@ def decode_wrapped(batch: int, number: int, data: int, at: int, end: int, count:
         _message(data, here, here + size, row)
         store_64(row + RECORD_OFFSET, load_i64be(here) + base)
         store_32(row + RECORD_BATCH, number)
-        if load_i8(batch + BATCH_MAGIC) == 1 and load_i8(here + 16) == 1:  # the wrapper's type counts
+        if load_i8(batch + BATCH_MAGIC) == 1 and load_i8(here + MESSAGE.magic) == 1:  # the wrapper's type counts
             store_8(row + RECORD_TIMESTAMP_TYPE, LOG_APPEND_TIME if log_append else CREATE_TIME)
             if log_append:
                 store_64(row + RECORD_TIMESTAMP, load_i64(batch + BATCH_MAX_TIMESTAMP))

@@ -1,0 +1,17 @@
+"""The compiled part of a lookup. As `format`'s kernels, but these read files.
+
+quick_lookup   from an offset or a time to the batch: index pages, headers, checksum
+quick_record   from that batch to one record of it
+verified       which batches were found sound before
+record_index   places inside of large batches to begin at
+files          the system calls
+"""
+
+from collections.abc import Callable
+
+from kafkafs.disk.native.kernels.find_key import find_key
+from kafkafs.disk.native.kernels.quick_lookup import quick_lookup
+from kafkafs.disk.native.kernels.quick_record import quick_record
+
+KERNELS: list[Callable[..., int]] = [quick_lookup, quick_record, find_key]
+"""Entries of the library; see `kafkafs.format.native.kernels`."""
