@@ -15,9 +15,9 @@ from kafkafs.disk.directory import Directory
 from kafkafs.dump.decoders import RecordDecoder, as_string, decoder
 from kafkafs.dump.files import dump, is_dumpable, is_log
 from kafkafs.dump.findings import Findings
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import Text
-from kafkafs.dump.source import Bytes, Source, java_path
+from kafkafs.dump.source import OpenFile, Source, java_path
 from kafkafs.dump.window import WHOLE, Window
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.view.times import MAX_INT64, parse_int64, parse_time_ms
@@ -103,7 +103,7 @@ def _number(text: str | None, flag: str, what: str, parse: Callable[[str], int |
     return number
 
 
-def _windows(sources: Sequence[Source], wanted: _Wanted, options: Options) -> Iterator[Window]:
+def _windows(sources: Sequence[Source], wanted: _Wanted, options: DumpOptions) -> Iterator[Window]:
     """The window of each file of one directory. Times mean its logs in the order of their names."""
     from kafkafs.dump.seeking import offset_at, window_of  # most dumps are whole
 
@@ -117,10 +117,10 @@ def _windows(sources: Sequence[Source], wanted: _Wanted, options: Options) -> It
     return (window_of(source, start, stop) for source in sources)
 
 
-def _options(arguments: argparse.Namespace) -> Options:
+def _options(arguments: argparse.Namespace) -> DumpOptions:
     key, value = arguments.key_decoder_class, arguments.value_decoder_class
     topic = arguments.topic
-    return Options(
+    return DumpOptions(
         deep_iteration=arguments.deep_iteration,
         print_data_log=arguments.print_data_log or any(one is not None for one in (key, value, topic)),
         skip_record_metadata=arguments.skip_record_metadata,
@@ -175,10 +175,10 @@ def _listed(directory: str) -> list[str]:
         raise Denied(f"the directory {directory!r} cannot be listed: {error.strerror}") from None
 
 
-def _opener(directory: str, progress: Progress) -> Callable[[str], Bytes]:
+def _opener(directory: str, progress: Progress) -> Callable[[str], OpenFile]:
     """Opens files of one directory. A link that a user names is followed, as any program would."""
 
-    def open_file(name: str) -> Bytes:
+    def open_file(name: str) -> OpenFile:
         folder, name = os.path.split(os.path.realpath(os.path.join(directory, name)))
         try:
             return progress.of(name, Directory(folder).open_now(name))

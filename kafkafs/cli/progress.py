@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafkafs.cli.status_line import StatusLine, rate_and_rest
-from kafkafs.dump.source import Bytes
+from kafkafs.dump.source import OpenFile
 
 BAR_WIDTH = 30
 REDRAW_S = 0.2
@@ -24,7 +24,7 @@ class Progress:
         self._name, self._begun = "", 0.0
         self._lock = threading.Lock()  # one thread reads files, another writes lines
 
-    def of(self, name: str, data: Bytes) -> Bytes:
+    def of(self, name: str, data: OpenFile) -> OpenFile:
         """The same bytes; reading them moves the bar."""
         return _Watched(self, name, data) if self._is_shown else data
 
@@ -62,7 +62,7 @@ class Progress:
 
 
 class _Watched:
-    def __init__(self, progress: Progress, name: str, data: Bytes) -> None:
+    def __init__(self, progress: Progress, name: str, data: OpenFile) -> None:
         self._progress = progress
         self._name = name
         self._data = data

@@ -5,9 +5,10 @@
     files      the kind of a file by its name: what `cli` and the mount call
     log        a log in `runs`, of a `window`, shown as text (`text_log`) or as JSON (`json_log`)
     rendering  most lines, by kernels; `lines` one by one, of records that `damaged` reads where others give up
-    entries, varints    headers and integers as Kafka's tool takes them, whatever they say
+    entries    headers as Kafka's tool takes them, whatever they say
     indexes, tables     the offset and time index; the transaction index and the producer snapshot, as `fields`
-    decoders, control   a key or value, a control record as text
+    decoders, control   a key or value, a control record as text; `internal_records`, `remote_log`: those of Kafka's own
+                        topics
 
 Text is UTF-8 whatever the locale. Where Kafka's tool ends with an exception, the same text stands up to there, and what
 can still be shown follows. Source: DumpLogSegments of 4.3.1.

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 from kafkafs.dump.decoders import as_string
 from kafkafs.dump.entries import NO_SEQUENCE, SMALLEST_SIZE, sequence_after, wrap
-from kafkafs.dump.lines import Record
-from kafkafs.dump.varints import varint, varlong
+from kafkafs.dump.lines import DumpedRecord
 from kafkafs.errors import CorruptData
 from kafkafs.format.batch import CODECS, HEADER_V2, LOG_OVERHEAD, Batch
 from kafkafs.format.codecs import decompress
 from kafkafs.format.crc import crc32
 from kafkafs.format.memory import Memory
+from kafkafs.format.varints import varint, varlong
 
 MOST_RECORDS, MOST_HEADERS = 1_000_000, 1_000_000
 """Records of a compressed batch and headers of a record that are looked at here: more could keep somebody waiting for
@@ -29,7 +29,7 @@ _MASK_CODEC, _LOG_APPEND_TIME = 0x07, 0x08
 _ENTRY = struct.Struct(">qi")  # offset, size of the message behind it
 
 
-def records(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator[Record]:
+def records(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator[DumpedRecord]:
     """The records of the batch whose bytes are `data`, up to the first that cannot be read: there, CorruptData.
 
     TooLarge where they would unpack to more than `limit` bytes, Crowded where `memory` has no more.
@@ -42,7 +42,7 @@ def records(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator[R
         raise CorruptData("the data ends inside a record") from error
 
 
-def _records_v2(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator[Record]:
+def _records_v2(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator[DumpedRecord]:
     if len(data) < HEADER_V2.size:
         raise CorruptData(f"{len(data)} bytes are too few for a batch")
     if batch.count < 0:
@@ -63,7 +63,7 @@ def _records_v2(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterat
         yield from _body_records(batch, unpacked)
 
 
-def _body_records(batch: Batch, body: Bytes) -> Iterator[Record]:
+def _body_records(batch: Batch, body: Bytes) -> Iterator[DumpedRecord]:
     at = 0
     for number in range(batch.count):
         record, at = _record(batch, body, at)
@@ -72,7 +72,7 @@ def _body_records(batch: Batch, body: Bytes) -> Iterator[Record]:
         yield record
 
 
-def _record(batch: Batch, body: Bytes, at: int) -> tuple[Record, int]:
+def _record(batch: Batch, body: Bytes, at: int) -> tuple[DumpedRecord, int]:
     size, start = varint(body, at)
     if size > len(body) - start:
         raise CorruptData(f"a record of {size} bytes has {len(body) - start} left")
@@ -96,7 +96,7 @@ def _record(batch: Batch, body: Bytes, at: int) -> tuple[Record, int]:
     timestamp = batch.max_timestamp if is_append_time else wrap(batch.base_timestamp + timestamp_delta, 64)
     sequence = sequence_after(batch.base_sequence, offset_delta) if batch.base_sequence >= 0 else NO_SEQUENCE
     offset = wrap(batch.base_offset + offset_delta, 64)
-    return Record(offset, timestamp, key, value, _size(key), _size(value), sequence, header_keys), at
+    return DumpedRecord(offset, timestamp, key, value, _size(key), _size(value), sequence, header_keys), at
 
 
 def _nullable(body: Bytes, at: int) -> tuple[bytes | None, int]:
@@ -112,7 +112,7 @@ def _size(field: bytes | None) -> int:
     return -1 if field is None else len(field)
 
 
-def _messages(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator[Record]:
+def _messages(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator[DumpedRecord]:
     wrapper = data[LOG_OVERHEAD:]
     if batch.codec == _NONE:
         yield _message(wrapper, batch.last_offset, None)
@@ -159,7 +159,7 @@ def _inner(unpacked: Bytes) -> Iterator[tuple[int, Bytes]]:
         at += size
 
 
-def _message(message: Bytes, offset: int, append_time: int | None) -> Record:
+def _message(message: Bytes, offset: int, append_time: int | None) -> DumpedRecord:
     magic = message[4]
     key_size, value_size = _sizes(message)
     try:
@@ -171,7 +171,7 @@ def _message(message: Bytes, offset: int, append_time: int | None) -> Record:
         timestamp = append_time if append_time is not None else int.from_bytes(message[6:14], "big", signed=True)
     crc = int.from_bytes(message[:4], "big")
     is_valid = crc == crc32(memoryview(message)[4:])
-    return Record(offset, timestamp, key, value, key_size, value_size, crc=crc, is_valid=is_valid)
+    return DumpedRecord(offset, timestamp, key, value, key_size, value_size, crc=crc, is_valid=is_valid)
 
 
 def _key_at(message: Bytes) -> int:

@@ -17,7 +17,7 @@ NO_SEQUENCE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableEntry:
     """An entry of no format there is; its size leads to the next one."""
 
     position: int
@@ -26,7 +26,7 @@ class Unreadable:
     last_offset: int
 
 
-def entry_at(header: bytes, position: int, end: int) -> Batch | Unreadable | None:
+def entry_at(header: bytes, position: int, end: int) -> Batch | UnreadableEntry | None:
     """The entry at `position` of a log that ends at `end`; None where Kafka sees none, at a cut end or a broken size.
 
     `header` is what the file has from `position` on, up to HEADER_READ bytes, behind `end` too.
@@ -38,7 +38,7 @@ def entry_at(header: bytes, position: int, end: int) -> Batch | Unreadable | Non
     if rest < SMALLEST_SIZE or position + size > end:
         return None
     if magic >= 128:
-        return Unreadable(position, size, magic - 256, offset)
+        return UnreadableEntry(position, size, magic - 256, offset)
     if magic >= 2:
         return _batch(header, position, size) if len(header) >= HEADER_V2.size else None
     attributes = header[FRAME_SIZE]

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Sequence
 
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.source import Source
 
 
-class Fields:
+class FieldLines:
     """Makes such lines for one file and one list of names."""
 
-    def __init__(self, source: Source, options: Options, names: Sequence[str]) -> None:
+    def __init__(self, source: Source, options: DumpOptions, names: Sequence[str]) -> None:
         if options.json:
             file = json.dumps(source.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
             pairs = "".join(f',"{name}":%s' for name in names)

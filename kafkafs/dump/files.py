@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from kafkafs.dump.findings import Findings
 from kafkafs.dump.log import Pieces, Prefetch, dump_log
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import Text
 from kafkafs.dump.source import Source
 from kafkafs.dump.window import WHOLE, Window
@@ -28,7 +28,7 @@ def is_log(name: str) -> bool:
 
 
 def dump(
-    source: Source, options: Options, findings: Findings, window: Window = WHOLE, ahead: Prefetch = iter
+    source: Source, options: DumpOptions, findings: Findings, window: Window = WHOLE, ahead: Prefetch = iter
 ) -> Iterator[Text]:
     """The text of one file, in pieces. The first line names it; an unknown kind has no other, and is a finding.
 
@@ -45,7 +45,9 @@ def dump(
         yield text
 
 
-def dump_from(source: Source, options: Options, findings: Findings, position: int, ahead: Prefetch = iter) -> Pieces:
+def dump_from(
+    source: Source, options: DumpOptions, findings: Findings, position: int, ahead: Prefetch = iter
+) -> Pieces:
     """`dump` as pieces that tell where to go on: from such a position of the file, or from 0 for all of it."""
     if position == 0:
         yield from ((None, line) for line in _heading(source, options, findings))
@@ -56,7 +58,7 @@ def dump_from(source: Source, options: Options, findings: Findings, position: in
         yield from ((None, text) for text in _table(suffix)(source, options, findings))
 
 
-def _table(suffix: str) -> Callable[[Source, Options, Findings], Iterator[bytes]]:
+def _table(suffix: str) -> Callable[[Source, DumpOptions, Findings], Iterator[bytes]]:
     """How a file that is no log is dumped. Imported only now: a log is dumped without."""
     from kafkafs.dump import indexes, tables
 
@@ -73,7 +75,7 @@ def _suffix(name: str) -> str:
     return dot + suffix
 
 
-def _heading(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
+def _heading(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
     """The lines in front of what is in the file; JSON has none."""
     lines = list(_name_lines(source, findings))
     yield from [] if options.json else lines

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkafs.dump.fields import Fields
+from kafkafs.dump.fields import FieldLines
 from kafkafs.dump.findings import Findings
 from kafkafs.dump.index_checks import OffsetCheck, TimeCheck
-from kafkafs.dump.options import Options
-from kafkafs.dump.source import Bytes, Source
+from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.source import OpenFile, Source
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 
@@ -22,7 +22,7 @@ PADDING = (0, 0)
 Entries = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
-def dump_offset_index(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
+def dump_offset_index(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
     """The lines of an `.index` file; findings where a batch at an entry's position ends with another offset."""
     log, size = _log(source, findings), source.data.size
     if size < OffsetIndex.entry_size:
@@ -36,7 +36,7 @@ def dump_offset_index(source: Source, options: Options, findings: Findings) -> I
         yield from _empty(source, options)
         return
     check = OffsetCheck(source, log, options, findings) if log is not None and findings.is_heard else None
-    base, fields = source.base_offset or 0, Fields(source, options, ("offset", "position"))
+    base, fields = source.base_offset or 0, FieldLines(source, options, ("offset", "position"))
     for piece in _pieces(source, OffsetIndex.dtype):
         if check:
             for relative, position in piece:
@@ -45,7 +45,7 @@ def dump_offset_index(source: Source, options: Options, findings: Findings) -> I
             yield "".join(fields.line(base + relative, position) for relative, position in piece).encode()
 
 
-def dump_time_index(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
+def dump_time_index(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
     """The lines of a `.timeindex` file; findings where its times are not those of the batches that it means."""
     if options.index_sanity_check:
         filled = _filled(_all_entries(source, TimeIndex.dtype))
@@ -55,7 +55,7 @@ def dump_time_index(source: Source, options: Options, findings: Findings) -> Ite
         return
     log = _log(source, findings)
     check = TimeCheck(source, log, options, findings) if log is not None and findings.is_heard else None
-    base, fields = source.base_offset or 0, Fields(source, options, ("timestamp", "offset"))
+    base, fields = source.base_offset or 0, FieldLines(source, options, ("timestamp", "offset"))
     for piece in _pieces(source, TimeIndex.dtype):
         if check:
             for timestamp, relative in piece:
@@ -91,7 +91,7 @@ def _filled(entries: Entries) -> Entries:
     return entries[: int(filled[-1]) + 1 if len(filled) else 0]
 
 
-def _log(source: Source, findings: Findings) -> Bytes | None:
+def _log(source: Source, findings: Findings) -> OpenFile | None:
     name = f"{source.stem}.log"
     log = source.beside(name)
     if log is None:
@@ -99,18 +99,20 @@ def _log(source: Source, findings: Findings) -> Bytes | None:
     return log
 
 
-def _empty(source: Source, options: Options) -> Iterator[bytes]:
+def _empty(source: Source, options: DumpOptions) -> Iterator[bytes]:
     if not options.json:
         yield f"{source.path} is empty.\n".encode("utf-8", "surrogateescape")
 
 
-def _sanity(source: Source, options: Options, findings: Findings, entry_size: int, *, is_sane: bool) -> Iterator[bytes]:
+def _sanity(
+    source: Source, options: DumpOptions, findings: Findings, entry_size: int, *, is_sane: bool
+) -> Iterator[bytes]:
     """The check that a broker makes of an index that it did not write itself."""
     if not is_sane:
         findings.problem(source, "its last entry lies before its first, so it is corrupt.")
     elif source.data.size % entry_size:
         findings.problem(source, f"its {source.data.size} bytes are no whole number of entries, so it is corrupt.")
     elif options.json:
-        yield Fields(source, options, ("passed",)).line("true").encode()
+        yield FieldLines(source, options, ("passed",)).line("true").encode()
     else:
         yield f"{source.path} passed sanity check.\n".encode("utf-8", "surrogateescape")

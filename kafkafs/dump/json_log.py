@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from kafkafs.dump.entries import Unreadable
+from kafkafs.dump.entries import UnreadableEntry
 from kafkafs.dump.findings import Findings
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import Text
-from kafkafs.dump.runs import Run, within
+from kafkafs.dump.runs import EntryRun, within
 from kafkafs.dump.source import Source
 from kafkafs.dump.window import Window
 from kafkafs.format.batch import Batch
@@ -28,7 +28,7 @@ NO_PARTITION = ("", -1)
 class JsonLog:
     """One pass through one file. `is_past` tells that the rest lies behind the window."""
 
-    def __init__(self, source: Source, options: Options, findings: Findings, window: Window) -> None:
+    def __init__(self, source: Source, options: DumpOptions, findings: Findings, window: Window) -> None:
         self._source = source
         self._options = options
         self._findings = findings
@@ -37,7 +37,7 @@ class JsonLog:
         name = parse_partition_name(source.absolute_path.split("/")[-2])
         self._lines = JsonLines(*((name.topic, name.partition) if name else NO_PARTITION))
 
-    def parts(self, run: Run) -> Iterator[Callable[[], Iterator[Text]]]:
+    def parts(self, run: EntryRun) -> Iterator[Callable[[], Iterator[Text]]]:
         """Many entries."""
         run, self.is_past = within(run, self._window)
         if not self._options.is_deep:
@@ -56,7 +56,7 @@ class JsonLog:
         self._findings.problem(self._source, f"{refusal.error}.")
         return iter(())
 
-    def odd_entry(self, entry: Batch | Unreadable) -> Iterator[bytes]:
+    def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[bytes]:
         """The line of an entry that does not look sound."""
         return self._unreadable(entry.position, entry.size)
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkafs.dump.decoders import Decoder
-from kafkafs.dump.entries import NO_SEQUENCE, Unreadable, sequence_after, wrap
-from kafkafs.dump.options import Options
+from kafkafs.dump.entries import NO_SEQUENCE, UnreadableEntry, sequence_after, wrap
+from kafkafs.dump.options import DumpOptions
 from kafkafs.errors import CorruptData
 from kafkafs.format.batch import CODECS, Batch
 
@@ -13,7 +13,7 @@ NO_TIMESTAMP_TYPE = "NoTimestampType"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class DumpedRecord:
     """A record read one by one. `key_size` and `value_size` are as stored: a message of v0 or v1 may lie about them."""
 
     offset: int
@@ -46,7 +46,7 @@ def batch_line(batch: Batch, is_valid: bool) -> str:
     )
 
 
-def unreadable_line(entry: Unreadable) -> str:
+def unreadable_line(entry: UnreadableEntry) -> str:
     """As much of a batch's line as can be told."""
     return f"offset: {entry.last_offset} position: {entry.position} size: {entry.size} magic: {entry.magic}"
 
@@ -69,7 +69,7 @@ def timestamp_type(batch: Batch) -> str:
     return batch.timestamp_type or NO_TIMESTAMP_TYPE
 
 
-def record_line(batch: Batch, record: Record, options: Options, control: bytes | None) -> bytes:
+def record_line(batch: Batch, record: DumpedRecord, options: DumpOptions, control: bytes | None) -> bytes:
     """A record's line with its line feed; `control` is what a control record says, None for any other record."""
     parts: list[bytes] = []
     if not options.skip_record_metadata:
@@ -83,7 +83,7 @@ def record_line(batch: Batch, record: Record, options: Options, control: bytes |
     return b"".join((*parts, b"\n"))
 
 
-def _metadata(batch: Batch, record: Record) -> bytes:
+def _metadata(batch: Batch, record: DumpedRecord) -> bytes:
     front = (
         f"| offset: {record.offset} {timestamp_type(batch)}: {record.timestamp}"
         f" keySize: {record.key_size} valueSize: {record.value_size}"
@@ -94,7 +94,7 @@ def _metadata(batch: Batch, record: Record) -> bytes:
     return f"{front} isValid: {_java(record.is_valid)} crc: {record.crc}".encode()
 
 
-def _contents(record: Record, options: Options) -> bytes:
+def _contents(record: DumpedRecord, options: DumpOptions) -> bytes:
     shown = []
     if options.decode_record is not None:
         key, payload = options.decode_record(record.offset, record.key, record.value)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Protocol
 
-from kafkafs.dump.entries import HEADER_READ, Unreadable, entry_at
+from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at
 from kafkafs.dump.findings import Findings
-from kafkafs.dump.options import ALL_BYTES, Options
+from kafkafs.dump.options import ALL_BYTES, DumpOptions
 from kafkafs.dump.rendering import Text
-from kafkafs.dump.runs import Run, read_run
+from kafkafs.dump.runs import EntryRun, read_run
 from kafkafs.dump.source import Source
 from kafkafs.dump.text_log import TextLog
 from kafkafs.dump.window import Window
@@ -36,14 +36,16 @@ class _Shown(Protocol):
 
     is_past: bool
 
-    def parts(self, run: Run) -> Iterator[Lines]: ...
+    def parts(self, run: EntryRun) -> Iterator[Lines]: ...
 
-    def odd_entry(self, entry: Batch | Unreadable) -> Iterator[Text]: ...
+    def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[Text]: ...
 
     def trailing(self, position: int, end: int) -> Iterator[Text]: ...
 
 
-def dump_log(source: Source, options: Options, findings: Findings, window: Window, ahead: Prefetch = iter) -> Pieces:
+def dump_log(
+    source: Source, options: DumpOptions, findings: Findings, window: Window, ahead: Prefetch = iter
+) -> Pieces:
     """The batches of the window, and at the end of the file how many bytes are no batch."""
     shown = _shown(source, options, findings, window)
     for behind, lines in ahead(_parts(source, options, shown, window.position)):
@@ -52,7 +54,7 @@ def dump_log(source: Source, options: Options, findings: Findings, window: Windo
             yield behind, b""
 
 
-def _shown(source: Source, options: Options, findings: Findings, window: Window) -> _Shown:
+def _shown(source: Source, options: DumpOptions, findings: Findings, window: Window) -> _Shown:
     if not options.json:
         return TextLog(source, options, findings, window)
     from kafkafs.dump.json_log import JsonLog  # imported where it is wanted only
@@ -60,7 +62,7 @@ def _shown(source: Source, options: Options, findings: Findings, window: Window)
     return JsonLog(source, options, findings, window)
 
 
-def _parts(source: Source, options: Options, shown: _Shown, position: int) -> Parts:
+def _parts(source: Source, options: DumpOptions, shown: _Shown, position: int) -> Parts:
     end = source.data.size
     if options.max_bytes != ALL_BYTES:
         end = min(end, options.max_bytes)

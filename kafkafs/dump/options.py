@@ -13,7 +13,7 @@ LARGEST_MESSAGE = 5 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class DumpOptions:
     """The defaults are Kafka's, but for `limit` and `memory`, which its tool does not know."""
 
     deep_iteration: bool = False

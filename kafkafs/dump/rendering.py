@@ -1,11 +1,17 @@
-"""Many lines at once: kernels write them from the tables of batches and records, with no Python object for either."""
+"""Many lines at once: kernels write them from the tables of batches and records, with no Python object for either.
+
+The state of a pass is two numbers: `first`, the row that is shown next, and `next_batch`, the first batch whose own
+line is still to come. A kernel fills one buffer (`ROOM`), answers how far it came and is called again; it stops early
+for a line that is too long for the room, which it then gets (`wanted`), and for a control batch that is not all
+markers (`DUMP_ODD`), which goes to `odd`. A buffer is used again once no text in it is held (`format.buffers`).
+"""
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from kafkafs.dump.decoders import Decoder, as_hexadecimal, as_integer, as_long, as_string
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.format import native
 from kafkafs.format.batches import Batches
 from kafkafs.format.buffers import Buffers
@@ -35,7 +41,7 @@ _ROOMS = Buffers(ROOM, keep=4)
 Text = bytes | memoryview
 
 
-def has_kernels(options: Options) -> bool:
+def has_kernels(options: DumpOptions) -> bool:
     """Whether kernels can show the keys and values as it is wanted."""
     return options.decode_record is None and options.decode_key in _DECODERS and options.decode_value in _DECODERS
 
@@ -53,7 +59,7 @@ def batch_lines(batches: Batches, first: int, stop: int) -> Iterator[Text]:
 
 
 def record_lines(
-    batches: Batches, next_batch: int, records: Records, options: Options, odd: Callable[[int], Iterator[bytes]]
+    batches: Batches, next_batch: int, records: Records, options: DumpOptions, odd: Callable[[int], Iterator[bytes]]
 ) -> Iterator[Text]:
     """The lines of records, each batch's own in front, for those from `next_batch` on.
 

@@ -1,4 +1,11 @@
-"""A log in runs: many whole entries at a time, as far as they look sound."""
+"""A log in runs: many whole entries at a time, as far as they look sound.
+
+A dump's place in its log is one number, the position up to which it was read (`log._parts`); a run begins there and
+ends behind its last whole entry, so that the next begins at its `end`. What does not look sound, a cut end or a wrong
+size, makes a run without rows: then one entry is taken by itself as Kafka's tool would (`entries`), and runs go on
+behind it. A run's bytes are memory that the next read may use again (`OpenFile.read_long`): parts of it are shown
+before that.
+"""
 
 from dataclasses import dataclass
 
@@ -14,7 +21,7 @@ READ_SIZE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EntryRun:
     """Whole entries back to back: their bytes, where these begin in the file, and a row for each."""
 
     data: bytes | memoryview
@@ -26,10 +33,10 @@ class Run:
         """The position behind the last entry."""
         return int(self.rows["position"][-1] + self.rows["size"][-1])
 
-    def part(self, first: int, stop: int) -> "Run":
+    def part(self, first: int, stop: int) -> "EntryRun":
         """The entries [first, stop) of it."""
         whole = (first, stop) == (0, len(self.rows))
-        return self if whole else Run(self.data, self.position, np.ascontiguousarray(self.rows[first:stop]))
+        return self if whole else EntryRun(self.data, self.position, np.ascontiguousarray(self.rows[first:stop]))
 
     def bytes_of(self, batch: Batch) -> bytes:
         """A batch of this run as it stands on disk."""
@@ -37,7 +44,7 @@ class Run:
         return bytes(self.data[start : start + batch.size])
 
 
-def read_run(source: Source, position: int, end: int) -> Run:
+def read_run(source: Source, position: int, end: int) -> EntryRun:
     """What stands at `position` and looks sound; without rows where that is nothing."""
     size = READ_SIZE
     while True:
@@ -47,11 +54,11 @@ def read_run(source: Source, position: int, end: int) -> Run:
         walked = walk(data, position)
         needed = len(data) + walked.missing
         if len(walked.rows) or walked.stop != "cut" or not walked.missing or position + needed > end or needed <= size:
-            return Run(data, position, walked.rows)
+            return EntryRun(data, position, walked.rows)
         size = needed
 
 
-def within(run: Run, window: Window) -> tuple[Run, bool]:
+def within(run: EntryRun, window: Window) -> tuple[EntryRun, bool]:
     """The entries that the window has a part of, and whether it ends with them."""
     first, stop = 0, len(run.rows)
     if window.start is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from kafkafs.dump.damaged import records
 from kafkafs.dump.entries import HEADER_READ, entry_at
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.source import Source
 from kafkafs.dump.window import Window
 from kafkafs.errors import CorruptData, TooLarge
@@ -21,7 +21,7 @@ def window_of(source: Source, start: int | None, stop: int | None) -> Window:
     return Window(start, stop, 0 if start is None else _position_before(source, start))
 
 
-def offset_at(logs: Sequence[Source], time_ms: int, options: Options) -> int | None:
+def offset_at(logs: Sequence[Source], time_ms: int, options: DumpOptions) -> int | None:
     """The offset of the first record, in the order of `logs` and of offsets, with a timestamp of `time_ms` or later.
 
     `logs` are a partition's, in order. None where there is no such record.

@@ -12,11 +12,12 @@ _OFFSET = re.compile(r"[+-]?0*[0-9]{1,19}")
 """What Java takes for a long."""
 
 
-class Bytes(Protocol):
+class OpenFile(Protocol):
     """An open file; `kafkafs.disk.directory.DataFile` is one."""
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Bytes in the file."""
 
     def read(self, position: int, size: int) -> bytes:
         """The bytes at `position`; fewer only at the end."""
@@ -31,14 +32,14 @@ class Source:
 
     path: str
     absolute_path: str
-    open_file: Callable[[str], Bytes]
+    open_file: Callable[[str], OpenFile]
 
     @cached_property
-    def data(self) -> Bytes:
+    def data(self) -> OpenFile:
         """The file itself, opened when it is first needed. Raises NotFound and the like."""
         return self.open_file(self.name)
 
-    def beside(self, name: str) -> Bytes | None:
+    def beside(self, name: str) -> OpenFile | None:
         """Another file of the same directory, None if it is missing."""
         try:
             return self.open_file(name)

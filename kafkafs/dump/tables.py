@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafkafs.dump.entries import sequence_before
-from kafkafs.dump.fields import Fields
+from kafkafs.dump.fields import FieldLines
 from kafkafs.dump.findings import Findings
 from kafkafs.dump.lines import optional_long
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.source import Source
 from kafkafs.errors import CorruptData
 from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot
@@ -19,9 +19,9 @@ PRODUCER_FIELDS = ("producerId", "producerEpoch", "coordinatorEpoch", "currentTx
 BATCH_FIELDS = ("firstSequence", "lastSequence", "lastOffset", "offsetDelta", "timestamp")
 
 
-def transaction_index(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
+def transaction_index(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
     """A line for each aborted transaction; Kafka checks nothing of them but the version, of which it reads one byte."""
-    fields = Fields(source, options, TRANSACTION_FIELDS)
+    fields = FieldLines(source, options, TRANSACTION_FIELDS)
     data = source.data.read(0, source.data.size)
     for stored, *numbers in np.frombuffer(data, DTYPE, len(data) // ENTRY_SIZE).tolist():
         version = stored >> 8
@@ -31,15 +31,15 @@ def transaction_index(source: Source, options: Options, findings: Findings) -> I
         yield fields.line(version, *numbers).encode()
 
 
-def producer_snapshot(source: Source, options: Options, findings: Findings) -> Iterator[bytes]:
+def producer_snapshot(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
     """A line for each producer; nothing of a snapshot that is cut or whose CRC fails."""
     try:
         producers = parse_producer_snapshot(source.data.read(0, source.data.size))
     except CorruptData as error:
         findings.problem(source, f"{error}.")
         return
-    without_batch = Fields(source, options, PRODUCER_FIELDS)
-    with_batch = Fields(source, options, PRODUCER_FIELDS + BATCH_FIELDS)
+    without_batch = FieldLines(source, options, PRODUCER_FIELDS)
+    with_batch = FieldLines(source, options, PRODUCER_FIELDS + BATCH_FIELDS)
     for producer in producers:
         values = _producer_values(producer, options)
         if producer.last_offset >= 0:
@@ -48,7 +48,7 @@ def producer_snapshot(source: Source, options: Options, findings: Findings) -> I
             yield without_batch.line(*values).encode()
 
 
-def _producer_values(producer: ProducerState, options: Options) -> tuple[object, ...]:
+def _producer_values(producer: ProducerState, options: DumpOptions) -> tuple[object, ...]:
     first = producer.transaction_first_offset if producer.transaction_first_offset >= 0 else None
     shown = ("null" if first is None else first) if options.json else optional_long(first)
     return producer.producer_id, producer.producer_epoch, producer.coordinator_epoch, shown, producer.timestamp

@@ -13,12 +13,12 @@ import numpy as np
 
 from kafkafs.dump.control import control_text
 from kafkafs.dump.damaged import records
-from kafkafs.dump.entries import Unreadable
+from kafkafs.dump.entries import UnreadableEntry
 from kafkafs.dump.findings import Findings
-from kafkafs.dump.lines import Record, batch_line, record_line, unreadable_line
-from kafkafs.dump.options import Options
+from kafkafs.dump.lines import DumpedRecord, batch_line, record_line, unreadable_line
+from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import Text, batch_lines, has_kernels, record_lines
-from kafkafs.dump.runs import Run, within
+from kafkafs.dump.runs import EntryRun, within
 from kafkafs.dump.source import Source
 from kafkafs.dump.window import WHOLE, Window
 from kafkafs.errors import CorruptData, TooLarge
@@ -28,9 +28,14 @@ from kafkafs.format.records import PIECE, Records, Refusal, decode
 
 
 class TextLog:
-    """One pass through one file. `is_past` tells that the rest lies behind the window."""
+    """One pass through one file. `is_past` tells that the rest lies behind the window.
 
-    def __init__(self, source: Source, options: Options, findings: Findings, window: Window) -> None:
+    What it keeps from one part to the next is `_last_offset`: that of the record before, to tell where offsets are
+    missing, -1 in front of the first, None where the record before was not looked at. Parts are therefore shown in the
+    order in which they were made, and each once, though they may be made ahead by another thread.
+    """
+
+    def __init__(self, source: Source, options: DumpOptions, findings: Findings, window: Window) -> None:
         self._source = source
         self._options = options
         self._findings = findings
@@ -39,7 +44,7 @@ class TextLog:
         self._last_offset: int | None = -1 if window == WHOLE else None  # of a record: to find gaps
         self._needs_python = not has_kernels(options)
 
-    def parts(self, run: Run) -> Iterator[Callable[[], Iterator[Text]]]:
+    def parts(self, run: EntryRun) -> Iterator[Callable[[], Iterator[Text]]]:
         """Many entries, whose lines are made by kernels where they can, else one by one."""
         run, self.is_past = within(run, self._window)
         singly = self._goes_singly(run.rows)
@@ -54,9 +59,9 @@ class TextLog:
             else:
                 yield partial(batch_lines, run.rows, first, stop)
 
-    def odd_entry(self, entry: Batch | Unreadable) -> Iterator[bytes]:
+    def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[bytes]:
         """The lines of an entry that does not look sound."""
-        if isinstance(entry, Unreadable):
+        if isinstance(entry, UnreadableEntry):
             self._findings.problem(self._source, f"the entry at position {entry.position} is of no format there is.")
             yield unreadable_line(entry).encode() + b"\n"
             return
@@ -77,12 +82,12 @@ class TextLog:
         singly: Flags = unknown | bad_message | many_controls
         return singly | self._needs_python
 
-    def _one_by_one(self, run: Run, first: int, stop: int) -> Iterator[bytes]:
+    def _one_by_one(self, run: EntryRun, first: int, stop: int) -> Iterator[bytes]:
         for index in range(first, stop):
             batch = batch_at(run.rows, index)
             yield from self._entry(batch, run.bytes_of(batch), run.rows["valid"][index] == VALID)
 
-    def _decoded(self, run: Run) -> Iterator[Callable[[], Iterator[Text]]]:
+    def _decoded(self, run: EntryRun) -> Iterator[Callable[[], Iterator[Text]]]:
         unchecked = run.rows.copy()
         unchecked["valid"] = UNCHECKED  # the tool reads records whether the CRC holds or not
         next_batch = 0
@@ -95,7 +100,7 @@ class TextLog:
                 next_batch = int(shown.rows["batch"][-1]) + 1
         yield partial(batch_lines, run.rows, next_batch, len(run.rows))
 
-    def _many(self, run: Run, next_batch: int, shown: Records) -> Iterator[Text]:
+    def _many(self, run: EntryRun, next_batch: int, shown: Records) -> Iterator[Text]:
         """The lines of many records, and of batches from `next_batch` up to theirs."""
 
         def singly(number: int) -> Iterator[bytes]:
@@ -107,7 +112,7 @@ class TextLog:
         self._follow_many(shown.rows["offset"])
         yield from record_lines(run.rows, next_batch, shown, self._options, singly)
 
-    def _refused(self, run: Run, next_batch: int, refusal: Refusal) -> Iterator[Text]:
+    def _refused(self, run: EntryRun, next_batch: int, refusal: Refusal) -> Iterator[Text]:
         """A batch whose records are not as they should be."""
         yield from batch_lines(run.rows, next_batch, refusal.batch + 1)
         batch = batch_at(run.rows, refusal.batch)
@@ -131,7 +136,7 @@ class TextLog:
         except (CorruptData, TooLarge) as error:
             self._problem(batch, str(error))
 
-    def _control(self, batch: Batch, record: Record) -> bytes:
+    def _control(self, batch: Batch, record: DumpedRecord) -> bytes:
         try:
             return control_text(record.key, record.value)
         except CorruptData as error:

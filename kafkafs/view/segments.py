@@ -9,7 +9,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
 from kafkafs.dump.files import dump_from, is_dumpable
 from kafkafs.dump.findings import Unheard
-from kafkafs.dump.options import Options as DumpOptions
+from kafkafs.dump.options import DumpOptions as DumpOptions
 from kafkafs.dump.source import Source
 from kafkafs.errors import NotFound
 from kafkafs.log.segment import Segment

@@ -11,7 +11,7 @@ from kafkafs.disk.directory import Directory
 from kafkafs.dump.files import dump
 from kafkafs.dump.findings import Findings
 from kafkafs.dump.internal_records import record_decoder
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.source import Source
 from kafkafs.dump.window import WHOLE, Window
 from tests.kafka import jars
@@ -37,14 +37,14 @@ class Dumped:
     report: list[str] = field(default_factory=list)
 
 
-def options_of(flags: Sequence[str]) -> Options:
+def options_of(flags: Sequence[str]) -> DumpOptions:
     """kafkafs' options for the flags of the tool."""
     chosen: dict[str, Any] = {}
     for flag, value in zip(flags, [*flags[1:], ""], strict=False):
         if flag == "--max-bytes":
             chosen["max_bytes"] = int(value)
         chosen |= OPTIONS.get(flag, {})
-    return Options(**chosen)
+    return DumpOptions(**chosen)
 
 
 def source_of(directory: Path, name: str) -> Source:
@@ -54,7 +54,7 @@ def source_of(directory: Path, name: str) -> Source:
     return Source(name, str(directory / name), lambda name: root.open_now(os.path.join(folder, name)))
 
 
-def dumped(directory: Path, name: str, options: Options, window: Window = WHOLE) -> Dumped:
+def dumped(directory: Path, name: str, options: DumpOptions, window: Window = WHOLE) -> Dumped:
     """kafkafs' dump of one file."""
     findings = Findings()
     answer = Dumped("")

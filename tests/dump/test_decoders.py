@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.dump.decoders import as_double, as_hexadecimal, as_integer, as_long, as_string, decoder
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import record_lines
 from kafkafs.errors import CorruptData, UsageError
 from kafkafs.format.batches import BATCH
@@ -46,7 +46,7 @@ def test_the_kernel_writes_the_same_text(values: list[bytes]) -> None:
     rows["value_size"], rows["key_size"] = [len(value) for value in values], -1
     rows["value_at"] = np.cumsum([0, *rows["value_size"][:-1]])
     records = Records(np.frombuffer(b"".join(values) + bytes(16), np.uint8), rows)
-    options = Options(print_data_log=True, skip_record_metadata=True)
+    options = DumpOptions(print_data_log=True, skip_record_metadata=True)
     text = b"".join(record_lines(np.zeros(1, BATCH), 1, records, options, lambda _: iter([])))
     assert text == b"".join(b"| payload: " + as_string(value) + b"\n" for value in values)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.dump.entries import HEADER_READ, Unreadable, entry_at, sequence_after, sequence_before, wrap
+from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at, sequence_after, sequence_before, wrap
 from kafkafs.format.batch import Batch
 from tests.format.golden import V1_NONE, V2_NONE
 
@@ -50,7 +50,7 @@ def test_a_size_that_no_message_has_is_the_end() -> None:
 def test_a_magic_below_zero_is_no_format() -> None:
     """Its size still leads to the next entry."""
     data = V2_NONE[:16] + b"\xbd" + V2_NONE[17:]
-    assert entry_at(data[:HEADER_READ], 0, len(data)) == Unreadable(0, 97, -67, 100)
+    assert entry_at(data[:HEADER_READ], 0, len(data)) == UnreadableEntry(0, 97, -67, 100)
 
 
 @given(st.binary(max_size=HEADER_READ), st.integers(0, 2**40), st.integers(0, 2**41))

@@ -6,7 +6,7 @@ import pytest
 
 from kafkafs.dump.files import dump_from, is_dumpable, is_log
 from kafkafs.dump.findings import Unheard
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.errors import Vanished
 from tests.dump.dumped import dumped, source_of
 from tests.format.golden import V2_NONE
@@ -34,7 +34,7 @@ def test_the_kinds_that_the_tool_understands_have_a_dump() -> None:
 def test_a_log_is_headed_by_what_its_name_says(tmp_path: Path, name: str, heading: str) -> None:
     """Before any of its batches."""
     (tmp_path / name).write_bytes(V2_NONE)
-    lines = dumped(tmp_path, name, Options()).text.splitlines()
+    lines = dumped(tmp_path, name, DumpOptions()).text.splitlines()
     assert lines[:2] == [f"Dumping {name}", heading]
     assert lines[2].startswith("baseOffset: 100 ")
 
@@ -43,14 +43,14 @@ def test_a_log_is_headed_by_what_its_name_says(tmp_path: Path, name: str, headin
 def test_a_name_that_says_nothing_is_told_and_the_rest_is_shown(tmp_path: Path, name: str) -> None:
     """Kafka's tool ends there with an exception."""
     (tmp_path / name).write_bytes(V2_NONE)
-    answer = dumped(tmp_path, name, Options())
+    answer = dumped(tmp_path, name, DumpOptions())
     assert answer.text.splitlines()[1].startswith("baseOffset: 100 ")
     assert "its name holds no offset" in answer.problems[0]
 
 
 def test_a_dump_can_go_on_from_any_of_its_marks(stopped: Dataset) -> None:
     """Readers of a mount jump about; the text is made again from the nearest mark."""
-    source, options = source_of(stopped.path, "large-0/00000000000000000000.log"), Options(print_data_log=True)
+    source, options = source_of(stopped.path, "large-0/00000000000000000000.log"), DumpOptions(print_data_log=True)
     pieces = list(dump_from(source, options, Unheard(), 0))
     marks = [number for number, (mark, _) in enumerate(pieces) if mark is not None]
     assert marks
@@ -64,7 +64,7 @@ def test_a_dump_can_go_on_from_any_of_its_marks(stopped: Dataset) -> None:
 def test_a_file_that_shrinks_meanwhile_is_an_error(tmp_path: Path) -> None:
     """A broker may truncate; the end of a dump must not look like the end of a log."""
     (tmp_path / "0.log").write_bytes(V2_NONE * 30_000)
-    text = dump_from(source_of(tmp_path, "0.log"), Options(), Unheard(), 0)
+    text = dump_from(source_of(tmp_path, "0.log"), DumpOptions(), Unheard(), 0)
     while next(text)[0] is None:
         pass
     with open(tmp_path / "0.log", "r+b") as log:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from tests.dump.dumped import Dumped, dumped
 from tests.format.batch_maker import v2_around
 
@@ -24,7 +24,7 @@ def make_time_index(place: Path, *entries: tuple[int, int], padding: int = 0) ->
 
 
 def shown(place: Path, suffix: str = "index", **options: bool) -> Dumped:
-    return dumped(place, f"0.{suffix}", Options(**options))  # type: ignore[arg-type]
+    return dumped(place, f"0.{suffix}", DumpOptions(**options))  # type: ignore[arg-type]
 
 
 def test_an_entry_that_leads_to_no_batch_is_listed_and_told(tmp_path: Path) -> None:

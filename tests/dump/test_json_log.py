@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from tests.dump.dumped import dumped
 from tests.kafka.dataset import Dataset
 
@@ -14,7 +14,7 @@ LOG = "00000000000000000000.log"
 
 
 def lines(directory: Path, name: str, **options: Any) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in dumped(directory, name, Options(json=True, **options)).text.splitlines()]
+    return [json.loads(line) for line in dumped(directory, name, DumpOptions(json=True, **options)).text.splitlines()]
 
 
 @pytest.mark.parametrize("suffix", ["index", "timeindex", "txnindex", "snapshot"])
@@ -60,7 +60,7 @@ def test_what_is_no_batch_is_a_line_too(stopped: Dataset, tmp_path: Path) -> Non
     (tmp_path / LOG).write_bytes(whole + b"rubbish at the end of it")
     last = lines(tmp_path, LOG)[-1]
     assert (last["position"], last["size"], last["valid"]) == (len(whole), 24, False)
-    answer = dumped(tmp_path, LOG, Options(json=True, deep_iteration=True))
+    answer = dumped(tmp_path, LOG, DumpOptions(json=True, deep_iteration=True))
     assert answer.problems == [f"{LOG}: the 24 bytes at position {len(whole)} are no batch."]
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from kafkafs.dump.decoders import Decoder, as_hexadecimal, as_integer, as_long, as_string
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from tests.dump.dumped import dumped
 from tests.kafka.dataset import Dataset
 
-KERNELS = Options(print_data_log=True)
+KERNELS = DumpOptions(print_data_log=True)
 
 
-def in_python(options: Options) -> Options:
+def in_python(options: DumpOptions) -> DumpOptions:
     """The same text; but decoders that no kernel knows go without kernels."""
     key, value = options.decode_key, options.decode_value
     return replace(options, decode_key=lambda data: key(data), decode_value=lambda data: value(data))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafkafs.dump.files import dump
 from kafkafs.dump.findings import Findings
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.source import Source
 from kafkafs.errors import NotFound
 from tests.format.batch_maker import v2_around
@@ -55,7 +55,7 @@ def dump_of(suffix: str, content: bytes, neighbour: bytes, flags: dict[str, bool
 
     text = io.BytesIO()
     source = Source(f"0.{suffix}", f"/test-0/0.{suffix}", open_file)
-    options = Options(limit=1 << 20, **flags)  # type: ignore[arg-type]
+    options = DumpOptions(limit=1 << 20, **flags)  # type: ignore[arg-type]
     text.writelines(dump(source, options, Findings()))
     return text.getvalue()
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import ROOM, batch_lines, record_lines
 from kafkafs.format.batches import BATCH, walk
 from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import V2_NONE, Record
 
-OPTIONS = Options(print_data_log=True)
+OPTIONS = DumpOptions(print_data_log=True)
 
 
 def lines(data: bytes) -> list[bytes]:

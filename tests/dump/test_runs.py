@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.dump.runs import READ_SIZE, Run, read_run, within
+from kafkafs.dump.runs import READ_SIZE, EntryRun, read_run, within
 from kafkafs.dump.window import Window
 from kafkafs.format.batches import walk
 from tests.dump.dumped import source_of
@@ -46,7 +46,7 @@ def test_a_window_keeps_the_entries_that_overlap_it(sizes: list[int], start: int
     ends = np.cumsum([size + 1 for size in sizes]).tolist()
     bases = [0, *ends[:-1]]
     data = b"".join(v2_around(b"", 0, base, end - 1) for base, end in zip(bases, ends, strict=True))
-    kept, is_past = within(Run(data, 0, walk(data, 0).rows), Window(start, stop))
+    kept, is_past = within(EntryRun(data, 0, walk(data, 0).rows), Window(start, stop))
     wanted = [base for base, end in zip(bases, ends, strict=True)
               if (start is None or end > start) and (stop is None or base < max(stop, 0))]  # fmt: skip
     if start is None or stop is None or start < stop:
@@ -56,7 +56,7 @@ def test_a_window_keeps_the_entries_that_overlap_it(sizes: list[int], start: int
 
 def test_a_run_gives_the_bytes_of_a_batch() -> None:
     """Wherever in the file it lies."""
-    run = Run(V2_NONE + V1_NONE, 500, walk(V2_NONE + V1_NONE, 500).rows)
+    run = EntryRun(V2_NONE + V1_NONE, 500, walk(V2_NONE + V1_NONE, 500).rows)
     assert run.end == 500 + len(V2_NONE) + len(V1_NONE)
     assert run.part(0, len(run.rows)) is run
     assert run.part(1, 3).rows["position"].tolist() == [597, 635]

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from kafkafs.dump.files import is_log
-from kafkafs.dump.options import Options
+from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.seeking import offset_at, window_of
 from kafkafs.dump.source import Source
 from kafkafs.dump.window import WHOLE
 from tests.dump.dumped import dumped, source_of
 from tests.kafka.dataset import Dataset
 
-OPTIONS = Options(print_data_log=True)
+OPTIONS = DumpOptions(print_data_log=True)
 RECORD = re.compile(r"\| offset: (\d+) \w+: (-?\d+) .*")
 PARTITIONS = ("segments-0", "disorder-0", "codec-zstd-0", "compacted-0", "transactions-0")
 

@@ -11,7 +11,9 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kafkafs.errors import CorruptData
 from kafkafs.format.java_text import java_string
+from kafkafs.format.varints import TooLong, java_unsigned
 
 Value = None | bool | int | float | str | bytes | tuple["Value", ...] | Mapping[str, "Value"]
 Fields = dict[str, Any]
@@ -22,7 +24,7 @@ structure a mapping."""
 Reader = Callable[[bytes, int], tuple[Value, int]]
 """Bytes and a position -> a value and the position behind it."""
 
-CUT = (struct.error, IndexError)
+CUT = (struct.error, IndexError, CorruptData)
 
 NUMBERS = {
     "bool": "?",
@@ -51,23 +53,14 @@ def uuid_text(raw: bytes) -> str:
 
 
 def unsigned_varint(data: bytes, at: int) -> tuple[int, int]:
-    """A Java int of up to five bytes, which may come out negative, and the position behind it."""
-    value = data[at]
-    at += 1
-    if value < 0x80:
-        return value, at
-    value &= 0x7F
-    for shift in (7, 14, 21, 28):
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-    else:
+    """An int as Java reads it, which may come out negative, and the position behind it."""
+    if data[at] < 0x80:
+        return data[at], at + 1
+    try:
+        return java_unsigned(data, at)
+    except TooLong as error:
         reason = "Varint is too long, the most significant bit in the 5th byte is set, converted value: "
-        raise Broken(f"{reason}{value & 0xFFFFFFFF:x}")
-    value &= 0xFFFFFFFF
-    return (value - 2**32 if value >= 2**31 else value), at
+        raise Broken(f"{reason}{error.value & 0xFFFFFFFF:x}") from error
 
 
 def primitive(kind: str, name: str, is_compact: bool, is_nullable: bool) -> Reader:

@@ -1,11 +1,20 @@
 """Variable-length integers as Kafka reads them, one at a time. Source: ByteUtils.
 
-Zig-zag, then seven bits a byte, low bits first. What is too long is an error; what is longer than it need be is not.
+Seven bits a byte, low bits first; signed ones are zig-zag besides. What is too long is an error; what is longer than it
+need be is not. Many at once are read by kernels (`native/kernels/varint`).
 """
 
 from kafkafs.errors import CorruptData
 
 _CONTINUES = 0x80
+
+
+class TooLong(CorruptData):
+    """More bytes than such a number may have; `value` is what those that it may have say."""
+
+    def __init__(self, longest: int, value: int) -> None:
+        super().__init__(f"a number is longer than {longest} bytes")
+        self.value = value
 
 
 def varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
@@ -22,6 +31,12 @@ def varlong(data: bytes | memoryview, at: int) -> tuple[int, int]:
     return (raw >> 1) ^ -(raw & 1), at
 
 
+def java_unsigned(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    """What Java takes for an unsigned 32-bit integer: an int, negative from 2**31 on. Raises as `varint`."""
+    raw, at = unsigned(data, at, 5)
+    return ((raw + 2**31) & 0xFFFFFFFF) - 2**31, at
+
+
 def unsigned(data: bytes | memoryview, at: int, longest: int = 5) -> tuple[int, int]:
     """An unsigned integer of up to `longest` bytes, before any zig-zag, and the position behind it."""
     value = 0
@@ -33,4 +48,4 @@ def unsigned(data: bytes | memoryview, at: int, longest: int = 5) -> tuple[int, 
         value |= (byte & 0x7F) << (7 * i)
         if not byte & _CONTINUES:
             return value, at
-    raise CorruptData(f"a number is longer than {longest} bytes")
+    raise TooLong(longest, value)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.dump.varints import unsigned, varint, varlong
 from kafkafs.errors import CorruptData
+from kafkafs.format.varints import unsigned, varint, varlong
 from tests.format.batch_maker import varint as encoded
 
 

@@ -1,0 +1,25 @@
+"""Readers of a version, above all of versions that are not known."""
+
+import pytest
+
+from kafkafs.format.messages.reading import reader
+from kafkafs.format.messages.values import Broken
+
+
+def test_a_version_is_compiled_once() -> None:
+    assert reader("metadata", "TopicRecord", 0) is reader("metadata", "TopicRecord", 0)
+
+
+def test_thousands_of_claimed_versions_are_one_reader() -> None:
+    """A damaged log may name any; each would stay in memory."""
+    assert len({reader("metadata", "TopicRecord", version) for version in range(1, 1000)}) == 1
+
+
+def test_a_structure_of_an_unknown_version_is_refused_as_kafka_does() -> None:
+    """Without one inside, the record is read like the newest known version."""
+    beyond = reader("metadata", "RegisterBrokerRecord", 9)
+    front = bytes(4) + b"\0" + bytes(24)
+    fields, _ = beyond(front + b"\1\1\0\1\0\0", 0)
+    assert fields["endPoints"] == ()
+    with pytest.raises(Broken):
+        beyond(front + b"\2\2a\2h\0\0\0\0\0" + b"\1\0\1\0\0", 0)
