@@ -303,3 +303,44 @@ def test_a_canary_that_does_not_come_back_ends_calls_that_hold_up_everybody():
         pool.close()
 
     trio.run(main)
+
+
+def test_a_busy_call_is_not_taken_for_a_disk_that_hangs(monkeypatch):
+    """`info.json` of 100,000 segments took longer than anybody's patience, and said that the disk did not answer.
+
+    Nor is one that waits for a thread behind it; one that uses no processor is given up all the same.
+    """
+    monkeypatch.setattr(module, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(module, "BEAT_S", 0.1)
+    hangs = threading.Event()
+
+    def busy() -> str:
+        until_s = time.monotonic() + 4
+        while time.monotonic() < until_s:
+            pass
+        return "an answer"
+
+    async def main():
+        pool, answers = Workers(), list[str]()
+
+        async def ask(lane: str, call: Callable[[], object]) -> None:
+            try:
+                answers.append(str(await pool.run(lane, call)))
+            except DiskError:
+                answers.append(f"{lane} does not answer")
+
+        with trio.fail_after(60):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(pool.watch)
+                async with trio.open_nursery() as asking:
+                    asking.start_soon(ask, "hung", hangs.wait)
+                    for _ in range(PER_LANE):
+                        asking.start_soon(ask, "busy", busy)
+                    asking.start_soon(ask, "busy", lambda: "an answer behind them")
+                nursery.cancel_scope.cancel()
+        hangs.set()
+        pool.close()
+        assert answers[0] == "hung does not answer"
+        assert sorted(answers[1:]) == [*["an answer"] * PER_LANE, "an answer behind them"]
+
+    trio.run(main)

@@ -4,9 +4,10 @@ All threads start with the mount: starting one later, when memory is short, can 
 queued by *lane*, one for each data directory, and a lane occupies at most `PER_LANE` threads, so that a hung disk
 stops only its own directory; its canary, which tells that it hangs, waits for none of them. Within a lane, reads leave
 `RESERVED` threads to lookups, so that nobody's `ls` waits for someone else's gigabyte; a look for a read that waits at
-the end of a log goes before other reads. A call that takes longer than `PATIENCE_S` is answered with an error, and its
+the end of a log goes before other reads. A call that gets nowhere for `PATIENCE_S` is answered with an error, and its
 thread counts as stuck until it comes back; a lane with stuck threads gets little patience, one with nothing else
-refuses at once.
+refuses at once. A thread that uses the processor gets somewhere, however long its call takes: one that waits for a disk
+that hangs uses none.
 
 All bookkeeping is done on the trio thread; a thread only takes a job, runs it and hands it back through the trio token.
 """
@@ -15,6 +16,7 @@ import functools
 import logging
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from enum import Enum, auto
@@ -34,6 +36,7 @@ LANES_AT_ONCE = 4  # lanes that can be busy to their limit while others still fi
 QUEUED_PER_LANE = 4096
 PATIENCE_S = 20.0
 SUSPECT_S = 2.0  # the patience with a lane that has stuck threads
+PROGRESS_S = 0.0005  # of processor time in a beat: what a thread uses that gets somewhere, if only from read to read
 ROOM_S, ROOM_EVERY_S = 3.0, 0.05  # how long calls wait for room in memory
 PART_S, PART_EVERY_S = 0.5, 0.01  # of what is done in parts: how long one takes, and the pause for others behind it
 CANARY_S = 1.0  # a canary that is out for longer tells of a disk that hangs
@@ -55,7 +58,7 @@ log = logging.getLogger(__name__)
 
 
 class _Lane:
-    __slots__ = ("canary", "key", "lookups", "reading", "reads", "running", "stuck", "wakes", "waking")
+    __slots__ = ("canary", "key", "lookups", "progressed", "reading", "reads", "running", "stuck", "wakes", "waking")
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -67,6 +70,7 @@ class _Lane:
         self.waking = 0  # of those, for reads that wait
         self.stuck = 0
         self.canary: float | None = None  # since when it is out
+        self.progressed = 0.0  # when one of its threads was last seen to get somewhere
 
     def is_hung(self, now: float) -> bool:
         return self.canary is not None and now - self.canary > CANARY_S
@@ -91,7 +95,10 @@ class _Lane:
 
 
 class _Job:
-    __slots__ = ("asked", "call", "due", "kind", "lane", "late", "running", "stuck", "task", "thread", "value")
+    __slots__ = (
+        *("asked", "call", "clock", "kind", "lane", "late", "patience_s", "progressed", "running", "spent_s", "stuck"),
+        *("task", "thread", "value"),
+    )
 
     def __init__(
         self, lane: _Lane, call: Callable[[], Any], kind: CallKind, late: Callable[[Any], None] | None
@@ -102,14 +109,26 @@ class _Job:
         self.late = late  # takes the value that nobody waits for any more
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
         self.asked = trio.current_time()
-        self.due = self.asked + (SUSPECT_S if lane.stuck else PATIENCE_S)
+        self.patience_s = SUSPECT_S if lane.stuck else PATIENCE_S
+        self.progressed = self.asked  # when its thread was last seen to get somewhere
+        self.clock: int | None = None  # of the processor time of its thread
+        self.spent_s = 0.0  # by that clock
         self.thread = ""  # the one that runs it
         self.running = False
         self.stuck = False
 
+    def note_progress(self, now: float) -> None:
+        """Note whether its thread has used the processor since it was asked last."""
+        if self.clock is not None:
+            spent_s, before = time.clock_gettime(self.clock), self.spent_s
+            self.spent_s = spent_s
+            if spent_s - before >= PROGRESS_S:
+                self.progressed = self.lane.progressed = now
+
     def is_over(self, now: float) -> bool:
-        """Whether its caller should wait no longer."""
-        return now >= self.due or (self.kind is CallKind.SHARED and self.lane.is_hung(now))
+        """Whether its caller should wait no longer. One that has no thread yet waits for those of its lane."""
+        progressed = self.progressed if self.running else max(self.asked, self.lane.progressed)
+        return now >= progressed + self.patience_s or (self.kind is CallKind.SHARED and self.lane.is_hung(now))
 
 
 def _stays() -> bool:
@@ -245,6 +264,8 @@ class Workers:
             watchdog.stop()
 
     def _give_up_late(self, now: float) -> None:
+        for job in self._unfinished:
+            job.note_progress(now)
         for job in [job for job in self._unfinished if job.is_over(now)]:
             self._give_up(job)
 
@@ -279,9 +300,10 @@ class Workers:
             self._taken.put(job)
 
     def _work(self) -> None:
-        name = threading.current_thread().name
+        name, clock = threading.current_thread().name, time.pthread_getcpuclockid(threading.get_ident())
         while (job := self._taken.get()) is not None:
-            job.thread = name
+            job.thread, job.spent_s = name, time.clock_gettime(clock)
+            job.clock = clock
             with for_a_while(PART_S):
                 value: outcome.Maybe[Any] = outcome.capture(job.call)
             try:
