@@ -18,7 +18,7 @@ from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.options import DiskOptions
-from kafkafs.disk.system_calls import CACHED, access_list, is_far, openat2
+from kafkafs.disk.system_calls import CACHED, access_list, is_far, open_in_memory, openat2
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 
 OPEN_FILES = 4096
@@ -42,11 +42,31 @@ class Directory:
     def __init__(self, path: str, options: DiskOptions = DEFAULT_OPTIONS) -> None:
         """Raises OSError where `path` is no directory that may be read."""
         self._options = options
+        self._path = os.path.abspath(path)
         self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._far: deque[int] | None = deque() if is_far(self.descriptor) else None
         self._cache: OrderedDict[str, DataFile] = OrderedDict()
         self._open: WeakValueDictionary[tuple[str, int], DataFile] = WeakValueDictionary()
         self._lock = threading.Lock()
+
+    def is_replaced(self) -> bool:
+        """Whether another directory stands at the path by now. False where none does, or none that can be looked at.
+
+        A non-blocking thread gets WouldBlock where the kernel has not got the way there in memory.
+        """
+        try:
+            if is_non_blocking():
+                if self._far is not None:
+                    raise WouldBlock("somebody else must be asked for attributes")
+                about = _attributes_in_memory(self._path)
+            else:
+                about = os.stat(self._path)
+            own = os.fstat(self.descriptor)
+        except BlockingIOError as error:
+            raise WouldBlock("a path is to be looked up on the disk") from error
+        except OSError:
+            return False
+        return stat.S_ISDIR(about.st_mode) and not os.path.samestat(about, own)
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
@@ -260,6 +280,15 @@ class Directory:
                     continue
                 raise _opening_failed(error, name) from error
         raise AssertionError("the second attempt returns or raises")
+
+
+def _attributes_in_memory(path: str) -> os.stat_result:
+    """Those of what stands at an absolute path, through links too; BlockingIOError where the disk has to be asked."""
+    descriptor = open_in_memory(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        return os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _spare_descriptors() -> int:

@@ -14,6 +14,7 @@ CACHED = 0x20
 """For `openat2`, Linux 5.12: nothing is looked up on the disk."""
 
 _SYS_OPENAT2 = 437
+_NO_DIRECTORY = -100  # AT_FDCWD
 _RESOLVE = 0x01 | 0x04 | 0x08  # NO_XDEV, NO_SYMLINKS, BENEATH
 _NEAR = {
     0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0xF2F52010, 0x2FC12FC1, 0x794C7630,
@@ -37,10 +38,21 @@ def openat2(root: int, name: str, flags: int, resolve: int = 0) -> int:
     raise last_error()  # under no name of ours: with one, error and frame hold each other, and the callers' files open
 
 
+def open_in_memory(path: str, flags: int) -> int:
+    """A descriptor of what stands at an absolute path, links followed. Raises BlockingIOError where a part of the way
+    is not in memory or Linux is before 5.12, and what else OSError tells."""
+    got: int = _libc.syscall(_SYS_OPENAT2, _NO_DIRECTORY, os.fsencode(path), *_how(flags, CACHED, 0))
+    if got >= 0:
+        return got
+    if ctypes.get_errno() in (errno.ENOSYS, errno.EINVAL):
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    raise last_error()
+
+
 @functools.cache
-def _how(flags: int, resolve: int) -> tuple[object, int]:
+def _how(flags: int, resolve: int, always: int = _RESOLVE) -> tuple[object, int]:
     """An `open_how`, and its size."""
-    return ctypes.byref(_OpenHow(flags, 0, _RESOLVE | resolve)), ctypes.sizeof(_OpenHow)
+    return ctypes.byref(_OpenHow(flags, 0, always | resolve)), ctypes.sizeof(_OpenHow)
 
 
 def last_error(*path: str) -> OSError:

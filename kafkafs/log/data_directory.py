@@ -10,7 +10,7 @@ from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.lru_cache import LruCache
-from kafkafs.errors import KafkafsError, NotFound, UsageError
+from kafkafs.errors import KafkafsError, NotFound, UsageError, Vanished
 from kafkafs.format.names import PartitionName, parse_partition_name, parse_segment_file, parse_transitional_file
 from kafkafs.log.checkpoint_files import HIGH_WATERMARK, LOG_START, CheckpointFiles
 from kafkafs.log.options import ReadOptions
@@ -41,6 +41,8 @@ class DataDirectory:
         self._names: CachedValue[dict[str, PartitionName]] = CachedValue(options.names_fresh_s, options.clock)
         self._partitions: LruCache[Partition] = LruCache()
         self._strangers: frozenset[str] = frozenset()
+        self.is_replaced = False
+        """Whether another directory had taken its place when somebody looked last."""
 
     @property
     def fresh_until(self) -> float:
@@ -53,6 +55,7 @@ class DataDirectory:
         if names is not None:
             return names
         with acquired(self._lock):
+            self._look_whether_replaced()
             stamp = self.root.stat_at_once().st_mtime_ns
             names = self._names.revalidated(stamp)
             if names is None:
@@ -64,6 +67,20 @@ class DataDirectory:
                 self._names.store(names, stamp if settled else None)
                 self._partitions.keep_only(names.__contains__)
             return names
+
+    def _look_whether_replaced(self) -> None:
+        """Vanished where another directory has taken this one's place, as long as it has.
+
+        Another one's partitions may have the same names, and nothing of what is known holds for them: a mount serves
+        the directory that it was given, or none. What is open stays open.
+        """
+        was, self.is_replaced = self.is_replaced, self.root.is_replaced()
+        if self.is_replaced:
+            if not was:
+                logger.error("%s was moved away, and another directory put in its place: mount again", self.path)
+            raise Vanished(f"{str(self.path)!r} was moved away, and another directory put in its place: mount again")
+        if was:
+            logger.warning("%s is in its place again", self.path)
 
     def _list(self) -> tuple[dict[str, PartitionName], frozenset[str]]:
         """The partitions; and what else is named like one, but for regular files, with what it is."""

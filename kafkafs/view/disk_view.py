@@ -93,6 +93,11 @@ class DiskView:
         return known
 
     @property
+    def is_replaced(self) -> bool:
+        """Whether another directory has taken the data directory's place."""
+        return self.directory.is_replaced
+
+    @property
     def known_usage(self) -> Usage | None:
         """What was measured last; None before that."""
         return self._usage.latest

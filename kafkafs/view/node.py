@@ -136,6 +136,10 @@ class Disk(Protocol):
     """One data directory, as far as the mount as a whole asks about it."""
 
     @property
+    def is_replaced(self) -> bool:
+        """Whether another directory has taken the data directory's place: nothing of it is served any more."""
+
+    @property
     def known_usage(self) -> Usage | None:
         """What `usage` said last, which counts where the disk does not answer."""
 

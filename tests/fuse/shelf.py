@@ -123,6 +123,7 @@ class ShelfDirectory:
 
 class ShelfDisk:
     lane = ""
+    is_replaced = False
     known_usage: Usage | None = None
 
     def usage(self) -> Usage:

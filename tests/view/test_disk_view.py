@@ -6,10 +6,13 @@ import shutil
 import pytest
 
 from kafkafs import sample
-from kafkafs.errors import KafkafsError
+from kafkafs.disk.blocking import non_blocking
+from kafkafs.errors import KafkafsError, Vanished
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.options import ReadOptions
 from kafkafs.view.disk_view import DiskView
 from tests.mounting import wait_until
+from tests.view.trees import cat, opened, read, tree
 
 
 @pytest.fixture
@@ -56,3 +59,59 @@ def test_a_disk_that_fails_keeps_what_was_known_beside_others_and_is_told_alone(
     assert "test-0" in names(disks[False])
     wait_until(lambda: is_told(disks[True]))
     os.close(null)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_data_directory_that_was_put_aside_is_told_of(data, tmp_path, caplog, alone):
+    """It was served without a word, and what was written into the one in its place was not seen."""
+    moved = data.rename(tmp_path / "moved")
+    root = tree(moved, *([] if alone else [sample.unpack(tmp_path / "beside")]))
+    content = opened(root, "test-0/by-offset/0..end")
+    whole = read(content)
+    moved.rename(tmp_path / "old")
+    assert "test-0" in {entry.name for entry in root.entries()}  # as long as no other stands there
+    shutil.copytree(tmp_path / "old", moved)
+    (disk, *_) = root.disks()
+    wait_until(lambda: asked(lambda: cat(root, "test-0/by-offset/0..")) is Vanished, 5)
+    assert disk.is_replaced
+    assert read(content) == whole  # what is open stays open
+    assert [message for message in caplog.messages if "put in its place" in message] == [
+        f"{moved} was moved away, and another directory put in its place: mount again"
+    ]
+    assert alone or asked(lambda: cat(root, "test-0~2/by-offset/0..")) is bytes
+    shutil.rmtree(moved)
+    (tmp_path / "old").rename(moved)
+    wait_until(lambda: asked(lambda: cat(root, "test-0/by-offset/0..")) is bytes, 5)
+    assert not disk.is_replaced
+
+
+def test_a_data_directory_named_through_a_link_that_leads_elsewhere_is_told_of(data, tmp_path):
+    """As operators swap a directory without a moment in which there is none."""
+    link = tmp_path / "link"
+    link.symlink_to(data)
+    root = tree(link)
+    assert asked(lambda: cat(root, "test-0/by-offset/0..")) is bytes
+    (tmp_path / "new link").symlink_to(sample.unpack(tmp_path / "other"))
+    (tmp_path / "new link").rename(link)
+    wait_until(lambda: asked(lambda: cat(root, "test-0/by-offset/0..")) is Vanished, 5)
+
+
+def test_the_thread_that_must_not_wait_sees_it_too(data, tmp_path):
+    directory = open_data_directory(data, ReadOptions(names_fresh_s=0.0))
+    wait_until(lambda: directory.names() and asked_at_once(directory.names) is dict)
+    data.rename(tmp_path / "old")
+    shutil.copytree(tmp_path / "old", data)
+    assert asked_at_once(directory.names) is Vanished
+
+
+def asked(question) -> type:
+    """What kind of answer there is."""
+    try:
+        return type(question())
+    except KafkafsError as error:
+        return type(error)
+
+
+def asked_at_once(question) -> type:
+    with non_blocking():
+        return asked(question)

@@ -74,7 +74,7 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     about = AboutDirectory(
         {
             "README": lambda: manual.plain().encode(),
-            "status.json": lambda: metrics.as_status(_about(mountpoint, settings, confinement)),
+            "status.json": lambda: metrics.as_status(_about(tree, mountpoint, settings, confinement)),
             "metrics": metrics.as_prometheus,
         }
     )
@@ -175,12 +175,13 @@ def _add_gauges(operations: Operations) -> None:
     )
 
 
-def _about(mountpoint: Path, settings: Settings, confinement: Confinement | None) -> dict[str, object]:
+def _about(tree: Tree, mountpoint: Path, settings: Settings, confinement: Confinement | None) -> dict[str, object]:
     return {
         "version": __version__,
         "pid": os.getpid(),
         "mountPoint": str(mountpoint),
         "dataDirectories": [str(path) for path in settings.data_dirs],
+        "replacedDataDirectories": [disk.lane for disk in tree.disks() if disk.is_replaced],
         "confined": confinement and dataclasses.asdict(confinement),
     }
 
