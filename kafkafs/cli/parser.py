@@ -15,7 +15,9 @@ import kafkafs
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # which is generic for type checkers only
 
-COMMANDS = ("mount", "umount", "ls", "cat", "stat", "dump", "groups", "audit", "reindex", "export", "profile", "demo")
+COMMANDS = (
+    "mount", "umount", "ls", "cat", "stat", "grep", "dump", "groups", "audit", "reindex", "export", "profile", "demo",
+)  # fmt: skip
 """Each is a module beside this one."""
 
 ALIASES = {"unmount": "umount"}

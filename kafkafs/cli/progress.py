@@ -18,7 +18,7 @@ class Progress:
     """How far the files read so far have come, for those who see it: not where output and bar share a terminal."""
 
     def __init__(self) -> None:
-        self._is_shown = sys.stderr.isatty() and not sys.stdout.isatty()
+        self.is_shown = sys.stderr.isatty() and not sys.stdout.isatty()
         self._drawn_at = 0.0
         self._line = StatusLine()
         self._name, self._begun = "", 0.0
@@ -26,7 +26,7 @@ class Progress:
 
     def of(self, name: str, data: OpenFile) -> OpenFile:
         """The same bytes; reading them moves the bar."""
-        return _Watched(self, name, data) if self._is_shown else data
+        return _Watched(self, name, data) if self.is_shown else data
 
     def show(self, name: str, position: int, size: int) -> None:
         """Draws the bar for one file, at most some times a second."""
@@ -55,7 +55,7 @@ class Progress:
     def aside(self) -> Iterator[None]:
         """Takes the bar away, so that a line can be written in its place."""
         with self._lock:
-            if self._is_shown and self._drawn_at:
+            if self.is_shown and self._drawn_at:
                 self._line.clear()
                 self._drawn_at = 0.0
             yield

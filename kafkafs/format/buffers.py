@@ -17,7 +17,7 @@ Array = np.ndarray[tuple[int], np.dtype[np.uint8]]
 def pages(size: int) -> mmap.mmap:
     """Memory in whole pages: copying into them takes half as long. MemoryError where the system has none to give."""
     try:
-        return mmap.mmap(-1, size)
+        return mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # not shared with who is forked
     except OSError as error:
         raise MemoryError(f"no {size} bytes to read into: {error.strerror}") from error
 

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from kafkafs.cluster.registry import Registry
+from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.blocking import may_block
 from kafkafs.format.columns import Records
 from kafkafs.format.decoded_lines import DecodedLines
 from kafkafs.format.jsonl import JsonLines
+from kafkafs.format.memory import Memory
 from kafkafs.format.names import PartitionName
 from kafkafs.format.schemas.codebook import Codebook, FoundSchema, SchemaName
 from kafkafs.view.partition_view import PartitionView
@@ -33,11 +35,16 @@ def plain_lines(_: PartitionView) -> MakeLines:
 def decoded_lines(view: PartitionView) -> MakeLines:
     """Lines whose keys and values are decoded, by the schemas that are registered now."""
     may_block()  # schemas may have to be read, and compiled
-    lookup = _Lookup(view)
+    return lines_with_schemas(view.schemas, view.options.memory)
+
+
+def lines_with_schemas(schemas: SchemaTopic | None, memory: Memory) -> MakeLines:
+    """Lines decoded by the schemas of that topic."""
+    lookup = _Lookup(schemas)
 
     def make(name: PartitionName) -> LineMaker:
         book = Codebook(lambda schema, is_key: lookup.found(schema, name.topic, is_key))
-        return DecodedLines(name.topic, name.partition, book, view.options.memory)
+        return DecodedLines(name.topic, name.partition, book, memory)
 
     return make
 
@@ -45,10 +52,10 @@ def decoded_lines(view: PartitionView) -> MakeLines:
 class _Lookup:
     """One reader's registry. What is not in it may have come since the last look: so there is one more look, once."""
 
-    def __init__(self, view: PartitionView) -> None:
-        self._schemas = view.schemas
-        self._registry = Registry() if view.schemas is None else view.schemas.registry()
-        self._is_newest = view.schemas is None
+    def __init__(self, schemas: SchemaTopic | None) -> None:
+        self._schemas = schemas
+        self._registry = Registry() if schemas is None else schemas.registry()
+        self._is_newest = schemas is None
 
     def found(self, name: SchemaName, topic: str, is_key: bool) -> FoundSchema | None:
         found = self._registry.found(name, topic, is_key)

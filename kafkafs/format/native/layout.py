@@ -271,3 +271,6 @@ KEY_TABLE = 7 * 8
 KEY_PAGE = 4096  # bytes of a page of a key index: rows, four bytes of zeros, CRC-32C of all before
 KEY_PAGE_ROWS = 511
 KEY_PAGE_CRC = 4092
+
+# In which fields of a record a needle is sought: bits.
+NEEDLE_KEY, NEEDLE_VALUE, NEEDLE_HEADERS = 1, 2, 4

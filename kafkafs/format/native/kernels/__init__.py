@@ -19,6 +19,7 @@ from kafkafs.format.native.kernels.keys import hash_key, hash_keys, match_keys, 
 from kafkafs.format.native.kernels.lines import base64_piece, is_text, json_headers, json_lines, lines_bound, text_piece
 from kafkafs.format.native.kernels.lz4 import lz4_frame
 from kafkafs.format.native.kernels.messages import check_wrapped, decode_plain, decode_wrapped
+from kafkafs.format.native.kernels.needle import needle_batches, needle_records
 from kafkafs.format.native.kernels.records import check_v2, decode_part, decode_v2
 from kafkafs.format.native.kernels.runs import next_run
 from kafkafs.format.native.kernels.sketch import sketch_keys
@@ -33,6 +34,7 @@ KERNELS: list[Callable[..., int]] = [
     *(dump_batches, dump_records),
     *(arrow_columns, arrow_headers, sketch_keys),
     *(hash_key, hash_keys, settle_keys, match_keys),
+    *(needle_batches, needle_records),
     batch_lines,
     *(avro_text, find_cells, decode_cells, type_cells, decoded_lines),
     *(json_lines, lines_bound, json_headers, is_text, text_piece, base64_piece),

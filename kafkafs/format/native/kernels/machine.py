@@ -188,6 +188,18 @@ def mask_of(test: Callable[[Builder, Any], Any]) -> Word:
     return word(1, emit)
 
 
+def _equal_16(builder: Builder, address: Any, byte: Any) -> Any:
+    one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), builder.trunc(byte, _BYTE), ir.Constant(_WORD, 0))
+    lanes = ir.Constant(ir.VectorType(ir.IntType(32), 16), [0] * 16)
+    every = builder.shuffle_vector(one, ir.Constant(_VECTOR, ir.Undefined), lanes)
+    same = builder.icmp_unsigned("==", _vector_at(builder, address), every)
+    return builder.zext(builder.bitcast(same, ir.IntType(16)), _WORD)
+
+
+equal_16 = word(2, _equal_16)
+"""Which of the 16 bytes at an address are a certain one: bit i of the answer belongs to byte i."""
+
+
 def _table(builder: Builder, name: str, content: bytes) -> Any:
     """The address of constant bytes that come with the kernel."""
     module = builder.module

@@ -1,0 +1,141 @@
+"""A search through whole partitions: cut into units of some megabytes, and what one unit has.
+
+Batches that cannot have a match are not decoded. What is corrupt is told, and the search goes on behind it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from kafkafs.errors import Vanished
+from kafkafs.format.columns import Records, Refusal
+from kafkafs.format.records import decode
+from kafkafs.log.batch_runs import Damage
+from kafkafs.log.log import Log
+from kafkafs.log.options import ReadOptions
+from kafkafs.log.partition import Partition
+from kafkafs.log.reading import Reader
+from kafkafs.log.segment import Segment
+from kafkafs.log.transactions import OpenTransactions
+from kafkafs.search.selection import Selection
+
+UNIT_BYTES = 16 << 20
+_FIRST_UNIT_BYTES = 1 << 20
+_ATTEMPTS = 5
+OPTIONS = ReadOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What part of each partition is searched: times as in `by-time/` ranges, milliseconds; None for no bound."""
+
+    from_offset: int | None = None
+    to_offset: int | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None
+
+
+class Unit(NamedTuple):
+    """The offsets [start, end) of a partition, and about how many bytes they take."""
+
+    partition: Partition
+    start: int
+    end: int
+    size: int
+
+
+class LineMaker(Protocol):
+    """Makes the lines of one partition's records, see `format.jsonl`."""
+
+    def pieces(self, records: Records) -> Iterator[memoryview]:
+        """The lines of all those records."""
+
+
+def units(partition: Partition, window: Window) -> Iterator[Unit]:
+    """The window of one partition, cut; nothing where it holds nothing."""
+    log = partition.log()
+    start, end = _bounds(Reader(log, OPTIONS, OpenTransactions()), window)
+    for segment in log.segments_between(start, end):
+        low = max(start, segment.base_offset)
+        high = end if segment.next_base is None else min(end, segment.next_base)
+        for stop, size in _cuts(log, segment):
+            if stop > low and low < high:
+                yield Unit(partition, low, min(stop, high), size)
+                low = stop
+
+
+def _bounds(reader: Reader, window: Window) -> tuple[int, int]:
+    """The offsets that are searched."""
+    log = reader.log
+    start, end = window.from_offset or log.start_offset, log.end_offset
+    if window.to_offset is not None:
+        end = min(end, window.to_offset)
+    if window.from_ms is not None and window.from_ms > 0:
+        first = reader.bounds_at(window.from_ms)
+        start = max(start, log.end_offset if first is None else first[0])
+    if window.to_ms is not None:
+        behind = reader.bounds_at(window.to_ms)
+        end = end if behind is None else min(end, behind[1])
+        if window.to_ms <= (window.from_ms or 0):
+            end = start
+    return max(start, log.start_offset), end
+
+
+def _cuts(log: Log, segment: Segment) -> Iterator[tuple[int, int]]:
+    """Offsets at which a segment may be cut, as its index tells, and the bytes before each. The first come early."""
+    entries = segment.indexes.offset_index.load()
+    offsets = entries["offset"].astype(np.int64) + segment.base_offset + 1
+    positions, end = entries["position"].astype(np.int64), log.walk_end(segment)
+    at, want = 0, _FIRST_UNIT_BYTES
+    while True:
+        number = int(np.searchsorted(positions, at + want))
+        if number >= len(positions) or positions[number] >= end:
+            break
+        yield int(offsets[number]), int(positions[number]) - at
+        at, want = int(positions[number]), min(2 * want, UNIT_BYTES)
+    yield segment.next_base or log.end_offset, max(end - at, 0)
+
+
+def selected(unit: Unit, selection: Selection, tell: Callable[[str], None]) -> Iterator[Records]:
+    """The records of a unit that are selected, in order; `tell` hears of what is corrupt.
+
+    Goes on in the new files where the broker replaced those that it read from.
+    """
+    start, attempts = unit.start, 0
+    while start < unit.end:
+        try:
+            reader = Reader(unit.partition.log(), OPTIONS, OpenTransactions())
+            for behind, found in _selected(reader, max(start, reader.log.start_offset), unit.end, selection, tell):
+                if found is not None and len(found):
+                    yield found
+                start, attempts = behind, 0
+            return
+        except Vanished:
+            attempts += 1
+            if attempts == _ATTEMPTS:
+                raise
+            unit.partition.look_again()
+
+
+def _selected(
+    reader: Reader, start: int, end: int, selection: Selection, tell: Callable[[str], None]
+) -> Iterator[tuple[int, Records | None]]:
+    """Behind which offset everything was handed out; and records."""
+    name = reader.log.name.directory
+    for segment, item in reader.visible.batches(start, min(end, reader.end_offset)):
+        if isinstance(item, Damage):
+            if start <= item.base_offset < end:
+                tell(f"{name}: {segment.log_name}: {item.size} bytes at position {item.position} are no valid batch")
+            yield item.last_offset + 1, None
+            continue
+        rows = selection.batches(item)
+        for piece in decode(item.data, item.position, rows, OPTIONS.max_batch, OPTIONS.memory):
+            if isinstance(piece, Refusal):
+                if start <= int(rows["last_offset"][piece.batch]) < end:
+                    tell(f"{name}: {segment.log_name}: {piece.error}")
+            elif len(kept := piece.between(start, end)):
+                yield int(kept.rows["offset"][-1]) + 1, selection.of(kept)
+            del piece
+        yield item.last_offset + 1, None

@@ -1,0 +1,71 @@
+"""What `kafkafs grep` looks for: a fixed string or a regular expression of Python's, and what it surely has in it.
+
+A pattern is text where a field is valid UTF-8, else bytes: there it stands for its own UTF-8 bytes. A needle, a string
+that stands in every match, lets batches and records without it be passed over unread.
+"""
+
+import re
+from re import _constants, _parser  # type: ignore[attr-defined]
+from typing import Any
+
+from kafkafs.errors import UsageError
+from kafkafs.format.needle import Needle
+
+_CASELESS = frozenset("kKsSiI")
+"""Letters that `re.IGNORECASE` takes for others outside of ASCII, too: the Kelvin sign, the long s, the dotted i."""
+
+
+class Pattern:
+    """A pattern, compiled; UsageError where it is none."""
+
+    def __init__(self, text: str, fixed: bool = False, ignore_case: bool = False) -> None:
+        source = re.escape(text) if fixed else text
+        flags = re.IGNORECASE if ignore_case else re.NOFLAG
+        try:
+            self._text = re.compile(source, flags)
+            parsed = _parser.parse(source, flags)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise UsageError(f"the pattern {text!r} is no regular expression: {error}; -F takes it as it is") from None
+        try:
+            self._bytes: re.Pattern[bytes] | None = re.compile(source.encode("utf-8", "surrogateescape"), flags)
+        except re.error:  # what only text can have, as \u20ac
+            self._bytes = None
+        caseless = bool(self._text.flags & re.IGNORECASE)
+        literal = _longest(_literals(parsed, caseless))
+        self.needle = Needle(literal.encode("utf-8", "surrogateescape"), caseless) if literal else None
+        self.is_needle = not caseless and bool(literal) and len(literal) == len(parsed)
+        """Whether what has the needle in it matches, and nothing else does."""
+
+    def matches(self, field: bytes | memoryview) -> bool:
+        """Whether it stands in a field."""
+        try:
+            return self._text.search(str(field, "utf-8")) is not None
+        except UnicodeDecodeError:
+            return self._bytes is not None and self._bytes.search(field) is not None
+
+
+def _longest(strings: list[str]) -> str:
+    return max(strings, key=len, default="")
+
+
+def _literals(parsed: Any, caseless: bool) -> list[str]:
+    """Strings each of which stands in every match."""
+    found, run = [], ""
+    for operation, argument in parsed:
+        if operation is _constants.LITERAL and _counts(chr(argument), caseless):
+            run += chr(argument)
+            continue
+        found.append(run)
+        run = ""
+        if operation is _constants.SUBPATTERN and not argument[1] and not argument[2]:
+            found += _literals(argument[3], caseless)
+        elif operation in (_constants.MAX_REPEAT, _constants.MIN_REPEAT) and argument[0] > 0:
+            found += _literals(argument[2], caseless)
+    return [*found, run]
+
+
+def _counts(character: str, caseless: bool) -> bool:
+    """Whether a character of the pattern stands for its own bytes, or for a letter of ASCII in both cases."""
+    if 0xD800 <= ord(character) < 0xDC80 or 0xDCFF < ord(character) < 0xE000:
+        return False
+    return not caseless or (character.isascii() and character not in _CASELESS)

@@ -1,0 +1,95 @@
+"""`kafkafs grep` as a person runs it: options, exit codes, what is on which stream, and how it ends."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.log.making import made, spread, write_partition
+from tests.mounting import KAFKAFS, wait_until
+
+BATCHES = [made(number * 3, [1000 + number * 10] * 3) for number in range(100)]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    for name in ("t-0", "t-1", "other-0"):
+        write_partition(tmp_path / "data", spread(BATCHES, 30), name)
+    return tmp_path / "data"
+
+
+def grep(*words: str | Path) -> tuple[int, list[str], str]:
+    """Exit code, lines, and what is on standard error."""
+    done = subprocess.run([KAFKAFS, "grep", *words], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout.splitlines(), done.stderr
+
+
+def test_records_come_as_lines_in_order(data):
+    """Values of these logs are `v<offset>...`, keys `k<offset>`."""
+    code, lines, told = grep("-F", "k29", data)
+    records = [json.loads(line) for line in lines]
+    assert (code, told) == (0, "")
+    for topic, partition in (("t", 0), ("t", 1), ("other", 0)):
+        own = [each["offset"] for each in records if (each["topic"], each["partition"]) == (topic, partition)]
+        assert own == [29, *range(290, 300)]
+
+
+def test_grep_s_own_options(data):
+    assert grep("-c", "k29", data)[1] == ["other-0:11", "t-0:11", "t-1:11"]
+    assert grep("-c", "k29", "--topics", "t", "-m", "3", data)[1] == ["t-0:3", "t-1:3"]
+    assert grep("-l", "-i", "K29", "--topic-pattern", "^o", data)[1] == ["other-0"]
+    assert grep("-c", "-v", "k29", "--topics", "other", data)[1] == ["other-0:289"]
+    assert grep("-c", "--value", "k29", data)[:2] == (1, ["other-0:0", "t-0:0", "t-1:0"])
+    assert grep("-c", "-E", "^k29.$", "--key", "--topics", "other", data)[1] == ["other-0:10"]
+    assert len(grep("-m", "2", ".", data)[1]) == 6
+    assert len(grep("--from-offset", "10", "--to-offset", "20", "--topics", "other", ".", data)[1]) == 10
+    assert len(grep("--from-time", "1100", "--to-time", "1120", "--topics", "other", ".", data)[1]) == 6
+    assert len(grep("--decoded", "-F", "k29", "--topics", "other", data)[1]) == 11
+
+
+def test_exit_codes_are_grep_s(data):
+    assert grep("nothing has this", data) == (1, [], "")
+    for words in (["(", data], [".", "--topics", "nix", data], [".", data / "nix"], [".", "--from-offset", "x", data]):
+        code, lines, told = grep(*words)
+        assert (code, lines, told.count("\n")) == (2, [], 1)
+        assert told.startswith("kafkafs: ")
+    assert grep("-F", "(", data)[0] == 1
+
+
+def test_a_corrupt_batch_is_named_and_all_else_is_printed(data):
+    path = data / "t-0" / f"{0:020}.log"
+    content = bytearray(path.read_bytes())
+    content[len(BATCHES[0].data) + 80] ^= 1
+    path.write_bytes(content)
+    code, lines, told = grep("-c", ".", "--topics", "t", data)
+    assert (code, lines) == (2, ["t-0:297", "t-1:300"])
+    assert "t-0" in told
+    assert "position" in told
+
+
+def test_ctrl_c_ends_it_and_all_its_processes(data, tmp_path):
+    """While it waits for nobody to read on."""
+    large = [made(number, [number], size=100_000) for number in range(300)]
+    write_partition(tmp_path / "data", {0: large}, "large-0")
+    process = subprocess.Popen([KAFKAFS, "grep", ".", data], stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout is not None
+    process.stdout.read(1)
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(5) == 130
+    assert time.monotonic() - started < 2
+    session = subprocess.run(["pgrep", "-s", str(process.pid)], capture_output=True)
+    wait_until(lambda: subprocess.run(["pgrep", "-s", str(process.pid)], capture_output=True).stdout == b"")
+    assert session.returncode in (0, 1)
+
+
+def test_the_first_match_is_not_kept_until_the_end(data, tmp_path):
+    """`grep ... | head -1` answers at once, and leaves no traceback."""
+    done = subprocess.run(
+        f"{KAFKAFS} grep . {data} | head -n 1", shell=True, capture_output=True, text=True, timeout=30
+    )
+    assert json.loads(done.stdout)["offset"] == 0
+    assert done.stderr == ""

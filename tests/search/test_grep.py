@@ -1,0 +1,89 @@
+"""A search through partitions, against a plain program over what a consumer gets."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from kafkafs.log.partition import Partition
+from kafkafs.search.grep import Window, selected, units
+from kafkafs.search.pattern import Pattern
+from kafkafs.search.selection import Selection
+from tests.kafka.dataset import Dataset, Record
+from tests.log.making import made, partition_of, spread, write_partition
+from tests.log.reading import rows_of
+
+
+def offsets_of(partition: Partition, selection: Selection, window: Window = Window()) -> tuple[list[int], list[str]]:  # noqa: B008
+    """The offsets that are selected, and what could not be read."""
+    problems: list[str] = []
+    found = [row.offset for unit in units(partition, window) for piece in selected(unit, selection, problems.append)
+             for row in rows_of(piece)]  # fmt: skip
+    return found, problems
+
+
+def plainly(records: tuple[Record, ...], stands: Callable[[bytes], bool]) -> list[int]:
+    return [
+        each.offset for each in records if any(stands(field) for field in (each.key, each.value) if field is not None)
+    ]
+
+
+@pytest.mark.parametrize("text", ["value", "1", "a.*1", "(?i)KEY|VALUE", "^$", r"\d\d+$", "\u00e9|x", "[^0-9]{5}"])
+def test_every_log_of_real_brokers(stopped: Dataset, text: str) -> None:
+    """All formats and codecs; text where it is UTF-8, else bytes."""
+    as_text, as_bytes, selection = re.compile(text), re.compile(text.encode()), Selection(Pattern(text))
+
+    def stands(field: bytes) -> bool:
+        try:
+            return as_text.search(field.decode()) is not None
+        except UnicodeDecodeError:
+            return as_bytes.search(field) is not None
+
+    for name in stopped.partitions(internal=True):
+        partition = partition_of(stopped.path, name.directory)
+        assert offsets_of(partition, selection) == (plainly(stopped.records(*name), stands), []), name
+
+
+@pytest.mark.parametrize("text", ["value", "1", "x", "%d", "."])
+def test_fixed_strings_in_real_logs(stopped: Dataset, text: str) -> None:
+    """Most of them are decided without decoding."""
+    selection = Selection(Pattern(text, fixed=True))
+    inverted = Selection(Pattern(text, fixed=True), inverted=True)
+    for name in stopped.partitions():
+        partition, records = partition_of(stopped.path, name.directory), stopped.records(*name)
+        wanted = plainly(records, lambda field: text.encode() in field)
+        assert offsets_of(partition, selection)[0] == wanted
+        assert offsets_of(partition, inverted)[0] == sorted({each.offset for each in records} - set(wanted))
+
+
+def test_units_tile_the_window(tmp_path, monkeypatch):
+    """However a log is cut, each record is searched once."""
+    monkeypatch.setattr("kafkafs.search.grep._FIRST_UNIT_BYTES", 300)
+    monkeypatch.setattr("kafkafs.search.grep.UNIT_BYTES", 1000)
+    write_partition(tmp_path, spread([made(number * 3, [number * 10] * 3) for number in range(60)], 20))
+    partition, everything = partition_of(tmp_path), Selection(Pattern(""))
+    assert len(list(units(partition, Window()))) > 10
+    assert offsets_of(partition, everything)[0] == list(range(180))
+    assert offsets_of(partition, everything, Window(7, 100))[0] == list(range(7, 100))
+    assert offsets_of(partition, everything, Window(from_ms=100, to_ms=200))[0] == list(range(30, 60))
+    assert offsets_of(partition, everything, Window(from_ms=10_000))[0] == []
+    assert offsets_of(partition, everything, Window(from_ms=200, to_ms=100))[0] == []
+
+
+def test_what_is_corrupt_is_told_and_the_rest_is_searched(tmp_path):
+    path = write_partition(tmp_path, {0: [made(number, [number]) for number in range(10)]}) / f"{0:020}.log"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    found, problems = offsets_of(partition_of(tmp_path), Selection(Pattern("v")))
+    assert found == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+    assert len(problems) == 1
+
+
+def test_headers_of_a_name(stopped: Dataset):
+    """Only the values of those headers count."""
+    selection = Selection(Pattern("."), key=False, value=False, headers=(b"empty",))
+    for name in stopped.partitions():
+        wanted = [each.offset for each in stopped.records(*name)
+                  if any(key == "empty" and value for key, value in each.headers)]  # fmt: skip
+        assert offsets_of(partition_of(stopped.path, name.directory), selection)[0] == wanted
