@@ -1,4 +1,25 @@
 """What a mount shows, without FUSE: a name becomes a query, a query becomes content with a size and `read`.
 
-`grammar` parses names, `tree` holds the nodes that `fuse/` walks, the other modules make one kind of content each.
+    node            the seam to `fuse`: directories, files, links, and the content behind an open file
+    tree            the root and what a partition's directory lists
+    disk_view       one data directory as the root shows it
+    PartitionView   one partition under the mount's options, and the attributes that its views share
+    LogSnapshot     its log at one moment, raw and decoded
+    target          what a name leads to: a point or a range, by offset or by time
+    Stream          text that is made while it is read; `TextBudget` is what all of them may hold together
+    Resources       what all views of one tree share: options, caches, budgets
+
+The way of a lookup, `t-0/by-time/1632390207806.jsonl`:
+
+    fuse  lookup("t-0")        lookup("by-time")      lookup("1632390207806.jsonl")        open, read
+            |                    |                      |                                    |
+    tree  Root.child           PartitionDirectory     queries.ByTime.child                 content.read
+            |                                           |                                    ^
+            v                                   grammar: name -> TimePoint, .jsonl           |
+          PartitionView  ---- ask(question) --> targets: TimePoint -> AtTime                 |
+                                                        |                                    |
+    log     Partition.log() -> Log -> LogSnapshot  -> Reader.first_at -> Record -> decoded.JsonPoint
+
+`ask` puts a question to the log as it is, and once more to a newer one where files vanished under it. Each call may be
+made twice: at once, on the thread that must not wait, and again in a worker (`disk.blocking`).
 """

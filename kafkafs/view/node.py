@@ -3,6 +3,13 @@
 `fuse` walks these protocols and knows nothing else of `view`. Every call is idempotent: under
 `kafkafs.disk.blocking.non_blocking()` it may raise `WouldBlock` at any point and is then made again, from the start, in
 a worker thread. Names are `str` with surrogate escapes (`os.fsdecode`). Errors are `kafkafs.errors`.
+
+    node (Directory, File, Link)   one for each lookup; knows its path and options, holds no file and no answer
+    content                        one for each open; holds files; read by any number of threads, closed once
+    lane                           which disk a node's answers wait for, so that a hung one stops no other
+
+What a content can do beside reading it says by having the methods of `Prefetching` (text or bytes made before they are
+asked for) or `Growing` (a size that follows the log), which `fuse` looks for once for each type.
 """
 
 from collections.abc import Mapping, Sequence

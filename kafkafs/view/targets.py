@@ -1,6 +1,14 @@
 """From a query to places in the log: the four kinds of target that a name can have, resolved against one `Log`.
 
 Raw views ask for bytes and are never filtered; decoded views ask for records and see what their isolation level shows.
+
+                 a point                         a range
+    by-offset    AtOffset: the batch that a      BetweenOffsets: offsets as they stand; `earliest`,
+                 fetch at the offset finds       `latest`, `end` as the snapshot has them
+    by-time      AtTime: the first record at     BetweenTimes: from the first record at or after the one
+                 or after the time, in order     to that of the other; 0 or less is the log start
+
+A target is made from a name once and holds nothing of a log; the snapshot is handed in with each question.
 """
 
 import dataclasses
