@@ -8,12 +8,21 @@ data directories.
 
 import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["register"]
+__all__ = ["register", "schemas"]
+
+
+def schemas(spark: "SparkSession", paths: str | Path | Sequence[str | Path]) -> "DataFrame":
+    """The schemas of the registry in these data directories, a row for each version of each subject."""
+    from kafkafs.spark.schema_frame import frame
+
+    return frame(spark, paths)
 
 
 def register(spark: "SparkSession") -> None:

@@ -1,0 +1,37 @@
+"""The registry's schemas as a data frame: read once, by the driver."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkafs.cluster.registry import Registry
+from kafkafs.cluster.schema_topic import SchemaTopic
+from kafkafs.log.options import ReadOptions
+from kafkafs.spark.locations import data_directory
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+COLUMNS = (
+    "subject string, version int, id int, type string, deleted boolean,"
+    " references array<struct<name: string, subject: string, version: int>>, schema string"
+)
+"""As the lines of `.cluster/schemas.jsonl`."""
+
+
+def registry_of(paths: Sequence[str | Path]) -> Registry:
+    """The registry in `_schemas-0` of these data directories, of several replicas the furthest; UsageError."""
+    directories = [data_directory(Path(path).absolute()) for path in paths]
+    return SchemaTopic(directories, ReadOptions().max_batch).registry()
+
+
+def frame(spark: "SparkSession", paths: str | Path | Sequence[str | Path]) -> "DataFrame":
+    """A row for each version of each subject."""
+    rows = [
+        (
+            schema.subject, schema.version, schema.id, schema.type, schema.deleted or schema.gone,
+            [tuple(reference) for reference in schema.references], schema.text,
+        )
+        for schema in registry_of([paths] if isinstance(paths, str | Path) else paths)
+    ]  # fmt: skip
+    return spark.createDataFrame(rows, COLUMNS)
