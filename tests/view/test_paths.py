@@ -60,7 +60,7 @@ def test_what_is_not_there_is_not_found(root):
 
 def test_patterns_fit_listed_names_as_in_a_shell(root):
     """A name that is openable but not listed is fitted by no pattern; a pattern that fits nothing stays as it is."""
-    assert expand(root, "test-0/by-*") == ["test-0/by-offset", "test-0/by-time"]
+    assert expand(root, "test-0/by-*") == ["test-0/by-key", "test-0/by-offset", "test-0/by-time"]
     assert expand(root, "*/by-offset/*147..") == ["test-0/by-offset/00000000000000023147.."]
     assert expand(root, "test-0/by-offset/2340[0-9]") == ["test-0/by-offset/2340[0-9]"]
     assert expand(root, "test-0/by-offset/99") == ["test-0/by-offset/99"]
