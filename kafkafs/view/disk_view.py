@@ -66,13 +66,13 @@ class DiskView:
         try:
             if self._alone and self._known.fresh() is not None:
                 return  # another thread has just looked
-            self._latest = self._look()
+            self._latest = self._known.store(self._look())
             self._slow = False
         except (KafkafsError, OSError):
             if self._alone:
                 raise
+            self._known.store(self._latest)  # it is asked again a moment later
         finally:
-            self._known.store(self._latest)  # where the disk fails, too: it is asked again a moment later
             self._looking.release()
 
     def sweep(self) -> None:
