@@ -29,6 +29,7 @@ def add(commands: Commands) -> None:
         help="index.interval.bytes, log between two entries (default: each topic's own where KRaft's metadata log is in"
         " the data directory, else Kafka's 4096)",
     )  # fmt: skip
+    parser.add_argument("--keys", action="store_true", help="make key indexes instead, for by-key/; only what is new")
     parser.set_defaults(run=run)
 
 
@@ -43,6 +44,13 @@ def run(arguments: argparse.Namespace) -> int:
         target = arguments.index_dir.absolute()
         check_target(target, paths)
         with session(arguments.master, "reindex", progress.starting) as spark:
+            if arguments.keys:
+                from kafkafs.spark.reindex.keys import reindex_keys
+
+                keys = reindex_keys(spark, paths, target, progress)
+                new = [each.written for each in keys if each.written]
+                print(f"{len(keys):,} key indexes, {len(new):,} of them new, in {target}", file=sys.stderr)
+                return 0
             made = reindex(spark, paths, target, arguments.interval_bytes, progress)
     invalid = [each.invalid for each in made if each.invalid]
     print(

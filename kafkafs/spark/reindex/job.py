@@ -82,12 +82,13 @@ def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = D
     place = target / unit.directory
     contents = {"index": made.offset_index, "timeindex": made.time_index, "txnindex": made.transaction_index}
     for kind, content in contents.items():
-        _write(place / segment_file(unit.base_offset, kind), content, keep=kind != "txnindex" or bool(content))
+        write_index(place / segment_file(unit.base_offset, kind), content, keep=kind != "txnindex" or bool(content))
     written = sum(map(len, contents.values()))
     return Made(len(made.offset_index) // 8 + len(made.time_index) // 12, written, size - made.valid_end)
 
 
-def _write(place: Path, content: bytes, *, keep: bool) -> None:
+def write_index(place: Path, content: bytes, *, keep: bool = True) -> None:
+    """Puts a whole file in its place, or takes away what is there."""
     try:
         if not keep:
             place.unlink(missing_ok=True)

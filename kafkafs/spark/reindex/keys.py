@@ -1,0 +1,91 @@
+"""Key indexes of whole data directories: `D/<partition directory>/<identity>.keys`, one for each closed segment.
+
+A second run makes those of new segments only, and takes away those of segments that are gone or compacted.
+Layout: `format.key_index`, docs/key-index.md.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkafs.errors import DiskError
+from kafkafs.format.key_index import SUFFIX, parse_header
+from kafkafs.format.native.layout import KEY_PAGE
+from kafkafs.log.transactions import OpenTransactions
+from kafkafs.search.key_building import build
+from kafkafs.search.key_indexes import identity
+from kafkafs.spark import jobs
+from kafkafs.spark.jobs import Progress, no_progress
+from kafkafs.spark.reindex.job import write_index
+from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, segments_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class MadeKeys:
+    """The key index of one segment: directory and name; `written` is in bytes, 0 where it was there already."""
+
+    directory: str
+    name: str
+    written: int
+
+
+def reindex_keys(
+    spark: "SparkSession", data_directories: Sequence[Path], target: Path, progress: Progress = no_progress
+) -> list[MadeKeys]:
+    """Makes the key indexes that are not there yet; those that serve no segment any more go."""
+    units = segments_of(data_directories)
+    task = functools.partial(make_keys, target=target)
+    found = [each for each in jobs.run(spark, "reindex", units, task, progress) if each is not None]
+    kept = {(each.directory, each.name) for each in found}
+    for directory in {unit.directory for unit in units}:
+        for file in (target / directory).glob("*" + SUFFIX):
+            if (directory, file.name) not in kept:
+                _remove(file)
+    return found
+
+
+def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
+    """The key index of one segment, written unless it is there; None for a segment that has none."""
+
+    def question(asked: SegmentSnapshot) -> MadeKeys | None:
+        if asked.segment.next_base is None:
+            return None
+        own = identity(asked.segment)
+        place = target / unit.directory / own.file_name
+        if _is_there(place):
+            return MadeKeys(unit.directory, own.file_name, 0)
+        content = build(asked.log, asked.segment, own, _transactions(unit.data_directory, unit.directory))
+        if content is None:
+            return None
+        asked.check()
+        write_index(place, content)
+        return MadeKeys(unit.directory, own.file_name, len(content))
+
+    return unit.ask(question)
+
+
+@functools.lru_cache(maxsize=64)
+def _transactions(_path: Path, _directory: str) -> OpenTransactions:
+    """What is known of a partition's open transactions, for all its segments in this process."""
+    return OpenTransactions()
+
+
+def _is_there(place: Path) -> bool:
+    try:
+        with open(place, "rb") as file:
+            header = parse_header(file.read(KEY_PAGE))
+            return header is not None and place.stat().st_size == header.size
+    except OSError:
+        return False
+
+
+def _remove(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise DiskError(f"{str(file)!r} cannot be removed: {error.strerror}") from error
