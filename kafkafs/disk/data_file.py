@@ -125,10 +125,11 @@ class DataFile:
         if size < page_cache.LONG_READ and not passing and not is_non_blocking():
             try:
                 data = os.pread(self.descriptor, size, position)
+                while len(data) < size and (more := os.pread(self.descriptor, size - len(data), position + len(data))):
+                    data += more
             except OSError as error:
                 raise _reading_failed(error, self.name) from error
-            if len(data) == size:
-                return data
+            return data
         buffer = memoryview(bytearray(size))
         return bytes(buffer[: self.read_into(buffer, position, passing=passing)])
 
