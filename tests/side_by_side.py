@@ -9,7 +9,7 @@ workers nothing of this has an effect.
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -88,3 +88,11 @@ def turn(directory: Path, *, alone: bool) -> Iterator[None]:
         fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         fcntl.flock(door, fcntl.LOCK_UN)
         yield  # closing the file unlocks it
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What a test logged may be no text (names of files are bytes), and a worker can send text only: else it ends."""
+    report = yield
+    report.sections = [(name, said.encode("utf-8", "backslashreplace").decode()) for name, said in report.sections]
+    return report

@@ -141,7 +141,8 @@ def test_commands_tell_what_they_made(tmp_path):
     command = [sys.executable, "-c", COMMANDS, str(data), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=220, stdin=subprocess.DEVNULL)
     assert done.stdout == "[0, 0, 0]\n", done.stderr
-    reindexed, exported, profiled = done.stderr.splitlines()
+    results = [line for line in done.stderr.splitlines() if f" in {tmp_path}" in line or " files, " in line]
+    reindexed, exported, profiled = results  # on a slow machine lines about the progress stand between them
     count = len(LATEST.records("segments")) + len(LATEST.records("headers"))
     assert reindexed.endswith(f"bytes in {tmp_path / 'indexes'}")
     assert exported.startswith(f"{count:,} records in 2 files, ")
