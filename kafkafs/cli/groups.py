@@ -19,8 +19,8 @@ _NUMBERS = slice(2, 6)  # the columns that stand to the right
 _UNKNOWN = "-"
 
 DESCRIPTION = """Shows the committed offsets of all groups, or of one, their lag, and who was reading. It needs no
-broker: all of it is read from the data directories. In a pipe each offset is a line of JSON, as in
-.cluster/groups/GROUP/offsets.jsonl of a mount."""
+broker: all of it is read from the data directories. In a pipe each offset is a line of JSON,
+as in .cluster/groups/GROUP/offsets.jsonl of a mount."""
 
 Line = tuple[str, ...]
 

@@ -62,9 +62,9 @@ class Directory:
             else:
                 about = os.stat(self._path)
             own = os.fstat(self.descriptor)
-        except BlockingIOError as error:
-            raise WouldBlock("a path is to be looked up on the disk") from error
-        except OSError:
+        except OSError as error:
+            if is_non_blocking() and error.errno == errno.EAGAIN:
+                raise WouldBlock("a path is to be looked up on the disk") from error
             return False
         return stat.S_ISDIR(about.st_mode) and not os.path.samestat(about, own)
 
