@@ -26,6 +26,12 @@ class CorruptData(KafkafsError):
     """Bytes on disk contradict themselves (CRC, structure, order of offsets): "Input/output error"."""
 
 
+class NumberTooLong(CorruptData):
+    """A number of variable length has more bytes than it may; `value` is what those that it may have say."""
+
+    value = 0
+
+
 class DiskError(KafkafsError):
     """The operating system could not read what is there: "Input/output error"."""
 

@@ -4,17 +4,9 @@ Seven bits a byte, low bits first; signed ones are zig-zag besides. What is too 
 need be is not. Many at once are read by kernels (`native/kernels/varint`).
 """
 
-from kafkafs.errors import CorruptData
+from kafkafs.errors import CorruptData, NumberTooLong
 
 _CONTINUES = 0x80
-
-
-class TooLong(CorruptData):
-    """More bytes than such a number may have; `value` is what those that it may have say."""
-
-    def __init__(self, longest: int, value: int) -> None:
-        super().__init__(f"a number is longer than {longest} bytes")
-        self.value = value
 
 
 def varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
@@ -48,4 +40,6 @@ def unsigned(data: bytes | memoryview, at: int, longest: int = 5) -> tuple[int, 
         value |= (byte & 0x7F) << (7 * i)
         if not byte & _CONTINUES:
             return value, at
-    raise TooLong(longest, value)
+    error = NumberTooLong(f"a number is longer than {longest} bytes")
+    error.value = value
+    raise error

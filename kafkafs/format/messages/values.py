@@ -11,9 +11,9 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kafkafs.errors import CorruptData
+from kafkafs.errors import CorruptData, NumberTooLong
 from kafkafs.format.java_text import java_string
-from kafkafs.format.varints import TooLong, java_unsigned
+from kafkafs.format.varints import java_unsigned
 
 Value = None | bool | int | float | str | bytes | tuple["Value", ...] | Mapping[str, "Value"]
 Fields = dict[str, Any]
@@ -58,7 +58,7 @@ def unsigned_varint(data: bytes, at: int) -> tuple[int, int]:
         return data[at], at + 1
     try:
         return java_unsigned(data, at)
-    except TooLong as error:
+    except NumberTooLong as error:
         reason = "Varint is too long, the most significant bit in the 5th byte is set, converted value: "
         raise Broken(f"{reason}{error.value & 0xFFFFFFFF:x}") from error
 

@@ -9,6 +9,7 @@ ERRNO: dict[type[errors.KafkafsError], int] = {
     errors.NotFound: errno.ENOENT,
     errors.NoData: errno.ENODATA,
     errors.CorruptData: errno.EIO,
+    errors.NumberTooLong: errno.EIO,
     errors.DiskError: errno.EIO,
     errors.TooLarge: errno.EFBIG,
     errors.Denied: errno.EACCES,
