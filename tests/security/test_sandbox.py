@@ -57,10 +57,10 @@ def fingerprint(*directories: Path) -> dict[str, object]:
 
 
 @pytest.fixture
-def attack(request, tmp_path_factory) -> Iterator[Attack]:
+def attack(request) -> Iterator[Attack]:
     owner, without = request.param
-    scratch = Path("/tmp", tmp_path_factory.mktemp("attack").name)  # where the data's owner may search
-    shutil.rmtree(scratch, ignore_errors=True)
+    scratch = Path(tempfile.mkdtemp(prefix="kafkafs-attack-", dir="/tmp"))
+    scratch.chmod(0o755)  # the data's owner may search it
     outside, place = scratch / "outside", scratch / "mount"
     outside.mkdir(parents=True)
     place.mkdir()
