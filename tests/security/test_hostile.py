@@ -133,11 +133,12 @@ def test_twenty_thousand_partitions_cost_little_time_and_memory(tmp_path):
     data, place = tmp_path / "data", tmp_path / "mount"
     data.mkdir()
     place.mkdir()
+    (data / "meta.properties").write_text("version=1\n")
     for number in range(PARTITIONS):
         (data / f"topic-{number}").mkdir()
     with mounting([KAFKAFS, "mount", data, place], place, tmp_path / "log") as mounted:
         started = time.monotonic()
-        assert run("ls", "-f", place).stdout.count(b"\n") == PARTITIONS + 3
+        assert run("ls", "-f", place).stdout.count(b"\n") == PARTITIONS + 4  # ., .., .kafkafs and .cluster
         assert b"by-offset" in run("ls", place / "topic-4711").stdout
         run("df", place)
         assert time.monotonic() - started < 10
