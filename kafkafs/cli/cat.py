@@ -33,11 +33,8 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """All paths' contents, one behind the other: 1 if one of them failed."""
-    from kafkafs.view.paths import expand
-
     tree = unmounted.open_tree(arguments)
-    paths = [path for pattern in arguments.paths for path in expand(tree, pattern)]
-    return unmounted.for_each("cat", paths, lambda path: _cat(tree, path))
+    return unmounted.for_each("cat", unmounted.expanded(tree, arguments.paths), lambda path: _cat(tree, path))
 
 
 def _cat(tree: Tree, path: str) -> None:

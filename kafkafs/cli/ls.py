@@ -4,7 +4,6 @@ import argparse
 import locale
 import os
 import shutil
-import stat
 import sys
 import time
 from contextlib import suppress
@@ -15,7 +14,6 @@ from kafkafs.cli.parser import Commands
 from kafkafs.view.node import Attributes, Directory, Link, Node
 
 _HALF_A_YEAR_S = 31556952 // 2  # within which ls(1) shows the time of day rather than the year
-_KINDS = {"directory": stat.S_IFDIR, "file": stat.S_IFREG, "symlink": stat.S_IFLNK}
 
 
 def add(commands: Commands) -> None:
@@ -43,7 +41,7 @@ class Line(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Files first, then directories, each under its name where there are several: 1 if a path failed, as of cat."""
-    from kafkafs.view.paths import expand, resolve
+    from kafkafs.view.paths import resolve
 
     with suppress(locale.Error):
         locale.setlocale(locale.LC_ALL, "")
@@ -58,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             files.append(Line(path, node, node.attributes()))
 
-    paths = [path for pattern in arguments.paths or [""] for path in expand(tree, pattern)]
+    paths = unmounted.expanded(tree, arguments.paths or [""])
     code = unmounted.for_each("ls", paths, look)
     _show(files, arguments.long)
     headed = len(paths) > 1
@@ -129,7 +127,7 @@ def _columns(line: Line) -> tuple[str, str, str, str, str, str, str]:
         name += f" -> {_printable(cast(Link, line.node).target())}"
     when = _when(about.mtime_ns)
     owner, group = owner_names(about.uid, about.gid)
-    return stat.filemode(_KINDS[about.kind] | about.mode), str(about.nlink), owner, group, str(about.size), when, name
+    return unmounted.mode_text(about), str(about.nlink), owner, group, str(about.size), when, name
 
 
 def owner_names(uid: int, gid: int) -> tuple[str, str]:

@@ -1,7 +1,6 @@
 """`kafkafs stat DATA_DIR PATH...`: what `stat` and `getfattr` tell of a view, without a mount."""
 
 import argparse
-import stat
 import time
 from typing import cast
 
@@ -10,7 +9,6 @@ from kafkafs.cli.ls import owner_names
 from kafkafs.cli.parser import Commands
 from kafkafs.view.node import Attributes, File, Link, Tree
 
-_KINDS = {"directory": stat.S_IFDIR, "file": stat.S_IFREG, "symlink": stat.S_IFLNK}
 _WORDS = {"directory": "directory", "file": "regular file", "symlink": "symbolic link"}
 
 
@@ -28,11 +26,8 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """A few lines for each path, a link's own: 1 if one of them failed."""
-    from kafkafs.view.paths import expand
-
     tree = unmounted.open_tree(arguments)
-    paths = [path for pattern in arguments.paths for path in expand(tree, pattern)]
-    return unmounted.for_each("stat", paths, lambda path: _stat(tree, path))
+    return unmounted.for_each("stat", unmounted.expanded(tree, arguments.paths), lambda path: _stat(tree, path))
 
 
 def _stat(tree: Tree, path: str) -> None:
@@ -44,7 +39,7 @@ def _stat(tree: Tree, path: str) -> None:
     xattrs = cast(File, node).xattrs() if about.kind == "file" else {}
     print(f"  File: {shown}")
     print(f"  Size: {about.size:<15} Blocks: {about.blocks:<10} {_word(about)}")
-    mode = stat.filemode(_KINDS[about.kind] | about.mode)
+    mode = unmounted.mode_text(about)
     owner, group = owner_names(about.uid, about.gid)
     print(f"Access: ({about.mode:04o}/{mode})  Uid: ({about.uid:5}/{owner:>8})   Gid: ({about.gid:5}/{group:>8})")
     print(f"Modify: {_moment(about.mtime_ns)}")

@@ -5,13 +5,16 @@ Needs neither FUSE nor root: the same nodes that a mount serves are asked in thi
 
 import argparse
 import os
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kafkafs.cli.endings import say
 from kafkafs.cli.parser import Commands
 from kafkafs.errors import KafkafsError
-from kafkafs.view.node import Tree
+from kafkafs.view.node import Attributes, Tree
+
+_KINDS = {"directory": stat.S_IFDIR, "file": stat.S_IFREG, "symlink": stat.S_IFLNK}
 
 
 def add_arguments(parser: argparse.ArgumentParser, paths: str) -> None:
@@ -39,6 +42,18 @@ def open_tree(arguments: argparse.Namespace) -> Tree:
     named: str = arguments.data_dirs
     paths = [named] if os.path.isdir(named) else named.split(",")
     return Root([Path(path).absolute() for path in paths], mount_options.parse(arguments.options).reading)
+
+
+def expanded(tree: Tree, patterns: list[str]) -> list[str]:
+    """The paths that each pattern fits, in the order of the patterns."""
+    from kafkafs.view.paths import expand
+
+    return [path for pattern in patterns for path in expand(tree, pattern)]
+
+
+def mode_text(about: Attributes) -> str:
+    """`-r--r--r--`, as ls(1) and stat(1) write kind and mode."""
+    return stat.filemode(_KINDS[about.kind] | about.mode)
 
 
 def for_each(command: str, paths: list[str], work: Callable[[str], None]) -> int:
