@@ -42,12 +42,20 @@ def end(known: Iterable[int], *, grace_s: float = GRACE_S) -> None:
         deadline = time.monotonic() + grace_s
         left = set(processes)
         while left and (wait_s := deadline - time.monotonic()) > 0:
-            left -= set(select.select(left, (), (), wait_s)[0])
+            left -= _ended(left, wait_s)
         for descriptor in left:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(descriptor, signal.SIGKILL)
         while left and time.monotonic() < deadline + grace_s:
-            left -= set(select.select(left, (), (), grace_s)[0])
+            left -= _ended(left, grace_s)
+
+
+def _ended(processes: Iterable[int], wait_s: float) -> set[int]:
+    """Those of the descriptors whose process has ended; waits until one has. `select` knows no descriptor above 1,023."""
+    waiting = select.poll()
+    for descriptor in processes:
+        waiting.register(descriptor, select.POLLIN)
+    return {descriptor for descriptor, _ in waiting.poll(wait_s * 1000)}
 
 
 @contextmanager

@@ -1,8 +1,10 @@
 """Processes that are ended with all that they have started, and no others."""
 
+import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 
 import pytest
 
@@ -28,3 +30,11 @@ def test_new_processes_end_and_known_ones_stay():
         assert kept.poll() is None
         assert kept.pid in jvm.children()
         kept.kill()
+
+
+def test_a_driver_with_thousands_of_open_files_ends_its_processes():
+    with ExitStack() as open_files, subprocess.Popen(["sleep", "60"]) as running:
+        for _ in range(1100):
+            open_files.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        jvm.end(jvm.children() - {running.pid}, grace_s=0.3)
+        assert running.wait(10) != 0
