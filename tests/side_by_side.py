@@ -34,10 +34,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{ALONE}: measures time or the page cache: no other test may run meanwhile")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Each test's group as pytest-xdist takes it, before its own hook for the whole collection looks at it."""
+    item.add_marker(pytest.mark.xdist_group(group(item)))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each test's group as pytest-xdist takes it, and the order in which groups are handed out."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group(item)))
+    """The order in which groups are handed out."""
     if os.environ.get("PYTEST_XDIST_WORKER"):
         items.sort(key=_turn)
 
