@@ -51,7 +51,7 @@ def end(known: Iterable[int], *, grace_s: float = GRACE_S) -> None:
 
 
 def _ended(processes: Iterable[int], wait_s: float) -> set[int]:
-    """Those of the descriptors whose process has ended; waits until one has. `select` knows no descriptor above 1,023."""
+    """The descriptors whose process has ended; waits until one has. `select` takes no descriptor above 1,023."""
     waiting = select.poll()
     for descriptor in processes:
         waiting.register(descriptor, select.POLLIN)

@@ -41,7 +41,17 @@ PACKERS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
 TEXT = b"".join(b'{"id":%d,"user":"u%d"}' % (i, i * 7919 % 1000) for i in range(4000))
 
 
-@pytest.mark.parametrize("content", [b"", b"x", TEXT[:1000], TEXT, os.urandom(70_000), bytes(5 << 20)])
+CONTENTS = {
+    "nothing": b"",
+    "a byte": b"x",
+    "short": TEXT[:1000],
+    "text": TEXT,
+    "noise": os.urandom(70_000),
+    "zeros": bytes(5 << 20),
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
 @pytest.mark.parametrize("name", PACKERS)
 def test_what_a_client_packs_is_unpacked(name, content):
     """Each frame that a client of Kafka writes, of any size, with its sizes and bounds exact to the byte."""
