@@ -34,6 +34,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{ALONE}: measures time or the page cache: no other test may run meanwhile")
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Short names for long contents: each worker sends the names of all tests to the one that hands them out."""
+    return f"{argname} of {len(val)}" if isinstance(val, bytes | str) and len(val) > 100 else None
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Each test's group as pytest-xdist takes it, before its own hook for the whole collection looks at it."""
     item.add_marker(pytest.mark.xdist_group(group(item)))
