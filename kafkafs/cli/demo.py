@@ -92,7 +92,7 @@ def mounted_sample(*, keep: bool) -> Iterator[Path]:
         raise
     finally:
         if not keep:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # who cannot wait would leave a mount behind
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # an impatient Ctrl-C would leave a mount behind
             if mounted_at(place) is not None:
                 umount.run(build(["umount"]).parse_args(["umount", str(place)]))
             shutil.rmtree(scratch)

@@ -38,7 +38,7 @@ def dump_all(arguments: argparse.Namespace) -> int:
         with _standard_output() as out:
             out.writelines(_texts(arguments, findings, progress))
     except BrokenPipeError:
-        raise  # the reader has left: no error of anybody's
+        raise  # the reader has left: no error
     except OSError as error:
         raise DiskError(f"standard output cannot be written: {error.strerror}") from None
     progress.clear()

@@ -15,7 +15,7 @@ BESIDE_BAR = 35  # columns for what stands beside the bar, a short name included
 
 
 class Progress:
-    """How far the files read so far have come, for those who see it: not where output and bar share a terminal."""
+    """How far the files read so far have come, where it can be seen: not where output and bar share a terminal."""
 
     def __init__(self) -> None:
         self.is_shown = sys.stderr.isatty() and not sys.stdout.isatty()

@@ -18,7 +18,7 @@ from kafkafs.cli.parser import Commands
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, is_stale, mounted_at, unmount
 
-ANSWER_S = 2.0  # for the daemon to say who it is
+ANSWER_S = 2.0  # for the daemon to name itself
 END_S = 5.0  # for the daemon to end
 
 

@@ -1,6 +1,6 @@
 """What one partition of a coordinator's topic tells: its groups with their offsets, or its transactional ids.
 
-Each is read from its records when somebody asks, and kept until one of its records changes.
+Each is read from its records when it is asked for, and kept until one of its records changes.
 """
 
 from typing import NamedTuple

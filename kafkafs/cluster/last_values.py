@@ -1,8 +1,8 @@
 """What is left of a coordinator's partition when all of it has been replayed: the last value of each key, unread.
 
 Keys of both coordinators begin alike: int16 record type, then the name of the group (or the transactional id) that the
-record is about; all that is kept is kept by that name. Values are read when somebody asks, so a replay costs little
-more than looking at the keys. Offsets that were committed within a transaction wait for its marker.
+record is about; all that is kept is kept by that name. Values are read when they are asked for, so a replay costs
+little more than looking at the keys. Offsets that were committed within a transaction wait for its marker.
 Sources: CoordinatorLoaderImpl, GroupCoordinatorShard, OffsetMetadataManager.
 """
 
@@ -47,7 +47,7 @@ class LastValues(Replay):
         self.pending: dict[int, dict[bytes, Kept]] = {}  # by producer id, then by key
         self.problems = Problems()
         self.changed: set[bytes] = set()
-        """Names of which something has changed since somebody emptied it."""
+        """Names of which something has changed since it was emptied."""
 
         self._strange: Counter[str] = Counter()
 

@@ -1,4 +1,4 @@
-"""`_schemas-0`, read once and then followed: the registry as it is now, for whoever decodes.
+"""`_schemas-0`, read once and then followed: the registry as it is now, for decoders.
 
 Kept are at most KEPT_BYTES of schemas, whatever stands in the topic. What the registry's own compaction has not yet
 taken away counts: data that were written with a deleted schema can still be decoded.

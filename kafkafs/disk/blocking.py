@@ -5,7 +5,7 @@ and whatever would open, list, decode or touch a cold page raises `WouldBlock` t
 call is then made again in a worker thread, which may wait. So calls are written that making them twice is safe.
 
 A worker thread, for its part, is lent `for_a_while`: what takes longer, as the scan of a whole partition does, keeps
-what it has done and raises `Unfinished` through `pause()`, and is asked again, unless whoever asked has gone.
+what it has done and raises `Unfinished` through `pause()`, and is asked again, unless its caller has gone.
 """
 
 import threading
@@ -41,7 +41,7 @@ def is_non_blocking() -> bool:
 
 @contextmanager
 def acquired(lock: threading.Lock) -> Iterator[None]:
-    """Hold a lock; where another thread has it, who must not wait gets WouldBlock."""
+    """Hold a lock; where another thread has it, a thread that must not wait gets WouldBlock."""
     if not lock.acquire(blocking=False):
         may_block()
         lock.acquire()

@@ -36,8 +36,8 @@ def is_settled(changed_ns: int) -> bool:
 class _Closing:
     """Closes a descriptor when its file is gone. Only the file holds it.
 
-    Python calls a `__del__` of the file itself while weak references still lead there: whoever took that way meanwhile
-    would read from a number that is closed, or another file's by then.
+    Python calls a `__del__` of the file itself while weak references still lead there: a thread that took that way
+    meanwhile would read from a number that is closed, or another file's by then.
     """
 
     __slots__ = ("_descriptor", "_far")
@@ -134,7 +134,7 @@ class DataFile:
         return bytes(buffer[: self.read_into(buffer, position, passing=passing)])
 
     def read_long(self, position: int, size: int) -> memoryview:
-        """Like `read`, into a large buffer that is used again once nobody holds a view of it."""
+        """Like `read`, into a large buffer that is used again once no view of it is held."""
         buffer = _buffers.take()[:size].data if size <= _buffers.size else self._options.memory.take(size).data
         return buffer[: self.read_into(buffer, position)]
 

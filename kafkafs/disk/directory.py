@@ -29,7 +29,7 @@ _OTHERS = 24
 """Descriptors that a mount needs beside those of files that are kept or held: 21 of its own, three to answer from."""
 
 IDLE_S = 2.0
-"""For how long the cache keeps a file that nobody asks for."""
+"""For how long the cache keeps a file that is not asked for."""
 
 DEFAULT_OPTIONS = DiskOptions()
 
@@ -57,7 +57,7 @@ class Directory:
         try:
             if is_non_blocking():
                 if self._far is not None:
-                    raise WouldBlock("somebody else must be asked for attributes")
+                    raise WouldBlock("another host must be asked for attributes")
                 about = _attributes_in_memory(self._path)
             else:
                 about = os.stat(self._path)
@@ -75,7 +75,7 @@ class Directory:
     def open(self, name: str, inode: int) -> DataFile:
         """The file `name` (a path from here) if it still is the one with this inode, else Vanished: list anew.
 
-        What somebody has open is answered at once; a non-blocking thread gets WouldBlock for what would take a look at
+        What is open is answered at once; a non-blocking thread gets WouldBlock for what would take a look at
         the disk. A file that the broker has set aside for deletion, or put in its place, is found under its new name.
         """
         with self._lock:
@@ -130,7 +130,7 @@ class Directory:
         return len(self._open) < _spare_descriptors() // 2
 
     def sweep(self) -> None:
-        """Let go of files that nobody asks for, or that were deleted. Called a few times a second."""
+        """Let go of files that are not asked for, or that were deleted. Called a few times a second."""
         may_block()
         idle_since = self._options.clock() - IDLE_S
         with self._lock:
@@ -214,7 +214,7 @@ class Directory:
         if not is_non_blocking():
             return self.stat(name)
         if self._far is not None:
-            raise WouldBlock("somebody else must be asked for attributes")
+            raise WouldBlock("another host must be asked for attributes")
         try:
             if name == ".":
                 return os.fstat(self.descriptor)
@@ -237,7 +237,7 @@ class Directory:
         if not is_non_blocking():
             descriptor = self._descriptor(name, flags)
         elif self._far is not None:
-            raise WouldBlock("somebody else must be asked for attributes")
+            raise WouldBlock("another host must be asked for attributes")
         else:
             try:
                 descriptor = openat2(self.descriptor, name, flags, CACHED)

@@ -1,4 +1,4 @@
-"""A cache that forgets: what somebody still holds is found, and of the rest only what was asked for last."""
+"""A cache that forgets: what is still held is found, and of the rest only what was asked for last."""
 
 import threading
 from collections import OrderedDict
@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Value]):
-    """Things by name, made when they are first asked for. At most `KEPT` are kept that nobody else holds."""
+    """Things by name, made when they are first asked for. At most `KEPT` are kept that nothing else holds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -4,7 +4,7 @@ With RWF_DONTCACHE the kernel reads folios of up to 2 MiB, and drops each behind
 reader that goes on from the midst of one has it read from the disk again; so a block ends where such a folio does.
 While a reader takes what it got, `fuse` has a worker `fill` in the next.
 
-What is in memory is not read ahead: nobody waits for it. A few pages that are not, in the midst of others, are no
+What is in memory is not read ahead: no read waits for it. A few pages that are not, in the midst of others, are no
 reason to read all that follows in blocks.
 """
 
@@ -26,7 +26,7 @@ _STRAIGHT = 512 << 10
 
 _COLD = 16 << 20
 _COLDEST = 128 << 20
-"""For so many bytes behind what was not in memory nobody looks there; for twice as many the next time, up to a limit.
+"""For so many bytes behind what was not in memory there is no look; for twice as many the next time, up to a limit.
 A look costs the disk up to a block."""
 
 _READERS = 8

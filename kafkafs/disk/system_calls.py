@@ -62,7 +62,7 @@ def last_error(*path: str) -> OSError:
 
 
 def is_far(descriptor: int) -> bool:
-    """Whether a file system may have to ask somebody else even for the attributes of an open file."""
+    """Whether a file system may have to ask another host even for the attributes of an open file."""
     buffer = ctypes.create_string_buffer(256)
     if _libc.fstatfs(descriptor, buffer):
         return True

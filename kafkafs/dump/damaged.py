@@ -20,7 +20,7 @@ from kafkafs.format.memory import Memory
 from kafkafs.format.varints import varint, varlong
 
 MOST_RECORDS, MOST_HEADERS = 1_000_000, 1_000_000
-"""Records of a compressed batch and headers of a record that are looked at here: more could keep somebody waiting for
+"""Records of a compressed batch and headers of a record that are looked at here: more could keep the reader waiting for
 minutes, or fill the memory, and no broker writes them."""
 
 Bytes = bytes | memoryview

@@ -1,7 +1,7 @@
 """What does not agree between files, gathered while they are dumped and told after the last one.
 
 The wording is that of Kafka's tool, which prints it to standard error; `problems` are what made that tool stop with an
-exception: sentences, told at once by whoever gave `trace`.
+exception: sentences, told at once through `trace`.
 """
 
 from collections.abc import Callable, Iterator, Sequence

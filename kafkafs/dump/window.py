@@ -1,7 +1,7 @@
 """Which part of a log is dumped: offsets, and the position from which they can be read.
 
 A window never changes while a log is dumped. Of its bounds, `start` and `position` cut what comes first, `stop` ends
-the pass: once a run holds an entry behind it (`runs.within`), whoever shows the log says `is_past`, and no more is
+the pass: once a run holds an entry behind it (`runs.within`), the one that shows the log says `is_past`, and no more is
 read. Entries are kept whole; which of their records are shown, `of` and `has` tell.
 """
 

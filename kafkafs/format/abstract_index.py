@@ -2,7 +2,7 @@
 
 Whole entries count; a remainder at the end does not. The file of a segment that still grows is preallocated, so zeros
 follow its entries, and after a truncation old entries may stand between the two. An index is therefore a hint: what
-it says is checked against the log by whoever uses it. Source: AbstractIndex.
+it says is checked against the log where it is used. Source: AbstractIndex.
 
 Lookups read pages, not the file. Most go to the end of the log, and the broker keeps the end of its index in the page
 cache; so the last two pages (at most the 8,192 bytes that Kafka calls the warm section) are searched first and alone,
@@ -45,7 +45,7 @@ class AbstractIndex:
 
     @property
     def most_entries(self) -> int:
-        """`entries` where they were counted, else the slots: who reads the last one sees whether it is padding."""
+        """`entries` where they were counted, else the slots: a look at the last one shows whether it is padding."""
         return self.slots if self._entries is None else self._entries
 
     @property
@@ -59,7 +59,7 @@ class AbstractIndex:
         return np.frombuffer(data, self.dtype, len(data) // self.entry_size)
 
     def read_slots(self, count: int) -> bytes:
-        """The first `count` slots of the file, padding and all, fewer where it ends: for who checks it."""
+        """The first `count` slots of the file, padding and all, fewer where it ends: for checks."""
         return self._read(0, min(count, self.slots) * self.entry_size)
 
     def _fields(self, data: bytes, at: int) -> tuple[int, int]:

@@ -57,7 +57,7 @@ def walk(data: Bytes, position: int, at: int = 0, *, verify: bool = True) -> Wal
     """The batches in `data[at:]`, whose byte 0 lies at `position` in its segment.
 
     With `verify` each row's `valid` tells whether the CRC holds, else it is UNCHECKED. The walk goes on behind a batch
-    whose CRC fails: its length is outside the CRC, and whoever trusts it looks at `valid`.
+    whose CRC fails: its length is outside the CRC, so look at `valid` before it is trusted.
     """
     kernel, start, out = native.kernel("walk"), native.address(data) if len(data) else 0, np.empty(3, np.int64)
     tables: list[Batches] = []

@@ -1,8 +1,8 @@
-"""Large buffers that are used again once nobody holds them.
+"""Large buffers that are used again once nothing holds them.
 
 Decoding makes megabytes a millisecond. From the system each of their pages would come zeroed, one fault a page, which
 costs as much as decoding does; so a few buffers stay. A buffer comes back when the last array or memoryview over it is
-gone: nobody has to hand it back, and nobody finds others' bytes in what he holds.
+gone: none has to be handed back, and none shows another holder's bytes.
 """
 
 import mmap
@@ -17,7 +17,7 @@ Array = np.ndarray[tuple[int], np.dtype[np.uint8]]
 def pages(size: int) -> mmap.mmap:
     """Memory in whole pages: copying into them takes half as long. MemoryError where the system has none to give."""
     try:
-        return mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # not shared with who is forked
+        return mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # not shared with forked processes
     except OSError as error:
         raise MemoryError(f"no {size} bytes to read into: {error.strerror}") from error
 

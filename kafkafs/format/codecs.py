@@ -30,7 +30,7 @@ _WINDOW = 4 << 20
 """Bytes that a counting sink offers at a time: the largest block of LZ4."""
 
 _FIRST_GUESS = 64 << 10
-"""Bytes to which data may unpack before anybody measures: that many and eight times its own size."""
+"""Bytes to which data may unpack before it is measured: that many and eight times its own size."""
 
 _SLICE = 16 << 10
 """Compressed bytes given to gzip at a time: it answers with new bytes, for whose pages the system is asked where they

@@ -2,8 +2,8 @@
 
 A row is an int64: 31 bits of the key's SipHash-1-3 under a random seed, then the record's offset less a base in 32
 bits. Of a key that comes more than once only the last record has a row. Rows are hints: two keys may share 31 bits, so
-whoever finds a row compares the record's own key. What tells keys apart while rows are made are 64 more bits of the
-same hash, the checks; with a seed that nobody could know before, no producer can make two keys alike.
+the finder of a row compares the record's own key. What tells keys apart while rows are made are 64 more bits of the
+same hash, the checks; with a seed that was secret before, no producer can make two keys alike.
 """
 
 import os
@@ -23,7 +23,7 @@ _FEW = 1 << 18
 
 
 def new_seed() -> bytes:
-    """A seed that nobody knew before."""
+    """A seed that was not known before."""
     return os.urandom(SEED_SIZE)
 
 

@@ -15,7 +15,7 @@ from kafkafs.errors import Crowded
 from kafkafs.format.buffers import Array
 
 LARGE = 16 << 20
-"""Bytes. What is smaller is not counted: of that a pool of threads makes a few at a time, whoever asks."""
+"""Bytes. What is smaller is not counted: of that a pool of threads makes only a few at a time."""
 
 
 class Memory:

@@ -27,7 +27,7 @@ def decode(
 
     A piece has at most PIECE rows: those of many small batches, or a part of a large one. Its column `batch` is the row
     in `batches`. A batch that would unpack to more than `limit` bytes is refused with TooLarge, any other bad one with
-    CorruptData. A piece stays valid as long as somebody holds it. What is large is taken from `memory`: Crowded.
+    CorruptData. A piece stays valid as long as it is held. What is large is taken from `memory`: Crowded.
     """
     work, next_run, stop = Work(data, batches, limit, memory), native.kernel("next_run"), 0
     while stop < len(batches):

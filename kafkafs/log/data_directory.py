@@ -25,7 +25,7 @@ _MARKS_OF_KAFKA = ("meta.properties", LOG_START, HIGH_WATERMARK, "recovery-point
 
 
 class DataDirectory:
-    """One data directory, held open. Nothing in it is opened until somebody asks."""
+    """One data directory, held open. Nothing in it is opened until it is asked for."""
 
     def __init__(self, path: Path, options: ReadOptions, indexes: Directory | None = None) -> None:
         """`indexes` holds rebuilt indexes (`kafkafs reindex`), which then count instead of the broker's own.
@@ -42,7 +42,7 @@ class DataDirectory:
         self._partitions: LruCache[Partition] = LruCache()
         self._strangers: frozenset[str] = frozenset()
         self.is_replaced = False
-        """Whether another directory had taken its place when somebody looked last."""
+        """Whether another directory had taken its place at the last look."""
 
     @property
     def fresh_until(self) -> float:

@@ -21,7 +21,7 @@ class SegmentIndexes:
     """The indexes of one segment, opened at their first lookup.
 
     Fields are written by any thread, without a lock, each at once: two threads that open an index together make two
-    that say the same, and the later one stays. `forget` may drop them at any time, so who uses one takes it once.
+    that say the same, and the later one stays. `forget` may drop them at any time, so a user of one takes it once.
     """
 
     __slots__ = ("_files", "_is_closed", "_largest", "_offset_index", "_time_index", "known_largest")

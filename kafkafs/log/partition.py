@@ -109,7 +109,7 @@ class Partition:
             self._log.expire()
 
     def _look_behind(self, log: Log) -> None:
-        """Look again, unless somebody else has done so since `log` was made."""
+        """Look again, unless another thread has done so since `log` was made."""
         with self._lock:
             if self._log.latest is log:
                 self._listing.expire()
@@ -180,7 +180,7 @@ class Partition:
         return earlier if earlier == tuple(found) else tuple(found)
 
     def _to_the_end(self, segments: tuple[Segment, ...], before: Log | None) -> tuple[tuple[Segment, ...], Tail | None]:
-        """The segments and the log's end. A last segment that was cut is another one for all who read it."""
+        """The segments and the log's end. A last segment that was cut is another one for all that read it."""
         if not segments:
             return segments, None
         last = segments[-1]

@@ -1,4 +1,4 @@
-"""One segment: which files it is made of, and whether they are as they were when somebody looked. Source: LogSegment.
+"""One segment: which files it is made of, and whether they are as they were at the last look. Source: LogSegment.
 
     segment_files   its files, by kind
     indexes         its indexes, and what they say by themselves
@@ -26,9 +26,9 @@ class Segment:
     """A segment's files, and where the next segment begins (None for the last one, whose log grows).
 
     Who writes what: `_sealed`, `generation` and `_seal` are written by `seal` alone, in that order, which a `Partition`
-    calls under its lock; who reads the generation first never takes an older state for it. `known_end` and `quick` are
-    written by whichever thread has found them, at once and without a lock: two threads find the same. All else is
-    fixed.
+    calls under its lock; a thread that reads the generation first never takes an older state for it. `known_end`
+    and `quick` are written by whichever thread has found them, at once and without a lock: two threads find the same.
+    All else is fixed.
     """
 
     def __init__(self, files: SegmentFiles, next_base: int | None) -> None:
@@ -112,14 +112,14 @@ class Segment:
 
     @property
     def seen(self) -> tuple[int, int]:
-        """The log's size and time of change when somebody looked at it last; (-1, -1) where nobody has."""
+        """The log's size and time of change at the last look; (-1, -1) before the first."""
         if self.next_base is None:
             return self._sealed or (-1, -1)
         listed = self.files["log"]
         return listed.size, listed.mtime_ns
 
     def is_as_seen(self, file: DataFile) -> bool:
-        """Whether `file`, the open `.log`, was not written since somebody looked at it last."""
+        """Whether `file`, the open `.log`, was not written since the last look."""
         about = file.stat()
         return (about.st_size, about.st_mtime_ns) == self.seen
 

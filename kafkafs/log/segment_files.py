@@ -36,7 +36,7 @@ class SegmentFiles:
         return self.named[kind].name if kind in self.named else segment_file(self.base_offset, kind)
 
     def open(self, kind: str) -> DataFile:
-        """One of the files, open for as long as the directory's cache or somebody else keeps it."""
+        """One of the files, open for as long as the directory's cache or another reader keeps it."""
         known = self._open.get(kind)
         file = known() if known is not None else None
         if file is None:
@@ -47,7 +47,7 @@ class SegmentFiles:
         return file
 
     def open_once(self, kind: str) -> DataFile | None:
-        """One of the files, which does not stay open: for who asks all segments. None where it is another now."""
+        """One of the files, which does not stay open: for a question to all segments. None where it is another now."""
         name = self.named[kind]
         file = self._root_of(name).open_now(f"{self._partition}/{name.name}")
         return file if file.inode == name.inode else None

@@ -1,4 +1,4 @@
-"""The voice that explains a lookup: where `.explain` listens, and nobody else does."""
+"""The voice that explains a lookup: which only `.explain` listens to."""
 
 from collections.abc import Callable
 
@@ -7,4 +7,4 @@ Trace = Callable[[str], None]
 
 
 def no_trace(_: str) -> None:
-    """The `Trace` of lookups that nobody wants explained."""
+    """The `Trace` of lookups that need no explanation."""

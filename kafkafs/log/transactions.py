@@ -57,7 +57,7 @@ class OpenTransactions:
         known = self._known
         if known is not None and known[0] is log:
             return known[1]
-        may_block()  # before the lock: who holds it may read a log for long
+        may_block()  # before the lock: its holder may read a log for long
         with self._lock:
             if self._log is not log:
                 self._open = self._scan(log)
@@ -124,7 +124,7 @@ class _Ahead:
 
 
 def _batch_runs(log: Log, ahead: _Ahead) -> Iterator[BatchRun]:
-    """What stands from `ahead` on. It knows nothing of who asks: a cycle of the two would keep a buffer for long."""
+    """What stands from `ahead` on. It knows nothing of what asks: a cycle of the two would keep a buffer for long."""
     for number in range(ahead.segment, len(log.segments)):
         segment = log.segments[number]
         place = ahead.start if number == ahead.segment else Start(0, segment.base_offset)

@@ -1,7 +1,7 @@
 """What a reader sees of a log under its isolation level: which batches, and which records of a batch.
 
 Control records and, under read_committed, aborted transactions and what lies behind the last stable offset are left
-out. What cannot be read is an error for those who read on, or is passed over on request (`-o corrupt=skip`).
+out. What cannot be read is an error for a reader that goes on, or is passed over on request (`-o corrupt=skip`).
 """
 
 import logging

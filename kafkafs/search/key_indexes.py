@@ -44,7 +44,7 @@ class _Files(NamedTuple):
 
 
 class KeyIndexes:
-    """See the module. Nothing is opened before somebody asks."""
+    """See the module. Nothing is opened before the first question."""
 
     def __init__(self, directory: Directory, partition: str) -> None:
         self._directory = directory

@@ -1,4 +1,4 @@
-"""What the keys of all partitions take in memory together, and who lets go of his when it is too much."""
+"""What the keys of all partitions take in memory together, and which lets go of its own when it is too much."""
 
 import threading
 from collections import OrderedDict

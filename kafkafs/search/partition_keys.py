@@ -2,7 +2,7 @@
 
 The log is asked from its end: of each segment a table tells whether it may have the key. Tables come from key indexes
 (`KeyIndexes`) or from a scan, which is done once for each segment and only as far back as the key asked for demands;
-what is appended is scanned when somebody asks. What has the key's hash is read, and its own key decides.
+what is appended is scanned at the next question. What has the key's hash is read, and its own key decides.
 """
 
 import threading
@@ -35,7 +35,7 @@ class PartitionKeys:
         """`memory` is what the partitions of one tree share."""
         self._memory = memory
         self._indexes = indexes
-        self._lock = threading.Lock()  # held by the one who scans
+        self._lock = threading.Lock()  # held by the thread that scans
         self._known: dict[int, SegmentKeys] = {}  # by base offset
         self._searched = KeyTables(())
         self._lacking: OrderedDict[bytes, WeakSet[Segment]] = OrderedDict()
@@ -174,9 +174,9 @@ class PartitionKeys:
 
     @contextmanager
     def _scanning(self) -> Iterator[None]:
-        """Be the one who scans. Who was lent his thread does not wait with it."""
+        """Be the one thread that scans; a lent thread does not wait for its turn."""
         if not self._lock.acquire(blocking=not is_lent()):
-            raise Unfinished("somebody else looks for keys in the same partition; ask again")
+            raise Unfinished("another reader looks for keys in the same partition; ask again")
         try:
             yield
         finally:

@@ -1,8 +1,8 @@
 """A search on all processors: units are searched by processes of their own, and come back in the order of offsets.
 
 A process for each processor takes the next unit when it has done one, and hands over what it finds at once. Of each
-partition only the first unpassed unit is listened to, so memory stays bounded: who is ahead waits with what it has
-found. Units are given out in order, so the one that others wait for is always being searched.
+partition only the first unpassed unit is listened to, so memory stays bounded: a process that is ahead waits with what
+it has found. Units are given out in order, so the one that others wait for is always being searched.
 """
 
 import multiprocessing
@@ -21,7 +21,7 @@ from kafkafs.search.selection import Selection
 
 
 class Found(NamedTuple):
-    """Matches of a partition: how many, and their lines, empty where nobody asked for those."""
+    """Matches of a partition: how many, and their lines, empty where they are not asked for."""
 
     partition: str
     records: int
@@ -123,8 +123,8 @@ def _start(every: list[Unit], selection: Selection, lines_of: Callable[[str], Li
 def _work(
     pipe: Connection, every: list[Unit], selection: Selection, lines_of: Callable[[str], LineMaker] | None
 ) -> None:
-    """One process: searches the units whose numbers come, until nobody sends any."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started it ends it
+    """One process: searches the units whose numbers come, until none are sent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             unit = every[pipe.recv()]

@@ -32,7 +32,7 @@ Progress = Callable[[Step], None]
 
 
 def no_progress(_: Step) -> None:
-    """The `Progress` of a job that nobody watches."""
+    """The `Progress` of a job that is not watched."""
 
 
 class Unit(Protocol):

@@ -1,6 +1,6 @@
 """The Spark session of a command: embedded unless a master is named, silent, and with errors of one sentence.
 
-What Java and Spark have to say goes to a file that nobody needs; a failure comes back as the error of this package that
+What Java and Spark have to say goes to a file of its own; a failure comes back as the error of this package that
 was raised in an executor, or as one sentence. At its end, and when it is interrupted, no process of it is left.
 """
 
@@ -70,7 +70,7 @@ def _raise_in_one_sentence(error: Exception) -> None:
 
 
 def _stop(spark: "SparkSession") -> None:
-    """The end in order; the JVM goes as soon as nobody can ask it for anything."""
+    """The end in order; the JVM goes as soon as nothing can ask it for anything."""
     from pyspark import SparkContext
 
     spark.stop()

@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 
 
 class AnswerCache(Generic[Answer]):
-    """Answers by who gave them and what of; the newest ones, up to `BUDGET` bytes together."""
+    """Answers by what gave them and what of; the newest ones, up to `BUDGET` bytes together."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -43,7 +43,7 @@ class BytesContent:
 
 
 class TextContent(BytesContent):
-    """A text made when it was opened, whose size nobody could tell before: a stream, as long ones are."""
+    """A text made when it was opened, whose size could not be told before: a stream, as long ones are."""
 
     @property
     def size(self) -> None:

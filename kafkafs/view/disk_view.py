@@ -44,7 +44,7 @@ class DiskView:
         self._ancestors = Ancestors(directory.path)
         self._alone = alone
         self._looking = threading.Lock()
-        self._slow = False  # a look takes long; nobody waits for it any more
+        self._slow = False  # a look takes long; it is not waited for any more
         options = directory.options
         self._latest = self._look()
         self._known: CachedValue[Known] = CachedValue(options.names_fresh_s if alone else AMONG_S, options.clock)
@@ -76,7 +76,7 @@ class DiskView:
             self._looking.release()
 
     def sweep(self) -> None:
-        """Looks again, and lets go of files nobody reads."""
+        """Looks again, and lets go of files that are not read."""
         self.refresh()
         self.directory.root.sweep()
 

@@ -45,8 +45,8 @@ class Following:
     def snapshot_from(self, offset: int) -> LogSnapshot:
         """The log to read from `offset` on.
 
-        Who goes back must find what was there, and who goes on what came next. Compaction, retention or a deletion of
-        records may have taken either away: then it is Vanished.
+        A reader that goes back must find what was there, and one that goes on what came next. Compaction, retention
+        or a deletion of records may have taken either away: then it is Vanished.
         """
         snapshot = self._now()
         files = {segment.base_offset: segment.files["log"].inode for segment in snapshot.log.segments}
@@ -63,7 +63,7 @@ class Following:
         return snapshot
 
     def _missed(self, snapshot: LogSnapshot, offset: int) -> bool:
-        """Whether the log starts behind the next record by now, for somebody who has begun to read."""
+        """Whether the log starts behind the next record by now, for a reader that has begun."""
         start = self.start(snapshot)
         has_begun = max(self._given, self._reached) >= 0
         return has_begun and start is not None and snapshot.log.start_offset > max(start, offset, self._reached)

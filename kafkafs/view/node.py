@@ -1,4 +1,4 @@
-"""What `view` shows to whoever serves it: directories, files, links and the content behind an open file.
+"""What `view` shows to what serves it: directories, files, links and the content behind an open file.
 
 `fuse` walks these protocols and knows nothing else of `view`. Every call is idempotent: under
 `kafkafs.disk.blocking.non_blocking()` it may raise `WouldBlock` at any point and is then made again, from the start, in
@@ -67,7 +67,7 @@ class Content(Protocol):
 
 
 class Prefetching(Protocol):
-    """A content that can make what the next read will ask for while the reader takes what he got."""
+    """A content that can make what the next read will ask for while the reader takes what it got."""
 
     @property
     def prefetch_is_due(self) -> bool:
@@ -158,7 +158,7 @@ class Disk(Protocol):
         """How much lies there, asked of the disk."""
 
     def sweep(self) -> None:
-        """To be called a few times a second: looks what is there and lets go of files nobody reads."""
+        """To be called a few times a second: looks what is there and lets go of files that are not read."""
 
 
 class Tree(Directory, Protocol):

@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 
 
 class PartitionCache:
-    """What is remembered of a partition that somebody looks at. A tree keeps few of them (see `disk.lru_cache`)."""
+    """What is remembered of a partition that is looked at. A tree keeps few of them (see `disk.lru_cache`)."""
 
     def __init__(self, partition: Partition, options: ReadOptions, keys: PartitionKeys) -> None:
         self.partition = partition
@@ -109,7 +109,7 @@ class PartitionView:
 
     @property
     def transactions(self) -> OpenTransactions:
-        """The transactions that were open when somebody looked last, kept between views."""
+        """The transactions that were open at the last look, kept between views."""
         return self._seen.transactions
 
     @property

@@ -114,7 +114,7 @@ class RawContent:
 
     @property
     def prefetch_is_due(self) -> bool:
-        """Whether `prefetch` would help whoever reads on."""
+        """Whether `prefetch` would help a reader that goes on."""
         return self._prefetch.is_due
 
     def prefetch(self) -> None:
@@ -146,7 +146,7 @@ class Growth:
 
     def more(self) -> list[Extent]:
         """The extents from where the last answer ended; none where the log was deleted, which does not grow any more.
-        Vanished where it is not the same any more, or what came next was deleted before anybody asked."""
+        Vanished where it is not the same any more, or what came next was deleted before it was asked for."""
         try:
             return self._view.ask(self._more)
         except NotFound:
@@ -183,7 +183,7 @@ class RawPoint:
         return place
 
     def _checked(self, snapshot: LogSnapshot) -> LocatedBatch:
-        """The same, for who shows it and opens nothing."""
+        """The same, for a listing, which opens nothing."""
         place = self._found(snapshot)
         segment, _ = place
         segment.check(segment.log())
@@ -193,7 +193,7 @@ class RawPoint:
         return self._view.ask(self._attributes)
 
     def _attributes(self, snapshot: LogSnapshot) -> Attributes:
-        # What is found only now is checked by those who find it; what was known may have changed since.
+        # What is found only now is checked where it is found; what was known may have changed since.
         segment, found = self._checked(snapshot) if self._known else self._found(snapshot)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
         return self._view.file([segment.log()], found.size, timestamp_ms, KEEP_S)

@@ -95,7 +95,7 @@ class RealContent:
 
     @property
     def prefetch_is_due(self) -> bool:
-        """Whether `prefetch` would help whoever reads on."""
+        """Whether `prefetch` would help a reader that goes on."""
         return self._prefetch.is_due
 
     def prefetch(self) -> None:

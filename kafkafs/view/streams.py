@@ -28,7 +28,7 @@ _KEPT = 512 << 10
 """Bytes behind the newest piece that are kept for readers that are a little late."""
 
 _LITTLE = 64 << 10
-"""Bytes behind the end of a log that somebody waits for there; more is history again."""
+"""Bytes behind the end of a log that a follower waits for there; more is history again."""
 
 _SMALL = 16 << 10
 """Bytes up to which pieces are put together."""
@@ -232,7 +232,7 @@ class Stream:
             self._kept.clear()
         self._pieces = self._held = None
         self._budget.hold(self, 0)
-        del self._make, self._grown  # a follower's hold the log's files open, whoever still knows this stream
+        del self._make, self._grown  # a follower's hold the log's files open, whatever still knows this stream
 
 
 def _joined(parts: list[bytes | memoryview]) -> bytes | memoryview:

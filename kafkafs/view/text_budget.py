@@ -1,7 +1,7 @@
 """What half-read streams of one tree hold together, and which of them lets go when it is too much.
 
 A stream in the midst of its text holds megabytes: what it made before it was asked for, a batch, its records. A
-thousand of them that nobody reads at the moment would hold gigabytes. So each says what it holds, and where that is
+thousand of them that are not read at the moment would hold gigabytes. So each says what it holds, and where that is
 more than `BUDGET` in all, those that made some longest ago let go of theirs: they make it again when they are read on.
 Those that have made none for a moment also let go where a reader needs the memory for a large batch (see
 `format.memory`).
@@ -31,7 +31,7 @@ class TextHolder(Protocol):
     """What can let go of what it holds and make it again."""
 
     def release(self) -> bool:
-        """Let go, unless somebody reads it now; whether it did. Answered at once."""
+        """Let go, unless it is being read; whether it did. Answered at once."""
 
 
 class TextBudget:
@@ -46,7 +46,7 @@ class TextBudget:
 
     @property
     def has_spare(self) -> bool:
-        """Whether there is room for what nobody has asked for yet."""
+        """Whether there is room for what was not asked for yet."""
         return 2 * self._total < self._budget
 
     def hold(self, holder: TextHolder, size: int) -> None:

@@ -97,7 +97,7 @@ def _object(module: Any) -> bytes:
 
 
 def build(library: Path = Path(LIBRARY)) -> Path:
-    """Makes the library and puts it in place by a rename, so that nobody ever loads half of one."""
+    """Makes the library and puts it in place by a rename, so that half of one is never loaded."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     with tempfile.TemporaryDirectory(dir=library.parent, prefix=".building-") as scratch:

@@ -2,7 +2,7 @@
 
 `proto_schema_parser` makes a tree of the text, in Python and without files, as a sandbox wants it (protoc and protox
 read and write files). Names stay as they are written: the library finds out what they mean. Of options only those are
-taken that change what bytes mean; a file that nobody provides is no import: what is missed of it is missed by name.
+taken that change what bytes mean; a file that is not provided is no import: what is missed of it is missed by name.
 """
 
 import threading

@@ -139,7 +139,7 @@ def _open(directory: Path) -> None:
 
 
 def unmount(path: Path | str, lazily: bool = False) -> None:
-    """Takes the topmost mount away; `lazily` even from those who use it. Raises OSError."""
+    """Takes the topmost mount away; `lazily` even from processes that use it. Raises OSError."""
     target = real_path(path)
     if os.geteuid() == 0:
         flags = UMOUNT_NOFOLLOW | (MNT_DETACH if lazily else 0)

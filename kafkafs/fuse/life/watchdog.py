@@ -1,8 +1,8 @@
 """A thread that sees to it that the mount never hangs for good: it watches whether the trio thread still comes round.
 
-What blocks that thread, a bug or a system call that nobody foresaw, blocks everybody who touches the mount, beyond the
+What blocks that thread, a bug or an unforeseen system call, blocks everybody who touches the mount, beyond the
 reach of SIGKILL. So after `WARN_BEATS` missed beats the log is told where every thread stands, and after `END_BEATS`
-the process ends: its supervisor unmounts, and whoever waited gets an error. Beats are counted by the watchdog's own
+the process ends: its supervisor unmounts, and what waited gets an error. Beats are counted by the watchdog's own
 sleeps, so that a stopped or suspended machine is not taken for a hung thread.
 """
 
@@ -40,7 +40,7 @@ class Watchdog:
         self._beaten = True
 
     def stop(self) -> None:
-        """From now on nobody is missed."""
+        """From now on no beat is missed."""
         self._stopped = True
 
     def _watch(self) -> None:

@@ -2,7 +2,7 @@
 
 Who has got an answer asks the next question a few microseconds later: `cat` looks up, opens, reads and closes. To sleep
 and to be woken, by way of trio, takes longer than most answers (measured: open, read and close of a point 240 us, of
-which 70 went there). So the thread looks itself for a moment, unless somebody else has work for it (without, open, read
+which 70 went there). So the thread looks itself for a moment, unless there is other work for it (without, open, read
 and close take 1.4 to 1.8 times as long). Every sixteenth wait goes to trio all the same, so that whatever else it has
 to do is done.
 
@@ -58,9 +58,9 @@ class _BusyWait:
 
 
 class BargingLock:
-    """A lock that its last holder may take again before those who wait for it, and no checkpoint while it is free.
+    """A lock that its last holder may take again before those that wait for it, and no checkpoint while it is free.
 
-    One of those who wait is woken when it is laid down, and takes it if it still lies there by then.
+    One of those that wait is woken when it is laid down, and takes it if it still lies there by then.
     """
 
     def __init__(self) -> None:

@@ -91,6 +91,6 @@ class Inodes:
             self._by_path.pop((inode.parent.node_id, inode.name, inode.kind), None)
 
     def superfluous(self) -> list[Inode]:
-        """What the kernel should forget: the oldest leaves beyond `MOST_LEAVES`, but for those that somebody reads."""
+        """What the kernel should forget: the oldest leaves beyond `MOST_LEAVES`, but for those that are being read."""
         excess = max(0, len(self._leaves) - MOST_LEAVES)
         return list(islice((leaf for leaf in self._leaves.values() if not leaf.opened), excess))

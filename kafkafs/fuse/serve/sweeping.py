@@ -1,4 +1,4 @@
-"""What is done every moment, asked or not: the tree looks what its disks hold and lets go of files nobody reads.
+"""What is done every moment, asked or not: the tree looks what its disks hold and lets go of files that are not read.
 
 It may wait for a disk, so it runs in a worker thread in the disk's own lane, once at a time. The kernel forgets names
 where it has been told too many. And the C library gives back the memory that two dozen threads keep for later; having
@@ -41,7 +41,7 @@ async def _sweep_disk(disk: Disk, workers: Workers) -> None:
         try:
             await workers.run(disk.lane, disk.sweep, CallKind.CANARY)
         except KafkafsError:
-            continue  # a disk that does not answer is told about where somebody asks for it
+            continue  # a disk that does not answer is told about where it is asked for
         except Exception as error:
             log.error("bug in sweeping %r: %r", disk.lane, error, exc_info=error)
 

@@ -23,7 +23,7 @@ from kafkafs.fuse.serve.signals import interrupted, kin, stuck
 
 PULSE_S = 0.075
 PULSES_PER_SIGNAL_CHECK = 4
-PULSES_TO_KIN = 4  # a read that has waited this long learns who may have inherited its file
+PULSES_TO_KIN = 4  # a read that has waited this long learns which processes may have inherited its file
 LIMIT = 4096  # waiting reads of one mount; each occupies a request in the kernel
 
 AskInWorker = Callable[[OpenFile, int, int], Awaitable[bytes | memoryview]]

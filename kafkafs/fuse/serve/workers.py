@@ -50,8 +50,8 @@ class CallKind(Enum):
     ASK = auto()
     READ = auto()  # can take long: leaves threads to others
     WAKE = auto()  # a look whether what a read waits for has come: quick, and before other reads
-    SHARED = auto()  # the kernel lets nobody else into a directory that all lanes share: given up with the canary
-    CANARY = auto()  # one at a time, quick unless the disk hangs, and never given up: who is late tells that it does
+    SHARED = auto()  # the kernel lets nothing else into a directory that all lanes share: given up with the canary
+    CANARY = auto()  # one at a time, quick unless the disk hangs, and never given up: a late one tells that it does
 
 
 log = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ class _Job:
         self.lane = lane
         self.call = call
         self.kind = kind
-        self.late = late  # takes the value that nobody waits for any more
+        self.late = late  # takes the value that is not waited for any more
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
         self.asked = trio.current_time()
         self.patience_s = SUSPECT_S if lane.stuck else PATIENCE_S
@@ -143,7 +143,7 @@ class Workers:
         self._taken: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._lanes: dict[str, _Lane] = {}
         self._unfinished: set[_Job] = set()
-        self._crowd = trio.Lock()  # those who wait for room come one after the other
+        self._crowd = trio.Lock()  # those that wait for room come one after the other
         self.threads = PER_LANE * min(lanes + 1, LANES_AT_ONCE) + PER_LANE
         self._free = self.threads
         for number in range(self.threads):
@@ -184,7 +184,7 @@ class Workers:
         """What `call()` returns or raises, run in a thread. `late` gets a value that came after its caller had left.
 
         A call that finds no room in memory is made again when there is some, unless that takes `ROOM_S`; one that does
-        not finish in the time that a thread is lent for is made again until it does, or whoever asked is `gone`.
+        not finish in the time that a thread is lent for is made again until it does, or its caller is `gone`.
         """
         once = functools.partial(self._run_once, lane_key, call, kind, late)
         while True:
@@ -238,7 +238,7 @@ class Workers:
         return result
 
     def start(self, lane_key: str, call: Callable[[], object]) -> None:
-        """`call()` in a thread if one is free for reads; nobody waits for it, and where others do it is left out."""
+        """`call()` in a thread if one is free for reads; nothing waits for it, and where others do it is left out."""
         lane = self._lanes.get(lane_key)
         if lane is not None and not lane.reads and not lane.stuck:
             job = _Job(lane, call, CallKind.READ, None)

@@ -1,6 +1,6 @@
 """Rebuilt indexes of whole data directories, written under one directory: `D/<partition directory>/<the same names>`.
 
-Each file is written beside its place and renamed, so that whoever reads D finds whole files only.
+Each file is written beside its place and renamed, so that readers of D find whole files only.
 """
 
 import os

@@ -53,7 +53,7 @@ _PAGE, _OFFSET_WIDTH, _TIME_WIDTH = 4096, 8, 12
 _ENTRIES, _FIRST, _LAST = AT.entries - AT.offsets, AT.first - AT.offsets, AT.last - AT.offsets
 _FARTHEST_KEY = 1 << 41  # with so many pages no product of the two overflows
 _FIRST_LOOK, _MODEST = 4096, 64 << 10
-_FARTHEST = 4 << 20  # bytes behind the index entry: who has to go on for longer takes the careful way
+_FARTHEST = 4 << 20  # bytes behind the index entry: a longer walk takes the careful way
 _NO_LIMIT = 2**63 - 1
 _NO_SLOT, _LOST = -1, -2
 
