@@ -49,7 +49,7 @@ def test_heartbeats_of_the_brokers_are_named_beside():
     own = Numbers(records=7_000_000, volume={NOW - 1_000_000: (7_000_000, 9)})
     html = page({TopicPartition("t", 0): users, TopicPartition("__cluster_metadata", 0): own}, ["/data"])
     chart = html[html.index("Volume over time") : html.index("Partitions by size")]
-    assert "Without 7,000,000 records of Kafka&#x27;s own topics (__cluster_metadata)." in chart
+    assert "Without 7,000,000 records of Kafka&#39;s own topics (__cluster_metadata)." in chart
     assert chart.count("<rect") > 100
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from html import escape
 
-_HEIGHT, _WIDTH = 160, 1000
+from markupsafe import Markup
+
+from kafkafs.spark.profile.rendering import rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +18,10 @@ class Bar:
     told: str
 
 
-def bars(rows: Sequence[Bar], kind: str = "") -> str:
+def bars(rows: Sequence[Bar], kind: str = "") -> Markup:
     """Horizontal bars, the longest as wide as the page."""
     longest = max((row.value for row in rows), default=0) or 1
-    lines = [
-        f'<li><span class="name">{escape(row.name)}</span>'
-        f'<span class="track">{_length(row.value / longest, kind)}</span>'
-        f'<span class="told">{escape(row.told)}</span></li>'
-        for row in rows
-    ]
-    return f'<ul class="bars">{"".join(lines)}</ul>' if lines else '<p class="none">Nothing to show.</p>'
-
-
-def _length(share: float, kind: str) -> str:
-    """The bar itself; nothing for nothing."""
-    return f'<span class="bar {kind}" style="width:{100 * share:.2f}%"></span>' if share else ""
+    return rendered("bars", rows, longest, kind)
 
 
 def moment(seconds: int) -> str:
@@ -60,8 +50,6 @@ def amount(size: float) -> str:
     raise AssertionError("the last unit takes all")
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
     """A table that scrolls sideways where it is too wide; all but the first column are numbers."""
-    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    return rendered("table", head, rows)

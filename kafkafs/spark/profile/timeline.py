@@ -6,9 +6,11 @@ records is not drawn, but named beside the axis.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+
+from markupsafe import Markup
 
 from kafkafs.spark.profile.charts import amount, duration, moment
+from kafkafs.spark.profile.rendering import rendered
 
 Volume = Mapping[int, tuple[int, int]]
 """Step of time -> records, bytes."""
@@ -31,11 +33,35 @@ class Window:
     behind: int
 
 
-def over_time(volumes: Mapping[str, Volume], step_s: int) -> str:
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A topic's part of a column, in the chart's own units; its number is that of its colour."""
+
+    number: int
+    left: float
+    top: float
+    width: float
+    height: float
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """All that is to be drawn and said: scale, times at both ends, what is not drawn, topics by colour."""
+
+    told: str
+    shapes: Sequence[Shape]
+    scale: Sequence[int]
+    ends: tuple[str, str]
+    outside: str
+    topics: Sequence[str]
+
+
+def over_time(volumes: Mapping[str, Volume], step_s: int) -> Markup:
     """The chart of topics' volumes in steps of `step_s` seconds."""
     total = _total(volumes.values())
     if not total:
-        return '<p class="none">No record has a timestamp.</p>'
+        return rendered("nothing", "No record has a timestamp.")
     window = window_of(total)
     bundle = -(-(window.last - window.first + 1) // _COLUMNS)
     ranked = sorted(volumes, key=lambda topic: (-sum(records for records, _ in volumes[topic].values()), topic))
@@ -47,20 +73,18 @@ def over_time(volumes: Mapping[str, Volume], step_s: int) -> str:
     totals = [tuple(sum(each.get(at, (0, 0))[what] for each in columns) for what in (0, 1)) for at in range(count)]
     highest = max(records for records, _ in totals)
     length_s = step_s * bundle
-    shapes = "".join(_column(at, columns, list(shown), count, highest, window, (step_s, bundle)) for at in range(count))
+    shapes = [
+        shape for at in range(count)
+        for shape in _column(at, columns, list(shown), count, highest, window, (step_s, bundle))
+    ]  # fmt: skip
     largest = max(size for _, size in totals)
     told = (
         f"up to {highest:,} records in {duration(length_s)}: {highest / length_s:,.1f} records/s;"
         f" up to {amount(largest / length_s)}/s"
     )
-    return (
-        f'<p class="axis"><span>{escape(told)}</span></p>'
-        f'<div class="plot"><p class="scale"><span>{highest:,}</span><span>{highest // 2:,}</span><span>0</span></p>'
-        f'<svg class="columns" viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="img"'
-        f' aria-label="records over time">{shapes}</svg></div>'
-        f'<p class="axis"><span>{moment(window.first * step_s)}</span>'
-        f"<span>{moment((window.last + 1) * step_s)}</span></p>{_outside(total, window, step_s)}{_legend(list(shown))}"
-    )
+    ends = moment(window.first * step_s), moment((window.last + 1) * step_s)
+    chart = Chart(told, shapes, (highest, highest // 2, 0), ends, _outside(total, window, step_s), list(shown))
+    return rendered("columns", chart, _WIDTH, _HEIGHT)
 
 
 def window_of(total: Volume) -> Window:
@@ -107,7 +131,7 @@ def _bundled(volume: Volume, window: Window, bundle: int) -> dict[int, tuple[int
 def _column(
     at: int, columns: Sequence[Volume], topics: Sequence[str], count: int, highest: int, window: Window,
     steps: tuple[int, int],
-) -> str:  # fmt: skip
+) -> list[Shape]:  # fmt: skip
     """One column: a part for each topic, the largest at the bottom."""
     wide, top, shapes = _WIDTH / count, float(_HEIGHT), []
     step_s, bundle = steps
@@ -118,11 +142,8 @@ def _column(
         height = max(1.0, _HEIGHT * records / highest)
         top = max(top - height, 0)
         title = f"{moment((window.first + at * bundle) * step_s)}, {topic}: {records:,} records, {amount(size)}"
-        shapes.append(
-            f'<rect class="t{number}" x="{at * wide:.2f}" y="{top:.2f}" width="{max(wide * 0.86, 0.8):.2f}"'
-            f' height="{height:.2f}"><title>{escape(title)}</title></rect>'
-        )
-    return "".join(shapes)
+        shapes.append(Shape(number, at * wide, top, max(wide * 0.86, 0.8), height, title))
+    return shapes
 
 
 def _outside(total: Volume, window: Window, step_s: int) -> str:
@@ -131,9 +152,4 @@ def _outside(total: Volume, window: Window, step_s: int) -> str:
         told.append(f"{window.before:,} records are older, the oldest of {moment(min(total) * step_s)}")
     if window.behind:
         told.append(f"{window.behind:,} records are newer, the newest of {moment(max(total) * step_s)}")
-    return f'<p class="note">Not drawn: {escape("; ".join(told))}.</p>' if told else ""
-
-
-def _legend(topics: Sequence[str]) -> str:
-    keys = (f'<span><i class="t{number}"></i>{escape(topic)}</span>' for number, topic in enumerate(topics))
-    return f'<p class="legend">{"".join(keys)}</p>'
+    return "; ".join(told)
