@@ -73,7 +73,7 @@ def _table(cluster: "Cluster", found: "Found") -> Iterator[Line]:
     name = _shown(os.fsdecode(found.name)) + (" (stale)" if found.stale else "")
     readers = {
         (each.topic, number): member.member_id
-        for member in found.group.members
+        for member in found.group.members or ()
         for each in member.assignment or ()
         for number in each.partitions
     }

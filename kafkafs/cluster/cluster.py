@@ -205,8 +205,8 @@ class Cluster:
 
     def open_transactions(self) -> list[Open]:
         """The open transactions of all partitions on these disks, by topic and partition."""
-        here, count = self.transaction_partitions, self.partition_count(TRANSACTIONS_TOPIC)
-        owners = Owners([each for each, _ in self.transactions()], count is not None and here == list(range(count)))
+        count = self.partition_count(TRANSACTIONS_TOPIC)
+        owners = Owners([each for each, _ in self.transactions()], count is not None and self._are_whole(count))
         partitions = self.partitions()
         self._open.keep_only(partitions)
         return [
@@ -214,6 +214,15 @@ class Cluster:
             for partition in partitions
             for each in self._open.of(partition)
         ]
+
+    def _are_whole(self, count: int) -> bool:
+        """Whether all of the transactions' partitions are here, and could be read from end to end."""
+        if self.transaction_partitions != list(range(count)):
+            return False
+        names = (f"{TRANSACTIONS_TOPIC}-{number}" for number in range(count))
+        return not any(name in self._problems for name in names) and not any(
+            each.problems() for each in self._transactions.values()
+        )
 
     # Partitions and problems
 

@@ -8,11 +8,12 @@ newer types keep each member in records of its own, and their state follows from
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from kafkafs.cluster.last_values import OFFSET_COMMIT, Kept, kind_of
 from kafkafs.format.messages.records import Message, Topic, Unreadable, parse_fields, parse_record
+from kafkafs.format.messages.schema import names_by_number
 
 Kind = Literal["classic", "consumer", "share", "streams"]
 Problem = Callable[[str], None]
@@ -50,25 +51,32 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What the records of one group say of it. A "simple" group is a classic one that only has offsets."""
+    """What the records of one group say of it. A "simple" group is a classic one that only has offsets.
+
+    Where one of its records cannot be read, `state` is None; where that one tells the members, they are None.
+    """
 
     kind: Kind
-    state: str
+    state: str | None
     protocol_type: str | None = None
     protocol: str | None = None
     generation: int | None = None
     leader: str | None = None
     state_timestamp: int | None = None
-    members: tuple[Member, ...] = ()
+    members: tuple[Member, ...] | None = ()
 
 
 SIMPLE = Group("classic", "Empty")
 
 
 class _Found:
-    """The records of one group by the names of their types; `offset` is that of the newest of a type."""
+    """The records of one group by the names of their types; `offset` is that of the newest of a type.
+
+    `is_whole`: all of them could be read.
+    """
 
     def __init__(self) -> None:
+        self.is_whole = True
         self.messages: defaultdict[str, list[Message]] = defaultdict(list)
         self.offset: dict[str, int] = {}
 
@@ -88,14 +96,25 @@ def read_group(records: Iterable[tuple[bytes, Kept]], topic_name: TopicName, pro
         message = parse_record(Topic.OFFSETS, key, kept.value)
         if isinstance(message, Unreadable):
             problem(f"offset {kept.offset}: {message.reason}")
-            continue
-        found.messages[message.name].append(message)
-        found.offset[message.name] = max(kept.offset, found.offset.get(message.name, -1))
+            found.is_whole = False
+            name = _record_name(kind_of(key))
+        else:
+            name = message.name
+            found.messages[name].append(message)
+        found.offset[name] = max(kept.offset, found.offset.get(name, -1))
     kind = _kind(found)
-    if kind == "classic":
-        value = found.one("GroupMetadata")
-        return SIMPLE if value is None else _classic(value)
-    return _newer(kind, found, topic_name)
+    if kind != "classic":
+        group = _newer(kind, found, topic_name)
+        return group if found.is_whole else replace(group, state=None)
+    value = found.one("GroupMetadata")
+    if value is not None:
+        return _classic(value)
+    return SIMPLE if found.is_whole else replace(SIMPLE, state=None, members=None)
+
+
+def _record_name(kind: int) -> str:
+    """The name of a record type, which is that of its key."""
+    return names_by_number(Topic.OFFSETS.value, "Key")[kind].removesuffix("Key")
 
 
 def _kind(found: _Found) -> Kind:
@@ -106,7 +125,7 @@ def _kind(found: _Found) -> Kind:
     if there:
         return heads[max(there, key=found.offset.__getitem__)]
     for kind, prefix in _PREFIXES.items():
-        if any(name.startswith(prefix) for name in found.messages):
+        if any(name.startswith(prefix) for name in found.offset):
             return kind
     return "classic"
 
@@ -195,7 +214,9 @@ def _newer(kind: Kind, found: _Found, topic_name: TopicName) -> Group:
     assignors = Counter(member["serverAssignor"] for member in described.values() if member.get("serverAssignor"))
     return Group(
         kind,
-        _state(kind, epoch, target.get("assignmentEpoch", 0), [current.get(each, {}) for each in described]),
+        _state(kind, epoch, target.get("assignmentEpoch", 0), [current.get(each, {}) for each in described])
+        if kind != "streams" or not described or _has_valid_topology(found, head)
+        else "NotReady",
         protocol_type=kind,
         protocol=min(assignors, key=lambda name: (-assignors[name], name)) if assignors else None,
         generation=_known(epoch),
@@ -215,6 +236,12 @@ def _state(kind: Kind, epoch: int, assignment_epoch: int, members: Sequence[Mapp
         each.get("state", stable) == stable and each.get("memberEpoch", 0) == assignment_epoch for each in members
     )
     return "Stable" if settled else "Reconciling"
+
+
+def _has_valid_topology(found: _Found, head: Mapping[str, Any]) -> bool:
+    """Whether the coordinator found the topics of the streams group's newest topology."""
+    topology = found.one("StreamsGroupTopology")
+    return topology is not None and topology["epoch"] == head.get("validatedTopologyEpoch", -1)
 
 
 def _task_topics(found: _Found) -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,9 @@
 
 Keys of both coordinators begin alike: int16 record type, then the name of the group (or the transactional id) that the
 record is about; all that is kept is kept by that name. Values are read when they are asked for, so a replay costs
-little more than looking at the keys. Offsets that were committed within a transaction wait for its marker.
+little more than looking at the keys. Offsets that were committed within a transaction wait for its marker. A group that
+never had more than offsets outlives them, until its own tombstone: since 4.1, whose commits have version 4, that is
+always written.
 Sources: CoordinatorLoaderImpl, GroupCoordinatorShard, OffsetMetadataManager.
 """
 
@@ -19,6 +21,7 @@ from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.columns import Records
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.messages.records import Topic
+from kafkafs.format.messages.schema import names_by_number
 from kafkafs.log.log import Log
 
 OFFSET_COMMIT = 1
@@ -27,6 +30,10 @@ OFFSET_COMMIT = 1
 NO_PRODUCER = -1
 _HEAD = struct.Struct(">hh")  # record type, length of the name
 _OLD_COMMIT, _COMMIT = (struct.pack(">h", kind) for kind in (0, OFFSET_COMMIT))
+_GROUPS = frozenset(struct.pack(">h", kind) for kind in (2, 3, 11, 17))
+"""The record types that a group begins and ends with: classic, consumer, share, streams."""
+
+_VERSION_4 = b"\0\4"
 
 
 class Kept(NamedTuple):
@@ -45,16 +52,18 @@ class LastValues(Replay):
         self.where = where
         self.values: dict[bytes, dict[bytes, Kept]] = {}
         self.pending: dict[int, dict[bytes, Kept]] = {}  # by producer id, then by key
+        self.outliving: set[bytes] = set()  # names that are there even when nothing is kept of them
         self.problems = Problems()
         self.changed: set[bytes] = set()
         """Names of which something has changed since it was emptied."""
 
+        self._types = names_by_number(topic.value, "Key")
         self._strange: Counter[str] = Counter()
 
     def begin(self, log: Log) -> int:
         """Forget all: see `Replay`."""
         self.changed |= self.names()
-        self.values, self.pending = {}, {}
+        self.values, self.pending, self.outliving = {}, {}, set()
         self.problems, self._strange = Problems(), Counter()
         return log.start_offset
 
@@ -64,7 +73,7 @@ class LastValues(Replay):
 
     def names(self) -> set[bytes]:
         """All groups, or transactional ids, that records are kept of."""
-        return self.values.keys() | {name_of(key) for keys in self.pending.values() for key in keys}
+        return self.values.keys() | self.outliving | {name_of(key) for keys in self.pending.values() for key in keys}
 
     def of(self, name: bytes) -> Iterator[tuple[bytes, Kept]]:
         """Key and value of all that is kept of one name; what is pending comes behind what took effect."""
@@ -93,14 +102,22 @@ class LastValues(Replay):
                 self._take(records, first, stop, int(producers[first]))
 
     def _take(self, records: Records, first: int, stop: int, producer_id: int) -> None:
-        """Records of one producer, or of none: of each key the last one."""
+        """Records of one producer, or of none: of each key the last one, and what stood before a change from a value
+        to a tombstone or back."""
         rows, data = records.rows[first:stop], records.data.data
         starts, sizes = rows["key_at"].tolist(), rows["key_size"].tolist()
+        is_null = (rows["value_size"] < 0).tolist()
         last: dict[bytes, int] = {}
+        turns: list[tuple[int, bytes]] = []
         for number, (at, size) in enumerate(zip(starts, sizes, strict=True)):
             key = bytes(data[at : at + size]) if size >= 0 else b""
-            last[_COMMIT + key[2:] if key[:2] == _OLD_COMMIT and self.topic is Topic.OFFSETS else key] = number
-        for key, number in last.items():
+            if key[:2] == _OLD_COMMIT and self.topic is Topic.OFFSETS:
+                key = _COMMIT + key[2:]
+            before = last.get(key)
+            if before is not None and is_null[before] != is_null[number]:
+                turns.append((before, key))
+            last[key] = number
+        for number, key in sorted([*turns, *((number, key) for key, number in last.items())]):
             value = records.value(first + number)
             kept = None if value is None else Kept(int(rows["offset"][number]), bytes(value), producer_id)
             self._keep(key, kept)
@@ -109,15 +126,24 @@ class LastValues(Replay):
         if not _is_sound(key):
             self._strange["records whose key cannot be read"] += 1
             return
+        if kind_of(key) not in self._types:
+            if kept is not None:
+                self._strange[f"records of the unknown type {kind_of(key)}"] += 1
+            return
         name = name_of(key)
         self.changed.add(name)
         is_offset = self.topic is Topic.OFFSETS and key[:2] == _COMMIT
         if kept is None:
             self._remove(name, key)
+            if self.topic is Topic.OFFSETS and key[:2] in _GROUPS:
+                self.outliving.discard(name)
             if is_offset:
                 for keys in self.pending.values():
                     keys.pop(key, None)
-        elif is_offset and kept.producer_id >= 0:
+            return
+        if is_offset and kept.value[:2] == _VERSION_4:
+            self.outliving.add(name)
+        if is_offset and kept.producer_id >= 0:
             self.pending.setdefault(kept.producer_id, {})[key] = kept
         else:
             self.values.setdefault(name, {})[key] = kept

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from kafkafs.cluster.following import Replay
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.problems import Problems
@@ -50,12 +52,14 @@ class Metadata(Replay):
         self.image: Image | None = None
         self.as_of: AsOf | None = None
         self._snapshot_ms: int | None = None
-        self._waiting: list[tuple[int, Message]] | None = None  # records of a transaction that has not ended
+        self._waiting: list[tuple[str, Message]] | None = None  # records of a transaction that has not ended
+        self._next: int | None = None  # the offset from which the log goes on; None where it does not
+        self._is_gap_told = False
 
     def begin(self, log: Log) -> int:
         """Forget all: see `Replay`."""
         self.problems, self._waiting = Problems(), None
-        self.image, self.as_of = None, None
+        self.image, self.as_of, self._next, self._is_gap_told = None, None, None, False
         for offset, epoch, name in self._snapshots():
             if not offset:
                 break
@@ -68,20 +72,25 @@ class Metadata(Replay):
                         " between them is missing, and what comes after is left out"
                     )
                     return log.end_offset
+                self._next = offset
                 return offset
             self.image, self._waiting = None, None
         if log.start_offset == 0 and log.end_offset > 0:
-            self.image = Image()
+            self.image, self._next = Image(), 0
             return 0
         self.tell(f"{NAME}: the log begins at offset {log.start_offset}, and there is no whole snapshot to begin with")
         return log.end_offset
 
     def take(self, records: Records, batches: Batches) -> None:
         """Some records in order."""
-        if not len(records):
+        if self._next is None or not len(records):
             return
-        self._apply(records, batches)
-        last = int(records.rows["offset"][-1])
+        offsets = records.rows["offset"]
+        if not self._is_gap_told:
+            self._tell_gaps(np.concatenate(([self._next - 1], offsets)))
+        self._apply(NAME, records, batches)
+        last = int(offsets[-1])
+        self._next, self._is_gap_told = last + 1, False
         batch = batches[int(records.rows["batch"][-1])]
         snapshot = self.as_of.snapshot if self.as_of else None
         self.as_of = AsOf(last, int(records.rows["timestamp"][-1]), int(batch["leader_epoch"]), snapshot)
@@ -89,20 +98,26 @@ class Metadata(Replay):
     def tell(self, problem: str) -> None:
         """What could not be read."""
         self.problems.add(problem)
+        self._is_gap_told = True
 
-    def _apply(self, records: Records, batches: Batches) -> None:
+    def _tell_gaps(self, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        """This log is never compacted: where an offset is missing, a segment is."""
+        for at in np.flatnonzero(np.diff(offsets) != 1).tolist():
+            self.problems.add(f"{NAME}: offsets {offsets[at] + 1} to {offsets[at + 1] - 1} are missing")
+
+    def _apply(self, where: str, records: Records, batches: Batches) -> None:
         control = is_control(batches)[records.rows["batch"]].tolist()
         for number, offset in enumerate(records.rows["offset"].tolist()):
             if control[number]:
                 continue
             value = records.value(number)
             if value is None or len(value) < 2 or value[0] != _FRAME_1 or value[1] not in _SKIPPED:
-                self._record(offset, None if value is None else bytes(value))
+                self._record(f"{where}: offset {offset}", None if value is None else bytes(value))
 
-    def _record(self, offset: int, value: bytes | None) -> None:
+    def _record(self, where: str, value: bytes | None) -> None:
         message = parse_record(Topic.CLUSTER_METADATA, None, value)
         if isinstance(message, Unreadable):
-            self.tell(f"{NAME}: offset {offset}: {message.reason}")
+            self.tell(f"{where}: {message.reason}")
             return
         match message.name:
             case "BeginTransactionRecord":
@@ -114,16 +129,16 @@ class Metadata(Replay):
             case "AbortTransactionRecord":
                 self._waiting = None
             case _ if self._waiting is not None:
-                self._waiting.append((offset, message))
+                self._waiting.append((where, message))
             case _:
-                self._change(offset, message)
+                self._change(where, message)
 
-    def _change(self, offset: int, message: Message) -> None:
+    def _change(self, where: str, message: Message) -> None:
         assert self.image is not None
         try:
             self.image.take(message)
         except LookupError:
-            self.tell(f"{NAME}: offset {offset}: a {message.name} is about something that is not there")
+            self.tell(f"{where}: a {message.name} is about something that is not there")
 
     def _snapshots(self) -> list[tuple[int, int, str]]:
         """Offset, epoch and name of each, the newest first."""
@@ -144,7 +159,7 @@ class Metadata(Replay):
                     if isinstance(piece, Refusal):
                         self.tell(f"{NAME}/{name}: a batch is left out: {piece.error}")
                     else:
-                        self._apply(piece, run.rows)
+                        self._apply(f"{NAME}/{name}", piece, run.rows)
                         self._snapshot_ms = int(piece.rows["timestamp"][-1])  # of the log's last record below it
         except WouldBlock:
             raise

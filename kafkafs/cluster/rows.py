@@ -57,7 +57,7 @@ def group_row(name: bytes, group: Group, partition: int, stale: bool | None) -> 
         "protocol": group.protocol,
         "generation": group.generation,
         "leader": group.leader,
-        "members": len(group.members),
+        "members": None if group.members is None else len(group.members),
         "stateTimestamp": group.state_timestamp,
         "coordinatorPartition": partition,
         "stale": stale,
@@ -67,7 +67,9 @@ def group_row(name: bytes, group: Group, partition: int, stale: bool | None) -> 
 
 def group_with_members(name: bytes, group: Group, partition: int, stale: bool | None) -> Row:
     """`group.json`."""
-    return group_row(name, group, partition, stale) | {"members": [_member(each) for each in group.members]}
+    return group_row(name, group, partition, stale) | {
+        "members": None if group.members is None else [_member(each) for each in group.members]
+    }
 
 
 def _member(member: Member) -> Row:

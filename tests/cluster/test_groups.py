@@ -1,0 +1,82 @@
+"""Groups whose records no test broker writes: streams groups that wait, values of unknown versions."""
+
+import json
+
+import pytest
+
+from kafkafs.log.options import ReadOptions
+from kafkafs.view.tree import Root
+from tests.cluster.reading import lines, read
+from tests.cluster.writing import Data, commit, pair
+
+OFFSETS = "__consumer_offsets-0"
+KEY = {"groupId": "s"}
+MEMBER = KEY | {"memberId": "m"}
+TOPOLOGY = {
+    "epoch": 2,
+    "subtopologies": [{"subtopologyId": "0", "sourceTopics": ["a", "b"]}],
+}
+STREAMS = [
+    pair("StreamsGroupMetadata", KEY, {"epoch": 3, "validatedTopologyEpoch": 2}),
+    pair("StreamsGroupTopology", KEY, TOPOLOGY),
+    pair("StreamsGroupTargetAssignmentMetadata", KEY, {"assignmentEpoch": 3}),
+    pair("StreamsGroupMemberMetadata", MEMBER, {"clientId": "c", "clientHost": "/h"}),
+    pair(
+        "StreamsGroupCurrentMemberAssignment",
+        MEMBER,
+        {"memberEpoch": 3, "state": 1, "activeTasks": [{"subtopologyId": "0", "partitions": [1, 0]}]},
+    ),
+]
+
+
+@pytest.fixture
+def data(tmp_path):
+    return Data(tmp_path / "data")
+
+
+def group(data, name="s"):
+    return json.loads(read(Root([data.path], ReadOptions()), f"groups/{name}/group.json"))
+
+
+def test_a_streams_group_tells_the_topics_that_its_tasks_read(data):
+    data.write(OFFSETS, STREAMS)
+    told = group(data)
+    assert (told["type"], told["state"], told["protocolType"], told["generation"]) == (
+        "streams",
+        "Stable",
+        "streams",
+        3,
+    )
+    (member,) = told["members"]
+    assert member["topics"] == ["a", "b"]
+    assert member["assignment"] == [{"topic": "a", "partitions": [0, 1]}, {"topic": "b", "partitions": [0, 1]}]
+
+
+@pytest.mark.parametrize(
+    ("later", "state"),
+    [
+        (pair("StreamsGroupMetadata", KEY, {"epoch": 3}), "NotReady"),
+        (pair("StreamsGroupTopology", KEY, None), "NotReady"),
+        (pair("StreamsGroupMetadata", KEY, {"epoch": 4, "validatedTopologyEpoch": 2}), "Assigning"),
+        (pair("StreamsGroupCurrentMemberAssignment", MEMBER, {"memberEpoch": 2, "state": 1}), "Reconciling"),
+        (pair("StreamsGroupCurrentMemberAssignment", MEMBER, {"memberEpoch": 3, "state": 2}), "Reconciling"),
+        (pair("StreamsGroupMemberMetadata", MEMBER, None), "Empty"),
+    ],
+    ids=["not validated", "without topology", "assigning", "behind", "giving back", "empty"],
+)
+def test_the_state_of_a_streams_group_follows_from_its_epochs(data, later, state):
+    data.write(OFFSETS, [*STREAMS, later])
+    assert group(data)["state"] == state
+
+
+def test_of_a_value_of_an_unknown_version_only_the_group_is_known(data):
+    """An older kafkafs beside newer data: what it cannot read it must not guess."""
+    key, _ = pair("GroupMetadata", {"group": "s"}, {"protocolType": "consumer"})
+    data.write(OFFSETS, [(key, b"\0\x09"), commit("s", "t", 0, 5), commit("other", "t", 0, 5)])
+    told = group(data)
+    assert (told["type"], told["state"], told["members"]) == ("classic", None, None)
+    root = Root([data.path], ReadOptions())
+    assert [row["members"] for row in lines(root, "groups.jsonl")] == [0, None]
+    assert [row["offset"] for row in lines(root, "groups/s/offsets.jsonl")] == [5]
+    problems = json.loads(read(root, "state.json"))["problems"]
+    assert [each for each in problems if "unknown record version 9" in each]

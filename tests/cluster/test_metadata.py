@@ -1,0 +1,141 @@
+"""The metadata log with snapshots that are whole or not, gaps, and transactions that have not ended."""
+
+import json
+import shutil
+
+import pytest
+
+from kafkafs.cluster.cluster import Cluster
+from kafkafs.cluster.files import METADATA_TOPIC
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.options import ReadOptions
+from kafkafs.view.tree import Root
+from tests.cluster.reading import lines, names, read
+from tests.cluster.writing import Data, metadata, snapshot
+
+NAME = "__cluster_metadata-0"
+MAX_BATCH = 1 << 20
+
+
+def topic(name, number):
+    return metadata("TopicRecord", name=name, topicId="A" * 21 + "AEIMQUYcgkosw048"[number])
+
+
+@pytest.fixture
+def data(tmp_path):
+    return Data(tmp_path / "data")
+
+
+def told(data):
+    """The topics, what metadata tells of itself, and the problems that concern it."""
+    root = Root([data.path], ReadOptions())
+    state = json.loads(read(root, "state.json"))
+    topics = [row["topic"] for row in lines(root, "topics.jsonl")] if "topics.jsonl" in names(root, "") else None
+    return topics, state["metadata"], [each for each in state["problems"] if NAME in each]
+
+
+def snapshot_at(data, offset, content):
+    (data.path / NAME).mkdir(exist_ok=True)
+    (data.path / NAME / f"{offset:020}-0000000003.checkpoint").write_bytes(content)
+
+
+def test_a_snapshot_and_the_log_behind_it_are_one_state(data):
+    snapshot_at(data, 5, snapshot(topic("in-snapshot", 1)))
+    data.write(NAME, [topic(f"below-{n}", n + 2) for n in range(5)], at=0)
+    data.write(NAME, [topic("behind", 8)])
+    topics, about, problems = told(data)
+    assert topics == ["behind", "in-snapshot"]
+    assert about == {
+        "asOfOffset": 5, "asOfTimestamp": 1000, "epoch": 0, "snapshot": f"{5:020}-0000000003.checkpoint"
+    }  # fmt: skip
+    assert not problems
+
+
+def test_a_snapshot_that_is_not_whole_is_left_out_for_an_older_one(data):
+    snapshot_at(data, 5, snapshot(topic("older", 1)))
+    snapshot_at(data, 9, snapshot(topic("newer", 2))[:-1])
+    data.write(NAME, [topic("behind", 3)], at=5)
+    topics, _, problems = told(data)
+    assert topics == ["behind", "older"]
+    assert problems == [f"{NAME}/{9:020}-0000000003.checkpoint is not whole and left out"]
+
+
+def test_a_snapshot_without_its_log_is_enough(data):
+    snapshot_at(data, 9, snapshot(topic("alone", 1)))
+    topics, about, problems = told(data)
+    assert (topics, about["asOfOffset"], about["epoch"], problems) == (["alone"], 8, 3, [])
+
+
+def test_a_log_without_its_snapshot_tells_nothing_and_goes_on_telling_nothing(data):
+    """Beside a live broker more comes: it must not be taken for the whole."""
+    data.write(NAME, [topic("late", 1)], at=7)
+    cluster = Cluster([open_data_directory(data.path)], MAX_BATCH)
+    for _ in range(2):
+        cluster.look()
+        assert (cluster.image, cluster.as_of) == (None, None)
+        assert [each for each in cluster.problems() if "there is no whole snapshot to begin with" in each]
+        data.write(NAME, [topic("later", 2)])
+        cluster.sources(METADATA_TOPIC)[0].look_again()
+
+
+def test_a_log_that_begins_behind_its_snapshot_adds_nothing(data):
+    snapshot_at(data, 5, snapshot(topic("kept", 1)))
+    data.write(NAME, [topic("behind", 2)], at=7)
+    topics, about, problems = told(data)
+    assert (topics, about["asOfOffset"]) == (["kept"], 4)
+    assert "what stood between them is missing" in problems[0]
+
+
+def test_a_gap_in_the_log_is_a_problem_and_the_rest_counts(data):
+    data.write(NAME, [topic("before", 1)])
+    data.write(NAME, [topic("after", 2)], at=4)
+    topics, about, problems = told(data)
+    assert (topics, about["asOfOffset"]) == (["after", "before"], 4)
+    assert problems == [f"{NAME}: offsets 1 to 3 are missing"]
+
+
+def test_a_damaged_batch_is_one_problem_and_the_rest_counts(data):
+    data.write(NAME, [topic("before", 1)])
+    log = data.path / NAME / f"{0:020}.log"
+    at = log.stat().st_size
+    data.write(NAME, [topic("within", 2)])
+    data.write(NAME, [topic("after", 3)])
+    content = bytearray(log.read_bytes())
+    content[at + 70] ^= 1
+    log.write_bytes(content)
+    topics, _, problems = told(data)
+    assert topics == ["after", "before"]
+    (problem,) = problems
+    assert "offsets 1 to 1 are missing" in problem
+
+
+def test_a_transaction_counts_when_it_has_ended(data):
+    data.write(NAME, [topic("first", 1), metadata("BeginTransactionRecord"), topic("second", 2)])
+    assert told(data)[0] == ["first"]
+    data.write(NAME, [metadata("EndTransactionRecord"), metadata("BeginTransactionRecord"), topic("third", 3)])
+    assert told(data)[0] == ["first", "second"]
+    data.write(NAME, [metadata("AbortTransactionRecord"), topic("fourth", 4)])
+    assert told(data)[0] == ["first", "fourth", "second"]
+
+
+def test_what_is_about_something_unknown_is_a_problem_and_the_rest_counts(data):
+    data.write(NAME, [metadata("RemoveTopicRecord", topicId="A" * 21 + "g"), topic("there", 1), (None, b"\1\x63\0")])
+    topics, _, problems = told(data)
+    assert topics == ["there"]
+    assert problems == [
+        f"{NAME}: offset 0: a RemoveTopicRecord is about something that is not there",
+        f"{NAME}: offset 2: org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id 99",
+    ]
+
+
+def test_problems_of_a_snapshot_name_it(data):
+    snapshot_at(data, 5, snapshot((None, b"\1\x63\0")))
+    data.write(NAME, [topic("behind", 2)], at=5)
+    assert told(data)[2][0].startswith(f"{NAME}/{5:020}-0000000003.checkpoint: offset 1: ")
+
+
+def test_without_the_directory_the_metadata_is_gone(data):
+    data.write(NAME, [topic("there", 1)])
+    assert told(data)[0] == ["there"]
+    shutil.rmtree(data.path / NAME)
+    assert told(data)[0] is None

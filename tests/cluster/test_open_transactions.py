@@ -1,0 +1,77 @@
+"""Whether an open transaction hangs, where its coordinator is on these disks, on others, or damaged."""
+
+import pytest
+
+from kafkafs.log.options import ReadOptions
+from kafkafs.view.tree import Root
+from tests.cluster.reading import lines
+from tests.cluster.writing import Data, metadata, transaction
+
+METADATA = "__cluster_metadata-0"
+TOPIC_ID = "A" * 21 + "Q"
+PRODUCER = 7
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A topic `t` with an open transaction, in a cluster that has two partitions of coordinators."""
+    data = Data(tmp_path / "data")
+    data.write("t-0", [(None, b"within")], producer_id=PRODUCER)
+    data.write(
+        METADATA,
+        [
+            metadata("TopicRecord", name="__transaction_state", topicId=TOPIC_ID),
+            *(metadata("PartitionRecord", 1, topicId=TOPIC_ID, partitionId=number) for number in range(2)),
+        ],
+    )
+    return data
+
+
+def owned(name="id", partition=0, **value):
+    fields = {"transactionStatus": 1, "transactionPartitions": [{"topic": "t", "partitionIds": [partition]}]}
+    return transaction(name, **fields | {"producerId": PRODUCER} | value)
+
+
+def told(*directories):
+    rows = lines(Root([each.path for each in directories], ReadOptions()), "open-transactions.jsonl")
+    return [(row["topic"], row["transactionalId"], row["hanging"]) for row in rows]
+
+
+def test_one_whose_id_has_the_partition_does_not_hang(data):
+    data.write("__transaction_state-1", [owned()])
+    assert told(data) == [("t", "id", False)]
+
+
+def test_one_whose_id_knows_nothing_of_the_partition_hangs(data):
+    data.write("__transaction_state-1", [owned(partition=1)])
+    assert told(data) == [("t", "id", True)]
+
+
+@pytest.mark.parametrize("field", ["previousProducerId", "nextProducerId"])
+def test_former_and_next_producer_ids_are_the_ids_as_well(data, field):
+    data.write("__transaction_state-1", [owned(producerId=99, **{field: PRODUCER})])
+    assert told(data) == [("t", "id", False)]
+
+
+def test_one_that_no_id_has_hangs_only_if_all_coordinators_are_here(data):
+    data.write("__transaction_state-0", [owned(producerId=99)])
+    assert told(data) == [("t", None, None)]
+    data.write("__transaction_state-1", [owned("other", producerId=98)])
+    assert told(data) == [("t", None, True)]
+
+
+def test_a_coordinator_on_another_brokers_disks_counts(data, tmp_path):
+    """A dead cluster's disks are looked at together."""
+    data.write("__transaction_state-0", [owned("other", producerId=98)])
+    other = Data(tmp_path / "other")
+    (other.path / "meta.properties").write_text("version=1\nnode.id=2\ncluster.id=uBxTSvaETEx3i2U_wtBtcQ\n")
+    other.write("__transaction_state-1", [owned()])
+    assert told(data, other) == [("t", "id", False)]
+
+
+@pytest.mark.parametrize("value", [b"\0\x09", b"\0\1"], ids=["unknown version", "cut"])
+def test_what_cannot_be_read_may_be_the_one_that_has_it(data, value):
+    key, _ = owned()
+    data.write("__transaction_state-0", [owned("other", producerId=98)])
+    data.write("__transaction_state-1", [(key, value)])
+    assert told(data) == [("t", None, None)]
