@@ -1,11 +1,13 @@
 """`kafkafs grep`: records with a pattern in whole data directories, as lines of JSON, on all processors."""
 
 import argparse
+import os
 import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from kafkafs.log.data_directory import DataDirectory
     from kafkafs.log.partition import Partition
     from kafkafs.search.grep import LineMaker, Window
+    from kafkafs.search.selection import FieldMaker, Selection
 
 EXIT_NONE = 1
 EXIT_TROUBLE = EXIT_USAGE
@@ -54,7 +57,7 @@ def add(commands: Commands) -> None:
     part.add_argument("--to-offset", metavar="OFFSET", help="the first offset that is too large")
     part.add_argument("--from-time", metavar="TIME", help="from the first record at or after this; as in by-time/")
     part.add_argument("--to-time", metavar="TIME", help="up to the first record at or after this")
-    parser.add_argument("--decoded", action="store_true", help="print values with their schema, as .decoded.jsonl does")
+    parser.add_argument("--decoded", action="store_true", help="search and print values as .decoded.jsonl shows them")
     parser.set_defaults(run=run)
 
 
@@ -67,66 +70,64 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _grep(arguments: argparse.Namespace) -> int:
-    from kafkafs.log.data_directory import open_data_directory
-    from kafkafs.search.grep import OPTIONS, units
-    from kafkafs.search.pattern import Pattern
-    from kafkafs.search.selection import Selection
-    from kafkafs.search.side_by_side import Done, Trouble, search
+    from kafkafs.search.side_by_side import Done, Task, Trouble, search
 
-    window, limit = _window(arguments), 1 if arguments.files_with_matches else arguments.max_count
+    limit = 1 if arguments.files_with_matches else arguments.max_count
     if limit is not None and limit < 0:
         raise UsageError("-m must not be negative")
-    anywhere = not (arguments.key or arguments.value or arguments.header)
-    selection = Selection(
-        Pattern(arguments.pattern, arguments.fixed_strings, arguments.ignore_case),
-        arguments.key or anywhere, arguments.value or anywhere,
-        tuple(name.encode("utf-8", "surrogateescape") for name in arguments.header), arguments.invert_match,
-    )  # fmt: skip
-    directories = [open_data_directory(Path(path).absolute(), OPTIONS) for path in arguments.data_dirs]
-    partitions = _chosen(directories, arguments)
+    selection, window = _selection(arguments), _window(arguments)
+    directories = _directories(arguments)
+    partitions, problems = _chosen(directories, arguments)
     found: Counter[str] = Counter()
-    problems: list[str] = []
-    every = []
-    for name, partition in partitions.items():
-        try:
-            every += list(units(partition, window))
-        except KafkafsError as error:
-            problems.append(f"{name}: {error}")
-    printer = _Printer(sum(unit.size for unit in every))
-    lines_of = None if arguments.count or arguments.files_with_matches else _lines(directories, partitions, arguments)
-
-    def is_over(name: str) -> bool:
-        return limit is not None and found[name] >= limit
-
-    for event in search(every, selection, lines_of, is_over):
+    printer = _Printer(partitions, window)
+    lines_of, fields_of = _makers(directories, partitions, arguments)
+    task = Task(selection, window, lines_of, fields_of, limit)
+    for event in search(partitions, task, lambda name: limit is not None and found[name] >= limit):
         if isinstance(event, Trouble):
             problems.append(event.sentence)
         elif isinstance(event, Done):
             printer.passed(event.partition, event.size)
         else:
             kept = event.records if limit is None else min(event.records, limit - found[event.partition])
+            if arguments.files_with_matches and not found[event.partition]:
+                printer.write(f"{event.partition}\n".encode())
             found[event.partition] += kept
             printer.write(event.lines if kept == event.records else b"".join(event.lines.splitlines(True)[:kept]))
     printer.end()
-    if arguments.files_with_matches:
-        printer.write("".join(f"{name}\n" for name in partitions if found[name]).encode())
-    elif arguments.count:
+    if arguments.count and not arguments.files_with_matches:
         printer.write("".join(f"{name}:{found[name]}\n" for name in partitions).encode())
-    for problem in problems:
+    for problem in dict.fromkeys(problems):
         say(problem)
     return EXIT_TROUBLE if problems else 0 if found.total() else EXIT_NONE
+
+
+def _selection(arguments: argparse.Namespace) -> "Selection":
+    from kafkafs.search.pattern import Pattern
+    from kafkafs.search.selection import Selection
+
+    anywhere = not (arguments.key or arguments.value or arguments.header)
+    return Selection(
+        Pattern(arguments.pattern, arguments.fixed_strings, arguments.ignore_case),
+        arguments.key or anywhere, arguments.value or anywhere,
+        tuple(name.encode("utf-8", "surrogateescape") for name in arguments.header),
+        arguments.invert_match, arguments.decoded,
+    )  # fmt: skip
 
 
 class _Printer:
     """Standard output, flushed at once, and how far the search is on standard error."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, partitions: "Mapping[str, Partition]", window: "Window") -> None:
         from kafkafs.cli.progress import Progress
+        from kafkafs.search.grep import extent
 
         if sys.stdout is None:
             raise UsageError("standard output is closed, so there is nowhere to print")
-        self._out, self._size, self._done = sys.stdout.buffer, size, 0
+        self._out, self._size, self._done = sys.stdout.buffer, 0, 0
         self._progress = Progress()
+        for partition in partitions.values() if self._progress.is_shown else ():
+            with suppress(KafkafsError):
+                self._size += extent(partition, window)
 
     def write(self, lines: bytes) -> None:
         """Some lines more."""
@@ -145,10 +146,22 @@ class _Printer:
         self._progress.clear()
 
 
-def _chosen(directories: "list[DataDirectory]", arguments: argparse.Namespace) -> "dict[str, Partition]":
-    """The partitions to be searched, by directory name, of replicas the furthest. UsageError for topics not there."""
-    from kafkafs.log.replicas import furthest, replicas
+def _directories(arguments: argparse.Namespace) -> "list[DataDirectory]":
+    """The data directories, each once."""
+    from kafkafs.log.data_directory import open_data_directory
+    from kafkafs.search.grep import OPTIONS
 
+    paths = {os.path.realpath(path): Path(path).absolute() for path in arguments.data_dirs}
+    return [open_data_directory(path, OPTIONS) for path in paths.values()]
+
+
+def _chosen(
+    directories: "list[DataDirectory]", arguments: argparse.Namespace
+) -> "tuple[dict[str, Partition], list[str]]":
+    """The partitions to be searched, by directory name, of replicas the furthest; and what is wrong with others.
+
+    UsageError for topics that are not there.
+    """
     names = {name: parsed for each in directories for name, parsed in each.names().items() if not parsed.mark}
     wanted = {topic for topics in arguments.topics for topic in topics.split(",") if topic}
     missing = wanted - {parsed.topic for parsed in names.values()}
@@ -159,31 +172,53 @@ def _chosen(directories: "list[DataDirectory]", arguments: argparse.Namespace) -
         pattern = re.compile(arguments.topic_pattern or "")
     except re.error as error:
         raise UsageError(f"--topic-pattern {arguments.topic_pattern!r} is no regular expression: {error}") from None
-    chosen = {}
+    chosen, problems = {}, []
     for name, parsed in sorted(names.items(), key=lambda each: (each[1].topic, each[1].partition)):
         if (not wanted or parsed.topic in wanted) and pattern.search(parsed.topic):
-            partition = furthest(replicas(directories, name))
-            if partition is not None:
-                chosen[name] = partition
-    if arguments.topic_pattern and not chosen:
+            try:
+                chosen[name] = _furthest([each for each in directories if name in each.names()], name)
+            except KafkafsError as error:
+                problems.append(str(error))
+    if arguments.topic_pattern and not (chosen or problems):
         raise UsageError(f"no topic has {arguments.topic_pattern!r} in its name")
-    return chosen
+    return chosen, problems
 
 
-def _lines(
+def _furthest(having: "list[DataDirectory]", name: str) -> "Partition":
+    """The replica that counts; UsageError where two directories of one broker have the partition."""
+    from kafkafs.log.replicas import furthest_of, of_one_broker
+
+    twins = of_one_broker(having)
+    if twins is not None:
+        one, other = (repr(str(directory.path)) for directory in twins)
+        raise UsageError(f"{name} stands both in {one} and in {other}; search one of them at a time")
+    return furthest_of(having, name).partition(name)
+
+
+def _makers(
     directories: "list[DataDirectory]", partitions: "dict[str, Partition]", arguments: argparse.Namespace
-) -> "Callable[[str], LineMaker]":
-    """What makes the lines of a partition."""
+) -> "tuple[Callable[[str], LineMaker] | None, Callable[[str], FieldMaker] | None]":
+    """What makes the lines of a partition, and what decodes its fields; None for what is not asked for."""
     from kafkafs.format.jsonl import JsonLines
 
+    is_shown = not (arguments.count or arguments.files_with_matches)
     if arguments.decoded:
         from kafkafs.cluster.schema_topic import SchemaTopic
+        from kafkafs.format.decoded_lines import DecodedLines
         from kafkafs.search.grep import OPTIONS
         from kafkafs.view.line_makers import lines_with_schemas
 
         make = lines_with_schemas(SchemaTopic(directories, OPTIONS.max_batch), OPTIONS.memory)
-        return lambda name: make(partitions[name].name)
-    return lambda name: JsonLines(partitions[name].name.topic, partitions[name].name.partition)
+
+        def decoded(name: str) -> DecodedLines:
+            return make(partitions[name].name)
+
+        return decoded if is_shown else None, decoded
+
+    def plain(name: str) -> JsonLines:
+        return JsonLines(partitions[name].name.topic, partitions[name].name.partition)
+
+    return plain if is_shown else None, None
 
 
 def _window(arguments: argparse.Namespace) -> "Window":

@@ -6,6 +6,7 @@ Protobuf comes by Python. Whatever does not fit stands in the line as in `.jsonl
 """
 
 import ctypes
+import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -55,11 +56,28 @@ class DecodedLines:
 
     def pieces(self, records: Records) -> Iterator[memoryview]:
         """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
-        rows = np.ascontiguousarray(records.rows)  # it may be every other row of another
-        for first in range(0, len(rows), _CHUNK):
-            yield from self._chunk(Records(records.data, rows[first : first + _CHUNK]))
+        for chunk, cells, first, stop in self._decoded(records):
+            yield from self._lines(chunk, cells, first, stop)
 
-    def _chunk(self, records: Records) -> Iterator[memoryview]:
+    def fields(self, records: Records) -> Iterator[tuple[bytes | None, bytes | None]]:
+        """Key and value of each record, in order, as its line shows them: JSON text, of a string what it says; None for
+        null; bytes that are no JSON as they are."""
+        for chunk, cells, first, stop in self._decoded(records):
+            for number in range(first, stop):
+                yield (
+                    _content(cells[2 * number], chunk.key(number)),
+                    _content(cells[2 * number + 1], chunk.value(number)),
+                )
+
+    def _decoded(self, records: Records) -> Iterator[tuple[Records, Cells, int, int]]:
+        """All those records by and by: a chunk, its cells, and which rows of it [first, stop) those now tell."""
+        rows = np.ascontiguousarray(records.rows)  # it may be every other row of another
+        for start in range(0, len(rows), _CHUNK):
+            chunk = Records(records.data, rows[start : start + _CHUNK])
+            for cells, first, stop in self._chunk(chunk):
+                yield chunk, cells, first, stop
+
+    def _chunk(self, records: Records) -> Iterator[tuple[Cells, int, int]]:
         cells: Cells = np.empty((2 * len(records), CELL_WORDS), np.int64)
         named = native.kernel("find_cells")(
             native.address(records.rows), len(records), native.address(records.data), native.address(cells)
@@ -81,7 +99,7 @@ class DecodedLines:
                 size = min(size, TEXT_MOST) if size < TEXT_MOST * _GROWTH else size
                 continue
             size = _TEXTS.size
-            yield from self._lines(records, cells, done, stop)
+            yield cells, done, stop
             self._held.clear()
             done = stop
             del texts
@@ -182,3 +200,13 @@ class DecodedLines:
             yield memoryview(ctypes.string_at(int(cell[_TAIL]), int(cell[_TAIL_SIZE])) + behind)
         yield from long_headers(records, number)
         yield memoryview(b"]}\n")
+
+
+def _content(cell: np.ndarray[tuple[int], np.dtype[np.int64]], raw: memoryview | None) -> bytes | None:
+    """What a cell tells, or else the bytes that it stands for."""
+    if cell[_TEXT]:
+        text = ctypes.string_at(int(cell[_TEXT]), int(cell[_TEXT_SIZE]))
+        if text.startswith(b'"'):
+            return json.loads(text).encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
+        return None if text == b"null" else text
+    return None if raw is None else bytes(raw)

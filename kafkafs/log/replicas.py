@@ -39,6 +39,17 @@ def broker_of(directory: DataDirectory) -> tuple[str, str] | None:
     return None if broker is None else (told.get("cluster.id", ""), broker)
 
 
+def of_one_broker(directories: Iterable[DataDirectory]) -> tuple[DataDirectory, DataDirectory] | None:
+    """The first two directories that tell of the same broker, where such are among them: it has no partition twice."""
+    known: dict[tuple[str, str], DataDirectory] = {}
+    for directory in directories:
+        broker = broker_of(directory)
+        other = known.setdefault(broker, directory) if broker is not None else directory
+        if other is not directory:
+            return other, directory
+    return None
+
+
 def furthest_of(directories: Sequence[DataDirectory], name: str) -> DataDirectory:
     """The data directory whose replica of a partition counts; each of them has one."""
     found = [directory.partition(name) for directory in directories]

@@ -19,7 +19,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.reading import Reader
 from kafkafs.log.segment import Segment
 from kafkafs.log.transactions import OpenTransactions
-from kafkafs.search.selection import Selection
+from kafkafs.search.selection import FieldMaker, Selection
 
 UNIT_BYTES = 16 << 20
 _FIRST_UNIT_BYTES = 1 << 20
@@ -66,6 +66,13 @@ def units(partition: Partition, window: Window) -> Iterator[Unit]:
                 low = stop
 
 
+def extent(partition: Partition, window: Window) -> int:
+    """About how many bytes the window of a partition takes, without a look at its indexes."""
+    log = partition.log()
+    between = log.segments_between(*_bounds(Reader(log, OPTIONS, OpenTransactions()), window))
+    return sum(log.walk_end(segment) for segment in between)
+
+
 def _bounds(reader: Reader, window: Window) -> tuple[int, int]:
     """The offsets that are searched."""
     log = reader.log
@@ -98,17 +105,20 @@ def _cuts(log: Log, segment: Segment) -> Iterator[tuple[int, int]]:
     yield segment.next_base or log.end_offset, max(end - at, 0)
 
 
-def selected(unit: Unit, selection: Selection, tell: Callable[[str], None]) -> Iterator[Records]:
-    """The records of a unit that are selected, in order; `tell` hears of what is corrupt.
+def selected(
+    unit: Unit, selection: Selection, tell: Callable[[str], None], maker: FieldMaker | None = None
+) -> Iterator[Records]:
+    """The records of a unit that are selected, in order; `maker` decodes their fields.
 
+    `tell` hears of what is corrupt, of some more than once: what overlaps two units is told in both.
     Goes on in the new files where the broker replaced those that it read from.
     """
     start, attempts = unit.start, 0
     while start < unit.end:
         try:
             reader = Reader(unit.partition.log(), OPTIONS, OpenTransactions())
-            for behind, found in _selected(reader, max(start, reader.log.start_offset), unit.end, selection, tell):
-                if found is not None and len(found):
+            for behind, kept in _decoded(reader, max(start, reader.log.start_offset), unit.end, selection, tell):
+                if kept is not None and len(found := selection.of(kept, maker)):
                     yield found
                 start, attempts = behind, 0
             return
@@ -119,23 +129,21 @@ def selected(unit: Unit, selection: Selection, tell: Callable[[str], None]) -> I
             unit.partition.look_again()
 
 
-def _selected(
+def _decoded(
     reader: Reader, start: int, end: int, selection: Selection, tell: Callable[[str], None]
 ) -> Iterator[tuple[int, Records | None]]:
-    """Behind which offset everything was handed out; and records."""
+    """The records of batches that may have some, and behind which offset all is handed out with them."""
     name = reader.log.name.directory
     for segment, item in reader.visible.batches(start, min(end, reader.end_offset)):
         if isinstance(item, Damage):
-            if start <= item.base_offset < end:
-                tell(f"{name}: {segment.log_name}: {item.size} bytes at position {item.position} are no valid batch")
+            tell(f"{name}: {segment.log_name}: {item.size} bytes at position {item.position} are no valid batch")
             yield item.last_offset + 1, None
             continue
         rows = selection.batches(item)
         for piece in decode(item.data, item.position, rows, OPTIONS.max_batch, OPTIONS.memory):
             if isinstance(piece, Refusal):
-                if start <= int(rows["last_offset"][piece.batch]) < end:
-                    tell(f"{name}: {segment.log_name}: {piece.error}")
+                tell(f"{name}: {segment.log_name}: {piece.error}")
             elif len(kept := piece.between(start, end)):
-                yield int(kept.rows["offset"][-1]) + 1, selection.of(kept)
+                yield int(kept.rows["offset"][-1]) + 1, kept
             del piece
         yield item.last_offset + 1, None

@@ -43,6 +43,16 @@ class Pattern:
         except UnicodeDecodeError:
             return self._bytes is not None and self._bytes.search(field) is not None
 
+    def among(self, data: memoryview, starts: list[int], sizes: list[int]) -> list[bool]:
+        """Whether it stands in each of the fields that begin there in `data`; a negative size is null: it does not."""
+        search, found = self._text.search, []
+        for start, size in zip(starts, sizes, strict=True):
+            try:
+                found.append(size >= 0 and search(str(data[start : start + size], "utf-8")) is not None)
+            except UnicodeDecodeError:
+                found.append(self._bytes is not None and self._bytes.search(data[start : start + size]) is not None)
+        return found
+
 
 def _longest(strings: list[str]) -> str:
     return max(strings, key=len, default="")

@@ -2,22 +2,29 @@
 
 A process for each processor takes the next unit when it has done one, and hands over what it finds at once. Of each
 partition only the first unpassed unit is listened to, so memory stays bounded: a process that is ahead waits with what
-it has found. Units are given out in order, so the one that others wait for is always being searched.
+it has found. Units are cut as they are given out, in order, so the one that others wait for is always being searched,
+and the first match need not wait for a look at all the rest.
 """
 
+import ctypes
+import functools
 import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
 
 from kafkafs.errors import KafkafsError
-from kafkafs.search.grep import LineMaker, Unit, selected
-from kafkafs.search.selection import Selection
+from kafkafs.format.columns import Records
+from kafkafs.log.partition import Partition
+from kafkafs.search.grep import LineMaker, Unit, Window, selected, units
+from kafkafs.search.selection import FieldMaker, Selection
+
+_PR_SET_PDEATHSIG = 1
 
 
 class Found(NamedTuple):
@@ -45,38 +52,40 @@ class Done(NamedTuple):
 Event = Found | Trouble | Done
 
 
+class Task(NamedTuple):
+    """What is done with each unit. Makers are those of a partition's directory name; without `lines_of` records are
+    counted only. Of each partition `most` records are wanted."""
+
+    selection: Selection
+    window: Window = Window()
+    lines_of: Callable[[str], LineMaker] | None = None
+    fields_of: Callable[[str], FieldMaker] | None = None
+    most: int | None = None
+
+
 @dataclass(eq=False)
 class _Worker:
-    """A process, and the units that it was given and has not handed back: one at most."""
+    """A process, and the unit that it was given and has not handed back."""
 
     process: multiprocessing.process.BaseProcess
     pipe: Connection
-    unit: int | None = None
+    partition: str = ""
 
 
 @dataclass
 class _Order:
-    """The units of one partition that are being searched, in order."""
+    """Those that search units of one partition, in order."""
 
     running: deque[_Worker] = field(default_factory=deque)
 
 
 def search(
-    units: Iterable[Unit],
-    selection: Selection,
-    lines_of: Callable[[str], LineMaker] | None,
-    is_over: Callable[[str], bool],
-    processes: int | None = None,
+    partitions: Mapping[str, Partition], task: Task, is_over: Callable[[str], bool], processes: int | None = None
 ) -> Iterator[Event]:
-    """What is found, of each partition in order. `lines_of` makes lines for a partition's directory name; None: counts.
-
-    Partitions that are `over` are not searched any further.
-    """
-    count = processes or len(os.sched_getaffinity(0))
-    every = list(units)
-    workers = [_start(every, selection, lines_of) for _ in range(min(count, len(every)))]
+    """What is found, of each partition in order. Those of which `is_over` says so are not searched any further."""
+    count, workers = processes or len(os.sched_getaffinity(0)), list[_Worker]()
     try:
-        yield from _events(every, workers, is_over)
+        yield from _events(partitions, task, is_over, count, workers)
     finally:
         for worker in workers:
             worker.process.kill()
@@ -84,63 +93,91 @@ def search(
             worker.pipe.close()
 
 
-def _events(every: list[Unit], workers: list[_Worker], is_over: Callable[[str], bool]) -> Iterator[Event]:
-    waiting, orders, idle = deque(range(len(every))), dict[str, _Order](), deque(workers)
+def _events(
+    partitions: Mapping[str, Partition], task: Task, is_over: Callable[[str], bool], count: int, workers: list[_Worker]
+) -> Iterator[Event]:
+    waiting, orders, idle = _units(partitions, task.window, is_over), dict[str, _Order](), deque[_Worker]()
     while True:
-        while idle and waiting:
-            number = waiting.popleft()
-            name = every[number].partition.name.directory
-            if not is_over(name):
-                worker = idle.popleft()
-                worker.unit = number
-                worker.pipe.send(number)
-                orders.setdefault(name, _Order()).running.append(worker)
+        while idle or len(workers) < count:
+            unit = next(waiting, None)
+            if unit is None:
+                break
+            if isinstance(unit, Trouble):
+                yield unit
+                continue
+            if not idle:
+                workers.append(_start(partitions, task))
+                idle.append(workers[-1])
+            worker, worker.partition = idle[0], unit.partition.name.directory
+            idle.popleft().pipe.send((worker.partition, unit.start, unit.end, unit.size))
+            orders.setdefault(worker.partition, _Order()).running.append(worker)
         heard = {order.running[0].pipe: order.running[0] for order in orders.values() if order.running}
         if not heard:
             return
         for pipe in wait(list(heard)):
             worker = heard[pipe]  # type: ignore[index]
-            assert worker.unit is not None
-            name = every[worker.unit].partition.name.directory
-            event = worker.pipe.recv()
+            event: Event = worker.pipe.recv()
             if isinstance(event, Done):
-                orders[name].running.popleft()
-                worker.unit = None
+                orders[worker.partition].running.popleft()
                 idle.append(worker)
-            if isinstance(event, Done) or not is_over(name):
+            if isinstance(event, Done) or not is_over(worker.partition):
                 yield event
 
 
-def _start(every: list[Unit], selection: Selection, lines_of: Callable[[str], LineMaker] | None) -> _Worker:
+def _units(
+    partitions: Mapping[str, Partition], window: Window, is_over: Callable[[str], bool]
+) -> Iterator[Unit | Trouble]:
+    """All units, cut one by one; what cannot be cut."""
+    for name, partition in partitions.items():
+        try:
+            for unit in units(partition, window):
+                if is_over(name):
+                    break
+                yield unit
+        except KafkafsError as error:
+            yield Trouble(name, f"{name}: {error}")
+
+
+def _start(partitions: Mapping[str, Partition], task: Task) -> _Worker:
     context = multiprocessing.get_context("fork")  # it has the data directories open already
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, every, selection, lines_of), daemon=True)
-    process.start()
+    process = context.Process(target=_work, args=(theirs, partitions, task, os.getpid()), daemon=True)
+    before = signal.pthread_sigmask(
+        signal.SIG_BLOCK, [signal.SIGINT]
+    )  # for good in the new process: its parent ends it
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     theirs.close()
     return _Worker(process, ours)
 
 
-def _work(
-    pipe: Connection, every: list[Unit], selection: Selection, lines_of: Callable[[str], LineMaker] | None
-) -> None:
-    """One process: searches the units whose numbers come, until none are sent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
+def _work(pipe: Connection, partitions: Mapping[str, Partition], task: Task, parent: int) -> None:
+    """One process: searches the units that come, until none are sent, and no longer than its parent lives."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    own = task._replace(
+        lines_of=task.lines_of and functools.cache(task.lines_of),
+        fields_of=task.fields_of and functools.cache(task.fields_of),
+    )
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        while True:
-            unit = every[pipe.recv()]
-            name = unit.partition.name.directory
+        while os.getppid() == parent:
+            name, start, end, size = pipe.recv()
             try:
-                _search_one(pipe, unit, selection, lines_of(name) if lines_of else None)
+                _search_one(pipe, Unit(partitions[name], start, end, size), own)
             except KafkafsError as error:
                 pipe.send(Trouble(name, f"{name}: {error}"))
-            pipe.send(Done(name, unit.size))
+            pipe.send(Done(name, size))
 
 
-def _search_one(pipe: Connection, unit: Unit, selection: Selection, lines: LineMaker | None) -> None:
-    name = unit.partition.name.directory
-    for records in selected(unit, selection, lambda sentence: pipe.send(Trouble(name, sentence))):
-        if lines is None:
-            pipe.send(Found(name, len(records), b""))
-            continue
-        parts = [bytes(piece) for piece in lines.pieces(records)]
-        pipe.send(Found(name, len(records), b"".join(parts)))
+def _search_one(pipe: Connection, unit: Unit, task: Task) -> None:
+    name, left = unit.partition.name.directory, task.most
+    fields = task.fields_of(name) if task.fields_of else None
+    for records in selected(unit, task.selection, lambda sentence: pipe.send(Trouble(name, sentence)), fields):
+        kept = records if left is None else Records(records.data, records.rows[:left])
+        parts = [bytes(piece) for piece in task.lines_of(name).pieces(kept)] if task.lines_of else []
+        pipe.send(Found(name, len(kept), b"".join(parts)))
+        if left is not None:
+            left -= len(kept)
+            if left == 0:
+                return

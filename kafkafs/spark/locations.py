@@ -10,7 +10,7 @@ from pathlib import Path
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.partition import Partition
-from kafkafs.log.replicas import broker_of, furthest_of
+from kafkafs.log.replicas import furthest_of, of_one_broker
 from kafkafs.spark.offsets import TopicPartition, names
 from kafkafs.spark.options import Choice, Replicas
 
@@ -72,15 +72,12 @@ def every_location(paths: Iterable[Path], replicas: Replicas = "furthest") -> di
 def _one(name: TopicPartition, directories: Sequence[DataDirectory], replicas: Replicas) -> Path:
     if len(directories) == 1:
         return directories[0].path
-    brokers: dict[tuple[str, str], DataDirectory] = {}
-    for directory in directories:
-        broker = broker_of(directory)
-        other = brokers.setdefault(broker, directory) if broker is not None else directory
-        if other is not directory or (replicas == "refuse" and directory is not directories[0]):
-            other = other if other is not directory else directories[0]
-            raise UsageError(
-                f"{name} stands both in {str(other.path)!r} and in {str(directory.path)!r}; read one of them at a time"
-            )
+    twins = of_one_broker(directories)
+    if twins is None and replicas == "refuse":
+        twins = directories[0], directories[1]
+    if twins is not None:
+        one, other = (repr(str(directory.path)) for directory in twins)
+        raise UsageError(f"{name} stands both in {one} and in {other}; read one of them at a time")
     return furthest_of(directories, str(name)).path
 
 

@@ -38,11 +38,11 @@ def decoded_lines(view: PartitionView) -> MakeLines:
     return lines_with_schemas(view.schemas, view.options.memory)
 
 
-def lines_with_schemas(schemas: SchemaTopic | None, memory: Memory) -> MakeLines:
+def lines_with_schemas(schemas: SchemaTopic | None, memory: Memory) -> Callable[[PartitionName], DecodedLines]:
     """Lines decoded by the schemas of that topic."""
     lookup = _Lookup(schemas)
 
-    def make(name: PartitionName) -> LineMaker:
+    def make(name: PartitionName) -> DecodedLines:
         book = Codebook(lambda schema, is_key: lookup.found(schema, name.topic, is_key))
         return DecodedLines(name.topic, name.partition, book, memory)
 

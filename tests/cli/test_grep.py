@@ -1,6 +1,7 @@
 """`kafkafs grep` as a person runs it: options, exit codes, what is on which stream, and how it ends."""
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kafka import registered
 from tests.log.making import made, spread, write_partition
 from tests.mounting import KAFKAFS, wait_until
 
@@ -81,9 +83,7 @@ def test_ctrl_c_ends_it_and_all_its_processes(data, tmp_path):
     process.send_signal(signal.SIGINT)
     assert process.wait(5) == 130
     assert time.monotonic() - started < 2
-    session = subprocess.run(["pgrep", "-s", str(process.pid)], capture_output=True)
-    wait_until(lambda: subprocess.run(["pgrep", "-s", str(process.pid)], capture_output=True).stdout == b"")
-    assert session.returncode in (0, 1)
+    wait_until(lambda: members(process.pid) == [])
 
 
 def test_the_first_match_is_not_kept_until_the_end(data, tmp_path):
@@ -93,3 +93,66 @@ def test_the_first_match_is_not_kept_until_the_end(data, tmp_path):
     )
     assert json.loads(done.stdout)["offset"] == 0
     assert done.stderr == ""
+
+
+def test_decoded_fields_are_searched_as_they_are_shown():
+    """`"city":"Ulm"` stands in no byte of an Avro record: who asks for decoded values asks in their words."""
+    data = registered.data()
+    _, lines, _ = grep("--decoded", "", data)
+    for text in ('"city":"Ulm"', "^(hi|77|ctx)$|[0-9]{30}|chance", "nobody"):
+        pattern, wanted = re.compile(text), []
+        for line in lines:
+            shown = json.loads(line)
+            fields = [line_text(line, name) for name in ("key", "value") if shown.get(name) is not None]
+            if any(pattern.search(field) for field in fields):
+                wanted.append(line)
+        code, found, told = grep("--decoded", text, data)
+        assert (code, sorted(found), told) == (0 if wanted else 1, sorted(wanted), ""), text
+    assert grep("-F", '"city":"Ulm"', data)[0] == 1
+    assert len(lines) > 20
+
+
+def line_text(line: str, name: str) -> str:
+    """How a field is written in a line; a string without its quotes."""
+    text = line[line.index(f'"{name}":') + len(name) + 3 :]
+    value, end = json.JSONDecoder().raw_decode(text)
+    return value if isinstance(value, str) else text[:end]
+
+
+def test_a_partition_that_one_broker_has_twice_is_named(data, tmp_path):
+    """Nobody knows which of the two is true; all else is searched. A directory given twice is one."""
+    write_partition(tmp_path / "twin", spread(BATCHES, 30), "t-0")
+    for place in (data, tmp_path / "twin"):
+        (place / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    code, lines, told = grep("-c", "k29", data, tmp_path / "twin")
+    assert (code, lines) == (2, ["other-0:11", "t-1:11"])
+    assert "t-0" in told
+    assert told.count("\n") == 1
+    assert grep("-c", "k29", data, f"{data}/.")[:2] == (0, ["other-0:11", "t-0:11", "t-1:11"])
+
+
+def test_names_come_as_soon_as_they_are_found(data):
+    """`-l | head -1` does not wait for the whole search."""
+    large = [made(number, [number], size=200_000) for number in range(300)]
+    write_partition(data, spread(large, 10), "zzz-0")
+    with subprocess.Popen([KAFKAFS, "grep", "-l", "k29", data], stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "other-0\n"
+        running.kill()
+
+
+def test_what_is_killed_leaves_no_process(data, tmp_path):
+    """`timeout 5 kafkafs grep` with an expression that would take a century."""
+    write_partition(data, {0: [made(0, [1], size=100)]}, "slow-0")
+    slow = "(.+.+)+[^v0-9.x]$"
+    process = subprocess.Popen([KAFKAFS, "grep", "--topics", "slow", slow, data], start_new_session=True)
+    try:
+        wait_until(lambda: len(members(process.pid)) > 1)
+    finally:
+        process.kill()
+        process.wait()
+    wait_until(lambda: members(process.pid) == [])
+
+
+def members(session: int) -> list[str]:
+    return subprocess.run(["pgrep", "-s", str(session)], capture_output=True, text=True).stdout.split()

@@ -4,47 +4,67 @@ from collections import Counter
 
 import pytest
 
+from kafkafs.errors import Denied
 from kafkafs.format.buffers import Buffers
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.search.grep import Window, units
 from kafkafs.search.pattern import Pattern
 from kafkafs.search.selection import Selection
-from kafkafs.search.side_by_side import Done, Found, search
+from kafkafs.search.side_by_side import Done, Found, Task, Trouble, search
 from tests.log.making import made, partition_of, spread, write_partition
 
 
 @pytest.fixture
-def every(tmp_path, monkeypatch):
+def partitions(tmp_path, monkeypatch):
     monkeypatch.setattr("kafkafs.search.grep._FIRST_UNIT_BYTES", 20_000)
     monkeypatch.setattr("kafkafs.search.grep.UNIT_BYTES", 20_000)
     batches = [made(number * 5, [number] * 5, size=200) for number in range(400)]
     for name in ("t-0", "t-1"):
         write_partition(tmp_path, spread(batches, 200), name)
-    return [unit for name in ("t-0", "t-1") for unit in units(partition_of(tmp_path, name), Window())]
+    return {name: partition_of(tmp_path, name) for name in ("t-0", "t-1")}
 
 
 @pytest.mark.parametrize("processes", [1, 2, 5])
-def test_each_partition_comes_in_order(every, processes):
+def test_each_partition_comes_in_order(partitions, processes):
     """However many processes take part; they were forked from one that has read with the same buffers."""
+    every = [unit for partition in partitions.values() for unit in units(partition, Window())]
     assert len(every) > 20
-    events = list(
-        search(every, Selection(Pattern("v")), lambda name: JsonLines("t", int(name[-1])), lambda _: False, processes)
-    )
+    task = Task(Selection(Pattern("v")), lines_of=lambda name: JsonLines("t", int(name[-1])))
+    events = list(search(partitions, task, lambda _: False, processes))
     for name in ("t-0", "t-1"):
         lines = b"".join(each.lines for each in events if isinstance(each, Found) and each.partition == name)
         assert [int(line.split(b'"offset":')[1].split(b",")[0]) for line in lines.splitlines()] == list(range(2000))
     assert sum(each.size for each in events if isinstance(each, Done)) == sum(unit.size for unit in every)
 
 
-def test_a_partition_that_is_over_is_left(every):
+def test_a_partition_that_is_over_is_left(partitions):
     found: Counter[str] = Counter()
     done = 0
-    for event in search(every, Selection(Pattern("v")), None, lambda name: found[name] > 0, 2):
+    for event in search(partitions, Task(Selection(Pattern("v"))), lambda name: found[name] > 0, 2):
         if isinstance(event, Found):
             found[event.partition] += event.records
         done += isinstance(event, Done)
     assert set(found) == {"t-0", "t-1"}
-    assert done < len(every)
+    assert done < 10
+
+
+def test_no_more_than_asked_for_is_handed_over(partitions):
+    """A unit ends where its partition has all that is wanted."""
+    task = Task(Selection(Pattern("v")), most=3)
+    found = [each for each in search(partitions, task, lambda _: False, 2) if isinstance(each, Found)]
+    assert max(each.records for each in found) == 3
+
+
+def test_what_cannot_be_cut_is_told_and_the_rest_is_searched(partitions, monkeypatch):
+    """A partition that vanishes, or that nobody may read."""
+
+    def refuse(*_: object) -> None:
+        raise Denied("not for you")
+
+    monkeypatch.setattr(partitions["t-0"], "log", refuse)
+    events = list(search(partitions, Task(Selection(Pattern("v"))), lambda _: False, 2))
+    assert [each for each in events if isinstance(each, Trouble)] == [Trouble("t-0", "t-0: not for you")]
+    assert sum(each.records for each in events if isinstance(each, Found)) == 2000
 
 
 def test_what_is_forked_shares_no_buffer():
