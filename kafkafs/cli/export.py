@@ -52,8 +52,9 @@ def add(commands: Commands) -> None:
         )  # fmt: skip
     parser.add_argument("--isolation", choices=ISOLATIONS, default="read_uncommitted",
                         help="leave out aborted and open transactions or not (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--value", choices=("bytes", "json"), default="bytes",
-                        help="values as they are, or as objects with a schema found in a first pass")  # fmt: skip
+    parser.add_argument("--value", choices=("bytes", "json", "registry"), default="bytes",
+                        help="values as they are, as objects with a type found in a first pass, or by the registry's"
+                        " schemas (default: %(default)s)")  # fmt: skip
     parser.add_argument("--compression", choices=COMPRESSIONS, default="snappy", help="default: %(default)s")
     parser.add_argument("--file-mb", type=int, default=128, metavar="N",
                         help="log that goes into one file, in megabytes (default: %(default)s)")  # fmt: skip
@@ -79,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{done.records:,} records in {done.files:,} files{again}, {done.size / 1e6:,.1f} MB of Parquet in {out}",
           file=sys.stderr)  # fmt: skip
     if done.as_bytes:
-        print(f"{done.as_bytes:,} values are no JSON object of their topic's schema: see valueBytes", file=sys.stderr)
+        print(f"{done.as_bytes:,} values do not fit their topic's columns: see valueBytes", file=sys.stderr)
     return 0
 
 

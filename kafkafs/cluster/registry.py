@@ -126,6 +126,10 @@ class Registry:
         """All versions, by subject and version."""
         return iter(sorted(self._versions.values(), key=lambda schema: (schema.subject, schema.version)))
 
+    def __len__(self) -> int:
+        """How many versions there are."""
+        return len(self._versions)
+
     def find(self, name: SchemaName, topic: str, field: str) -> Schema | None:
         """The schema that a record of `topic` names; of several, the one of the topic's own subject, then of the
         default context, then what is not deleted."""

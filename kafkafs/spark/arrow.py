@@ -39,7 +39,12 @@ def schema(headers: bool) -> pa.Schema:
 
 def record_batches(pieces: Iterable[Records], topic: str, partition: int, headers: bool) -> Iterator[pa.RecordBatch]:
     """The records of one partition, in order, in batches that fit a processor's cache."""
-    constant = _Constants(topic, partition)
+    maker = BatchMaker(topic, partition, headers)
+    return map(maker.batch, groups(pieces))
+
+
+def groups(pieces: Iterable[Records]) -> Iterator[list[Records]]:
+    """The pieces that make a batch each."""
     group: list[Records] = []
     rows = size = 0
     for piece in pieces:
@@ -49,10 +54,21 @@ def record_batches(pieces: Iterable[Records], topic: str, partition: int, header
         rows += len(piece)
         size += _size_of(piece)
         if rows >= ROWS or size >= BYTES:
-            yield _batch(group, rows, constant, headers)
+            yield group
             group, rows, size = [], 0, 0
     if group:
-        yield _batch(group, rows, constant, headers)
+        yield group
+
+
+class BatchMaker:
+    """Makes the batches of one partition."""
+
+    def __init__(self, topic: str, partition: int, headers: bool) -> None:
+        self._constant, self._headers = _Constants(topic, partition), headers
+
+    def batch(self, group: list[Records]) -> pa.RecordBatch:
+        """The columns of all records of some pieces."""
+        return _batch(group, sum(map(len, group)), self._constant, self._headers)
 
 
 def _size_of(piece: Records) -> int:

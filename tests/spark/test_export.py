@@ -133,7 +133,8 @@ def test_an_object_that_columns_cannot_hold_keeps_its_bytes(value):
     told = [b'{"a":1}', value, b'{"a":"\\ud83d\\ude00"}']
     kind = values.kind_of_values(told)
     batch = pa.RecordBatch.from_arrays([pa.array(told, pa.binary())], names=["value"])
-    shaped = values.shape(batch, values.shaped_schema(batch.schema, kind), kind).to_pylist()
+    (columns,) = values.shaped(values.shaped_schema(batch.schema, kind), kind, [], batch)
+    shaped = columns.to_pylist()
     assert [each["value"] for each in shaped] == [{"a": "1"}, None, {"a": "\U0001f600"}]
     assert [each["valueBytes"] for each in shaped] == [None, value, None]
 
@@ -148,7 +149,8 @@ def test_types_of_json_meet():
     schema = pa.schema([("value", pa.binary()), ("offset", pa.int64())])
     told = [*(json.dumps(each).encode() for each in documents), b"\xff", None]
     batch = pa.RecordBatch.from_arrays([pa.array(told, pa.binary()), pa.array(range(5))], schema=schema)
-    shaped = values.shape(batch, values.shaped_schema(schema, kind), kind).to_pylist()
+    (columns,) = values.shaped(values.shaped_schema(schema, kind), kind, [], batch)
+    shaped = columns.to_pylist()
     assert [each["value"] for each in shaped] == [
         {"a": 1.0, "b": [1.0, 2.5], "big": 2.0**70, "c": {"x": None, "y": "s"}, "d": "true", "e": [],
          "f": None},

@@ -199,8 +199,9 @@ CODE_WORDS = 5
     AVRO_NEXT,  # a: first instruction of the body; b: least bytes of an element, times four, and one of AVRO_...
     AVRO_CALL,  # a: instruction
     AVRO_RETURN,
+    AVRO_REFUSE,  # what columns have no place for
     AVRO_END,
-) = range(29)
+) = range(30)
 AVRO_ITEMS, AVRO_ENTRIES, AVRO_PAIRS = range(3)  # an array; a map, as an object or as an array of keys and values
 AVRO_DEPTH = 500  # containers and named types that are open at once
 AVRO_FRAME = 16  # bytes of one
@@ -220,9 +221,10 @@ AVRO_SCRATCH = 16 << 10  # bytes: for frames, and for the digits of a decimal
     AVRO_LEFTOVER,
     AVRO_BAD_DECIMAL,
     AVRO_BAD_TIME,
-) = range(-1, -13, -1)
-JSON_MISFIT = -13  # a payload of a JSON schema that is no JSON text
-ASKED_MISFIT = -14  # one that Python could not decode, for a reason of its own
+    AVRO_NO_COLUMN,
+) = range(-1, -14, -1)
+JSON_MISFIT = -14  # a payload of a JSON schema that is no JSON text
+ASKED_MISFIT = -15  # one that Python could not decode, for a reason of its own
 
 # What is known of a key or a value on its way to a decoded line: CELL_WORDS int64, two cells a record, the key's first.
 CELL_WORDS = 16

@@ -1,16 +1,12 @@
 """Avro for typed columns: data of one schema, read as another prescribes (Avro 1.12, "Schema Resolution"), as JSON text
 that a JSON reader with the columns' types takes.
 
-A line is `{"value":...}`. Floats and doubles are whole numbers, their bits; dates and timestamps the numbers that they
-are; a map is an array of keys and values, and a union of several types an object with the member's field, as Spark's
-Avro source names it. What only the writer has stands under a name that no column has. `Shape` tells the columns.
+A line is `{"value":...}`, see `shape`; a union of several types is an object with the member's field, as Spark's Avro
+source names it. What only the writer has stands under a name that no column has; a datum that is where a type holds
+itself has no column, and refuses the payload.
 """
 
-import base64
-import json
-import struct
 from collections.abc import Sequence
-from decimal import Context, Decimal
 from typing import NamedTuple
 
 from kafkafs.errors import CorruptData
@@ -18,21 +14,12 @@ from kafkafs.format.json_string import json_string
 from kafkafs.format.native import layout
 from kafkafs.format.schemas.avro_names import RECORDS, Json, Names, parse_schema, record_fields
 from kafkafs.format.schemas.avro_program import AvroProgram, Compiler, decimal_scale, fixed_size
+from kafkafs.format.schemas.shape import MOST_DIGITS, Shape, default_text
 
 _MOST_INSTRUCTIONS = 50_000
-_MOST_DIGITS = 38  # of a decimal in columns
+_MOST_COLUMNS = 5_000
 _NUMBERS = ("int", "long", "float", "double")
 _AS_TEXT = ("time-millis", "time-micros", "timestamp-nanos", "local-timestamp-nanos")
-
-
-class Shape(NamedTuple):
-    """A column's type: `kind` is a primitive type's name, `record`, `array`, `map`, `decimal`, `date`, or
-    `timestamp-...`. Of a record `fields` are named; of an array or a map the one inside."""
-
-    kind: str
-    fields: tuple[tuple[str, "Shape"], ...] = ()
-    precision: int = 0
-    scale: int = 0
 
 
 class _Type(NamedTuple):
@@ -50,7 +37,7 @@ class Reader:
     def __init__(self, text: str, references: Sequence[str] = ()) -> None:
         self.schema, self.names = parse_schema(text, references)
         try:
-            self.shape = _shape(self.schema, "", self.names, ())
+            self.shape = _Shapes(self.names).of(self.schema, "", ())
         except RecursionError:
             raise CorruptData("the schema is nested too deep") from None
 
@@ -92,25 +79,40 @@ def _others(found: _Type) -> list[Json]:
     return [branch for branch in found.branches if branch != "null" and branch != {"type": "null"}]
 
 
-def _shape(schema: Json, namespace: str, names: Names, open_: tuple[int, ...]) -> Shape:
-    found = _resolved(schema, namespace, names)
-    if found.kind == "union":
-        inner = [_shape(branch, namespace, names, open_) for branch in _others(found)]
-        if len(inner) == 1:
-            return inner[0]
-        return Shape("record", tuple((f"member{n}", one) for n, one in enumerate(inner))) if inner else Shape("null")
-    if found.kind == "record":
-        if id(found.definition) in open_:
-            raise CorruptData("the schema holds itself, which columns cannot")
-        open_ = (*open_, id(found.definition))
-        return Shape("record", tuple(
-            (str(one["name"]), _shape(one["type"], found.namespace, names, open_))
-            for one in record_fields(found.definition)
-        ))  # fmt: skip
-    if found.kind in ("array", "map"):
-        inside = found.definition.get("items" if found.kind == "array" else "values")
-        return Shape(found.kind, (("item", _shape(inside, namespace, names, open_)),))
-    return _leaf(found)
+class _Shapes:
+    """The shapes of a reader's types, as many as columns may be."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._left = _MOST_COLUMNS
+
+    def of(self, schema: Json, namespace: str, open_: tuple[int, ...]) -> Shape:
+        """The shape of a type inside the records `open_`."""
+        self._left -= 1
+        if self._left < 0:
+            raise CorruptData(f"the schema has more than {_MOST_COLUMNS} columns")
+        found = _resolved(schema, namespace, self._names)
+        if found.kind == "union":
+            inner = [self.of(branch, namespace, open_) for branch in _others(found)]
+            if len(inner) == 1:
+                return inner[0]
+            members = tuple((f"member{n}", one) for n, one in enumerate(inner))
+            return Shape("union", members) if members else Shape("null")
+        if found.kind == "record":
+            if id(found.definition) in open_:
+                return Shape("null")
+            return self._record(found, (*open_, id(found.definition)))
+        if found.kind in ("array", "map"):
+            inside = found.definition.get("items" if found.kind == "array" else "values")
+            return Shape(found.kind, (("item", self.of(inside, found.namespace, open_)),))
+        return _leaf(found)
+
+    def _record(self, found: _Type, open_: tuple[int, ...]) -> Shape:
+        names = [str(one["name"]) for one in record_fields(found.definition)]
+        if len(set(names)) < len(names):
+            raise CorruptData("the schema has a record with two fields of one name")
+        shapes = (self.of(one["type"], found.namespace, open_) for one in record_fields(found.definition))
+        return Shape("record", tuple(zip(names, shapes, strict=True)))
 
 
 def _leaf(found: _Type) -> Shape:
@@ -119,7 +121,7 @@ def _leaf(found: _Type) -> Shape:
     if found.kind in ("bytes", "fixed") and (scale := decimal_scale(found.definition, size)) is not None:
         precision = found.definition["precision"]
         assert isinstance(precision, int)
-        return Shape("decimal", (), precision, scale) if precision <= _MOST_DIGITS else Shape("string")
+        return Shape("decimal", (), precision, scale) if precision <= MOST_DIGITS else Shape("string")
     if found.kind == "fixed" and ((logical, size) in (("uuid", 16), ("duration", 12))):
         return Shape("string")
     if (found.kind, logical) == ("bytes", "big-decimal") or (logical in _AS_TEXT and found.kind in ("int", "long")):
@@ -137,11 +139,14 @@ class _Resolving(Compiler):
     def __init__(self, names: Names, reader: Reader) -> None:
         super().__init__(names)
         self._reader = reader
+        self._open: list[int] = []  # the reader's records that the place is in
 
     def resolved(self, schema: Json) -> AvroProgram:
         self._put(b'{"value":')
-        if _resolved(schema, "", self._names).kind == "bytes" and self._reader.shape.kind in ("bytes", "decimal"):
-            self._raw(schema)
+        writer = _resolved(schema, "", self._names)
+        if writer.kind == "bytes":  # alone it has no length before it: so Confluent's serializer writes it
+            if _leaf(writer) != self._reader.shape or not self._raw(schema):
+                raise CorruptData("bytes alone are no value of the newest schema")
         else:
             self._pair(schema, "", self._reader.schema, "")
         self._put(b"}\n")
@@ -157,8 +162,12 @@ class _Resolving(Compiler):
             self._branches(writer, wanted, wanted_namespace)
         elif reader.kind == "union":
             self._into_union(writer, schema, namespace, reader)
+        elif reader.kind == "record" and id(reader.definition) in self._open:
+            self._emit(layout.AVRO_REFUSE)
         elif writer.kind == reader.kind == "record":
+            self._open.append(id(reader.definition))
             self._fields(writer, reader)
+            self._open.pop()
         elif writer.kind == reader.kind and writer.kind in ("array", "map"):
             self._inside(writer, reader)
         else:
@@ -169,14 +178,14 @@ class _Resolving(Compiler):
         choice, starts, ends, fitting = self._emit(layout.AVRO_UNION, 0, len(writer.branches)), [], [], 0
         for branch in writer.branches:
             starts.append(len(self._code))
-            begun = len(self._code)
+            begun, calls, open_ = len(self._code), len(self._calls), len(self._open)
             try:
                 self._pair(branch, writer.namespace, wanted, wanted_namespace)
                 fitting += 1
             except CorruptData:
-                del self._code[begun:]
+                del self._code[begun:], self._calls[calls:], self._open[open_:]
                 self._literal = b""
-                self._emit(layout.AVRO_UNION, 0, 0)  # no branch is any
+                self._emit(layout.AVRO_REFUSE)
             ends.append(self._emit(layout.AVRO_JUMP))
         if not fitting:
             raise CorruptData("no branch of a union fits the newest schema")
@@ -189,14 +198,16 @@ class _Resolving(Compiler):
         if writer.kind == "null":
             if len(others) == len(reader.branches):
                 raise CorruptData("null is no value of the newest schema")
-            return self._put(b"null")
-        for member, branch in enumerate(others):
-            if not _may_be(writer, _resolved(branch, reader.namespace, self._reader.names)):
-                continue
-            self._put(f'{{"member{member}":'.encode() if len(others) > 1 else b"")
-            self._pair(schema, namespace, branch, reader.namespace)
-            return self._put(b"}" if len(others) > 1 else b"")
-        raise CorruptData(f"the newest schema has no {writer.kind} there")
+            self._put(b"null")
+            return
+        branches = [_resolved(branch, reader.namespace, self._reader.names) for branch in others]
+        fits = [_likeness(writer, branch) for branch in branches]
+        if not any(fits):
+            raise CorruptData(f"the newest schema has no {writer.kind} there")
+        member = fits.index(max(fits))
+        self._put(f'{{"member{member}":'.encode() if len(others) > 1 else b"")
+        self._pair(schema, namespace, others[member], reader.namespace)
+        self._put(b"}" if len(others) > 1 else b"")
 
     def _fields(self, writer: _Type, reader: _Type) -> None:
         wanted = {str(one["name"]): one for one in record_fields(reader.definition)}
@@ -218,7 +229,7 @@ class _Resolving(Compiler):
                 continue
             if "default" not in one:
                 raise CorruptData(f"the newest schema has a field {name[:100]!r} without a default")
-            shape = _shape(one["type"], reader.namespace, self._reader.names, ())
+            shape = _Shapes(self._reader.names).of(one["type"], reader.namespace, tuple(self._open))
             text = default_text(shape, one["default"])
             self._put(before + json_string(name).encode() + b":" + text.encode())
             before = b","
@@ -240,6 +251,9 @@ class _Resolving(Compiler):
         if not _may_be(writer, reader):
             raise CorruptData(f"{writer.kind} is no {reader.kind}")
         target, shape = reader.kind, _leaf(reader)
+        times = {_leaf(one).kind for one in (writer, reader)} - set(_NUMBERS)
+        if writer.kind in _NUMBERS and len(times) > 1:
+            raise CorruptData("the newest schema has another unit of time there")
         if target in ("float", "double"):
             source = {"float": layout.AVRO_FLOAT, "double": layout.AVRO_DOUBLE}.get(writer.kind, layout.AVRO_LONG)
             self._emit(layout.AVRO_BITS, source, 64 if target == "double" else 32)
@@ -283,41 +297,14 @@ def _may_be(writer: _Type, reader: _Type) -> bool:
     return writer.kind == reader.kind
 
 
-def default_text(shape: Shape, default: Json) -> str:
-    """A field's default as the same JSON that data become. CorruptData where it is none of the type."""
-    if default is None:
-        return "null"
-    match shape.kind:
-        case "double" | "float" if isinstance(default, int | float):
-            value, bits = ("<d", "<q") if shape.kind == "double" else ("<f", "<i")
-            return str(struct.unpack(bits, struct.pack(value, default))[0])
-        case "bytes" if isinstance(default, str):
-            return json_string(base64.b64encode(_latin(default)).decode())
-        case "decimal" if isinstance(default, str):
-            unscaled = int.from_bytes(_latin(default), signed=True)
-            return f'"{Decimal(unscaled).scaleb(-shape.scale, Context(prec=100)):f}"'
-        case "array" if isinstance(default, list):
-            return "[" + ",".join(default_text(shape.fields[0][1], each) for each in default) + "]"
-        case "map" if isinstance(default, dict):
-            inner = shape.fields[0][1]
-            pairs = (f'{{"key":{json_string(key)},"value":{default_text(inner, default[key])}}}' for key in default)
-            return "[" + ",".join(pairs) + "]"
-        case "record" if shape.fields and shape.fields[0][0] == "member0":
-            return f'{{"member0":{default_text(shape.fields[0][1], default)}}}'  # of a union the first branch's
-        case "record" if isinstance(default, dict):
-            fields = (f"{json_string(name)}:{default_text(one, default.get(name))}" for name, one in shape.fields)
-            return "{" + ",".join(fields) + "}"
-        case "boolean" if isinstance(default, bool):
-            return json.dumps(default)
-        case "string" if isinstance(default, str):
-            return json_string(default)
-        case "int" | "long" | "date" if isinstance(default, int) and not isinstance(default, bool):
-            return str(default)
-        case kind if "timestamp" in kind and isinstance(default, int):
-            return str(default)
-    raise CorruptData("a field's default is of another type than the field")
-
-
-def _latin(text: str) -> bytes:
-    """Bytes in a schema are characters up to U+00FF."""
-    return text.encode("latin-1", "replace")
+def _likeness(writer: _Type, branch: _Type) -> int:
+    """How well a branch of the reader's union suits: 0, not at all; most where type, name and meaning are the same."""
+    if not _may_be(writer, branch):
+        return 0
+    if writer.kind != branch.kind:
+        return 1
+    one, other = (str(each.definition.get("name", "")).rpartition(".")[2] for each in (writer, branch))
+    if one != other:
+        return 2
+    same_meaning = writer.definition.get("logicalType") == branch.definition.get("logicalType")
+    return 4 if same_meaning else 3

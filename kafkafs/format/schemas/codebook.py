@@ -29,6 +29,7 @@ _REASONS = {
     layout.AVRO_LEFTOVER: "bytes are left behind its end",
     layout.AVRO_BAD_DECIMAL: "a decimal is malformed or too long",
     layout.AVRO_BAD_TIME: "a time of day is outside the day",
+    layout.AVRO_NO_COLUMN: "it holds what the columns have no place for",
     layout.JSON_MISFIT: "it is no JSON text",
 }
 
@@ -88,6 +89,7 @@ class Codebook:
         """Begin anew, with nothing known."""
         self._rows: dict[tuple[SchemaName, bool], int] = {}
         self._found: list[tuple[SchemaName, FoundSchema | None]] = []
+        self._refusals: list[str] = []
         self._tails: list[Array] = []
         self._size = 0
         self.table = np.zeros((16, 4), np.int64)
@@ -114,6 +116,10 @@ class Codebook:
         found = self._found[row][1]
         return found.decoder if found is not None else Decoder(WAY_NONE)
 
+    def refusal(self, row: int) -> str:
+        """The sentence for all payloads of a row that has no decoder; none where it has one."""
+        return self._refusals[row]
+
     def misfit(self, row: int, reason: int | str, at: int = 0) -> str:
         """The sentence for a payload that does not fit: why, by a code of the layout (at which byte) or in words."""
         if isinstance(reason, int):
@@ -126,12 +132,13 @@ class Codebook:
         if number == len(self.table):
             self.table = np.concatenate((self.table, np.zeros_like(self.table)))
             self.tail_sizes = np.concatenate((self.tail_sizes, np.zeros_like(self.tail_sizes)))
+        refusal = ""
         if found is None:
-            tail = error_tail(field, f"{name} is in no _schemas topic on these disks")
+            refusal = f"{name} is in no _schemas topic on these disks"
         elif found.decoder.refusal:
-            tail = error_tail(field, f"{name} ({found.type}): {found.decoder.refusal}")
-        else:
-            tail = found.tail(field)
+            refusal = f"{name} ({found.type}): {found.decoder.refusal}"
+        tail = found.tail(field) if found is not None and not refusal else error_tail(field, refusal)
+        self._refusals.append(refusal)
         self._found.append((name, found))
         self._tails.append(np.frombuffer(tail, np.uint8))
         decoder = self.decoder(number)

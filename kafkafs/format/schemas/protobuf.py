@@ -7,7 +7,6 @@ count first, and a count of 0 for the first message. Source: confluentinc/schema
 import json
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FileDescriptor
@@ -32,48 +31,85 @@ _MOST_INDEXES = 100
 
 def compile_protobuf(text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:
     """What decodes payloads of that `.proto` text; `references` come before what imports them. CorruptData."""
-    pool = DescriptorPool()
-    names = add_well_known(pool)
-    file: FileDescriptor | None = None
-    for reference in [*references, Reference("", text)]:
-        if reference.name in names:
-            continue
-        made = file_descriptor(reference.name or "schema.proto", reference.text, names)
-        names.add(reference.name)
+    return Schema(text, references).json
+
+
+class Schema:
+    """A `.proto` text with its descriptors. `references` come before what imports them. CorruptData."""
+
+    def __init__(self, text: str, references: Sequence[Reference]) -> None:
+        self.pool = DescriptorPool()
+        names = add_well_known(self.pool)
+        file: FileDescriptor | None = None
+        for reference in [*references, Reference("", text)]:
+            if reference.name in names:
+                continue
+            made = file_descriptor(reference.name or "schema.proto", reference.text, names)
+            names.add(reference.name)
+            try:
+                self.pool.AddSerializedFile(made.SerializeToString())
+                file = self.pool.FindFileByName(made.name)
+            except (TypeError, ValueError, KeyError, DecodeError) as error:
+                raise CorruptData(f"the schema cannot be used: {_first_line(error)}") from None
+        assert file is not None  # the last one has no name, so it is none of those that are known
+        self._file = file
+        self._kinds: dict[tuple[int, ...], type[Message]] = {}
+
+    def json(self, payload: bytes, header: bytes | None) -> bytes:
+        """A payload as canonical JSON; `header` is what one holds behind the id. CorruptData where it does not fit."""
+        kind, content = self.message_of(payload, header)
+        if len(content) <= _LARGE:
+            return _json(self.pool, self.parsed(kind, content))
+        with _one_large:
+            return _json(self.pool, self.parsed(kind, content))
+
+    def message_of(self, payload: bytes, header: bytes | None) -> tuple[type[Message], bytes]:
+        """The message that a payload is, and its content. CorruptData."""
+        if header is None:
+            indexes, payload = _indexes(payload)
+        else:
+            indexes, rest = _indexes(header) if header else ((0,), b"")
+            if rest:
+                raise CorruptData("the header holds more than its message indexes")
+        if len(payload) > PAYLOAD_BYTES:
+            raise CorruptData(f"it has more than {PAYLOAD_BYTES} bytes, the most that is decoded of Protobuf")
+        if indexes not in self._kinds:
+            self._kinds[indexes] = GetMessageClass(_message(self._file, indexes))
+        return self._kinds[indexes], payload
+
+    def named(self, name: str) -> type[Message]:
+        """The message with that full name, in this text. CorruptData where there is none."""
         try:
-            pool.AddSerializedFile(made.SerializeToString())
-            file = pool.FindFileByName(made.name)
-        except (TypeError, ValueError, KeyError, DecodeError) as error:
-            raise CorruptData(f"the schema cannot be used: {_first_line(error)}") from None
-    assert file is not None  # the last one has no name, so it is none of those that are known
-    return partial(_decode, pool, file, {})
+            descriptor = self.pool.FindMessageTypeByName(name)
+        except KeyError:
+            raise CorruptData(f"the schema has no message {name[:200]!r}") from None
+        return GetMessageClass(descriptor)
+
+    def parsed(self, kind: type[Message], content: bytes) -> Message:
+        """The message that the bytes are. CorruptData where they are none, or hold what the schema does not name."""
+        message = kind()
+        try:
+            message.ParseFromString(content)
+        except (DecodeError, ValueError, RecursionError) as error:
+            raise CorruptData(_first_line(error)) from None
+        size = message.ByteSize()
+        message.DiscardUnknownFields()
+        if message.ByteSize() != size:
+            raise CorruptData("it has fields that the schema does not name")
+        return message
 
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or ["it contradicts itself"])[0][:300]
 
 
-def _decode(
-    pool: DescriptorPool,
-    file: FileDescriptor,
-    known: dict[tuple[int, ...], type[Message]],
-    payload: bytes,
-    header: bytes | None,
-) -> bytes:
-    if header is None:
-        indexes, payload = _indexes(payload)
-    else:
-        indexes, rest = _indexes(header) if header else ((0,), b"")
-        if rest:
-            raise CorruptData("the header holds more than its message indexes")
-    if len(payload) > PAYLOAD_BYTES:
-        raise CorruptData(f"it has more than {PAYLOAD_BYTES} bytes, the most that is decoded of Protobuf")
-    if indexes not in known:
-        known[indexes] = GetMessageClass(_message(file, indexes))
-    if len(payload) <= _LARGE:
-        return _json(pool, known[indexes], payload)
-    with _one_large:
-        return _json(pool, known[indexes], payload)
+def _json(pool: DescriptorPool, message: Message) -> bytes:
+    try:
+        made = json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=pool)
+        text = json.dumps(made, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return escape_controls(text).encode()
+    except (DecodeError, json_format.Error, ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise CorruptData(_first_line(error)) from None
 
 
 def _indexes(data: bytes) -> tuple[tuple[int, ...], bytes]:
@@ -114,18 +150,3 @@ def _message(file: FileDescriptor, indexes: tuple[int, ...]) -> Descriptor:
     if found is None:
         raise CorruptData("it names a message that the schema does not have")
     return found
-
-
-def _json(pool: DescriptorPool, kind: type[Message], payload: bytes) -> bytes:
-    message = kind()
-    try:
-        message.ParseFromString(payload)
-        size = message.ByteSize()
-        message.DiscardUnknownFields()
-        if message.ByteSize() != size:
-            raise CorruptData("it has fields that the schema does not name")
-        made = json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=pool)
-        text = json.dumps(made, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        return escape_controls(text).encode()
-    except (DecodeError, json_format.Error, ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise CorruptData(_first_line(error)) from None

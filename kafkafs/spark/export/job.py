@@ -1,19 +1,30 @@
 """An export from plan to counts."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafkafs.cluster.registry import Registry
 from kafkafs.errors import UsageError
 from kafkafs.log.options import Isolation
 from kafkafs.spark import jobs
 from kafkafs.spark.export import parquet, plan, values
+from kafkafs.spark.export.named import first_named, named_values
 from kafkafs.spark.export.plan import FileUnit, Plan, Request
+from kafkafs.spark.export.registered import TypedValues
+from kafkafs.spark.export.tables import Table, table_of
 from kafkafs.spark.jobs import Progress, no_progress
-from kafkafs.spark.tasks import batches_of, data_loss
+from kafkafs.spark.schema_frame import registry_of
+from kafkafs.spark.tasks import batches_of, data_loss, records_of
 
 if TYPE_CHECKING:
+    from pyspark.core.broadcast import Broadcast
     from pyspark.sql import SparkSession
+
+
+Call = Callable[["_Inference | _Writing"], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +44,21 @@ class _Inference:
 
     unit: FileUnit
     isolation: Isolation
+    registered: bool
 
     @property
     def weight(self) -> int:
         return self.unit.weight
 
-    def __call__(self) -> values.Kind:
+    def run(self, registry: Registry) -> values.Kind:
         found: values.Kind = None
-        for batch in batches_of(self.unit.range, self.isolation, False, data_loss(fail=True)):
+        lost = data_loss(fail=True)
+        if self.registered:
+            for piece in records_of(self.unit.range, self.isolation, lost):
+                documents = (each.payload for each in named_values(piece, registry, self.unit.topic))
+                found = values.merged(found, values.kind_of_values(documents))
+            return found
+        for batch in batches_of(self.unit.range, self.isolation, False, lost):
             found = values.merged(found, values.kind_of_values(batch.column("value").to_pylist()))
         return found
 
@@ -53,45 +71,52 @@ class _Writing:
     out: Path
     isolation: Isolation
     compression: str
-    kind: values.Kind | None
-    shaped: bool
+    kind: values.Kind
+    value: str
 
     @property
     def weight(self) -> int:
         return self.unit.weight
 
-    def __call__(self) -> int:
-        schema = parquet.plain_schema()
-        if not self.shaped:
-            return parquet.write(self.unit, self.out, self.isolation, self.compression, parquet.plain, schema)
-        shaped = values.shaped_schema(schema, self.kind)
-        return parquet.write(
-            self.unit, self.out, self.isolation, self.compression,
-            lambda batch: values.shape(parquet.plain(batch), shaped, self.kind), shaped,
-        )  # fmt: skip
+    def run(self, registry: Registry) -> int:
+        plain = parquet.plain_schema()
+        shape: parquet.Shape = parquet.plain
+        schema = plain
+        if self.value == "json":
+            schema = values.shaped_schema(plain, self.kind)
+            shape = partial(values.shaped, schema, self.kind)
+        elif self.value == "registry":
+            typed = TypedValues(self.unit.topic, Table.of_words(self.kind), registry, plain)
+            shape, schema = typed.parts, typed.schema
+        return parquet.write(self.unit, self.out, self.isolation, self.compression, shape, schema)
 
 
-def _call(unit: "_Inference | _Writing") -> object:
-    return unit()
+def _call(registry: "Broadcast[Registry]", unit: _Inference | _Writing) -> object:
+    return unit.run(registry.value)
 
 
 def export(
     spark: "SparkSession", out: Path, request: Request, settled: Plan, progress: Progress = no_progress
 ) -> Exported:
     """Writes what is missing of a request and its plan below `out`."""
+    registry = registry_of(request.paths) if request.value == "registry" else Registry()
+    if request.value == "registry" and not len(registry):
+        raise UsageError("there is no schema: name the data directories that have _schemas-0 too")
+    call = partial(_call, spark.sparkContext.broadcast(registry))
     if not settled.is_saved:
         if request.value == "json":
-            settled.value_types |= _inferred(spark, request, settled, progress)
+            settled.value_types |= _inferred(spark, request, settled.new_units(), call, progress)
+        elif request.value == "registry":
+            settled.value_types |= _tables(spark, request, settled.new_units(), registry, call, progress)
         plan.save(out, request, settled)
     todo = plan.left(out, settled)
     writing = [
         _Writing(
-            unit, out, request.isolation, request.compression, settled.value_types.get(unit.topic),
-            request.value == "json",
+            unit, out, request.isolation, request.compression, settled.value_types.get(unit.topic), request.value
         )
         for unit in todo
     ]  # fmt: skip
-    jobs.run(spark, "export", writing, _call, progress)
+    jobs.run(spark, "export", writing, call, progress)
     files = [out / unit.file for unit in settled.units]
     for directory in {file.parent for file in files}:  # what a run left that was killed
         for unfinished in directory.glob(".*.parquet.*.tmp"):
@@ -105,11 +130,28 @@ def export(
     )  # fmt: skip
 
 
-def _inferred(spark: "SparkSession", request: Request, settled: Plan, progress: Progress) -> dict[str, values.Kind]:
-    """The type of the values of each topic that has none yet."""
-    units = [unit for unit in settled.units if unit.topic not in settled.value_types]
-    passes = [_Inference(unit, request.isolation) for unit in units]
+def _inferred(
+    spark: "SparkSession", request: Request, units: list[FileUnit], call: Call, progress: Progress
+) -> dict[str, values.Kind]:
+    """The type of the values of each topic, by a pass over them."""
+    passes = [_Inference(unit, request.isolation, request.value == "registry") for unit in units]
     found: dict[str, values.Kind] = {}
-    for unit, kind in zip(units, jobs.run(spark, "schema", passes, _call, progress), strict=True):
+    for unit, kind in zip(units, jobs.run(spark, "schema", passes, call, progress), strict=True):
         found[unit.topic] = values.merged(found.get(unit.topic), kind)
     return found
+
+
+def _tables(
+    spark: "SparkSession", request: Request, units: list[FileUnit], registry: Registry, call: Call, progress: Progress
+) -> dict[str, object]:
+    """The table of each topic, in words; JSON takes a pass over the values."""
+    by_topic: dict[str, list[FileUnit]] = {}
+    for unit in units:
+        by_topic.setdefault(unit.topic, []).append(unit)
+    tables = {
+        topic: table_of(registry, topic, first_named(some, request.isolation, registry))
+        for topic, some in by_topic.items()
+    }
+    documents = [unit for unit in units if tables[unit.topic].type == "JSON"]
+    kinds = _inferred(spark, request, documents, call, progress)
+    return {topic: replace(table, kind=kinds.get(topic)).words() for topic, table in tables.items()}

@@ -8,15 +8,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafkafs.errors import DiskError
+from kafkafs.format.columns import Records
 from kafkafs.log.options import Isolation
-from kafkafs.spark.arrow import schema
+from kafkafs.spark.arrow import BatchMaker, groups, schema
 from kafkafs.spark.export.plan import FileUnit
-from kafkafs.spark.tasks import batches_of, data_loss
+from kafkafs.spark.tasks import data_loss, records_of
 
 ROW_GROUP = 1 << 20
 """Rows in a row group."""
 
-Shape = Callable[[pa.RecordBatch], pa.RecordBatch]
+Shape = Callable[[list[Records], pa.RecordBatch], Iterator[pa.RecordBatch]]
+"""Brings a batch, of whose records it gets the pieces too, into the form of the file: parts of it, in order."""
 
 
 def write(unit: FileUnit, out: Path, isolation: Isolation, compression: str, shape: Shape, kind: pa.Schema) -> int:
@@ -29,8 +31,8 @@ def write(unit: FileUnit, out: Path, isolation: Isolation, compression: str, sha
         place.parent.mkdir(parents=True, exist_ok=True)
         rows = 0
         with pq.ParquetWriter(unfinished, kind, **_settings(compression, kind)) as writer:
-            for group in _groups(batches_of(unit.range, isolation, True, data_loss(fail=True))):
-                table = pa.Table.from_batches([shape(batch) for batch in group], kind)
+            for group in _groups(_shaped(unit, isolation, shape)):
+                table = pa.Table.from_batches(group, kind)
                 writer.write_table(table, row_group_size=ROW_GROUP)
                 rows += len(table)
         _settle(unfinished, place)
@@ -39,6 +41,13 @@ def write(unit: FileUnit, out: Path, isolation: Isolation, compression: str, sha
         raise DiskError(f"{str(place)!r} cannot be written: {error.strerror or error}") from error
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _shaped(unit: FileUnit, isolation: Isolation, shape: Shape) -> Iterator[pa.RecordBatch]:
+    name = unit.range.location.name
+    maker = BatchMaker(name.topic, name.partition, headers=True)
+    for pieces in groups(records_of(unit.range, isolation, data_loss(fail=True))):
+        yield from shape(pieces, maker.batch(pieces))
 
 
 def _settle(unfinished: Path, place: Path) -> None:
@@ -82,9 +91,9 @@ def plain_schema() -> pa.Schema:
     return pa.schema([field for field in schema(True) if field.name not in ("topic", "partition")])
 
 
-def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch without what stands in the path."""
-    return batch.select(plain_schema().names)
+def plain(_: list[Records], batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch without what stands in the path: a `Shape`."""
+    yield batch.select(plain_schema().names)
 
 
 def rows_in(place: Path) -> int:

@@ -31,7 +31,7 @@ class Request:
     starting: Limit
     ending: Limit
     isolation: Isolation = "read_uncommitted"
-    value: str = "bytes"  # or "json"
+    value: str = "bytes"  # or "json", "registry"
     compression: str = "snappy"
     file_bytes: int = 128 << 20  # of log
     replicas: Replicas = "furthest"
@@ -67,7 +67,8 @@ class FileUnit:
 
 @dataclass(slots=True)
 class Plan:
-    """All files of an export, and the type of each topic's values (`values.Kind`) where they are JSON.
+    """All files of an export, and the type of each topic's values: a `values.Kind` where they are JSON, the words of a
+    `Table` where they name schemas.
 
     Types are those of the values that were there when a topic was first exported; later ones fit them or stay bytes.
     """
@@ -75,6 +76,10 @@ class Plan:
     units: list[FileUnit]
     value_types: dict[str, object] = field(default_factory=dict)
     is_saved: bool = False
+
+    def new_units(self) -> list[FileUnit]:
+        """The files of topics whose values have no type yet."""
+        return [unit for unit in self.units if unit.topic not in self.value_types]
 
 
 def settle(out: Path, request: Request) -> Plan:

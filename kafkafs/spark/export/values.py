@@ -6,11 +6,15 @@ object, or one that columns cannot hold, stays in `valueBytes`, so that nothing 
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
+
+from kafkafs.errors import CorruptData
+from kafkafs.format.columns import Records
+from kafkafs.format.schemas.shape import Shape, default_text
 
 Kind = Any
 """null, "boolean", "long", "double", "string", ["list", kind] or ["object", {name: kind}]: JSON itself."""
@@ -148,6 +152,35 @@ def _text(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def shape_of(kind: Kind) -> Shape:
+    """The same type for columns that lines of typed JSON become. A field that was always null is text."""
+    match kind:
+        case "boolean" | "long" | "double":
+            return Shape(kind)
+        case ["list", inner]:
+            return Shape("array", (("item", shape_of(inner)),))
+        case ["object", fields] if fields:
+            return Shape("record", tuple((name, shape_of(each)) for name, each in sorted(fields.items())))
+        case _:
+            return Shape("string")
+
+
+class Documents:
+    """JSON payloads as lines of typed JSON, by one type for all of them."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind, self._convert, self._shape = kind, converter(kind), shape_of(kind)
+
+    def line(self, payload: bytes, _: bytes | None) -> bytes:
+        """A payload's line. CorruptData where it is no object of that type."""
+        document = parsed(payload)
+        if document is None:
+            raise CorruptData("it is no JSON object that columns can hold")
+        if merged(self._kind, kind_of(document)) != self._kind:
+            raise CorruptData("it is of another type than the others were")
+        return f'{{"value":{default_text(self._shape, self._convert(document))}}}\n'.encode()
+
+
 def shaped_schema(plain: pa.Schema, kind: Kind) -> pa.Schema:
     """The columns with `value` as an object, and the bytes of what is none."""
     at = plain.get_field_index("value")
@@ -155,7 +188,7 @@ def shaped_schema(plain: pa.Schema, kind: Kind) -> pa.Schema:
     return shaped.insert(at + 1, pa.field("valueBytes", pa.binary()))
 
 
-def shape(batch: pa.RecordBatch, schema: pa.Schema, kind: Kind) -> pa.RecordBatch:
+def shaped(schema: pa.Schema, kind: Kind, _: list[Records], batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """The batch with its values as objects; one that is of another kind, as a later export may meet, stays bytes."""
     convert = converter(kind)
     objects, others = [], []
@@ -167,4 +200,4 @@ def shape(batch: pa.RecordBatch, schema: pa.Schema, kind: Kind) -> pa.RecordBatc
     columns = {name: batch.column(name) for name in batch.schema.names}
     columns["value"] = pa.array(objects, schema.field("value").type)
     columns["valueBytes"] = pa.array(others, pa.binary())
-    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+    yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

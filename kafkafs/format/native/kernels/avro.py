@@ -62,9 +62,11 @@ from kafkafs.format.native.layout import (
     AVRO_LONG,
     AVRO_MAP,
     AVRO_NEXT,
+    AVRO_NO_COLUMN,
     AVRO_NO_ROOM,
     AVRO_RAW,
     AVRO_RAW_DECIMAL,
+    AVRO_REFUSE,
     AVRO_RETURN,
     AVRO_STRING,
     AVRO_TIMESTAMP,
@@ -370,6 +372,8 @@ def put_avro(
         elif op == AVRO_RETURN:
             top -= AVRO_FRAME
             pc = load_i64(top)
+        elif op == AVRO_REFUSE:
+            return AVRO_NO_COLUMN
         elif op == AVRO_END:
             return to if at == end else AVRO_LEFTOVER
 

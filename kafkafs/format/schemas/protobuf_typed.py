@@ -1,0 +1,145 @@
+"""Protobuf for typed columns: a message's shape, and messages as lines of typed JSON.
+
+Payloads are read by the newest schema, as Protobuf itself has it: by the numbers of fields. Google's own types are what
+canonical JSON makes of them, as text; wrappers are the value inside, or null.
+"""
+
+import base64
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from google.protobuf import json_format
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from kafkafs.errors import CorruptData
+from kafkafs.format.json_string import json_string
+from kafkafs.format.schemas.protobuf import Schema
+from kafkafs.format.schemas.reference import Reference
+from kafkafs.format.schemas.shape import Shape, double_bits, float_bits
+
+_MOST_COLUMNS = 5_000
+_GOOGLE = "google.protobuf."
+_WRAPPERS = frozenset(
+    f"{_GOOGLE}{name}Value"
+    for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+)
+_AS_TEXT = frozenset(
+    f"{_GOOGLE}{name}" for name in ("Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any")
+)
+_KINDS = {
+    FieldDescriptor.CPPTYPE_INT32: "int", FieldDescriptor.CPPTYPE_INT64: "long",
+    FieldDescriptor.CPPTYPE_UINT32: "long", FieldDescriptor.CPPTYPE_UINT64: "unsigned",
+    FieldDescriptor.CPPTYPE_DOUBLE: "double", FieldDescriptor.CPPTYPE_FLOAT: "float",
+    FieldDescriptor.CPPTYPE_BOOL: "boolean", FieldDescriptor.CPPTYPE_ENUM: "string",
+}  # fmt: skip
+Put = Callable[[Any], str]
+
+
+class ProtobufReader:
+    """The message of a schema that columns follow. CorruptData where it is no schema, or has no such message."""
+
+    def __init__(self, text: str, references: Sequence[Reference], name: str) -> None:
+        self._schema = Schema(text, references)
+        self._kind = self._schema.named(name)
+        self._left = _MOST_COLUMNS
+        self.shape, self._put = self._message(self._kind.DESCRIPTOR, ())
+
+    def decoder(self, text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:
+        """What makes lines of payloads of the schema `text`; it raises CorruptData for those that do not fit."""
+        return partial(self._line, Schema(text, references))
+
+    def _line(self, schema: Schema, payload: bytes, header: bytes | None) -> bytes:
+        kind, content = schema.message_of(payload, header)
+        if kind.DESCRIPTOR.full_name != self._kind.DESCRIPTOR.full_name:
+            raise CorruptData(f"it is a {kind.DESCRIPTOR.full_name}, not a {self._kind.DESCRIPTOR.full_name}")
+        message = self._schema.parsed(self._kind, content)
+        try:
+            return f'{{"value":{self._put(message)}}}\n'.encode()
+        except (json_format.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise CorruptData(str(error)[:300]) from None
+
+    def _message(self, descriptor: Any, open_: tuple[str, ...]) -> tuple[Shape, Put]:
+        self._left -= 1
+        if self._left < 0:
+            raise CorruptData(f"the schema has more than {_MOST_COLUMNS} columns")
+        if descriptor.full_name in _AS_TEXT:
+            return Shape("string"), self._canonical
+        if descriptor.full_name in _WRAPPERS:
+            shape, put = self._single(descriptor.fields[0], open_)
+            return shape, lambda message: put(message.value)
+        if descriptor.full_name in open_ or len(open_) > 50:
+            return Shape("null"), _refuse
+        fields = [(field, *self._field(field, (*open_, descriptor.full_name))) for field in descriptor.fields]
+
+        def put_fields(message: Message) -> str:
+            return "{" + ",".join(each(message) for each in puts) + "}"
+
+        puts = [partial(_named, field, put) for field, _, put in fields]
+        return Shape("record", tuple((field.name, shape) for field, shape, _ in fields)), put_fields
+
+    def _field(self, field: FieldDescriptor, open_: tuple[str, ...]) -> tuple[Shape, Put]:
+        kind = field.message_type
+        if kind is not None and kind.GetOptions().map_entry:
+            _, put_key = self._single(kind.fields_by_name["key"], open_)
+            inner, put = self._single(kind.fields_by_name["value"], open_)
+            as_text = kind.fields_by_name["key"].cpp_type == FieldDescriptor.CPPTYPE_STRING
+
+            def put_map(entries: Any) -> str:
+                pairs = (
+                    f'{{"key":{put_key(key) if as_text else json_string(put_key(key))},"value":{put(entries[key])}}}'
+                    for key in entries
+                )
+                return "[" + ",".join(pairs) + "]"
+
+            return Shape("map", (("item", inner),)), put_map
+        shape, put = self._single(field, open_)
+        if field.is_repeated:
+            return Shape("array", (("item", shape),)), lambda items: "[" + ",".join(map(put, items)) + "]"
+        return shape, put
+
+    def _single(self, field: FieldDescriptor, open_: tuple[str, ...]) -> tuple[Shape, Put]:
+        if field.message_type is not None:
+            return self._message(field.message_type, open_)
+        if field.type == FieldDescriptor.TYPE_BYTES:
+            return Shape("bytes"), lambda value: f'"{base64.b64encode(value).decode()}"'
+        if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+            return Shape("string"), json_string
+        if field.enum_type is not None:
+            names = {number: json_string(one.name) for number, one in field.enum_type.values_by_number.items()}
+            return Shape("string"), lambda number: names.get(number) or f'"{number}"'
+        put: Put = str
+        if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+            put = _bool
+        elif field.cpp_type in (FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT):
+            bits = double_bits if field.cpp_type == FieldDescriptor.CPPTYPE_DOUBLE else float_bits
+            put = partial(_bits, bits)
+        return Shape(_KINDS[field.cpp_type]), put
+
+    def _canonical(self, message: Message) -> str:
+        text = json_format.MessageToJson(
+            message, preserving_proto_field_name=True, indent=None, descriptor_pool=self._schema.pool,
+            ensure_ascii=False,
+        )  # fmt: skip
+        is_text = message.DESCRIPTOR.name in ("Timestamp", "Duration", "FieldMask")
+        return text if is_text else json_string(text)
+
+
+def _named(field: FieldDescriptor, put: Put, message: Message) -> str:
+    """A field with its name; null where it is known not to be there."""
+    if field.has_presence and not message.HasField(field.name):
+        return f"{json_string(field.name)}:null"
+    return f"{json_string(field.name)}:{put(getattr(message, field.name))}"
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _bits(bits: Callable[[float], int], value: float) -> str:
+    return str(bits(value))
+
+
+def _refuse(_: Message) -> str:
+    raise CorruptData("it holds what the columns have no place for")

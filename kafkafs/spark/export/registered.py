@@ -1,0 +1,176 @@
+"""Values that name a schema of the registry, as columns of one table: in an executor, a partition at a time.
+
+A kernel decodes Avro to lines of typed JSON, of which `Lines` makes columns; Protobuf and JSON come to such lines by
+Python. What names no schema, or does not fit, stays in `valueBytes`, and `valueError` says why.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkafs.cluster.registry import Registry
+from kafkafs.errors import CorruptData
+from kafkafs.format import native
+from kafkafs.format.buffers import Array
+from kafkafs.format.columns import Records
+from kafkafs.format.native import layout
+from kafkafs.format.native.layout import AVRO_SCRATCH, DECODED_NO_ROOM
+from kafkafs.format.schemas.codebook import Codebook, FoundSchema, SchemaName
+from kafkafs.spark.export.columns import Lines, Numbers, column_type
+from kafkafs.spark.export.named import Cells, payload_of, value_cells
+from kafkafs.spark.export.tables import Table
+
+_ROOM = 8 << 20  # bytes of lines that are made columns at once, where one line does not need more
+_UNNAMED = "it names no schema of the registry"
+
+_KIND, _TEXT, _TEXT_SIZE, _DECODER, _ERROR, _ERROR_AT = (
+    place // 8
+    for place in (
+        layout.CELL_KIND, layout.CELL_TEXT, layout.CELL_TEXT_SIZE, layout.CELL_DECODER, layout.CELL_ERROR,
+        layout.CELL_ERROR_AT,
+    )
+)  # fmt: skip
+
+
+def table_schema(plain: pa.Schema, table: Table) -> pa.Schema:
+    """The columns with typed values, and behind them the bytes of what is none, and why."""
+    at = plain.get_field_index("value")
+    typed = plain.set(at, pa.field("value", column_type(table.shape())))
+    return typed.insert(at + 1, pa.field("valueBytes", pa.binary())).insert(at + 2, pa.field("valueError", pa.string()))
+
+
+class TypedValues:
+    """Brings the values of one partition into the columns of its topic's table."""
+
+    def __init__(self, topic: str, table: Table, registry: Registry, plain: pa.Schema) -> None:
+        self._topic, self._table, self._registry = topic, table, registry
+        self.schema = table_schema(plain, table)
+        self._book = Codebook(self._find)
+        self._lines = Lines(table.shape())
+        self._scratch, self._out = np.empty(AVRO_SCRATCH, np.uint8), np.empty(2, np.int64)
+        self._room: Array = np.empty(_ROOM, np.uint8)
+
+    def _find(self, name: SchemaName, is_key: bool) -> FoundSchema | None:
+        """A value's schema with what decodes it for the table; keys stay bytes."""
+        schema = None if is_key else self._registry.find(name, self._topic, "value")
+        if schema is None:
+            return None
+        decoder = self._table.decoder(self._registry, schema)
+        return FoundSchema(decoder, schema.id, schema.subject, schema.version, schema.type)
+
+    def parts(self, pieces: list[Records], batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The batch of these pieces with typed values, in parts that take some megabytes each."""
+        if self._book.is_full():
+            self._book.forget()
+        open_ = _Part(0)
+        for piece, cells, first in self._cells(pieces):
+            done = 0
+            while done < len(piece):
+                used = open_.size
+                stop = self._fill(piece, cells, first, done, open_)
+                is_full = stop < len(piece) or len(open_.others) > _ROOM
+                if is_full and (open_.size or stop > done or open_.others):
+                    yield self._part(batch, open_, first + stop)
+                    open_ = _Part(first + stop)
+                    if len(self._room) > _ROOM:
+                        self._room = np.empty(_ROOM, np.uint8)
+                elif is_full and not used:
+                    self._room = np.empty(8 * len(self._room), np.uint8)
+                done = stop
+        yield self._part(batch, open_, batch.num_rows)
+
+    def _cells(self, pieces: list[Records]) -> Iterator[tuple[Records, Cells, int]]:
+        """Each piece, its cells with their decoders, and which row of the batch is its first."""
+        first = 0
+        for some in pieces:
+            piece = Records(some.data, np.ascontiguousarray(some.rows))
+            cells = value_cells(piece)
+            values = cells[1::2]
+            places = np.flatnonzero(values[:, _KIND] >= layout.CELL_PREFIX_ID)
+            names, which = np.unique(values[places, :3], axis=0, return_inverse=True)
+            rows = [self._book.row(SchemaName(*name), False) for name in names.tolist()]
+            values[places, _DECODER] = np.array(rows, np.int64)[which.reshape(-1)] if rows else -1
+            yield piece, cells, first
+            first += len(piece)
+
+    def _fill(self, piece: Records, cells: Cells, first: int, done: int, part: "_Part") -> int:
+        """Adds the lines of rows [done, ...) of a piece to a part: the row before which there was no more room."""
+        answer = native.kernel("type_cells")(
+            native.address(cells), 2 * done, len(cells), native.address(piece.data), len(piece.data),
+            native.address(self._book.table), native.address(self._room) + part.size, len(self._room) - part.size,
+            native.address(self._scratch), native.address(self._out),
+        )  # fmt: skip
+        stop = int(self._out[0]) // 2 if answer == DECODED_NO_ROOM else len(piece)
+        values = cells[1::2][done:stop]
+        made = np.flatnonzero(values[:, _TEXT])
+        part.rows.append(made + (first + done))
+        part.ends.append(part.size + np.cumsum(values[made, _TEXT_SIZE], dtype=np.int64))
+        part.size += int(self._out[1])
+        for row in np.flatnonzero((values[:, _TEXT] == 0) & (values[:, _DECODER] >= 0)).tolist():
+            self._other(piece, values[row], first + done + row, part)
+        return stop
+
+    def _other(self, piece: Records, cell: np.ndarray, row: int, part: "_Part") -> None:
+        """A value of which no kernel made a line: Python does, or says why not."""
+        number, error = int(cell[_DECODER]), int(cell[_ERROR])
+        decoder = self._book.decoder(number)
+        if decoder.decode is None:
+            refusal = self._book.refusal(number)
+            part.errors[row] = refusal or self._book.misfit(number, error, int(cell[_ERROR_AT]))
+            return
+        try:
+            part.others += decoder.decode(*payload_of(piece, cell.tolist()))
+        except CorruptData as refused:
+            part.errors[row] = self._book.misfit(number, str(refused))
+            return
+        part.other_rows.append(row)
+        part.other_ends.append(len(part.others))
+
+    def _part(self, batch: pa.RecordBatch, part: "_Part", stop: int) -> pa.RecordBatch:
+        """Rows [part.first, stop) of the batch."""
+        rows = np.concatenate((*part.rows, np.array(part.other_rows, np.int64))) - part.first
+        made, refused = self._lines.column(self._room[: part.size], part.all_ends())
+        others, also = self._lines.column(np.frombuffer(bytes(part.others), np.uint8), np.array(part.other_ends))
+        refused += [(len(made) + line, why) for line, why in also]
+        part.errors |= {part.first + int(rows[line]): why for line, why in refused}
+        count = stop - part.first
+        fits = np.zeros(count, np.bool_)
+        places = np.zeros(count, np.int64)
+        fits[rows], places[rows] = True, np.arange(len(rows))
+        for row in part.errors:
+            fits[row - part.first] = False
+        values = pa.concat_arrays([made, others]).take(pa.array(places, mask=~fits))
+        return self._batch(batch.slice(part.first, count), values, fits, part)
+
+    def _batch(self, plain: pa.RecordBatch, values: pa.Array, fits: np.ndarray, part: "_Part") -> pa.RecordBatch:
+        content = plain.column("value")
+        as_bytes = pc.if_else(pa.array(fits), pa.scalar(None, pa.binary()), content)
+        errors = pc.if_else(as_bytes.is_valid(), pa.scalar(_UNNAMED), pa.scalar(None, pa.string()))
+        if part.errors:
+            rows = sorted(part.errors)
+            mask = np.zeros(len(values), np.bool_)
+            mask[np.array(rows) - part.first] = True
+            errors = pc.replace_with_mask(errors, pa.array(mask), pa.array([part.errors[row] for row in rows]))
+        given = {"value": values, "valueBytes": as_bytes, "valueError": errors}
+        columns = [given[name] if name in given else plain.column(name) for name in self.schema.names]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+class _Part:
+    """Rows of a batch from `first` on, of which lines were made: by a kernel, in the room; by Python, in `others`."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.rows: list[Numbers] = []
+        self.ends: list[Numbers] = []
+        self.size = 0
+        self.others = bytearray()
+        self.other_rows: list[int] = []
+        self.other_ends: list[int] = []
+        self.errors: dict[int, str] = {}
+
+    def all_ends(self) -> Numbers:
+        """Where the lines in the room end."""
+        return np.concatenate((np.empty(0, np.int64), *self.ends))

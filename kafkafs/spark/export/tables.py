@@ -1,0 +1,137 @@
+"""The table that a topic's values become: by which schema of the registry, chosen once by the driver.
+
+It is the newest version of `<topic>-value`; without such a subject, of that of the first value that names a schema. The
+plan keeps it, so that a later run writes the same columns.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self
+
+from kafkafs.cluster.registry import DEFAULT_CONTEXT, Registry, Schema, split_subject
+from kafkafs.errors import CorruptData, Unsupported
+from kafkafs.format.native.layout import WAY_AVRO, WAY_PYTHON
+from kafkafs.format.schemas.avro_typed import Reader
+from kafkafs.format.schemas.decoders import INSTALL, Decoder, refusing
+from kafkafs.format.schemas.reference import Reference
+from kafkafs.format.schemas.shape import Shape
+from kafkafs.spark.export import values
+
+if TYPE_CHECKING:
+    from kafkafs.format.schemas.protobuf_typed import ProtobufReader
+
+References = tuple[Reference, ...]
+NOTHING = Shape("null")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A schema as the plan keeps it: its type is empty where a topic's values name none."""
+
+    type: str = ""
+    subject: str = ""
+    version: int = 0
+    text: str = ""
+    references: References = ()
+    message: str = ""
+    """Of Protobuf: the full name of the message that values are."""
+
+    kind: Any = None
+    """Of JSON: the type of all values, a `values.Kind`, found by a pass over them."""
+
+    @classmethod
+    def of_words(cls, told: dict[str, Any]) -> Self:
+        """What `words` made."""
+        return cls(**told | {"references": tuple(Reference(*one) for one in told["references"])})
+
+    def words(self) -> dict[str, Any]:
+        """In a form to be written down as JSON."""
+        return asdict(self)
+
+    def shape(self) -> Shape:
+        """What columns values have; none where the schema is no schema, or one that columns cannot follow."""
+        try:
+            if self.type == "AVRO":
+                return _avro_reader(self.text, self.references).shape
+            if self.type == "PROTOBUF":
+                return _protobuf_reader(self.text, self.references, self.message).shape
+        except (CorruptData, Unsupported):
+            return NOTHING
+        return values.shape_of(self.kind) if self.type == "JSON" else NOTHING
+
+    def decoder(self, registry: Registry, schema: Schema) -> Decoder:
+        """What makes lines for this table of the values of a schema. Never raises: what does not fit refuses."""
+        if schema.type != self.type:
+            return refusing(f"the table's schema is of another type, {self.type or 'none'}")
+        if schema.text is None:
+            return refusing("the schema's text is encrypted or too large")
+        try:
+            references = tuple(registry.references(schema))
+            if schema.type == "AVRO":
+                reader = _avro_reader(self.text, self.references)
+                program = reader.program(schema.text, [reference.text for reference in references])
+                return Decoder(WAY_AVRO, program)
+            if schema.type == "PROTOBUF":
+                found = _protobuf_reader(self.text, self.references, self.message)
+                return Decoder(WAY_PYTHON, decode=found.decoder(schema.text, references))
+            return Decoder(WAY_PYTHON, decode=values.Documents(self.kind).line)
+        except (CorruptData, Unsupported) as error:
+            return refusing(str(error))
+
+
+@cache
+def _avro_reader(text: str, references: References) -> Reader:
+    return Reader(text, [reference.text for reference in references])
+
+
+@cache
+def _protobuf_reader(text: str, references: References, message: str) -> "ProtobufReader":
+    try:
+        from kafkafs.format.schemas.protobuf_typed import ProtobufReader
+    except ImportError:
+        raise Unsupported(f"decoding Protobuf takes {INSTALL}") from None
+    return ProtobufReader(text, references, message)
+
+
+def table_of(registry: Registry, topic: str, named: Iterable[tuple[Schema, bytes, bytes | None]]) -> Table:
+    """The table of a topic. `named` are values, in order, with the schemas that they name, and with what a header
+    holds behind the id."""
+    first = next(iter(named), None)
+    own = f"{topic}-value"
+    subjects = {schema.subject for schema in registry if split_subject(schema.subject)[1] == own}
+    if subjects:
+        subject = min(subjects, key=lambda each: (split_subject(each)[0] != DEFAULT_CONTEXT, each))
+    elif first is not None:
+        subject = first[0].subject
+    else:
+        return Table()
+    versions = [schema for schema in registry if schema.subject == subject and schema.text is not None]
+    newest = max(versions, key=lambda schema: (not (schema.deleted or schema.gone), schema.version), default=None)
+    if newest is None or newest.text is None:
+        return Table()
+    try:
+        references = tuple(registry.references(newest))
+        message = _message(registry, newest, references, first) if newest.type == "PROTOBUF" else ""
+    except (CorruptData, Unsupported):
+        return Table(newest.type, subject, newest.version)
+    return Table(newest.type, subject, newest.version, newest.text, references, message)
+
+
+def _message(
+    registry: Registry, newest: Schema, references: References, first: tuple[Schema, bytes, bytes | None] | None
+) -> str:
+    """The full name of the message that the first value is; of the text's first message where that is not to be had."""
+    try:
+        from kafkafs.format.schemas import protobuf
+    except ImportError:
+        raise Unsupported(f"decoding Protobuf takes {INSTALL}") from None
+    assert newest.text is not None
+    if first is not None and first[0].type == "PROTOBUF" and first[0].text is not None:
+        schema, payload, header = first
+        try:
+            writer = protobuf.Schema(first[0].text, registry.references(schema))
+            return writer.message_of(payload, header)[0].DESCRIPTOR.full_name
+        except CorruptData:
+            pass
+    return protobuf.Schema(newest.text, references).message_of(b"\0", None)[0].DESCRIPTOR.full_name
