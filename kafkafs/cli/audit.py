@@ -29,10 +29,17 @@ use are no findings. Nothing is changed."""
 def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "audit", help="check every batch, index and checkpoint (Spark)", description=DESCRIPTION,
-        examples=["kafkafs audit /var/kafka-logs", "kafkafs audit /disk1/kafka /disk2/kafka --report findings.jsonl"],
+        examples=[
+            "kafkafs audit /var/kafka-logs", "kafkafs audit /disk1/kafka /disk2/kafka --report findings.jsonl",
+            "kafkafs audit /broker1/kafka /broker2/kafka /broker3/kafka --compare-replicas",
+        ],
     )  # fmt: skip
     add_common(parser)
     parser.add_argument("--deep", action="store_true", help="unpack every batch and check every record in it, too")
+    parser.add_argument(
+        "--compare-replicas", action="store_true",
+        help="hold the replicas in several brokers' directories against each other, and name where they part",
+    )  # fmt: skip
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the findings there, not to standard output")
     parser.set_defaults(run=run)
 
@@ -67,7 +74,7 @@ def _audit(arguments: argparse.Namespace) -> "Report":
         with session(arguments.master, "audit", progress.starting) as spark:
             from kafkafs.spark.audit.job import audit
 
-            report = audit(spark, paths, progress, deep=arguments.deep)
+            report = audit(spark, paths, progress, deep=arguments.deep, compare_replicas=arguments.compare_replicas)
     lines = "".join(finding.to_json() + "\n" for finding in report.findings)
     if place is None:
         sys.stdout.write(lines)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from kafkafs.cli.parser import Commands
-from kafkafs.cli.spark_arguments import add_common, data_directories
+from kafkafs.cli.spark_arguments import add_common, add_replicas, data_directories
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 
@@ -23,6 +23,7 @@ def add(commands: Commands) -> None:
         ],
     )  # fmt: skip
     add_common(parser)
+    add_replicas(parser)
     parser.add_argument("--index-dir", required=True, type=Path, metavar="DIR", help="where the indexes are put")
     parser.add_argument(
         "--interval-bytes", type=int, metavar="N",
@@ -47,11 +48,11 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.keys:
                 from kafkafs.spark.reindex.keys import reindex_keys
 
-                keys = reindex_keys(spark, paths, target, progress)
+                keys = reindex_keys(spark, paths, target, progress, arguments.replicas)
                 new = [each.written for each in keys if each.written]
                 print(f"{len(keys):,} key indexes, {len(new):,} of them new, in {target}", file=sys.stderr)
                 return 0
-            made = reindex(spark, paths, target, arguments.interval_bytes, progress)
+            made = reindex(spark, paths, target, arguments.interval_bytes, progress, arguments.replicas)
     invalid = [each.invalid for each in made if each.invalid]
     print(
         f"{len(made):,} segments, {sum(each.entries for each in made):,} entries,"

@@ -10,7 +10,7 @@ anew; what an operator should know of."""
 
 _LOSSES = frozenset({
     "crc", "not-a-batch", "cut-batch", "offset-order", "invalid-tail", "record-count", "records", "record-timestamp",
-    "empty-log", "missing-log", "missing-offsets", "unreadable", "twin",
+    "empty-log", "missing-log", "missing-offsets", "unreadable", "twin", "replica-divergence",
 })  # fmt: skip
 _OF_INDEXES = ("offset-index-", "time-index-", "transaction-index-", "index-", "missing-index")
 
@@ -34,6 +34,9 @@ class Finding:
     offset: int | None = None  # Kafka's
     slot: int | None = None  # entry of an index
     severity: Severity = "note"
+    topic: str | None = None
+    partition: int | None = None
+    epochs: tuple[int | None, int | None] | None = None  # leader epochs: the chosen replica's, then this one's
 
     def to_json(self) -> str:
         """One JSON object in one line."""

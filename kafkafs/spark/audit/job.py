@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from kafkafs.spark.audit.partition_check import (
     is_compacted,
     open_at_start,
 )
+from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.audit.transaction_check import SegmentTransactions, check_transactions
 from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.locations import data_directory
@@ -63,11 +64,21 @@ class Report:
 
 
 def audit(
-    spark: "SparkSession", data_directories: Sequence[Path], progress: Progress = no_progress, *, deep: bool = False
+    spark: "SparkSession",
+    data_directories: Sequence[Path],
+    progress: Progress = no_progress,
+    *,
+    deep: bool = False,
+    compare_replicas: bool = False,
 ) -> Report:
-    """Looks at everything in the data directories, with `deep` at each record too."""
+    """Looks at everything in the data directories, with `deep` at each record too, and at replicas side by side."""
     task = partial(check_segment, clean=clean_of(data_directories), deep=deep)
-    return joined(data_directories, jobs.run(spark, "audit", segments_of(data_directories), task, progress))
+    report = joined(data_directories, jobs.run(spark, "audit", segments_of(data_directories), task, progress))
+    if not compare_replicas:
+        return report
+    pairs = pairs_of(data_directories)
+    found = diverging(pairs, jobs.run(spark, "compare replicas", pairs, compare, progress))
+    return replace(report, findings=[*report.findings, *found])
 
 
 def clean_of(paths: Iterable[Path]) -> frozenset[Path]:

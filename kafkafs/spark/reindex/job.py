@@ -15,9 +15,10 @@ from kafkafs.format.names import parse_partition_name, segment_file
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.locations import data_directory
+from kafkafs.spark.options import Replicas
 from kafkafs.spark.reindex.intervals import topic_intervals
 from kafkafs.spark.reindex.rebuild import DEFAULT_INTERVAL, Indexes, rebuild
-from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, segments_of
+from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, live_segments, segments_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,12 +43,16 @@ def reindex(
     target: Path,
     interval: int | None = None,
     progress: Progress = no_progress,
+    replicas: Replicas = "furthest",
 ) -> list[Made]:
-    """Makes the indexes of all segments; without an `interval` with each topic's own, where the data tell it."""
+    """Makes the indexes of all segments; without an `interval` with each topic's own, where the data tell it.
+
+    Of replicas the furthest one's: the index directory has a place for one of them.
+    """
     own = {path: topic_intervals(data_directory(path)) for path in data_directories} if interval is None else {}
     default = DEFAULT_INTERVAL if interval is None else interval
     task = partial(make, target=target, intervals=own, default=default)
-    return jobs.run(spark, "reindex", segments_of(data_directories), task, progress)
+    return jobs.run(spark, "reindex", segments_to_index(data_directories, replicas), task, progress)
 
 
 def check_target(target: Path, data_directories: Sequence[Path]) -> None:
@@ -60,11 +65,12 @@ def check_target(target: Path, data_directories: Sequence[Path]) -> None:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"the index directory {str(target)!r} cannot be made: {error.strerror}") from error
-    seen: dict[str, Path] = {}
-    for path in data_directories:
-        for name in data_directory(path).names():
-            if seen.setdefault(name, path) != path:
-                raise UsageError(f"{name} stands both in {str(seen[name])!r} and in {str(path)!r}; index one at a time")
+
+
+def segments_to_index(paths: Sequence[Path], replicas: Replicas = "furthest") -> list[SegmentUnit]:
+    """Those of each partition's one replica, and of what is marked as deleted, future or stray."""
+    marked = [unit for unit in segments_of(paths) if data_directory(unit.data_directory).names()[unit.directory].mark]
+    return [*live_segments(paths, replicas), *marked]
 
 
 def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = DEFAULT_INTERVAL) -> Made:

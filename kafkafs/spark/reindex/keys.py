@@ -18,8 +18,9 @@ from kafkafs.search.key_building import build
 from kafkafs.search.key_indexes import identity
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Progress, no_progress
-from kafkafs.spark.reindex.job import write_index
-from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, segments_of
+from kafkafs.spark.options import Replicas
+from kafkafs.spark.reindex.job import segments_to_index, write_index
+from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,10 +36,14 @@ class MadeKeys:
 
 
 def reindex_keys(
-    spark: "SparkSession", data_directories: Sequence[Path], target: Path, progress: Progress = no_progress
+    spark: "SparkSession",
+    data_directories: Sequence[Path],
+    target: Path,
+    progress: Progress = no_progress,
+    replicas: Replicas = "furthest",
 ) -> list[MadeKeys]:
     """Makes the key indexes that are not there yet; those that serve no segment any more go."""
-    units = segments_of(data_directories)
+    units = segments_to_index(data_directories, replicas)
     task = functools.partial(make_keys, target=target)
     found = [each for each in jobs.run(spark, "reindex", units, task, progress) if each is not None]
     kept = {(each.directory, each.name) for each in found}

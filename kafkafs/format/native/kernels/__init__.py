@@ -13,6 +13,7 @@ from kafkafs.format.native.kernels.cells import decode_cells, find_cells, type_c
 from kafkafs.format.native.kernels.checksum import crc32c
 from kafkafs.format.native.kernels.columns import arrow_columns, arrow_headers
 from kafkafs.format.native.kernels.decoded_lines import decoded_lines
+from kafkafs.format.native.kernels.differences import unlike_record
 from kafkafs.format.native.kernels.dump import dump_batches, dump_records
 from kafkafs.format.native.kernels.headers import walk
 from kafkafs.format.native.kernels.keys import hash_key, hash_keys, match_keys, settle_keys
@@ -35,6 +36,7 @@ KERNELS: list[Callable[..., int]] = [
     *(arrow_columns, arrow_headers, sketch_keys),
     *(hash_key, hash_keys, settle_keys, match_keys),
     *(needle_batches, needle_records),
+    unlike_record,
     batch_lines,
     *(avro_text, find_cells, decode_cells, type_cells, decoded_lines),
     *(json_lines, lines_bound, json_headers, is_text, text_piece, base64_piece),

@@ -4,11 +4,11 @@ A row of the result is one int64: 31 bits of the key's hash, then the record's o
 are collected, each also has a check, 64 more bits of the hash, which tells one key from another.
 """
 
+from kafkafs.format.native.kernels.differences import same_bytes
 from kafkafs.format.native.kernels.machine import (
     inlined,
     load_i32,
     load_i64,
-    load_u8,
     shift_right,
     store_64,
 )
@@ -101,27 +101,14 @@ def settle_keys(rows: int, checks: int, count: int, spare_rows: int, spare_check
     return kept
 
 
-@inlined
-def _same(one: int, other: int, size: int) -> bool:
-    """Whether two runs of bytes are the same."""
-    at = 0
-    while size - at >= 8:
-        if load_i64(one + at) != load_i64(other + at):
-            return False
-        at += 8
-    while at < size:
-        if load_u8(one + at) != load_u8(other + at):
-            return False
-        at += 1
-    return True
-
-
 def match_keys(records: int, count: int, data: int, key: int, size: int, out: int) -> int:
     """Kernel: the numbers (int64) of the records with just this key; answers how many."""
     made = 0
     for index in range(count):
         record = records + index * RECORD_ROW
-        if load_i32(record + RECORD_KEY_SIZE) == size and _same(data + load_i64(record + RECORD_KEY_AT), key, size):
+        if load_i32(record + RECORD_KEY_SIZE) == size and same_bytes(
+            data + load_i64(record + RECORD_KEY_AT), key, size
+        ):
             store_64(out + made * 8, index)
             made += 1
     return made

@@ -1,0 +1,172 @@
+"""Where two replicas of a partition part: the first offset at which both hold something, and not the same.
+
+Batches are compared by what their headers tell, which is all for those copied byte for byte. Where they differ and a
+cleaner has been at work, records are compared, and what only one of the replicas holds is no difference: each
+broker cleans by itself. Segments, starts and ends of the two need not be the same; damaged batches are compared with
+nothing, for they are another finding.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkafs.errors import NotFound
+from kafkafs.format.batches import Batches
+from kafkafs.format.columns import Records
+from kafkafs.format.differences import overlapping, unlike, unlike_record
+from kafkafs.format.records import decode
+from kafkafs.log.batch_runs import BatchRun, Damage, Start
+from kafkafs.log.log import Log
+from kafkafs.log.lookup import locate
+
+LARGEST = 256 << 20
+"""Bytes that a batch may unpack to; larger ones are compared by their headers only."""
+
+_BEHIND_ALL = (1 << 63) - 1
+
+
+class Divergence(NamedTuple):
+    """Where two replicas part, and the leader epoch of each there; None where one holds nothing from there on."""
+
+    offset: int
+    epochs: tuple[int | None, int | None]
+
+
+def first_divergence(one: Log, other: Log, start: int, end: int, *, cleaned: bool) -> Divergence | None:
+    """The first difference at the offsets [start, end) that both logs reach.
+
+    Without `cleaned` an offset that one of them leaves out is a difference, unless batches show that records were
+    removed from them.
+    """
+    start = max(start, one.start_offset, other.start_offset)
+    end = min(end, one.end_offset, other.end_offset)
+    if start >= end:
+        return None
+    sides = _Side(one, start, end), _Side(other, start, end)
+    while True:
+        for side in sides:
+            side.fill()
+        limit = min(side.last for side in sides)
+        if limit == _BEHIND_ALL and not any(len(side.rows) for side in sides):
+            return None
+        cleaned = cleaned or any(side.is_sparse() for side in sides)
+        found = _compared(sides, min(limit, end - 1), start, cleaned)
+        if found is not None:
+            return found
+        for side in sides:
+            side.pass_over(limit)
+
+
+class _Side:
+    """One replica, a run of batches at a time: those that are not compared yet."""
+
+    def __init__(self, log: Log, start: int, end: int) -> None:
+        self._items = _walk(log, start, end)
+        self._end = end
+        self._damaged: list[tuple[int, int]] = []
+        self._run: BatchRun | None = None
+        self.rows: Batches = np.empty(0, np.dtype([]))
+        self._is_at_end = False
+
+    @property
+    def last(self) -> int:
+        """The last offset that it is known for what stands there."""
+        return _BEHIND_ALL if self._is_at_end else int(self.rows["last_offset"][-1])
+
+    def fill(self) -> None:
+        while not len(self.rows) and not self._is_at_end:
+            item = next(self._items, None)
+            if isinstance(item, Damage):
+                self._damaged.append((item.base_offset, item.last_offset))
+            elif item is None or int(item.rows["base_offset"][0]) >= self._end:
+                self._is_at_end = True
+            else:
+                self._run, self.rows = item, item.rows
+
+    def up_to(self, limit: int) -> Batches:
+        """The batches that begin at or before an offset."""
+        return self.rows[: np.searchsorted(self.rows["base_offset"], limit, "right")] if len(self.rows) else self.rows
+
+    def pass_over(self, limit: int) -> None:
+        """Those that end at or before an offset are done."""
+        if len(self.rows):
+            self.rows = self.rows[np.searchsorted(self.rows["last_offset"], limit, "right") :]
+        self._damaged = [each for each in self._damaged if each[1] > limit]
+
+    def is_sparse(self) -> bool:
+        """Whether a batch holds fewer records than offsets: something was removed from it."""
+        if not len(self.rows):
+            return False
+        widths = self.rows["last_offset"] - self.rows["base_offset"] + 1
+        return bool(np.any((self.rows["magic"] >= 2) & (self.rows["count"] < widths)))
+
+    def is_damaged(self, rows: Batches) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        """Which rows of the other side own offsets that are damaged here."""
+        ranges = np.array(self._damaged, np.int64).reshape(-1, 2)
+        return overlapping(rows, ranges[:, 0], ranges[:, 1])
+
+    def epoch_at(self, offset: int) -> int | None:
+        """The leader epoch of the batch that a fetch at this offset gets; None where it is not known yet."""
+        behind = self.rows[self.rows["last_offset"] >= offset] if len(self.rows) else self.rows
+        return int(behind["leader_epoch"][0]) if len(behind) else None
+
+    def records(self, rows: Batches) -> Iterator[Records]:
+        """What some of its batches hold; those that cannot be unpacked are left out."""
+        if self._run is not None and len(rows):
+            for piece in decode(self._run.data, self._run.position, rows, LARGEST):
+                if isinstance(piece, Records):
+                    yield piece
+
+
+def _walk(log: Log, start: int, end: int) -> Iterator[BatchRun | Damage]:
+    """All that stands from the batch that holds `start` up to the run behind `end`."""
+    try:
+        first, found = locate(log, start)
+    except NotFound:
+        return
+    for segment in log.segments_between(start, end):
+        if segment.base_offset < first.base_offset:
+            continue
+        begin = Start(found.position, found.base_offset) if segment is first else Start(0, segment.base_offset)
+        yield from segment.walk(begin, log.walk_end(segment))
+
+
+def _compared(sides: tuple[_Side, _Side], limit: int, start: int, cleaned: bool) -> Divergence | None:
+    """The first difference among the batches that begin at or before `limit`."""
+    one, other = sides
+    ones, others = one.up_to(limit), other.up_to(limit)
+    if not len(ones) and not len(others):
+        return None
+    odd, beside = unlike(ones, others) if len(ones) and len(others) else (slice(None), slice(None))
+    ones, others = ones[odd], others[beside]
+    ones = ones[~other.is_damaged(ones)] if len(ones) else ones
+    others = others[~one.is_damaged(others)] if len(others) else others
+    if not len(ones) and not len(others):
+        return None
+    if not cleaned:
+        offset = min(int(rows["base_offset"][0]) for rows in (ones, others) if len(rows))
+    else:
+        found = _unlike_record(one, ones, other, others) if len(ones) and len(others) else None
+        if found is None:
+            return None
+        offset = found
+    offset = max(offset, start)
+    return Divergence(offset, (one.epoch_at(offset), other.epoch_at(offset)))
+
+
+def _unlike_record(one: _Side, ones: Batches, other: _Side, others: Batches) -> int | None:
+    """The offset of the first record that both hold, and not alike."""
+    mine = ones[overlapping(ones, others["base_offset"], others["last_offset"])]
+    theirs = others[overlapping(others, ones["base_offset"], ones["last_offset"])]
+    pieces, beside = one.records(mine), other.records(theirs)
+    piece, counterpart = next(pieces, None), next(beside, None)
+    while piece is not None and counterpart is not None:
+        found = unlike_record(piece, mine, counterpart, theirs)
+        if found is not None:
+            return found
+        if piece.rows["offset"][-1] <= counterpart.rows["offset"][-1]:
+            piece = next(pieces, None)
+        else:
+            counterpart = next(beside, None)
+    return None

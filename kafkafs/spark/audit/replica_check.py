@@ -1,0 +1,131 @@
+"""`audit --compare-replicas`: the replicas of each partition held against each other, a task for each segment.
+
+Every other replica is held against the one that counts (`log.replicas`); those among themselves only where its log does
+not reach down to. Of each two the first divergence is named.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from pathlib import Path
+
+from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
+from kafkafs.format.checkpoints import parse_offset_checkpoint
+from kafkafs.format.names import PartitionName
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.divergence import Divergence, first_divergence
+from kafkafs.log.log import Log
+from kafkafs.log.partition import Partition
+from kafkafs.log.replicas import broker_of, progress
+from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.partition_check import CLEANER
+from kafkafs.spark.locations import data_directory
+
+_END = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two replicas' offsets [start, end), one segment of the first. `weight`: bytes of log in both, about."""
+
+    one: Path
+    other: Path
+    directory: str
+    start: int
+    end: int
+    cleaned: bool
+    weight: int
+
+
+def pairs_of(paths: Iterable[Path]) -> list[Pair]:
+    """What is to be compared, for all live partitions that several brokers' directories hold."""
+    found: dict[str, list[DataDirectory]] = {}
+    for path in paths:
+        directory = data_directory(path)
+        for name, parsed in directory.names().items():
+            if not parsed.mark:
+                found.setdefault(name, []).append(directory)
+    return [pair for name, directories in sorted(found.items()) for pair in _pairs(name, _brokers(directories))]
+
+
+def diverging(pairs: Sequence[Pair], found: Sequence[Divergence | None]) -> list[Finding]:
+    """A finding for each two replicas that part, at the first offset where they do."""
+    first: dict[tuple[Path, Path, str], Divergence] = {}
+    for pair, divergence in zip(pairs, found, strict=True):
+        if divergence is not None:
+            place = pair.one, pair.other, pair.directory
+            first[place] = min(first.get(place, divergence), divergence, key=lambda each: each.offset)
+    return [_finding(*place, divergence) for place, divergence in first.items()]
+
+
+def compare(pair: Pair) -> Divergence | None:
+    """Where the two part; None where they do not, or one is gone or cannot be read, which is another finding."""
+
+    def question(one: Log) -> Divergence | None:
+        return other.answer(lambda log: first_divergence(one, log, pair.start, pair.end, cleaned=pair.cleaned))
+
+    try:
+        replica, other = (data_directory(path).partition(pair.directory) for path in (pair.one, pair.other))
+        return replica.answer(question)
+    except KafkafsError:
+        return None
+
+
+def _brokers(directories: Sequence[DataDirectory]) -> list[DataDirectory]:
+    """One directory of each broker: two of the same are twins, and no replicas."""
+    seen: dict[object, DataDirectory] = {}
+    for directory in directories:
+        seen.setdefault(broker_of(directory) or directory, directory)
+    return list(seen.values())
+
+
+def _pairs(name: str, directories: Sequence[DataDirectory]) -> list[Pair]:
+    if len(directories) < 2:
+        return []
+    replicas = {directory.path: directory.partition(name) for directory in directories}
+    ranked = sorted(replicas, key=lambda path: progress(replicas[path]), reverse=True)
+    cleaned = _may_be_cleaned(directories, replicas[ranked[0]].name)
+    lowest = _start(replicas[ranked[0]])
+    found: list[Pair] = []
+    for one, other in combinations(ranked, 2):
+        end = _END if one is ranked[0] else lowest
+        found += _by_segments(replicas[one], Pair(one, other, name, 0, end, cleaned, 0))
+    return found
+
+
+def _by_segments(partition: Partition, pair: Pair) -> list[Pair]:
+    try:
+        sizes = {base: files["log"].size for base, files in partition.listing().segments.items()}
+    except (NotFound, Vanished):
+        return []
+    bounds = [*sorted(base for base in sizes if base < pair.end), pair.end]
+    return [replace(pair, start=base, end=end, weight=2 * sizes[base]) for base, end in pairwise(bounds)]
+
+
+def _start(partition: Partition) -> int:
+    try:
+        return partition.log().start_offset
+    except KafkafsError:
+        return 0
+
+
+def _may_be_cleaned(directories: Iterable[DataDirectory], name: PartitionName) -> bool:
+    """Whether one of the brokers has compacted the partition, or no cleaner ever wrote a checkpoint that tells."""
+    told = False
+    for directory in directories:
+        try:
+            cleaned = parse_offset_checkpoint(directory.root.read_whole(CLEANER))
+        except (NotFound, CorruptData):
+            continue
+        told = True
+        if (name.topic, name.partition) in cleaned:
+            return True
+    return not told
+
+
+def _finding(one: Path, other: Path, directory: str, found: Divergence) -> Finding:
+    name = data_directory(other).names()[directory]
+    mine, theirs = ("no leader epoch" if each is None else f"leader epoch {each}" for each in found.epochs)
+    message = f"from offset {found.offset} on ({theirs}) it is not the log of {str(one)!r} ({mine}), which got further"
+    finding = Where(str(other), directory).finding("replica-divergence", message, offset=found.offset)
+    return replace(finding, topic=name.topic, partition=name.partition, epochs=found.epochs)
