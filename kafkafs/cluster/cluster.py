@@ -15,7 +15,7 @@ from kafkafs.cluster.groups import Group
 from kafkafs.cluster.hashing import partition_for
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import NAME, AsOf, Metadata
-from kafkafs.cluster.names import file_name
+from kafkafs.cluster.names import file_name, named_by
 from kafkafs.cluster.offsets import Commit
 from kafkafs.cluster.open_transactions import Open, OpenScans, Owners
 from kafkafs.cluster.rows import Ends
@@ -161,20 +161,18 @@ class Cluster:
         return sorted(found, key=lambda each: (each.name, each.stale is True, each.partition))
 
     def group(self, path: str) -> Found | None:
-        """The group whose directory is called that; None where there is none."""
-        there = self.group_paths().get(path)
-        return None if there is None else self._found(*there)
+        """The group whose directory is called that, as its own partition knows it if that has it; None where there is
+        none."""
+        name = named_by(path)
+        there = [] if name is None else [each for each in self._groups.values() if each.values.has(name)]
+        if name is None or not there:
+            return None
+        return self._found(name, min(there, key=lambda each: (self._is_stale(name, each.number), each.number)))
 
-    def group_paths(self) -> dict[str, tuple[bytes, GroupPartition]]:
-        """The groups that have a directory, by its name: each as its own partition knows it, if that has it."""
-        paths: dict[str, tuple[bytes, GroupPartition]] = {}
-        for number in sorted(self._groups):
-            partition = self._groups[number]
-            for name in partition.names():
-                path = file_name(name)
-                if path is not None and (path not in paths or not self._is_stale(name, number)):
-                    paths[path] = name, partition
-        return paths
+    def group_paths(self) -> list[str]:
+        """The names of the groups' directories, in order."""
+        names = {name for partition in self._groups.values() for name in partition.names()}
+        return sorted(path for path in map(file_name, names) if path is not None)
 
     def commits(self, found: Found) -> list[Commit]:
         """The offsets of a group, as they stand where it was found."""

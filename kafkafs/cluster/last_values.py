@@ -75,6 +75,11 @@ class LastValues(Replay):
         """All groups, or transactional ids, that records are kept of."""
         return self.values.keys() | self.outliving | {name_of(key) for keys in self.pending.values() for key in keys}
 
+    def has(self, name: bytes) -> bool:
+        """Whether it is one of `names`, which are many."""
+        is_kept = name in self.values or name in self.outliving
+        return is_kept or any(name_of(key) == name for keys in self.pending.values() for key in keys)
+
     def of(self, name: bytes) -> Iterator[tuple[bytes, Kept]]:
         """Key and value of all that is kept of one name; what is pending comes behind what took effect."""
         yield from self.values.get(name, {}).items()

@@ -1,8 +1,12 @@
 """Names of groups and transactional ids: bytes on disk, text in a line, and names of files."""
 
+import os
+import re
+
 LONGEST_NAME = 255
 """Bytes of a file name at most."""
 
+_ENCODED = re.compile(rb"%([0-9A-F]{2})")
 _NO_FILE_NAMES = {".": "%2E", "..": "%2E%2E"}
 
 
@@ -21,6 +25,12 @@ def file_name(name: bytes) -> str | None:
         return _NO_FILE_NAMES[text]
     encoded = "".join(_encoded(sign) for sign in text)
     return encoded if 0 < len(encoded.encode()) <= LONGEST_NAME else None
+
+
+def named_by(path: str) -> bytes | None:
+    """The name whose file is called that; None where no name's is."""
+    name = _ENCODED.sub(lambda match: bytes((int(match[1], 16),)), os.fsencode(path))
+    return name if file_name(name) == path else None
 
 
 def _encoded(sign: str) -> str:

@@ -250,11 +250,11 @@ class GroupsDirectory(_Node):
     """`groups/`: a directory for each group whose name can be a file's."""
 
     def entries(self) -> Sequence[Entry]:
-        names = self._sources.ask(lambda cluster: sorted(cluster.group_paths()))
+        names = self._sources.ask(lambda cluster: cluster.group_paths())
         return [Entry(name, "directory", None) for name in names]
 
     def child(self, name: str) -> Node:
-        if not self._sources.ask(lambda cluster: name in cluster.group_paths()):
+        if self._sources.ask(lambda cluster: cluster.group(name)) is None:
             raise NotFound(f"there is no group {name!r}")
         return GroupDirectory(self._sources, self._topics, name)
 

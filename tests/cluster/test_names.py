@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkafs.cluster.names import file_name, text_of
+from kafkafs.cluster.names import file_name, named_by, text_of
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,16 @@ def test_what_is_no_file_name_is_encoded(name, expected):
 
 def test_bytes_that_are_no_text_become_javas_sign():
     assert text_of(b"a\xff") == "a\ufffd"
+
+
+@pytest.mark.parametrize("name", [b"plain", b"a/b\0c%", b".", b"..", b"\xff\xc3\xa9", b"%41"])
+def test_a_files_name_leads_back_to_the_name(name):
+    path = file_name(name)
+    assert path is not None
+    assert named_by(path) == name
+
+
+@pytest.mark.parametrize("path", ["a%2fb", "%41", "%", "a/b", "%2E%2", "x" * 256])
+def test_what_no_name_is_called_leads_nowhere(path):
+    """A group must not be found by two names."""
+    assert named_by(path) is None

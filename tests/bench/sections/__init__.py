@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tests.bench.data import Bench
 from tests.bench.measure import Result
-from tests.bench.sections import decoded, dump, latency, listing, points, scale, spark, stream
+from tests.bench.sections import cluster, decoded, dump, latency, listing, points, scale, spark, stream
 
 Section = Callable[[Bench, int], Iterator[Result]]
 
@@ -15,6 +15,7 @@ SECTIONS: Mapping[str, Section] = {
     "dump": dump.run,
     "listing": listing.run,
     "scale": scale.run,
+    "cluster": cluster.run,
     "latency": latency.run,
     "spark": spark.run,
 }
