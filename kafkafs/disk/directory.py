@@ -161,25 +161,14 @@ class Directory:
         page_cache.opened(descriptor, about.st_dev, self._options.cache_keep)
         return opened
 
-    def read_once(self, name: str, inode: int, limit: int) -> bytes | None:
-        """All bytes of the file `name`, which does not stay open; None where there are more than `limit`.
-
-        Vanished where it is not the file with this inode.
-        """
+    @contextmanager
+    def opened(self, name: str) -> Iterator[tuple[int, int]]:
+        """A directory below, for a kernel that opens files in it: its descriptor, good inside the `with`, and the flags
+        of a long read there; -1 where a kernel must not make one (see `page_cache`)."""
         may_block()
-        descriptor = self._descriptor(name, _OPEN_FLAGS)
+        descriptor = self._descriptor(name, _OPEN_FLAGS | os.O_DIRECTORY)
         try:
-            about = os.fstat(descriptor)
-            if about.st_ino != inode or not stat.S_ISREG(about.st_mode):
-                raise Vanished(f"{name!r} was replaced by another file; read again")
-            if about.st_size > limit:
-                return None
-            keep = self._options.cache_keep
-            page_cache.opened(descriptor, about.st_dev, keep)
-            buffer = memoryview(bytearray(about.st_size))
-            return bytes(buffer[: page_cache.read_blocking(descriptor, buffer, 0, keep=keep)])
-        except OSError as error:
-            raise DiskError(f"reading {name!r} failed: {error.strerror}") from error
+            yield descriptor, page_cache.flags_of_long_reads(os.fstat(descriptor).st_dev, self._options.cache_keep)
         finally:
             os.close(descriptor)
 

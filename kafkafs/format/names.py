@@ -6,6 +6,7 @@ Java parser would take, are foreign and ignored.
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 OFFSET_DIGITS = 20
 """Width to which Kafka pads an offset in file names."""
@@ -14,7 +15,7 @@ _MAX_INT = 2**31 - 1
 _MAX_LONG = 2**63 - 1
 _PLAIN = re.compile(r"([A-Za-z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})", re.ASCII)
 _MARKED = re.compile(r"(\S+-\S+)\.([0-9a-f]{32})-(delete|future|stray)", re.ASCII)
-_SEGMENT_FILE = re.compile(r"([0-9]{20})\.(log|index|timeindex|txnindex|snapshot)", re.ASCII)
+_SEGMENT_KINDS = {f".{kind}": kind for kind in ("log", "index", "timeindex", "txnindex", "snapshot")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,7 @@ def parse_partition_name(directory: str) -> PartitionName | None:
     return PartitionName(directory, plain[1], int(plain[2]), marked[3] if marked else "")
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentFile:
+class SegmentFile(NamedTuple):
     """A file named after an offset. `kind` is "log", "index", "timeindex", "txnindex" or "snapshot"."""
 
     name: str
@@ -51,10 +51,10 @@ class SegmentFile:
 
 def parse_segment_file(name: str) -> SegmentFile | None:
     """The segment file of this name; None for others, `.deleted`, `.cleaned` and `.swap` files among them."""
-    found = _SEGMENT_FILE.fullmatch(name)
-    if found is None or int(found[1]) > _MAX_LONG:
+    kind, digits = _SEGMENT_KINDS.get(name[OFFSET_DIGITS:]), name[:OFFSET_DIGITS]
+    if kind is None or not (digits.isascii() and digits.isdigit()) or (offset := int(digits)) > _MAX_LONG:
         return None
-    return SegmentFile(name, int(found[1]), found[2])
+    return SegmentFile(name, offset, kind)
 
 
 def segment_file(base_offset: int, kind: str) -> str:

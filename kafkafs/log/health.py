@@ -3,36 +3,29 @@
 An index is "ok", "padded" (zeros behind its entries), "missing", or "damaged": it cannot be what Kafka writes, or the
 log contradicts one of the entries looked at.
 
-A partition can have 20,000 segments, and a look at all of them should take seconds at most. So of a closed segment each
-index is read once, whole, and of its log the end and a header: where those agree, as they do in a healthy segment, that
-is all, and the largest timestamp is known on the way. Where anything is unusual the lookups are asked.
+A partition can have 20,000 segments, and a look at all of them should take a second at most. So a kernel looks at the
+closed ones first (`disk.closed_segments`): of each it reads the indexes, whole, and of its log the end and two headers.
+Where those agree, as they do in a healthy segment, that is all, and the largest timestamp is known on the way. Where
+anything is unusual the lookups are asked.
 """
 
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
-from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.closed_segments import IN_DOUBT, NO_TIMES, ClosedSegment, look_at_closed
+from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
-from kafkafs.format.abstract_index import AbstractIndex
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
-from kafkafs.format.batches import VALID, Batches, walk
 from kafkafs.format.names import parse_segment_file, segment_file
-from kafkafs.format.offset_index import OffsetIndex
-from kafkafs.format.time_index import TimeIndex
-from kafkafs.log.indexes import UNREADABLE
-from kafkafs.log.listing import Listing
+from kafkafs.log.listing import FileName, Listing
 from kafkafs.log.lookup import find_batch
 from kafkafs.log.segment import Segment
 
-AnyIndex = TypeVar("AnyIndex", bound=AbstractIndex)
 State = Literal["ok", "padded", "missing", "damaged"]
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentHealth:
+class SegmentHealth(NamedTuple):
     """The state of each of a segment's indexes, and what is to be said about the segment."""
 
     offset_index: State
@@ -42,17 +35,27 @@ class SegmentHealth:
     largest: int | None = None  # the segment's largest timestamp, where the look has told it; -1 for none
 
 
-_WHOLE_INDEX = 1 << 18
-"""Bytes of an index that are read at once. A larger one is padded, or that of a segment of 128 GiB."""
-
-_END = 16 << 10
-"""Bytes of a log's end that are looked at: some index intervals."""
+_QUICK = {"log", "index", "timeindex"}
+"""Files that a segment of the quick look has."""
 
 _looked_at: WeakKeyDictionary[Segment, tuple[object, SegmentHealth]] = WeakKeyDictionary()
+"""What a closer look has found."""
+
+
+def look_at_all(root: Directory, partition: str, segments: Sequence[Segment]) -> dict[Segment, SegmentHealth]:
+    """The health of each of a partition's segments, in their order."""
+    listed = [(segment, found) for segment in segments if (found := _listed(segment)) is not None]
+    verdicts = look_at_closed(root, partition, [found for _, found in listed])
+    quick = {
+        segment: _quick_health(segment, verdict, largest)
+        for (segment, _), (verdict, largest) in zip(listed, verdicts, strict=True)
+        if verdict != IN_DOUBT
+    }
+    return {segment: quick.get(segment) or look_at(segment) for segment in segments}
 
 
 def look_at(segment: Segment) -> SegmentHealth:
-    """The segment's health. Reads its indexes and some headers, again only when one of its files has changed.
+    """One segment's health, by a closer look at its indexes and some headers: again only when a file has changed.
 
     A log that cannot be read is asked for again each time: the next time it may be otherwise.
     """
@@ -60,7 +63,7 @@ def look_at(segment: Segment) -> SegmentHealth:
     known = _looked_at.get(segment)
     if known is None or known[0] != stamp:
         try:
-            known = _looked_at[segment] = (stamp, _quick_look(segment) or _look(segment))
+            known = _looked_at[segment] = (stamp, _look(segment))
         except (Denied, NotFound, DiskError) as error:
             return SegmentHealth("missing", "missing", "missing", (f"{segment.log_name} cannot be read: {error}",))
     return known[1]
@@ -78,7 +81,7 @@ def _look(segment: Segment) -> SegmentHealth:
     for kind, state in zip(("index", "timeindex", "txnindex"), states, strict=True):
         name = segment.name_of(kind)
         if state == "damaged":
-            problems.append(f"{name} is damaged and not relied on; lookups take longer")
+            problems.append(_damaged(name))
         elif state == "padded" and not is_last:
             problems.append(f"{name} is padded with zeros though its segment is closed, as an unclean stop leaves it")
         elif state == "missing" and kind != "txnindex" and not is_last and size > 0:
@@ -86,63 +89,32 @@ def _look(segment: Segment) -> SegmentHealth:
     return SegmentHealth(*states, tuple(problems))
 
 
-def _quick_look(segment: Segment) -> SegmentHealth | None:
-    """The health of a closed segment with nothing unusual about it; None where only `_look` can tell."""
-    if segment.next_base is None or segment.stands_in or not {"index", "timeindex"} <= segment.files.keys():
+def _listed(segment: Segment) -> ClosedSegment | None:
+    """What the quick look takes; None for a segment that only `_look` can tell of."""
+    files, next_base = segment.files, segment.next_base
+    if next_base is None or segment.stands_in or not files.keys() >= _QUICK or any(map(_is_elsewhere, files.values())):
         return None
-    if "txnindex" in segment.files and _transaction_index(segment) != "ok":
+    if "txnindex" in files and _transaction_index(segment) != "ok":
         return None
-    offsets, times = _whole(segment, "index", OffsetIndex), _whole(segment, "timeindex", TimeIndex)
-    if offsets is None or times is None or not times.slots or times.is_padded or offsets.is_padded:
-        return None
-    if not times.is_sane() or not offsets.is_sane():
-        return None
-    log, size, last = segment.log(), segment.seen[0], times.last()
-    entry = offsets.lookup(last.offset)
-    if size - entry.position > _END or (offsets.slots > 1 and not _leads_to_a_batch(segment, offsets, log)):
-        return None
-    walked = walk(log.read(entry.position, size - entry.position), entry.position)
-    segment.check(log)
-    rows = walked.rows
-    if walked.stop != "end" or not len(rows) or not _in_order(rows, entry.offset, segment.next_base, entry.slot >= 0):
-        return None
-    row = int(np.searchsorted(rows["last_offset"], last.offset))
-    if row == len(rows) or not rows["max_timestamp"][row] == rows["max_timestamp"].max() == last.timestamp:
-        return None
-    return SegmentHealth("ok", "ok", "ok" if "txnindex" in segment.files else "missing", (), last.timestamp)
+    log, index, times = files["log"], files["index"], files["timeindex"]
+    return ClosedSegment(segment.base_offset, next_base, log.inode, index.inode, times.inode, log.size, log.mtime_ns)
 
 
-def _whole(segment: Segment, kind: str, index: type[AnyIndex]) -> AnyIndex | None:
-    """One of its indexes, all of it in memory; None where that is too much, or where it cannot be read."""
-    try:
-        data = segment.open_files.read_once(kind, _WHOLE_INDEX)
-    except UNREADABLE:
-        return None
-    return None if data is None else index(lambda at, size: data[at : at + size], len(data), segment.base_offset)
+def _is_elsewhere(file: FileName) -> bool:
+    """Whether a file is not the one that a segment's offset names in the partition's directory."""
+    return file.rebuilt or file.name.endswith(".swap")
 
 
-def _leads_to_a_batch(segment: Segment, offsets: OffsetIndex, log: DataFile) -> bool:
-    """Whether the entry in the middle, and the last one, lead to headers of batches that they can be about."""
-    for slot in {offsets.entries - 1, offsets.entries // 2}:
-        entry = offsets.entry(slot)
-        header = parse_batch(log.read(entry.position, LARGEST_HEADER), 0, entry.position)
-        if header is None or not segment.base_offset <= header.base_offset <= header.last_offset <= entry.offset:
-            return False
-    return True
+def _quick_health(segment: Segment, verdict: int, largest: int) -> SegmentHealth:
+    transactions: State = "ok" if "txnindex" in segment.files else "missing"
+    if verdict == NO_TIMES:
+        problems = (_damaged(segment.name_of("timeindex")),)
+        return SegmentHealth("ok", "damaged", transactions, problems, largest)
+    return SegmentHealth("ok", "ok", transactions, (), largest)
 
 
-def _in_order(rows: Batches, offset: int, next_base: int, is_indexed: bool) -> bool:
-    """Whether all batches are valid, in the order of their offsets, and the first is the one of an entry for `offset`,
-    or of the segment's start."""
-    base, last = rows["base_offset"], rows["last_offset"]
-    first = int(last[0]) <= offset if is_indexed else int(base[0]) >= offset
-    return (
-        first
-        and bool((rows["valid"] == VALID).all())
-        and bool((base <= last).all())
-        and bool((base[1:] > last[:-1]).all())
-        and int(last[-1]) < next_base
-    )
+def _damaged(name: str) -> str:
+    return f"{name} is damaged and not relied on; lookups take longer"
 
 
 def is_compacted_away(segment: Segment) -> bool:

@@ -6,6 +6,7 @@ offsets has only a complete `.log.swap`; that one then stands in, up to the next
 
 import os
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
@@ -17,8 +18,7 @@ _BESIDE = ("leader-epoch-checkpoint", "partition.metadata")
 _ATTEMPTS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class FileName:
+class FileName(NamedTuple):
     """A regular file of the partition: its name, its inode and, of a log, its size and when it was last written.
 
     Two looks that find these alike have found the same file: inodes alone are used again soon after a deletion.

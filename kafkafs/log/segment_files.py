@@ -52,11 +52,6 @@ class SegmentFiles:
         file = self._root_of(name).open_now(f"{self._partition}/{name.name}")
         return file if file.inode == name.inode else None
 
-    def read_once(self, kind: str, limit: int) -> bytes | None:
-        """All bytes of one of the files, which does not stay open; None where there are more than `limit`."""
-        name = self.named[kind]
-        return self._root_of(name).read_once(f"{self._partition}/{name.name}", name.inode, limit)
-
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Changes when one of the files does: inode, size and time of each. Vanished where one is gone: list anew."""
         stats = ((name, self._root_of(name)) for name in self.named.values())

@@ -11,7 +11,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, Vanished
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
-from kafkafs.log.health import SegmentHealth, look_at, problems_of_listing
+from kafkafs.log.health import SegmentHealth, look_at_all, problems_of_listing
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import Newest, largest_timestamp, newest
@@ -73,7 +73,7 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     problems += twins(view, replicas)
     topic_id = _topic_id(view, problems)
     epochs = _leader_epochs(view, problems)
-    health = {segment: look_at(segment) for segment in log.segments}
+    health = look_at_all(view.partition.root, name.directory, log.segments)
     for one in health.values():
         problems += one.problems
     largest = {segment: _known(partial(_largest, log, segment, one)) for segment, one in health.items()}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tests.bench.data import Bench
 from tests.bench.measure import Result
-from tests.bench.sections import cluster, decoded, dump, latency, listing, points, scale, spark, stream
+from tests.bench.sections import cluster, decoded, dump, latency, listing, points, scale, segments, spark, stream
 
 Section = Callable[[Bench, int], Iterator[Result]]
 
@@ -16,6 +16,7 @@ SECTIONS: Mapping[str, Section] = {
     "listing": listing.run,
     "scale": scale.run,
     "cluster": cluster.run,
+    "segments": segments.run,
     "latency": latency.run,
     "spark": spark.run,
 }
