@@ -236,6 +236,8 @@ class Directory:
                 raise WouldBlock("a name is to be looked up on the disk") from error
         try:
             return os.fstat(descriptor), access_list(descriptor)
+        except OSError as error:
+            raise _opening_failed(error, name) from error
         finally:
             os.close(descriptor)
 

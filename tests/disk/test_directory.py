@@ -1,11 +1,12 @@
 """Broker files: which are opened at all, how many at a time, and what a reader gets when there are none left."""
 
+import errno
 import gc
 import os
 import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
@@ -14,7 +15,7 @@ from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import Exhausted, NotFound, Vanished, WouldBlock
+from kafkafs.errors import DiskError, Exhausted, NotFound, Vanished, WouldBlock
 
 
 @pytest.fixture
@@ -179,3 +180,13 @@ def test_a_file_that_somebody_lets_go_of_is_not_found_half_closed(tmp_path):
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(read, range(8))) == [set()] * 8
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
+def test_an_open_directory_that_cannot_be_looked_at_is_the_disks_failure(root, monkeypatch, is_blocking):
+    def fails(descriptor):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fstat", fails)
+    with nullcontext() if is_blocking else non_blocking(), pytest.raises(DiskError):
+        root.attributes_at_once("d")
