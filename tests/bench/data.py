@@ -1,7 +1,8 @@
 """The data that is measured: JSON records of about 80 bytes, written once by a real broker and kept.
 
 One topic for each codec in the batches that librdkafka makes by itself, one in small batches as Java's producer makes
-them, and one in many segments. Which of them are whole is noted in a file, so that a run that was ended goes on.
+them, two in many segments, and one with keys. Which of them are whole is noted in a file, so that a run that was ended
+goes on.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ from tests.kafka.writer import START_MS, Topic, create
 RELEASE = "4.3.1"
 CODECS = ("none", "lz4", "zstd", "gzip")
 SMALL = "bench-small"  # batches of 16 KiB
+KEYED, KEYED_SEGMENTS, KEYED_MOST = "bench-keyed", 100, 5_000_000  # each record has a key of its own
 TINY = "bench-tiny"  # a few records, a batch each
 SEGMENTED = {10: "bench-10-segments", 1000: "bench-1000-segments"}
 _EVENTS = ("click", "view", "buy", "login", "logout", "search")
@@ -83,6 +85,7 @@ class _Plan:
     count: int
     producer: Mapping[str, Any]
     settings: Mapping[str, object]
+    keyed: bool = False
 
 
 def _plans(count: int) -> dict[str, _Plan]:
@@ -93,6 +96,8 @@ def _plans(count: int) -> dict[str, _Plan]:
     few = min(count, 1_000_000)
     small = {"batch.size": 16 << 10, "linger.ms": 50}
     plans[SMALL] = _Plan(few, small, {})
+    many = min(count, KEYED_MOST)
+    plans[KEYED] = _Plan(many, small, {"segment.ms": max(many // KEYED_SEGMENTS, 1)}, keyed=True)
     plans[TINY] = _Plan(10, {"batch.num.messages": 1}, {})
     for segments, name in SEGMENTED.items():
         plans[name] = _Plan(few, small, {"segment.ms": max(few // segments, 1)})  # by the records' time
@@ -125,7 +130,8 @@ def _write(running: Broker, name: str, plan: _Plan) -> None:
     for number in range(plan.count):
         while True:
             try:
-                producer.produce(name, _value(number), timestamp=START_MS + number)
+                key = key_of(number) if plan.keyed else None
+                producer.produce(name, _value(number), key, timestamp=START_MS + number)
                 break
             except BufferError:
                 producer.poll(0.05)
@@ -138,6 +144,11 @@ def _write(running: Broker, name: str, plan: _Plan) -> None:
     if failed:
         raise RuntimeError(f"the broker refused records of {name}: {failed[0]}")
     print(f"\r{name}: {plan.count:,} records written" + " " * 30, file=sys.stderr)
+
+
+def key_of(number: int) -> bytes:
+    """The key of the record at that offset, where the topic has keys."""
+    return b"customer-%d" % number
 
 
 def _value(number: int) -> bytes:

@@ -1,5 +1,6 @@
 """The others: what reads the same records by other means, each run to its end with its output thrown away."""
 
+import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,16 @@ def run(command: Sequence[str | Path]) -> None:
 
 def kcat(broker: Broker, topic: str) -> None:
     """All records of partition 0 as `kcat` writes them in JSON."""
-    run(["kcat", "-C", "-J", "-q", "-e", "-b", broker.address, "-t", topic, "-p", "0", "-o", "beginning"])
+    run(_kcat(broker, topic))
+
+
+def kcat_grep(broker: Broker, topic: str, text: str) -> None:
+    """The same, and those lines that have a string."""
+    run(["bash", "-o", "pipefail", "-c", f"{shlex.join(_kcat(broker, topic))} | grep -F {shlex.quote(text)}"])
+
+
+def _kcat(broker: Broker, topic: str) -> list[str]:
+    return ["kcat", "-C", "-J", "-q", "-e", "-b", broker.address, "-t", topic, "-p", "0", "-o", "beginning"]
 
 
 def confluent(broker: Broker, topic: str, count: int) -> None:

@@ -4,7 +4,20 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tests.bench.data import Bench
 from tests.bench.measure import Result
-from tests.bench.sections import cluster, decoded, dump, latency, listing, points, scale, segments, spark, stream
+from tests.bench.sections import (
+    cluster,
+    decoded,
+    dump,
+    grep,
+    keys,
+    latency,
+    listing,
+    points,
+    scale,
+    segments,
+    spark,
+    stream,
+)
 
 Section = Callable[[Bench, int], Iterator[Result]]
 
@@ -18,5 +31,7 @@ SECTIONS: Mapping[str, Section] = {
     "cluster": cluster.run,
     "segments": segments.run,
     "latency": latency.run,
+    "keys": keys.run,
+    "grep": grep.run,
     "spark": spark.run,
 }
