@@ -4,7 +4,6 @@ import argparse
 import re
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
@@ -31,12 +30,18 @@ def add(commands: Commands) -> None:
         examples=[
             "kafkafs export /var/kafka-logs --to /data/parquet --topics orders --from-time -1d",
             "kafkafs export '/disk*/kafka' --to /data/parquet --topic-pattern 'audit-.*' --value json",
+            "kafkafs export /var/kafka-logs --to s3a://bucket/kafka",
         ],
     )  # fmt: skip
     take_for_values(parser, TIME_BACK)
     add_common(parser)
     add_replicas(parser)
-    parser.add_argument("--to", required=True, metavar="OUT", help="a new directory, or that of an earlier run")
+    parser.add_argument(
+        "--to",
+        required=True,
+        metavar="OUT",
+        help="a new directory, or that of an earlier run: a path, or a URI as in s3a://bucket/name",
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--topics", metavar="T[,T...]", help="the topics (default: all but Kafka's own)")
     which.add_argument("--topic-pattern", metavar="REGEX", help="the topics whose whole name matches")
@@ -64,13 +69,14 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     with SparkProgress("export") as progress:
         request = _request(arguments)
-        out = _directory(arguments.to)
-        for path in request.paths:
-            if out.resolve().is_relative_to(path.resolve()):
-                raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")
+        from kafkafs.spark.export.output import output
         from kafkafs.spark.export.plan import settle
         from kafkafs.spark.session import session
 
+        out = output(arguments.to)
+        for path in request.paths:
+            if out.local is not None and out.local.resolve().is_relative_to(path.resolve()):
+                raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")
         settled = settle(out, request)
         with session(arguments.master, "export", progress.starting) as spark:
             from kafkafs.spark.export.job import export
@@ -82,17 +88,6 @@ def run(arguments: argparse.Namespace) -> int:
     if done.as_bytes:
         print(f"{done.as_bytes:,} values do not fit their topic's columns: see valueBytes", file=sys.stderr)
     return 0
-
-
-def _directory(word: str) -> Path:
-    """The output directory, absolute. UsageError for what is another file system's."""
-    path = re.sub(r"^file:(//)?(?=/)", "", word)
-    if scheme := re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)", path):
-        raise UsageError(
-            f"--to {word!r}: export writes to a directory that all executors share, not to {scheme[0]}:// yet;"
-            " export to one, and copy it there"
-        )
-    return Path(path).absolute()
 
 
 def _request(arguments: argparse.Namespace) -> "Request":

@@ -19,6 +19,7 @@ from pathlib import Path
 from kafkafs.spark import register
 from kafkafs.spark.audit.job import audit
 from kafkafs.spark.export.job import export
+from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.spark.options import Choice
@@ -36,7 +37,8 @@ with session(master, "test") as spark:
     check_target(Path(out, "indexes"), [Path(path)])
     print(len(reindex(spark, [Path(path)], Path(out, "indexes"))) > 50)
     whole = Request((Path(path),), Choice(topics=("partitions",)), AllAt(EARLIEST), AllAt(LATEST))
-    print(export(spark, Path(out, "parquet"), whole, settle(Path(out, "parquet"), whole)).records)
+    place = output(f"{out}/parquet")
+    print(export(spark, place, whole, settle(place, whole)).records)
     stream = spark.readStream.format("kafkafs").option("path", path).option("subscribe", "partitions")
     places = {"path": f"{out}/table", "checkpointLocation": f"{out}/checkpoint"}
     query = stream.option("startingOffsets", "earliest").load().writeStream.format("parquet").options(**places)

@@ -21,6 +21,7 @@ from kafkafs.errors import UsageError
 from kafkafs.spark.arrow import BatchMaker
 from kafkafs.spark.export.job import export
 from kafkafs.spark.export.named import named_values
+from kafkafs.spark.export.output import output
 from kafkafs.spark.export.parquet import plain_schema
 from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.export.registered import TypedValues
@@ -332,7 +333,8 @@ def test_an_export_is_the_objects_that_were_written(spark: SparkSession, tmp_pat
     topics = tuple(sorted({case.topic for case in registered.cases()}))
     request = Request((registered.data(),), Choice(topics=topics), AllAt(EARLIEST), AllAt(LATEST), value="registry")
     out = tmp_path / "out"
-    done = export(spark, out, request, settle(out, request))
+    place = output(str(out))
+    done = export(spark, place, request, settle(place, request))
     assert done.records == len(registered.cases())
 
     def rows(topic: str) -> list[Any]:
@@ -363,11 +365,12 @@ def test_an_export_is_the_objects_that_were_written(spark: SparkSession, tmp_pat
     assert [row["value"] for row in rows("documents")][:1] == [{"a": [1, 2]}]
     frame = spark.read.parquet(str(out / "topic=every"))
     assert frame.where("value.kind = 'OLD'").count() == len(others) + 1
-    assert export(spark, out, request, settle(out, request)).written == 0
+    assert export(spark, place, request, settle(place, request)).written == 0
 
 
 def test_without_schemas_an_export_says_so(spark: SparkSession, tmp_path: Path) -> None:
     data = Dataset("4.3.1", "stopped").path
     request = Request((data,), Choice(topics=("partitions",)), AllAt(EARLIEST), AllAt(LATEST), value="registry")
+    out = output(str(tmp_path / "out"))
     with pytest.raises(UsageError, match="_schemas-0"):
-        export(spark, tmp_path / "out", request, settle(tmp_path / "out", request))
+        export(spark, out, request, settle(out, request))

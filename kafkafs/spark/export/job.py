@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.cluster.registry import Registry
@@ -12,6 +11,7 @@ from kafkafs.log.options import Isolation
 from kafkafs.spark import jobs
 from kafkafs.spark.export import parquet, plan, values
 from kafkafs.spark.export.named import first_named, named_values
+from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.plan import FileUnit, Plan, Request
 from kafkafs.spark.export.registered import TypedValues
 from kafkafs.spark.export.tables import Table, table_of
@@ -68,7 +68,7 @@ class _Writing:
     """The writing of one file."""
 
     unit: FileUnit
-    out: Path
+    out: Output
     isolation: Isolation
     compression: str
     kind: values.Kind
@@ -78,7 +78,7 @@ class _Writing:
     def weight(self) -> int:
         return self.unit.weight
 
-    def run(self, registry: Registry) -> int:
+    def run(self, registry: Registry) -> None:
         plain = parquet.plain_schema()
         shape: parquet.Shape = parquet.plain
         schema = plain
@@ -88,7 +88,7 @@ class _Writing:
         elif self.value == "registry":
             typed = TypedValues(self.unit.topic, Table.of_words(self.kind), registry, plain)
             shape, schema = typed.parts, typed.schema
-        return parquet.write(self.unit, self.out, self.isolation, self.compression, shape, schema)
+        parquet.write(self.unit, self.out, self.isolation, self.compression, shape, schema)
 
 
 def _call(registry: "Broadcast[Registry]", unit: _Inference | _Writing) -> object:
@@ -96,7 +96,7 @@ def _call(registry: "Broadcast[Registry]", unit: _Inference | _Writing) -> objec
 
 
 def export(
-    spark: "SparkSession", out: Path, request: Request, settled: Plan, progress: Progress = no_progress
+    spark: "SparkSession", out: Output, request: Request, settled: Plan, progress: Progress = no_progress
 ) -> Exported:
     """Writes what is missing of a request and its plan below `out`."""
     registry = registry_of(request.paths) if request.value == "registry" else Registry()
@@ -117,16 +117,16 @@ def export(
         for unit in todo
     ]  # fmt: skip
     jobs.run(spark, "export", writing, call, progress)
-    files = [out / unit.file for unit in settled.units]
-    for directory in {file.parent for file in files}:  # what a run left that was killed
-        for unfinished in directory.glob(".*.parquet.*.tmp"):
-            unfinished.unlink(missing_ok=True)
-    missing = [file for file in files if not file.exists()]
+    out.tidy()
+    sizes = out.sizes()
+    files = [unit.file for unit in settled.units]
+    missing = [file for file in files if file not in sizes]
     if missing:
-        raise UsageError(f"{str(missing[0])!r} was not written here: --to must be a directory that all executors share")
-    size = sum(file.stat().st_size for file in files)
+        raise UsageError(f"{f'{out}/{missing[0]}'!r} was not written: --to must be a place that all executors share")
+    counts = [parquet.counts(out, file) for file in files]
     return Exported(
-        len(files), len(todo), sum(map(parquet.rows_in, files)), size, sum(map(parquet.bytes_in, files))
+        len(files), len(todo), sum(rows for rows, _ in counts), sum(sizes[file] for file in files),
+        sum(values for _, values in counts),
     )  # fmt: skip
 
 

@@ -1,16 +1,14 @@
 """One Parquet file of one range of a partition: columns straight from decoded records."""
 
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafkafs.errors import DiskError
 from kafkafs.format.columns import Records
 from kafkafs.log.options import Isolation
 from kafkafs.spark.arrow import BatchMaker, groups, schema
+from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.plan import FileUnit
 from kafkafs.spark.tasks import data_loss, records_of
 
@@ -21,26 +19,11 @@ Shape = Callable[[list[Records], pa.RecordBatch], Iterator[pa.RecordBatch]]
 """Brings a batch, of whose records it gets the pieces too, into the form of the file: parts of it, in order."""
 
 
-def write(unit: FileUnit, out: Path, isolation: Isolation, compression: str, shape: Shape, kind: pa.Schema) -> int:
-    """Writes the file, unless it is there, and answers with its rows. Under its name it is always whole."""
-    place = out / unit.file
-    if place.exists():
-        return rows_in(place)
-    unfinished = place.with_name(f".{place.name}.{os.uname().nodename}.{os.getpid()}.tmp")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        rows = 0
-        with pq.ParquetWriter(unfinished, kind, **_settings(compression, kind)) as writer:
-            for group in _groups(_shaped(unit, isolation, shape)):
-                table = pa.Table.from_batches(group, kind)
-                writer.write_table(table, row_group_size=ROW_GROUP)
-                rows += len(table)
-        _settle(unfinished, place)
-        return rows
-    except OSError as error:
-        raise DiskError(f"{str(place)!r} cannot be written: {error.strerror or error}") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, shape: Shape, kind: pa.Schema) -> None:
+    """Writes the file; under its name it is always whole."""
+    with out.writing(unit.file) as sink, pq.ParquetWriter(sink, kind, **_settings(compression, kind)) as writer:
+        for group in _groups(_shaped(unit, isolation, shape)):
+            writer.write_table(pa.Table.from_batches(group, kind), row_group_size=ROW_GROUP)
 
 
 def _shaped(unit: FileUnit, isolation: Isolation, shape: Shape) -> Iterator[pa.RecordBatch]:
@@ -48,16 +31,6 @@ def _shaped(unit: FileUnit, isolation: Isolation, shape: Shape) -> Iterator[pa.R
     maker = BatchMaker(name.topic, name.partition, headers=True)
     for pieces in groups(records_of(unit.range, isolation, data_loss(fail=True))):
         yield from shape(pieces, maker.batch(pieces))
-
-
-def _settle(unfinished: Path, place: Path) -> None:
-    """Through to the disk before it gets its name."""
-    descriptor = os.open(unfinished, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    unfinished.replace(place)
 
 
 def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
@@ -96,17 +69,12 @@ def plain(_: list[Records], batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     yield batch.select(plain_schema().names)
 
 
-def rows_in(place: Path) -> int:
-    """How many rows a file has, by its footer."""
-    rows: int = pq.ParquetFile(place).metadata.num_rows
-    return rows
-
-
-def bytes_in(place: Path) -> int:
-    """How many values a file has as bytes, since they are no JSON objects or of another kind than the others."""
-    footer = pq.ParquetFile(place).metadata
+def counts(out: Output, name: str) -> tuple[int, int]:
+    """How many rows a file has by its footer, and how many values as bytes: no JSON objects, or of another kind."""
+    with out.open(name) as file:
+        footer = pq.ParquetFile(file).metadata
     columns = [footer.schema.column(number).path for number in range(footer.num_columns)]
     if "valueBytes" not in columns:
-        return 0
+        return footer.num_rows, 0
     groups = [footer.row_group(number).column(columns.index("valueBytes")) for number in range(footer.num_row_groups)]
-    return sum(group.num_values - group.statistics.null_count for group in groups)
+    return footer.num_rows, sum(group.num_values - group.statistics.null_count for group in groups)

@@ -4,14 +4,14 @@ Where no end was asked for, a later run adds what has come since.
 """
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kafkafs.errors import UsageError
+from kafkafs.errors import DiskError, UsageError
 from kafkafs.log.options import Isolation
 from kafkafs.spark import planning
+from kafkafs.spark.export.output import Output
 from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition
 from kafkafs.spark.options import Choice, Replicas
@@ -82,7 +82,7 @@ class Plan:
         return [unit for unit in self.units if unit.topic not in self.value_types]
 
 
-def settle(out: Path, request: Request) -> Plan:
+def settle(out: Output, request: Request) -> Plan:
     """The plan of an earlier run below `out` and what is new since, or a new plan. UsageError for what cannot be."""
     before = load(out, request)
     if before is None:
@@ -136,26 +136,26 @@ def _file(each: OffsetRange) -> str:
     return f"topic={name.topic}/partition={name.partition}/{each.start:020d}-{each.end:020d}.parquet"
 
 
-def load(out: Path, request: Request) -> Plan | None:
+def load(out: Output, request: Request) -> Plan | None:
     """The plan of an earlier run of the same request; UsageError where it was another one, or other files are there."""
-    place = out / PLAN
-    try:
-        told = json.loads(place.read_text())
-    except FileNotFoundError:
-        if out.is_dir() and os.listdir(out):
-            raise UsageError(f"{str(out)!r} holds other files; name a new directory for an export") from None
+    out.check()
+    text = out.read(PLAN)
+    if text is None:
+        if out.sizes():
+            raise UsageError(f"{str(out)!r} holds other files; name a new directory for an export")
         return None
-    except NotADirectoryError:
-        raise UsageError(f"{str(out)!r} is no directory; name a new directory for an export") from None
-    except (ValueError, OSError) as error:
-        raise UsageError(f"{str(place)!r} cannot be read: {error}; name a new directory for an export") from error
+    try:
+        told = json.loads(text)
+    except ValueError as error:
+        place = f"{out}/{PLAN}"
+        raise UsageError(f"{place!r} cannot be read: {error}; name a new directory for an export") from error
     if told.get("version") != _VERSION or told.get("request") != request.words():
         raise UsageError(f"{str(out)!r} holds an export of something else; name another directory, or the same request")
     units = [_unit(each) for each in told["files"]]
     return Plan(units, told["valueTypes"], is_saved=True)
 
 
-def save(out: Path, request: Request, plan: Plan) -> None:
+def save(out: Output, request: Request, plan: Plan) -> None:
     """Writes the plan down, whole or not at all."""
     told = {
         "version": _VERSION,
@@ -163,13 +163,11 @@ def save(out: Path, request: Request, plan: Plan) -> None:
         "valueTypes": plan.value_types,
         "files": [_told(unit) for unit in plan.units],
     }
-    unfinished = out / f"{PLAN}.tmp"
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(json.dumps(told))
-        unfinished.replace(out / PLAN)
-    except OSError as error:
-        raise UsageError(f"{str(out)!r} cannot be written: {error.strerror}") from error
+        with out.writing(PLAN) as file:
+            file.write(json.dumps(told).encode())
+    except DiskError as error:
+        raise UsageError(str(error)) from error
 
 
 def _told(unit: FileUnit) -> list[object]:
@@ -184,6 +182,7 @@ def _unit(told: Sequence[object]) -> FileUnit:
     return FileUnit(each, int(str(weight)), _file(each))
 
 
-def left(out: Path, plan: Plan) -> list[FileUnit]:
+def left(out: Output, plan: Plan) -> list[FileUnit]:
     """The files that are not there yet."""
-    return [unit for unit in plan.units if not (out / unit.file).exists()]
+    there = out.sizes()
+    return [unit for unit in plan.units if unit.file not in there]

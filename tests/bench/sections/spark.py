@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kafkafs.spark import register
 from kafkafs.spark.audit.job import check_segment
 from kafkafs.spark.export.job import export
+from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.spark.options import Choice
@@ -109,7 +110,8 @@ def _export(spark: SparkSession, bench: Bench, broker: Broker, rounds: int) -> R
     request = Request((bench.path,), Choice(topics=(topic,)), AllAt(EARLIEST), AllAt(LATEST))
 
     def ours(out: Path) -> None:
-        done = export(spark, out, request, settle(out, request))
+        place = output(str(out))
+        done = export(spark, place, request, settle(place, request))
         assert done.records == count
 
     def theirs(out: Path) -> None:

@@ -1,0 +1,148 @@
+"""Where an export goes: a directory of any file system that pyarrow knows, by its URI: the disk, S3, HDFS, GCS, Azure.
+
+Under its name a file is always whole: it is written beside its place and moved there. What is sent to executors is the
+URI; each process opens the file system itself, with the credentials of its own environment.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import fs
+
+from kafkafs.errors import DiskError, UsageError
+
+_UNFINISHED = re.compile(r"\..*\.tmp")
+_WITHOUT_DIRECTORIES = ("s3", "gcs")
+"""Stores in which a name needs no directory above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A directory by its URI. Every error is one sentence, without what a URI may hold of keys and passwords."""
+
+    uri: str
+
+    @property
+    def local(self) -> Path | None:
+        """The directory on this machine's own file system, as far as it is one."""
+        system, root = self._opened()
+        return Path(root) if system.type_name == "local" else None
+
+    def __str__(self) -> str:
+        return str(self.local or re.sub(r"//[^/@]*@|\?.*", lambda cut: "//" if cut[0][0] == "/" else "", self.uri))
+
+    def sizes(self) -> dict[str, int]:
+        """The files in it, by their names from here, and their bytes; of those that are being written none."""
+        return {name: size for name, size in self._files() if not _UNFINISHED.fullmatch(os.path.basename(name))}
+
+    def check(self) -> None:
+        """UsageError where it is a file, or cannot be asked."""
+        system, root = self._opened()
+        with self._told("read", UsageError):
+            if system.get_file_info(root).type == fs.FileType.File:
+                raise UsageError(f"{str(self)!r} is no directory; name a new directory for an export")
+
+    def open(self, name: str) -> pa.NativeFile:
+        """A file of it, for reading at any place."""
+        system, root = self._opened()
+        with self._told("read", DiskError):
+            return system.open_input_file(f"{root}/{name}")
+
+    def read(self, name: str) -> bytes | None:
+        """A small file's content; None where it is not there."""
+        system, root = self._opened()
+        with self._told("read", UsageError):
+            if system.get_file_info(f"{root}/{name}").type == fs.FileType.NotFound:
+                return None
+            with system.open_input_stream(f"{root}/{name}") as file:
+                return bytes(file.read())
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[pa.NativeFile]:
+        """A file to be written: at the end of the block it has its name, unless the block fails. DiskError."""
+        system, root = self._opened()
+        directory, _, last = f"{root}/{name}".rpartition("/")
+        unfinished = f"{directory}/.{last}.{os.uname().nodename}.{os.getpid()}.tmp"
+        with self._told("written", DiskError):
+            try:
+                if system.type_name not in _WITHOUT_DIRECTORIES:
+                    system.create_dir(directory)
+                with system.open_output_stream(unfinished) as sink:
+                    yield sink
+                if system.type_name == "local":
+                    _sync(unfinished)
+                system.move(unfinished, f"{root}/{name}")
+            except BaseException:
+                with suppress(OSError):
+                    system.delete_file(unfinished)
+                raise
+
+    def tidy(self) -> None:
+        """Removes what a run that was killed left half written."""
+        system, root = self._opened()
+        with self._told("written", DiskError):
+            for name, _ in self._files():
+                if _UNFINISHED.fullmatch(os.path.basename(name)):
+                    with suppress(FileNotFoundError):
+                        system.delete_file(f"{root}/{name}")
+
+    def _files(self) -> Iterator[tuple[str, int]]:
+        system, root = self._opened()
+        with self._told("read", UsageError):
+            found = system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
+        for each in found:
+            if each.type == fs.FileType.File:
+                yield each.path.removeprefix(root).lstrip("/"), each.size or 0
+
+    def _opened(self) -> tuple[fs.FileSystem, str]:
+        return _opened(self.uri)
+
+    @contextmanager
+    def _told(self, what: str, kind: type[UsageError] | type[DiskError]) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            raise kind(f"{str(self)!r} cannot be {what}: {reason}") from error
+
+
+def output(word: str) -> Output:
+    """The output that a user names: a path, or a URI. UsageError for a file system that is not known here."""
+    path = re.sub(r"^file:(//(localhost)?)?(?=/)", "", word)
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path):
+        return Output(Path(path).absolute().as_uri())
+    found = Output(re.sub(r"^s3[an]://", "s3://", path))
+    found.check()
+    return found
+
+
+@cache
+def _opened(uri: str) -> tuple[fs.FileSystem, str]:
+    scheme = uri.partition(":")[0]
+    try:
+        system, root = fs.FileSystem.from_uri(uri)
+    except pa.ArrowInvalid as error:
+        raise UsageError(
+            f"{scheme}:// is no file system that pyarrow {pa.__version__} knows, or its address is malformed;"
+            " write a path, file://, s3://, s3a://, hdfs://, viewfs://, gs:// or abfs://"
+        ) from error
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"{scheme}:// cannot be reached: {str(error).splitlines()[0]}") from error
+    if system.type_name in _WITHOUT_DIRECTORIES and not root.strip("/"):
+        raise UsageError(f"{scheme}:// names no bucket; write {scheme}://BUCKET/NAME")
+    return system, root.rstrip("/")
+
+
+def _sync(place: str) -> None:
+    """Through to the disk before it gets its name."""
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,120 @@
+"""Exports to other file systems than the disk: an S3 server of this machine, which only knows whole objects."""
+
+import json
+from collections.abc import Iterator
+
+import pyarrow.dataset as ds
+import pytest
+from moto.server import ThreadedMotoServer
+from pyarrow import fs
+from pyspark.sql import SparkSession
+
+from kafkafs.cli.main import main
+from kafkafs.errors import DiskError, UsageError
+from kafkafs.spark.export import plan
+from kafkafs.spark.export.job import Exported, export
+from kafkafs.spark.export.output import Output, output
+from kafkafs.spark.export.plan import PLAN
+from tests.spark.test_export import request, truth
+
+SECRET = "not-to-be-told"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """What stands behind a bucket's name: an S3 server with the bucket `bucket`."""
+    running = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    query = f"endpoint_override={host}:{port}&scheme=http&region=us-east-1"
+    system, _ = fs.FileSystem.from_uri(f"s3://key:{SECRET}@bucket/x?{query}&allow_bucket_creation=true")
+    system.create_dir("bucket")
+    yield query
+    running.stop()
+
+
+@pytest.fixture
+def bucket(server: str, tmp_path) -> Output:
+    return output(f"s3a://key:{SECRET}@bucket/{tmp_path.name}?{server}")
+
+
+def run(spark: SparkSession, out: Output, wanted: plan.Request) -> Exported:
+    return export(spark, out, wanted, plan.settle(out, wanted))
+
+
+def opened(out: Output) -> tuple[fs.FileSystem, str]:
+    system, root = fs.FileSystem.from_uri(out.uri)
+    return system, root
+
+
+def test_all_that_an_export_promises_holds_on_s3(spark: SparkSession, bucket: Output):
+    wanted = request("long-index", "partitions", file_bytes=20_000)
+    done = run(spark, bucket, wanted)
+    system, root = opened(bucket)
+    records = truth("long-index", "partitions")
+    columns = ds.dataset(root, filesystem=system, partitioning="hive").to_table().sort_by(
+        [("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")]
+    )  # fmt: skip
+    assert columns.column("value").to_pylist() == [each[6] for each in records]
+    assert done.records == len(records)
+
+    names = sorted(name for name in bucket.sizes() if name.endswith(".parquet"))
+    assert len(names) == done.files > 10
+    for name in names[::2]:  # a run that was ended: some are missing, one is half written
+        system.delete_file(f"{root}/{name}")
+    with system.open_output_stream(f"{root}/topic=partitions/.x.parquet.host.1.tmp") as file:
+        file.write(b"half a file")
+    again = run(spark, bucket, wanted)
+    assert (again.written, again.files, again.records) == (len(names[::2]), done.files, done.records)
+    assert sorted(bucket.sizes()) == [PLAN, *names]
+    everything = system.get_file_info(fs.FileSelector(root, recursive=True))
+    assert not [each.path for each in everything if each.path.endswith(".tmp")]
+    with pytest.raises(UsageError, match="something else"):
+        run(spark, bucket, request("partitions"))
+
+
+def test_a_place_with_other_files_is_refused(bucket: Output):
+    system, root = opened(bucket)
+    with system.open_output_stream(f"{root}/other") as file:
+        file.write(b"x")
+    with pytest.raises(UsageError, match="holds other files") as refused:
+        plan.settle(bucket, request("partitions"))
+    assert SECRET not in str(refused.value)
+    assert str(bucket).startswith("s3://bucket/")
+
+
+def test_a_file_that_fails_half_way_gets_no_name(bucket: Output):
+    with pytest.raises(TypeError), bucket.writing("d/file") as sink:
+        sink.write([b"half"])
+    assert not bucket.sizes()
+    bucket.tidy()
+    with bucket.writing("d/file") as sink:
+        sink.write(b"whole")
+    assert bucket.sizes() == {"d/file": 5}
+    assert bucket.read("d/file") == b"whole"
+    assert bucket.read("d/none") is None
+
+
+def test_what_cannot_be_reached_or_written_is_one_sentence(server: str, monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    missing = output(f"s3://key:{SECRET}@nobody/x?{server}")
+    with pytest.raises(DiskError, match="cannot be written") as refused, missing.writing("file") as sink:
+        sink.write(b"x")
+    assert SECRET not in str(refused.value)
+    assert "\n" not in str(refused.value)
+    (tmp_path / "file").touch()
+    assert main(["export", str(request("t").paths[0]), "--to", str(tmp_path / "file")]) == 2
+    assert "is no directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["{}", "file://{}", "file:{}", "file://localhost{}"])
+def test_a_local_place_may_be_written_as_a_uri(word, tmp_path):
+    assert output(word.format(tmp_path)).local == tmp_path
+
+
+def test_a_local_place_may_have_any_name(tmp_path):
+    out = output(str(tmp_path / "a b%20#?ü"))
+    with out.writing("file") as sink:
+        sink.write(json.dumps({}).encode())
+    assert (tmp_path / "a b%20#?ü" / "file").read_text() == "{}"
+    assert str(out) == str(tmp_path / "a b%20#?ü")
