@@ -1,13 +1,11 @@
 """`info.json`: what a partition is and how it fares, for people and for `jq`. Unknown is null, never guessed."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, Vanished
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
@@ -34,7 +32,7 @@ class Info:
         self._view = view
 
     def attributes(self) -> Attributes:
-        return self._view.ask(lambda snapshot: self._view.file(_logs(snapshot), 0, -1, 0.0))
+        return self._view.ask(lambda snapshot: self._view.stream_of(snapshot.log.segments, -1))
 
     def open(self) -> TextContent:
         may_block()
@@ -53,13 +51,6 @@ def _json(value: object) -> str:
     if isinstance(value, list) and value:
         return "[\n    " + ",\n    ".join(map(json.dumps, value)) + "\n  ]"
     return json.dumps(value)
-
-
-def _logs(snapshot: LogSnapshot) -> Iterator[DataFile]:
-    """All logs that it tells of; what cannot be read is not told of."""
-    for segment in snapshot.log.segments:
-        with suppress(Denied, NotFound):
-            yield segment.log()
 
 
 def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:

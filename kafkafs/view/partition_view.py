@@ -1,18 +1,21 @@
 """One partition as the mount shows it: its log seen through the mount's options, and the attributes its views share."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.log_access import LogAccess, common_log_access
 from kafkafs.disk.lru_cache import LruCache
-from kafkafs.errors import NotFound, Vanished
+from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
+from kafkafs.log.segment import Segment
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
@@ -23,6 +26,9 @@ from kafkafs.view.targets import LogSnapshot
 
 KEEP_S = 0.8
 """For how long the kernel may keep what does not change with every append. What was deleted is gone within a second."""
+
+_MANY = 16
+"""Logs of a view from which on they are looked at together: before, most are open already."""
 
 _NS_PER_MS = 1_000_000
 _MAX_MS = (2**63 - 1) // _NS_PER_MS
@@ -171,8 +177,32 @@ class PartitionView:
 
     def stream(self, snapshot: LogSnapshot, start: int, end: int | None) -> Attributes:
         """The attributes of a stream over the offsets [start, end), of no size; `None` for the log end."""
-        files = (segment.log() for segment in snapshot.log.segments_between(start, end))
-        return self.file(files, 0, snapshot.log.indexed_timestamp(start, end), 0.0)
+        timestamp_ms = snapshot.log.indexed_timestamp(start, end)
+        return self.stream_of(snapshot.log.segments_between(start, end), timestamp_ms)
+
+    def stream_of(self, segments: Sequence[Segment], timestamp_ms: int) -> Attributes:
+        """The attributes of a stream over those segments, as `file` has them; a log that may not be read is left out.
+
+        Many logs are looked at together; where they are not alike, one by one.
+        """
+        shared = self._shared_access(segments) if len(segments) > _MANY else None
+        if shared is None:
+            return self.file(_readable_logs(segments), 0, timestamp_ms, 0.0)
+        mtime_ns = timestamp_ms * _NS_PER_MS if 0 <= timestamp_ms <= _MAX_MS else shared.mtime_ns
+        return Attributes("file", shared.mode & 0o444, shared.uid, shared.gid, 0, 0, mtime_ns, 1, 0.0)
+
+    def _shared_access(self, segments: Sequence[Segment]) -> LogAccess | None:
+        names = [segment.files["log"] for segment in segments]
+        if any(name.name.endswith(".swap") for name in names):
+            return None
+        logs = [(segment.base_offset, name.inode) for segment, name in zip(segments, names, strict=True)]
+        return common_log_access(self.partition.root, self._name, logs)
+
+
+def _readable_logs(segments: Iterable[Segment]) -> Iterator[DataFile]:
+    for segment in segments:
+        with suppress(Denied, NotFound):
+            yield segment.log()
 
 
 class ViewDirectory:

@@ -5,6 +5,7 @@ quick_record   from that batch to one record of it
 verified       which batches were found sound before
 record_index   places inside of large batches to begin at
 closed_segments   the health of many segments, in one call
+log_access     owner and mode of many logs
 files          the system calls
 """
 
@@ -12,8 +13,9 @@ from collections.abc import Callable
 
 from kafkafs.disk.native.kernels.closed_segments import look_at_closed_segments
 from kafkafs.disk.native.kernels.find_key import find_key
+from kafkafs.disk.native.kernels.log_access import common_log_access
 from kafkafs.disk.native.kernels.quick_lookup import quick_lookup
 from kafkafs.disk.native.kernels.quick_record import quick_record
 
-KERNELS: list[Callable[..., int]] = [quick_lookup, quick_record, find_key, look_at_closed_segments]
+KERNELS: list[Callable[..., int]] = [quick_lookup, quick_record, find_key, look_at_closed_segments, common_log_access]
 """Entries of the library; see `kafkafs.format.native.kernels`."""

@@ -8,17 +8,17 @@ order; and that batch has the entry's timestamp, which no other one exceeds. Eve
 No address is formed from what is on disk before it is compared with what was read.
 """
 
-import os
-
 from kafkafs.disk.native.kernels.files import (
-    ABOUT_INODE,
     ABOUT_NANOSECONDS,
     ABOUT_SECONDS,
     ABOUT_SIZE,
+    LOG,
+    OFFSET_INDEX,
+    TIME_INDEX,
     about_file,
     advise_file,
     close_file,
-    open_file,
+    open_segment_file,
     read_file,
 )
 from kafkafs.disk.native.layout import (
@@ -28,7 +28,6 @@ from kafkafs.disk.native.layout import (
     NO_TIMES,
     SEGMENT_AT,
     SEGMENT_ROW,
-    STATX_SIZE,
 )
 from kafkafs.format.native.kernels.headers import (
     ends_before_it_begins,
@@ -45,48 +44,22 @@ from kafkafs.format.native.kernels.machine import (
     load_i64,
     load_i64be,
     load_u32,
-    put,
-    store_8,
     store_64,
 )
 from kafkafs.format.native.layout import V2, VALID
 
-_OPEN, _NOATIME = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, os.O_NOATIME
 _RANDOM = 1  # POSIX_FADV_RANDOM
 _LONG = 64 << 10  # from so many bytes on a read is to leave no page behind
 _HEADER = V2.records
 _OFFSET_WIDTH, _TIME_WIDTH = 8, 12
-_LOG, _OFFSETS, _TIMES = range(3)
-_PLACE, _ABOUT, _NAME = 0, 16, 16 + STATX_SIZE  # an iovec, what `statx` says, a file's name
+_PLACE, _ABOUT = 0, 16  # an iovec; what `statx` says, and a file's name
 
 
 @inlined
-def _write_name(to: int, base: int, kind: int) -> None:
-    """A segment's file name, as C has it."""
-    for digit in range(20):
-        store_8(to + 19 - digit, 48 + base % 10)
-        base //= 10
-    if kind == _LOG:
-        store_8(put(to + 20, ".log"), 0)
-    elif kind == _OFFSETS:
-        store_8(put(to + 20, ".index"), 0)
-    else:
-        store_8(put(to + 20, ".timeindex"), 0)
-
-
-@called
 def _open(notes: int, directory: int, base: int, kind: int, inode: int, flags: int) -> int:
     """A descriptor of one of a segment's files, and what there is about it in the notes; -1 where it is another."""
-    _write_name(notes + _NAME, base, kind)
-    file = open_file(directory, notes + _NAME, _OPEN | _NOATIME)
-    if file < 0:  # not the owner: reading may then move the access time
-        file = open_file(directory, notes + _NAME, _OPEN)
-    if file < 0:
-        return -1
-    if about_file(file, notes + _ABOUT) != 0 or load_i64(notes + _ABOUT + ABOUT_INODE) != inode:
-        close_file(file)
-        return -1
-    if flags < 0:  # see `page_cache.opened`
+    file = open_segment_file(directory, base, kind, inode, notes + _ABOUT)
+    if file >= 0 and flags < 0:  # see `page_cache.opened`
         advise_file(file, _RANDOM)
     return file
 
@@ -105,7 +78,7 @@ def _fetch(notes: int, file: int, position: int, size: int, flags: int) -> int:
 @called
 def _read_index(notes: int, directory: int, row: int, kind: int, room: int, flags: int) -> int:
     """The size of one of a segment's indexes, which stands in the buffer now; -1 where it cannot be had."""
-    inode = load_i64(row + (SEGMENT_AT.times if kind == _TIMES else SEGMENT_AT.offsets))
+    inode = load_i64(row + (SEGMENT_AT.times if kind == TIME_INDEX else SEGMENT_AT.offsets))
     file = _open(notes, directory, load_i64(row + SEGMENT_AT.base), kind, inode, flags)
     if file < 0:
         return -1
@@ -224,13 +197,13 @@ def _newest_of_all(notes: int, size: int) -> tuple[int, int, int]:
 def _look(notes: int, directory: int, row: int, room: int, flags: int) -> int:
     """The verdict on one segment; its largest timestamp stands in the row."""
     base, here = load_i64(row + SEGMENT_AT.base), notes + LOOK_ROOM
-    size = _read_index(notes, directory, row, _TIMES, room, flags)
+    size = _read_index(notes, directory, row, TIME_INDEX, room, flags)
     if size < 0 or not _times_rise(here, size):
         return IN_DOUBT
     newest, relative, is_empty = -1, 0, size == 0
     if not is_empty:
         newest, relative = load_i64be(here + size - _TIME_WIDTH), load_i32be(here + size - 4)
-    size = _read_index(notes, directory, row, _OFFSETS, room, flags)
+    size = _read_index(notes, directory, row, OFFSET_INDEX, room, flags)
     if size < 0 or not _offsets_rise(here, size):
         return IN_DOUBT
     slots, entry, position, last, last_at, middle, middle_at = size // _OFFSET_WIDTH, -1, 0, -1, 0, -1, 0
@@ -241,14 +214,14 @@ def _look(notes: int, directory: int, row: int, room: int, flags: int) -> int:
         slot = _floor_slot(here, slots, relative)
         if slot >= 0 and not is_empty:
             entry, position = load_i32be(here + slot * _OFFSET_WIDTH), load_i32be(here + slot * _OFFSET_WIDTH + 4)
-    log = _open(notes, directory, base, _LOG, load_i64(row + SEGMENT_AT.log), flags)
+    log = _open(notes, directory, base, LOG, load_i64(row + SEGMENT_AT.log), flags)
     if log < 0:
         return IN_DOUBT
     end, answer = load_i64(row + SEGMENT_AT.seen_size), IN_DOUBT
     leads = 1 if _is_as_listed(notes, row) and position < end and end - position <= room else 0
-    if leads and slots:
+    if leads and slots and position != last_at:  # else the log's end begins there
         leads = _leads(notes, log, end, base, last, last_at)
-    if leads and slots:
+    if leads and slots and position != middle_at:
         leads = _leads(notes, log, end, base, middle, middle_at)
     if leads and _fetch(notes, log, position, end - position, flags):
         first = -1

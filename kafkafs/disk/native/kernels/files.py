@@ -1,13 +1,15 @@
 """The system calls of a lookup and of a look at many files, by the C library."""
 
+import os
 from typing import Any
 
 from llvmlite import ir
 
-from kafkafs.format.native.kernels.machine import constant, inlined, word
+from kafkafs.disk.native.layout import STATX_SIZE
+from kafkafs.format.native.kernels.machine import called, constant, inlined, load_i64, put, store_8, word
 
 _NUMBER, _LONG, _POINTER = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
-_NAMELESS, _WHAT = 0x1000, 0x340  # AT_EMPTY_PATH; STATX_INO | STATX_MTIME | STATX_SIZE
+_NAMELESS, _WHAT = 0x1000, 0x35B  # AT_EMPTY_PATH; STATX_ of TYPE, MODE, UID, GID, MTIME, INO, SIZE
 
 
 def _preadv2(builder: Any, descriptor: Any, places: Any, position: Any, flags: Any) -> Any:
@@ -36,13 +38,16 @@ def _statx(builder: Any, descriptor: Any, name: Any, place: Any) -> Any:
 _about = word(3, _statx)
 _no_name = constant("no_name", b"\0")
 
+ABOUT_USER, ABOUT_GROUP, ABOUT_MODE = 20, 24, 28
+"""Where they stand in what `about_file` brings, the same on every machine: two uint32 and a uint16."""
+
 ABOUT_INODE, ABOUT_SIZE, ABOUT_SECONDS, ABOUT_NANOSECONDS = 32, 40, 112, 120
-"""Where they stand in what `about_file` brings, the same on every machine: three int64 and a uint32."""
+"""Likewise: three int64 and a uint32."""
 
 
 @inlined
 def about_file(descriptor: int, place: int) -> int:
-    """`statx` of an open file's inode, size and time of change, into STATX_SIZE bytes. Negative if it fails."""
+    """`statx` of an open file, into STATX_SIZE bytes. Negative if it fails."""
     return _about(descriptor, _no_name(), place)
 
 
@@ -55,8 +60,7 @@ def _openat(builder: Any, directory: Any, name: Any, flags: Any) -> Any:
     return builder.sext(opened, _LONG)
 
 
-open_file = word(3, _openat)
-"""`openat`: descriptor of a directory, address of a name that ends with a NUL, flags. Negative if it fails."""
+_open_file = word(3, _openat)
 
 
 def _close(builder: Any, descriptor: Any) -> Any:
@@ -81,3 +85,60 @@ def _fadvise(builder: Any, descriptor: Any, advice: Any) -> Any:
 
 advise_file = word(2, _fadvise)
 """`posix_fadvise` about all of an open file."""
+
+
+def _fgetxattr(builder: Any, descriptor: Any, name: Any) -> Any:
+    kind = ir.FunctionType(_LONG, [_NUMBER, _POINTER, _POINTER, _LONG])
+    function = builder.module.globals.get("fgetxattr") or ir.Function(builder.module, kind, "fgetxattr")
+    return builder.call(function, [
+        builder.trunc(descriptor, _NUMBER), builder.inttoptr(name, _POINTER), ir.Constant(_POINTER, None),
+        ir.Constant(_LONG, 0),
+    ])  # fmt: skip
+
+
+_attribute_size = word(2, _fgetxattr)
+_acl_name = constant("acl_name", b"system.posix_acl_access\0")
+
+
+@inlined
+def has_acl(descriptor: int) -> int:
+    """Whether an open file has an access control list."""
+    return 1 if _attribute_size(descriptor, _acl_name()) > 0 else 0
+
+
+_SEGMENT_OPEN, _NOATIME = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, os.O_NOATIME
+LOG, OFFSET_INDEX, TIME_INDEX = range(3)
+NAME_SIZE = 64
+
+
+@inlined
+def _write_name(to: int, base: int, kind: int) -> None:
+    """A segment's file name, as C has it."""
+    for digit in range(20):
+        store_8(to + 19 - digit, 48 + base % 10)
+        base //= 10
+    if kind == LOG:
+        store_8(put(to + 20, ".log"), 0)
+    elif kind == OFFSET_INDEX:
+        store_8(put(to + 20, ".index"), 0)
+    else:
+        store_8(put(to + 20, ".timeindex"), 0)
+
+
+@called
+def open_segment_file(directory: int, base: int, kind: int, inode: int, about: int) -> int:
+    """A descriptor of one of a segment's files, and what `about_file` says of it; -1 where it is not that inode.
+
+    Behind the STATX_SIZE bytes of `about` there is room for NAME_SIZE more.
+    """
+    name = about + STATX_SIZE
+    _write_name(name, base, kind)
+    file = _open_file(directory, name, _SEGMENT_OPEN | _NOATIME)
+    if file < 0:  # not the owner: reading may then move the access time
+        file = _open_file(directory, name, _SEGMENT_OPEN)
+    if file < 0:
+        return -1
+    if about_file(file, about) != 0 or load_i64(about + ABOUT_INODE) != inode:
+        close_file(file)
+        return -1
+    return file
