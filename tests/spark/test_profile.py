@@ -1,5 +1,6 @@
 """The profile: its numbers against the truth, and the page in a real browser."""
 
+import json
 import re
 import shutil
 import struct
@@ -54,7 +55,8 @@ def test_many_times_are_told_in_coarser_steps():
 def test_the_page_is_alone_and_escapes_what_it_shows():
     numbers = Numbers(records=3, size=10, segments=1, volume={1: (3, 10)})
     html = page({TopicPartition("<b>&", 0): numbers}, ['/data/"><script>x</script>'])
-    assert "<script" not in html
+    assert "<script>x" not in html
+    assert html.count("<script") == 1  # our own, which sorts tables
     assert "<b>&-0" not in html
     assert "&lt;b&gt;&amp;-0" in html
     assert not re.search(r"(?:src|href)=|url\(|@import|https?:", html)
@@ -76,20 +78,53 @@ def colours(image: Path) -> tuple[int, set[bytes]]:
     return width, {zlib.decompress(packed)[each : each + 64] for each in range(0, 400_000, 997)}
 
 
+def browse(place: Path, size: str, *options: str) -> str:
+    """What a browser says of `page.html` in a window of that size."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)))
+    command = [
+        str(browser), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={size}",
+        f"--user-data-dir={place / 'browser'}", *options, (place / "page.html").as_uri(),
+    ]  # fmt: skip
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+
+
+_ASK = """<script>
+const wide = [...document.querySelectorAll(".scroll")].filter(each => each.scrollWidth > each.clientWidth).length;
+const first = () => document.querySelector("tbody td").textContent;
+const click = at => document.querySelectorAll("thead")[0].rows[0].cells[at].firstChild.click();
+click(0); const last = first(); click(0);
+const word = first(); click(2);
+document.title = JSON.stringify([wide, last, word, first()]);
+</script>"""
+
+
+@pytest.mark.timeout(180)
+def test_tables_fit_1400_pixels_and_sort_by_a_click(tmp_path):
+    """Fourteen columns: nobody should have to scroll sideways at a desk, nor count digits to find the largest."""
+    data = Dataset("4.3.1", "stopped")
+    numbers = profile(data.path)
+    html = str(page(numbers, [str(data.path)]))  # Markup would escape what is put in
+    (tmp_path / "page.html").write_text(html.replace("</body>", _ASK + "</body>"))
+    told = re.search(r"<title>(\[.*\])</title>", browse(tmp_path, "1400,1000", "--dump-dom"))
+    assert told
+    topics: dict[str, int] = {}
+    for place, each in numbers.items():
+        topics[place.topic] = topics.get(place.topic, 0) + each.records
+    wide, last, first, most = json.loads(told[1])
+    assert wide == 0
+    assert {first, last} <= topics.keys()
+    assert first.strip("_").lower() < last.strip("_").lower()
+    assert topics[most] == max(topics.values())
+
+
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(("scheme", "size"), [("light", "1100,2400"), ("dark", "390,3000")])
 def test_the_page_in_a_browser(scheme, size, tmp_path):
     """Rendered without an error, in both schemes, on a phone too: nothing is wider than the window."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)))
     data = Dataset("4.3.1", "stopped")
     (tmp_path / "page.html").write_text(page(profile(data.path), [str(data.path)]))
-    command = [
-        str(browser), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={size}",
-        f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}",
-        f"--user-data-dir={tmp_path / 'browser'}", f"--screenshot={tmp_path / 'page.png'}",
-        (tmp_path / "page.html").as_uri(),
-    ]  # fmt: skip
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    scheme = f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}"
+    browse(tmp_path, size, scheme, f"--screenshot={tmp_path / 'page.png'}")
     width, seen = colours(tmp_path / "page.png")
     assert width == int(size.split(",")[0])
     assert len(seen) > 20

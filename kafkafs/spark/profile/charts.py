@@ -1,4 +1,4 @@
-"""Pictures as HTML and SVG, without scripts: bars with their words beside them, and columns over time."""
+"""Pictures as HTML and SVG, drawn without a script: bars with their words beside them, and columns over time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,5 +51,7 @@ def amount(size: float) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
-    """A table that scrolls sideways where it is too wide; all but the first column are numbers."""
+    """A table that scrolls sideways where it is too wide; all but the first column are numbers.
+
+    A click on a column's name sorts it (`templates/sorting.js`)."""
     return rendered("table", head, rows)

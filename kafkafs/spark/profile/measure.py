@@ -1,5 +1,6 @@
 """The numbers of one segment: small, whatever the segment's size, and made to be added up."""
 
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -12,6 +13,8 @@ from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.segment import Segment
 from kafkafs.log.transactions import is_abort
+from kafkafs.spark.profile.retention import Kept, why_kept
+from kafkafs.spark.profile.top_keys import TopKeys
 from kafkafs.spark.segments import SegmentSnapshot
 
 SKETCH_BITS = 12
@@ -66,6 +69,8 @@ class Numbers:
     first_ms: int | None = None
     last_ms: int | None = None
     sketch: bytes = bytes(1 << SKETCH_BITS)
+    top_keys: TopKeys = field(default_factory=TopKeys)
+    kept: Kept = field(default_factory=Kept)
 
     def add(self, other: "Numbers") -> None:
         """Adds the numbers of another segment."""
@@ -82,6 +87,8 @@ class Numbers:
         self.last_ms = max((each for each in (self.last_ms, other.last_ms) if each is not None), default=None)
         merged = np.maximum(np.frombuffer(self.sketch, np.uint8), np.frombuffer(other.sketch, np.uint8))
         self.sketch = merged.tobytes()
+        self.top_keys.add(other.top_keys)
+        self.kept.add(other.kept)
 
     def _add_volume(self, volume: dict[int, tuple[int, int]], step_s: int) -> None:
         """Adds up in the coarser of the two steps, and in a coarser one still where there are too many."""
@@ -124,6 +131,7 @@ def measure(asked: SegmentSnapshot) -> Numbers:
         else:
             found.damaged += 1
     found.sketch = meter.registers.tobytes()
+    found.kept = why_kept(asked, found.last_ms, time.time_ns() // 1_000_000)
     return found
 
 
@@ -186,6 +194,7 @@ class _Meter:
         native.kernel("sketch_keys")(
             native.address(table), len(table), native.address(piece.data), native.address(self.registers), SKETCH_BITS
         )
+        found.top_keys.take(piece, sizes)
         self._times(rows["timestamp"], sizes)
 
     def _times(self, times: _Numbers, sizes: _Numbers) -> None:

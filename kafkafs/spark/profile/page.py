@@ -15,6 +15,13 @@ from kafkafs.spark.profile.rendering import rendered
 from kafkafs.spark.profile.timeline import over_time
 
 MOST_BARS = 24
+MOST_KEYS = 24
+_STAY = (
+    "Kafka keeps the segment that is written to, and one whose newest record lies in the future: retention.ms counts "
+    "from that record. What lies below the log start goes at the broker's next look. The others wait; the next of them "
+    "to go has its newest record from the time in the last column."
+)
+_HEAVIEST = "By bytes of key, value and headers; sums are lower bounds. A key that has most of a topic makes it uneven."
 _LAGS = (
     *("in order", "up to 1 s behind", "up to 10 s", "up to 1 min"),
     *("up to 10 min", "up to 1 h", "up to 1 day", "more"),
@@ -37,6 +44,8 @@ def page(numbers: Mapping[TopicPartition, Numbers], places: Sequence[str]) -> st
             _section("Timestamp lag", _order(total), bars(_lags(total), "other")),
         ]),
         _section("Topics", "The largest first. Keys are counted to about 2 %.", _topics(topics, numbers)),
+        _section("Why segments stay", _STAY, _stay(topics)),
+        _section("Heaviest keys", _HEAVIEST, _heaviest_keys(topics)),
     ]  # fmt: skip
     return rendered("page", places, _facts(total, len(topics), len(numbers)), sections) + "\n"
 
@@ -164,3 +173,30 @@ def _topics(topics: Mapping[str, Numbers], numbers: Mapping[TopicPartition, Numb
             f"{each.transactional:,}", f"{sum(each.lags[1:]):,}", _minute(each.first_ms), _minute(each.last_ms),
         ))  # fmt: skip
     return table(head, rows)
+
+
+def _stay(topics: Mapping[str, Numbers]) -> Markup:
+    head = (
+        *("topic", "segments", "on disk", "written to", "from the future", "until"),
+        *("below the log start", "without times", "waiting", "since"),
+    )
+    rows = []
+    for topic, each in sorted(topics.items(), key=lambda item: -item[1].size):
+        kept = each.kept
+        sizes = [amount(size) for size in (kept.below_start, kept.untimed, kept.waiting)]
+        rows.append((
+            topic, f"{each.segments:,}", amount(each.size), amount(kept.active), amount(kept.future),
+            _minute(kept.future_until_ms), *sizes, _minute(kept.waits_since_ms),
+        ))  # fmt: skip
+    return table(head, rows)
+
+
+def _heaviest_keys(topics: Mapping[str, Numbers]) -> Markup:
+    found = [(topic, key) for topic, each in topics.items() for key in each.top_keys.heaviest(MOST_KEYS)]
+    rows = []
+    for topic, key in sorted(found, key=lambda item: (-item[1].size, item))[:MOST_KEYS]:
+        content = sum(codec.content for codec in topics[topic].codecs.values())
+        share = f"{100 * key.size / content:.1f} %" if content else "-"
+        shown = key.shown.decode("utf-8", "backslashreplace")
+        rows.append((shown, topic, amount(key.size), share, f"{key.records:,}", amount(key.size / key.records)))
+    return table(("key", "topic", "bytes", "of the topic", "records", "mean size"), rows)

@@ -1,0 +1,64 @@
+"""The heaviest keys are found, however a log is cut into pieces, and never said to be heavier than they are."""
+
+import random
+from collections import Counter
+
+import numpy as np
+
+from kafkafs.format.batches import walk
+from kafkafs.format.records import Records, decode
+from kafkafs.spark.profile import top_keys
+from kafkafs.spark.profile.top_keys import TopKeys
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
+
+
+def pieces(records: list[Record], per_batch: int):
+    """Decoded batches, and the bytes of their records."""
+    for at in range(0, len(records), per_batch):
+        data = v2_batch(tuple(records[at : at + per_batch]))
+        for piece in decode(data, 0, walk(data, 0).rows, 1 << 20):
+            assert isinstance(piece, Records)
+            rows = piece.rows
+            keys, values = rows["key_size"].astype(np.int64), rows["value_size"].astype(np.int64)
+            yield piece, np.maximum(keys, 0) + np.maximum(values, 0)
+
+
+def test_the_heaviest_keys_are_told_exactly_where_there_are_few():
+    chance = random.Random(5)
+    keys = [None, b"", b"a", b"\xff\x00", b"k" * 100, *(b"%d" % number for number in range(20))]
+    records = [Record(offset, 1000, 0, chance.choice(keys), b"v" * chance.randrange(50)) for offset in range(600)]
+    sizes, counts = Counter[bytes](), Counter[bytes]()
+    for each in records:
+        if each.key is not None:
+            sizes[each.key] += len(each.key) + len(each.value or b"")
+            counts[each.key] += 1
+    halves = [TopKeys(), TopKeys()]
+    for number, (piece, each_size) in enumerate(pieces(records, 7)):
+        halves[number % 2].take(piece, each_size)
+    halves[0].add(halves[1])
+    found = {each.shown: (each.records, each.size) for each in halves[0].heaviest(100)}
+    assert found == {key[:64]: (counts[key], size) for key, size in sizes.items()}
+    ranked = [each.size for each in halves[0].heaviest(3)]
+    assert ranked == sorted(sizes.values(), reverse=True)[:3]
+
+
+def test_of_many_keys_the_heavy_ones_stay(monkeypatch):
+    """The table is bounded, and a million keys of one record push none out that is heavy everywhere."""
+    monkeypatch.setattr(top_keys, "KEPT", 4)
+    records = [
+        Record(offset, 1000, 0, b"heavy" if offset % 10 == 0 else b"%d" % offset, b"v" * 20) for offset in range(2000)
+    ]
+    top = TopKeys()
+    for piece, sizes in pieces(records, 100):
+        top.take(piece, sizes)
+    assert len(top._found) <= 8
+    (heaviest,) = top.heaviest(1)
+    assert (heaviest.shown, heaviest.records, heaviest.size) == (b"heavy", 200, 200 * 25)
+
+
+def test_a_piece_without_keys_has_none():
+    top = TopKeys()
+    for piece, sizes in pieces([Record(0, 1000, 0, None, b"v")], 1):
+        top.take(piece, sizes)
+    assert top.heaviest(5) == []
