@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC, GroupPartition, TransactionPartition
 from kafkafs.cluster.following import Following, Replay
-from kafkafs.cluster.groups import Group
+from kafkafs.cluster.groups import Group, Topics
 from kafkafs.cluster.hashing import partition_for
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import NAME, AsOf, Metadata
@@ -55,6 +55,7 @@ class Cluster:
         self._transactions: dict[int, TransactionPartition] = {}
         self._problems: dict[str, str] = {}
         self._open = OpenScans()
+        self._topics = Topics(self.topic_name, self.partition_count)
         self._named: dict[str, str] = {}
         self._named_of: list[dict[str, PartitionName]] = []
 
@@ -179,7 +180,7 @@ class Cluster:
         return self._groups[found.partition].commits(found.name)
 
     def _found(self, name: bytes, partition: GroupPartition) -> Found:
-        group = partition.group(name, self.topic_name, self._naming())
+        group = partition.group(name, self._topics, self._naming())
         return Found(name, partition.number, group, self._is_stale(name, partition.number))
 
     def _is_stale(self, name: bytes, number: int) -> bool | None:
@@ -255,6 +256,6 @@ class Cluster:
         if self._metadata is not None:
             yield from self._metadata.problems
         for number in sorted(self._groups):
-            yield from self._groups[number].problems(self.topic_name, self._naming())
+            yield from self._groups[number].problems(self._topics, self._naming())
         for number in sorted(self._transactions):
             yield from self._transactions[number].problems()

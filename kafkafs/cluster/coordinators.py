@@ -5,7 +5,7 @@ Each is read from its records when it is asked for, and kept until one of its re
 
 from typing import NamedTuple
 
-from kafkafs.cluster.groups import Group, TopicName, read_group
+from kafkafs.cluster.groups import Group, Topics, read_group
 from kafkafs.cluster.last_values import LastValues
 from kafkafs.cluster.offsets import Commit, read_commits
 from kafkafs.cluster.transactions import Transaction, read_transaction
@@ -29,7 +29,7 @@ class GroupPartition:
         self.number = number
         self.values = LastValues(Topic.OFFSETS, f"{GROUPS_TOPIC}-{number}")
         self._read: dict[bytes, _Read] = {}
-        self._topics: object = None
+        self._state: object = None
         self._unchecked: set[bytes] = set()
         self._bad_commits: dict[bytes, tuple[str, ...]] = {}
 
@@ -37,12 +37,12 @@ class GroupPartition:
         """The groups that are found here."""
         return self.values.names()
 
-    def group(self, name: bytes, topic_name: TopicName, topics: object) -> Group:
-        """The group of that name. `topics` is another object when ids stand for other topics."""
-        self._forget_changed(topics)
+    def group(self, name: bytes, topics: Topics, state: object) -> Group:
+        """The group of that name. `state` is another one when ids stand for other topics."""
+        self._forget_changed(state)
         if name not in self._read:
             problems: list[str] = []
-            group = read_group(self.values.of(name), topic_name, problems.append)
+            group = read_group(self.values.of(name), topics, problems.append)
             self._read[name] = _Read(group, tuple(problems))
         return self._read[name].group
 
@@ -50,11 +50,11 @@ class GroupPartition:
         """The group's offsets."""
         return read_commits(self.values.of(name), lambda _: None)
 
-    def problems(self, topic_name: TopicName, topics: object) -> list[str]:
+    def problems(self, topics: Topics, state: object) -> list[str]:
         """What could not be read. Reads what has changed since the last time."""
-        self._forget_changed(topics)
+        self._forget_changed(state)
         for name in self._unchecked:
-            self.group(name, topic_name, topics)
+            self.group(name, topics, state)
             problems: list[str] = []
             read_commits(self.values.of(name), problems.append)
             self._bad_commits.pop(name, None)
@@ -65,10 +65,10 @@ class GroupPartition:
         found += [each for bad in self._bad_commits.values() for each in bad]
         return [*self.values.sentences(), *(f"{self.values.where}: {each}" for each in found)]
 
-    def _forget_changed(self, topics: object) -> None:
-        if topics != self._topics:
+    def _forget_changed(self, state: object) -> None:
+        if state != self._state:
             self._read.clear()
-            self._topics = topics
+            self._state = state
         if self.values.changed:
             for name in self.values.changed:
                 self._read.pop(name, None)

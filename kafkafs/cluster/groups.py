@@ -9,7 +9,7 @@ import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from kafkafs.cluster.last_values import OFFSET_COMMIT, Kept, kind_of
 from kafkafs.format.messages.records import Message, Topic, Unreadable, parse_fields, parse_record
@@ -17,8 +17,14 @@ from kafkafs.format.messages.schema import names_by_number
 
 Kind = Literal["classic", "consumer", "share", "streams"]
 Problem = Callable[[str], None]
-TopicName = Callable[[str], str | None]
-"""The name of the topic with an id; None for one that is not known."""
+
+
+class Topics(NamedTuple):
+    """What is asked about topics: the name of one with an id, how many partitions one has; None where unknown."""
+
+    name: Callable[[str], str | None]
+    partitions: Callable[[str], int | None]
+
 
 _CONSUMER_PROTOCOL = "consumer"
 _VERSION = struct.Struct(">h")
@@ -87,7 +93,7 @@ class _Found:
         return {str((each.key or {})["memberId"]): each.value or {} for each in self.messages.get(name, ())}
 
 
-def read_group(records: Iterable[tuple[bytes, Kept]], topic_name: TopicName, problem: Problem) -> Group:
+def read_group(records: Iterable[tuple[bytes, Kept]], topics: Topics, problem: Problem) -> Group:
     """The group of which these records are left."""
     found = _Found()
     for key, kept in records:
@@ -104,7 +110,7 @@ def read_group(records: Iterable[tuple[bytes, Kept]], topic_name: TopicName, pro
         found.offset[name] = max(kept.offset, found.offset.get(name, -1))
     kind = _kind(found)
     if kind != "classic":
-        group = _newer(kind, found, topic_name)
+        group = _newer(kind, found, topics)
         return group if found.is_whole else replace(group, state=None)
     value = found.one("GroupMetadata")
     if value is not None:
@@ -175,7 +181,7 @@ def _embedded(name: str, data: bytes) -> Mapping[str, Any] | None:
     return None if version < 0 else parse_fields("clients", name, version, data[_VERSION.size :])
 
 
-def _newer(kind: Kind, found: _Found, topic_name: TopicName) -> Group:
+def _newer(kind: Kind, found: _Found, about: Topics) -> Group:
     prefix = _PREFIXES[kind]
     head = found.one(f"{prefix}Metadata") or {}
     target = found.one(f"{prefix}TargetAssignmentMetadata") or {}
@@ -192,13 +198,13 @@ def _newer(kind: Kind, found: _Found, topic_name: TopicName) -> Group:
         if kind == "streams":
             topics = {topic for names in sources.values() for topic in names}
             assigned: list[tuple[str | None, Sequence[int]]] = [
-                (topic, task["partitions"])
+                (topic, _existing(task["partitions"], about.partitions(topic)))
                 for task in now.get("activeTasks", ())
                 for topic in sources.get(task["subtopologyId"], ())
             ]
         else:
             topics = {*(member["subscribedTopicNames"] or ()), *resolved.get(member.get("subscribedTopicRegex"), ())}
-            assigned = [(topic_name(each["topicId"]), each["partitions"]) for each in now.get("assignedPartitions", ())]
+            assigned = [(about.name(each["topicId"]), each["partitions"]) for each in now.get("assignedPartitions", ())]
         members.append(
             Member(
                 member_id,
@@ -251,6 +257,11 @@ def _task_topics(found: _Found) -> dict[str, tuple[str, ...]]:
         each["subtopologyId"]: (*each["sourceTopics"], *(source["name"] for source in each["repartitionSourceTopics"]))
         for each in topology.get("subtopologies", ())
     }
+
+
+def _existing(numbers: Iterable[int], count: int | None) -> list[int]:
+    """A task reads the partition of its number of each topic that has so many."""
+    return [number for number in numbers if count is None or number < count]
 
 
 def _assignment(topics: Iterable[tuple[str | None, Iterable[int]]]) -> tuple[Assigned, ...]:

@@ -31,6 +31,11 @@ def jars(release: str) -> Path:
     return cache.once(cache.root() / "jars" / release, lambda place: _fetch(release, place))
 
 
+def streams() -> Path:
+    """The directory of Kafka Streams' jar alone: its RocksDB, 70 MB, is only for state."""
+    return cache.once(cache.root() / "jars" / f"{DUMP_RELEASE}-streams", _fetch_streams)
+
+
 def command(release: str, main_class: str | Path, *args: str | Path, options: Sequence[str] = ()) -> list[str]:
     """The command line that runs `main_class` of Kafka `release`."""
     classpath = f"{jars(release)}/*"
@@ -58,15 +63,24 @@ def run(
 def _fetch(release: str, place: Path) -> None:
     project = place / "pom.xml"
     project.write_text(PROJECT.format(dependencies="".join(_dependencies(release))))
+    _maven(f"Kafka {release}", "-f", str(project), "dependency:copy-dependencies", f"-DoutputDirectory={place}")
+
+
+def _fetch_streams(place: Path) -> None:
+    artifact = f"-Dartifact=org.apache.kafka:kafka-streams:{DUMP_RELEASE}"
+    _maven("Kafka Streams", "dependency:copy", artifact, f"-DoutputDirectory={place}")
+
+
+def _maven(what: str, *words: str) -> None:
     done = subprocess.run(
-        ["mvn", "-q", "-B", "-f", project, "dependency:copy-dependencies", f"-DoutputDirectory={place}"],
+        ["mvn", "-q", "-B", *words],
         timeout=FETCH_TIMEOUT_S,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
     )
     if done.returncode:
-        raise RuntimeError(f"Maven cannot fetch Kafka {release}: {done.stdout[-2000:]}")
+        raise RuntimeError(f"Maven cannot fetch {what}: {done.stdout[-2000:]}")
 
 
 def _dependencies(release: str) -> list[str]:

@@ -1,12 +1,14 @@
-// Fills a cluster with groups, transactions, settings and rights, asks Kafka's AdminClient about all of it, writes the
-// answers as JSON, and stays: members leave their groups when their process ends. Started by `tests.kafka.clusters`:
+// Fills a cluster with groups, transactions, settings and rights, and stays, since members leave their groups when their
+// process ends. For each line of its standard input, the name of a file, it asks Kafka's AdminClient and Kafka's own tools
+// about all of it as soon as nothing moves any more, writes the answers there as JSON and prints "written"; the broker may
+// have been restarted meanwhile. It ends without goodbye when its standard input does. Started by `tests.kafka.clusters`:
 //
-//     java -cp '4.3.1/*' Cluster.java BOOTSTRAP RELEASE OUT [LEFT_OUT...]
-//
-// It prints "ready" when OUT is written, and ends without goodbye when its standard input does.
+//     java -cp '4.3.1/*:4.3.1-streams/*' Cluster.java BOOTSTRAP RELEASE
 
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.File;
+import java.io.*;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
@@ -19,6 +21,9 @@ import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.quota.*;
 import org.apache.kafka.common.resource.*;
 import org.apache.kafka.common.serialization.*;
+import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.streams.*;
+import org.apache.kafka.streams.kstream.Consumed;
 
 @SuppressWarnings("removal")
 public class Cluster {
@@ -40,10 +45,34 @@ public class Cluster {
         transactions();
         settings();
         for (ConsumerLoop loop : loops) loop.settle();
-        new ObjectMapper().writeValue(new File(args[2]), truth());
-        System.out.println("ready");
-        System.in.read();
+        PrintStream out = System.out;
+        BufferedReader asked = new BufferedReader(new InputStreamReader(System.in));
+        for (String path; (path = asked.readLine()) != null; ) {
+            calm();
+            new ObjectMapper().writeValue(new File(path), truth());
+            out.println("written");
+        }
         Runtime.getRuntime().halt(0);
+    }
+
+    // Until all members are in their groups and two looks, a second apart, see the same.
+    static void calm() throws Exception {
+        long deadline = System.currentTimeMillis() + 90_000;
+        int expected = loops.size() + kept.stream().mapToInt(each -> each instanceof Producer ? 0 : 1).sum();
+        for (Object before = null; ; Thread.sleep(1000)) {
+            if (System.currentTimeMillis() > deadline) throw new IllegalStateException("no calm: " + before);
+            if (!admin.listTopics().names().get().containsAll(List.of("shop", "stock"))) continue;  // right after a restart
+            List<Object> groups = describedGroups();
+            int members = 0;
+            boolean settled = true;
+            for (Object each : groups) {
+                members += ((List<?>) ((Map<?, ?>) each).get("members")).size();
+                settled &= Set.of("Stable", "Empty").contains(((Map<?, ?>) each).get("state"));
+            }
+            Object now = List.of(groups, committed(), ends());
+            if (settled && members == expected && now.equals(before)) return;
+            before = now;
+        }
     }
 
     static Map<String, Object> client(Object... more) {
@@ -128,7 +157,22 @@ public class Cluster {
                 left.commitSync();
             }
             share();
+            streams();
+            admin.alterConsumerGroupOffsets("emptied", Map.of(new TopicPartition("shop", 0), new OffsetAndMetadata(1, ""))).all().get();
+            admin.deleteConsumerGroupOffsets("emptied", Set.of(new TopicPartition("shop", 0))).all().get();
         }
+    }
+
+    // A task reads the partition of its number of each topic; `stock` has only one.
+    static void streams() throws Exception {
+        StreamsBuilder builder = new StreamsBuilder();
+        builder.stream(List.of("shop", "stock"), Consumed.with(Serdes.ByteArray(), Serdes.ByteArray())).foreach((key, value) -> { });
+        Properties settings = new Properties();
+        settings.putAll(Map.of("application.id", "streamed", "bootstrap.servers", address, "group.protocol", "streams",
+            "client.id", "five", "commit.interval.ms", 100, "state.dir", Files.createTempDirectory("kafkafs-streams-").toString()));
+        KafkaStreams app = new KafkaStreams(builder.build(), settings);
+        kept.add(app);
+        app.start();
     }
 
     static void share() throws Exception {
@@ -139,6 +183,7 @@ public class Cluster {
         CountDownLatch got = new CountDownLatch(1);
         Thread loop = new Thread(() -> { while (true) if (!consumer.poll(Duration.ofMillis(200)).isEmpty()) got.countDown(); });
         loop.setDaemon(true);
+        kept.add(consumer);
         loop.start();
         if (!got.await(60, TimeUnit.SECONDS)) throw new IllegalStateException("the share consumer got nothing");
     }
@@ -166,6 +211,7 @@ public class Cluster {
         offsets(done, "moved", 4);
         done.commitTransaction();
         offsets(undone, "moved", 5);
+        if (modern) offsets(undone, "aborted", 5);  // older brokers list it until they look for what is expired
         undone.abortTransaction();
         offsets(open, "moved", 6);
         open.send(new ProducerRecord<>("stock", 0, null, "within".getBytes())).get();
@@ -228,16 +274,51 @@ public class Cluster {
             truth.put("features", features());
             truth.put("nodes", nodes());
         }
+        truth.put("tools", tools());
         return truth;
+    }
+
+    // What Kafka's own commands print.
+    static Map<String, String> tools() throws Exception {
+        Map<String, String> found = new TreeMap<>();
+        String groups = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", transactions = "org.apache.kafka.tools.TransactionsCommand";
+        found.put("offsets", tool(groups, "--describe", "--all-groups"));
+        found.put("members", tool(groups, "--describe", "--all-groups", "--members", "--verbose"));
+        found.put("states", tool(groups, "--describe", "--all-groups", "--state"));
+        found.put("topics", tool("org.apache.kafka.tools.TopicCommand", "--describe"));
+        if (!kraft) return found;
+        found.put("transactions", tool(transactions, "list"));
+        found.put("producers", tool(transactions, "describe-producers", "--topic", "shop", "--partition", "2"));
+        found.put("hanging", tool(transactions, "find-hanging", "--broker-id", "1"));
+        found.put("topicConfigs", tool("kafka.admin.ConfigCommand", "--describe", "--topic", "shop"));
+        found.put("brokerConfigs", tool("kafka.admin.ConfigCommand", "--describe", "--broker", "1"));
+        found.put("acls", tool("org.apache.kafka.tools.AclCommand", "--list"));
+        return found;
+    }
+
+    static String tool(String name, String... words) throws Exception {
+        List<String> all = new ArrayList<>(List.of("--bootstrap-server", address));
+        all.addAll(List.of(words));
+        ByteArrayOutputStream printed = new ByteArrayOutputStream();
+        PrintStream before = System.out;
+        Exit.Procedure end = (code, message) -> { if (code != 0) throw new IllegalStateException(name + ": " + message); };
+        Exit.setExitProcedure(end);
+        System.setOut(new PrintStream(printed, true, StandardCharsets.UTF_8));
+        try {
+            Class.forName(name).getMethod("main", String[].class).invoke(null, (Object) all.toArray(new String[0]));
+        } finally {
+            System.setOut(before);
+        }
+        return printed.toString(StandardCharsets.UTF_8);
     }
 
     static List<Object> describedGroups() throws Exception {
         List<Object> found = new ArrayList<>();
-        List<String> names = new ArrayList<>(), shared = new ArrayList<>();
+        List<String> names = new ArrayList<>(), shared = new ArrayList<>(), streamed = new ArrayList<>();
         if (modern) {
             for (GroupListing each : admin.listGroups().all().get()) {
                 String type = each.type().map(Object::toString).orElse("?");
-                (type.equals("Share") ? shared : names).add(each.groupId());
+                (type.equals("Share") ? shared : type.equals("Streams") ? streamed : names).add(each.groupId());
             }
         } else {
             for (ConsumerGroupListing each : admin.listConsumerGroups().all().get()) names.add(each.groupId());
@@ -254,6 +335,25 @@ public class Cluster {
                 members.add(member(member.consumerId(), null, member.clientId(), member.host(), member.assignment().topicPartitions(), member.memberEpoch()));
             found.add(group(each.groupId(), "Share", each.groupState().toString(), null, members));
         }
+        for (StreamsGroupDescription each : admin.describeStreamsGroups(streamed).all().get().values()) {
+            List<Object> members = new ArrayList<>();
+            for (StreamsGroupMemberDescription member : each.members())
+                members.add(member(member.memberId(), member.instanceId().orElse(null), member.clientId(), member.clientHost(), read(each, member), member.memberEpoch()));
+            found.add(group(each.groupId(), "Streams", each.groupState().toString(), null, members));
+        }
+        found.sort(Comparator.comparing(each -> (String) ((Map<?, ?>) each).get("group")));
+        return found;
+    }
+
+    // The partitions that the tasks of a member read.
+    static Set<TopicPartition> read(StreamsGroupDescription group, StreamsGroupMemberDescription member) throws Exception {
+        Set<TopicPartition> found = new HashSet<>();
+        for (StreamsGroupMemberAssignment.TaskIds tasks : member.assignment().activeTasks())
+            for (StreamsGroupSubtopologyDescription sub : group.subtopologies())
+                if (sub.subtopologyId().equals(tasks.subtopologyId()))
+                    for (TopicDescription topic : admin.describeTopics(sub.sourceTopics()).allTopicNames().get().values())
+                        for (int number : tasks.partitions())
+                            if (number < topic.partitions().size()) found.add(new TopicPartition(topic.name(), number));
         return found;
     }
 

@@ -4,19 +4,19 @@
     cluster.path                a data directory; never write there, copy it
     cluster.truth               what AdminClient answered, see `Cluster.java`
 
-"killed" is what a broker leaves that was ended by SIGKILL, "stopped" what the same one leaves at a clean stop after it
-was started again. Made at first use, kept under `cache.root()`; a change of what stands here makes them anew.
+"stopped" is what a broker leaves at a clean stop, "killed" what the same one leaves that was started again and ended
+by SIGKILL; each with what was told of it right before. Made at first use, kept under `cache.root()`; a change of what
+stands here makes them anew.
 """
 
 import functools
 import hashlib
 import json
 import shutil
+import signal
 import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,6 @@ from tests.kafka.broker import Broker
 State = Literal["killed", "stopped"]
 STATES: tuple[State, ...] = ("killed", "stopped")
 COORDINATOR_PARTITIONS = 4
-ASKING_S = 240
 PROGRAM = Path(__file__).with_name("Cluster.java")
 
 SETTINGS = {
@@ -65,12 +64,13 @@ class Cluster:
     @property
     def truth(self) -> dict[str, Any]:
         """What AdminClient answered; the same keys for all releases, as far as the release knows the question."""
-        return _truth(self.release)
+        return _truth(self.release, self.state)
 
     @property
-    def described(self) -> str:
-        """What `kafka-consumer-groups.sh --describe --all-groups` printed."""
-        return (_place(self.release) / "described.txt").read_text()
+    def printed(self) -> dict[str, str]:
+        """What Kafka's own tools printed, see `tools` in `Cluster.java`."""
+        tools: dict[str, str] = self.truth["tools"]
+        return tools
 
     def copy_to(self, target: Path) -> Path:
         """A sparse copy, to be damaged."""
@@ -98,8 +98,8 @@ def _place(release: str) -> Path:
 
 
 @functools.cache
-def _truth(release: str) -> dict[str, Any]:
-    truth: dict[str, Any] = json.loads((_place(release) / "truth.json").read_text())
+def _truth(release: str, state: State) -> dict[str, Any]:
+    truth: dict[str, Any] = json.loads((_place(release) / f"{state}.json").read_text())
     return truth
 
 
@@ -111,50 +111,62 @@ def settings(release: str) -> dict[str, object]:
 
 
 def make(release: str, place: Path) -> None:
-    """Fill the empty directory `place`: one cluster, killed, and once more stopped in peace; about a minute."""
+    """Fill the empty directory `place`: one cluster, stopped in peace, and once more killed; about a minute."""
     with tempfile.TemporaryDirectory(prefix="kafkafs-cluster-") as home:
         broker = node.start(release, Path(home), settings(release))
         try:
-            with filled(broker, place / "truth.json"):
-                described = jars.run(
-                    jars.DUMP_RELEASE,
-                    "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
-                    *("--bootstrap-server", broker.address, "--describe", "--all-groups"),
-                )
-                (place / "described.txt").write_bytes(described.stdout)
-                time.sleep(2)  # checkpoints are written each second; nothing says when
-                copy(broker.data, place / "killed")
-                broker.stop()
-                copy(broker.data, place / "stopped")
+            with filled(broker) as write_truth:
+                _end(broker, signal.SIGTERM, "stopped", write_truth, place)
+                broker = node.start(release, Path(home), settings(release))
+                _end(broker, signal.SIGKILL, "killed", write_truth, place)
         finally:
             broker.stop()
 
 
+def _end(broker: Broker, how: int, state: State, write_truth: Callable[[Path], None], place: Path) -> None:
+    truth = place / f"{state}.json"
+    write_truth(truth)
+    ends: dict[str, int] = json.loads(truth.read_text())["ends"]
+    node.wait_until(lambda: ends.items() <= high_watermarks(broker.data).items(), "the high watermarks' checkpoint")
+    broker.stop(how)
+    copy(broker.data, place / state)
+
+
+def high_watermarks(data: Path) -> dict[str, int]:
+    """By the directories of their partitions, as the broker last wrote them down."""
+    checkpoint = data / "replication-offset-checkpoint"
+    rows = [line.split() for line in checkpoint.read_text().splitlines()[2:]] if checkpoint.exists() else []
+    return {f"{topic}-{partition}": int(offset) for topic, partition, offset in rows}
+
+
 @contextmanager
-def filled(broker: Broker, truth: Path) -> Iterator[None]:
-    """A cluster with members in its groups and open transactions, as long as the context lasts."""
-    command = ["java", jars.HEAP, *jars.QUICK_START, "-cp", f"{jars.jars(jars.DUMP_RELEASE)}/*"]
+def filled(broker: Broker) -> Iterator[Callable[[Path], None]]:
+    """A cluster with members in its groups and open transactions, as long as the context lasts.
+
+    It yields what asks the cluster about itself and writes the answers to a file.
+    """
+    classpath = f"{jars.jars(jars.DUMP_RELEASE)}/*:{jars.streams()}/*"
+    command = ["java", jars.HEAP, *jars.QUICK_START, "-cp", classpath, str(PROGRAM), broker.address, broker.release]
     log = broker.home / "cluster.out"
     with open(log, "wb") as err:
-        process = subprocess.Popen(
-            [*command, str(PROGRAM), broker.address, broker.release, str(truth)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err,
-        )  # fmt: skip
-    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err)
+
+    def write_truth(path: Path) -> None:
+        assert process.stdin is not None
         assert process.stdout is not None
-        if process.stdout.readline() != b"ready\n":
-            raise RuntimeError(f"the cluster was not filled: {log.read_text()[-3000:]}")
-        yield
+        process.stdin.write(f"{path}\n".encode())
+        process.stdin.flush()
+        if process.stdout.readline() != b"written\n":
+            raise RuntimeError(f"the cluster did not tell of itself: {log.read_text()[-3000:]}")
+
+    try:
+        yield write_truth
     finally:
         process.kill()
         process.wait()
 
 
 def copy(source: Path, target: Path) -> None:
-    """What a killed broker leaves: the files as they are at this moment."""
+    """The files as they are, holes too."""
     shutil.rmtree(target, ignore_errors=True)
     subprocess.run(["cp", "-a", "--sparse=always", source, target], check=True)
-
-
-if __name__ == "__main__":
-    Cluster(sys.argv[1], "stopped").path  # noqa: B018 (made at first use)
