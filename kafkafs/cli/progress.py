@@ -1,27 +1,23 @@
-"""A progress bar on standard error, shown while a command's output goes to a file or a pipe and a person waits."""
+"""How far files are read, on standard error, while a command's output goes to a file or a pipe and a person waits."""
 
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from kafkafs.cli.status_line import StatusLine, rate_and_rest
 from kafkafs.dump.source import OpenFile
 
-BAR_WIDTH = 30
-REDRAW_S = 0.2
-BESIDE_BAR = 35  # columns for what stands beside the bar, a short name included
+if TYPE_CHECKING:
+    from kafkafs.cli.status_line import StatusLine
 
 
 class Progress:
-    """How far the files read so far have come, where it can be seen: not where output and bar share a terminal."""
+    """How far the files read so far have come, for those who see it: not where output and bar share a terminal."""
 
     def __init__(self) -> None:
         self.is_shown = sys.stderr.isatty() and not sys.stdout.isatty()
-        self._drawn_at = 0.0
-        self._line = StatusLine()
-        self._name, self._begun = "", 0.0
+        self._line: StatusLine | None = None
         self._lock = threading.Lock()  # one thread reads files, another writes lines
 
     def of(self, name: str, data: OpenFile) -> OpenFile:
@@ -31,33 +27,24 @@ class Progress:
     def show(self, name: str, position: int, size: int) -> None:
         """Draws the bar for one file, at most some times a second."""
         with self._lock:
-            now = time.monotonic()
-            if name != self._name:
-                self._name, self._begun = name, now
-            if now - self._drawn_at >= REDRAW_S:
-                self._drawn_at = now
-                self._draw(name, position, size, now - self._begun)
+            if self._line is None:
+                from kafkafs.cli.status_line import StatusLine
 
-    def _draw(self, name: str, position: int, size: int, seconds: float) -> None:
-        share = min(1.0, position / size) if size else 1.0
-        width = max(0, min(BAR_WIDTH, self._line.columns - BESIDE_BAR))
-        filled = round(share * width)
-        bar = "#" * filled + "." * (width - filled)
-        speed = rate_and_rest(position, size, seconds)
-        self._line.draw(f"[{bar}] {share:4.0%} of {size / 1e6:,.1f} MB  {ascii(name)[1:-1]}{speed}")
+                self._line = StatusLine()
+            self._line.show(ascii(name)[1:-1], position, size)
 
     def clear(self) -> None:
         """Takes the bar away."""
-        with self.aside():
-            pass
+        with self._lock:
+            if self._line is not None:
+                self._line.clear()
 
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Takes the bar away, so that a line can be written in its place."""
         with self._lock:
-            if self.is_shown and self._drawn_at:
-                self._line.clear()
-                self._drawn_at = 0.0
+            if self._line is not None:
+                self._line.hide()
             yield
 
 

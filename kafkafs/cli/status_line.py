@@ -1,45 +1,79 @@
-"""The line that says how far long work is: drawn anew in its place on standard error, never wider than a terminal."""
+"""The line that says how far long work is: tqdm's. On a terminal it is drawn anew in its place, elsewhere now and then.
 
-import os
-import shutil
+Bytes, share, rate and time left; as wide as the terminal, gone at the end, without codes that a dumb one would print.
+"""
+
 import sys
+import threading
+import time
+from typing import Never
+
+from tqdm import tqdm
+
+REDRAW_S, LINE_EVERY_S = 0.2, 30.0
+_WORDS = "{desc}"
+_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt} [{rate_fmt}, {remaining} left{postfix}]"
+_PLAIN = _FORMAT.replace("|{bar}|", ",")
 
 
 class StatusLine:
-    """A line of a terminal. A dumb one (TERM=dumb) knows no way to wipe a line: blanks do."""
+    """One piece of work after the other, each with a name and a size in bytes."""
 
     def __init__(self) -> None:
-        self._wipe = "\r" if os.environ.get("TERM") == "dumb" else "\r\x1b[K"
-        self._width = 0  # of what is drawn
+        tqdm.monitor_interval = 0  # no thread that redraws
+        tqdm.set_lock(threading.RLock())  # and no semaphore that another process could hold
+        self._is_terminal = sys.stderr.isatty()
+        self._bar: tqdm[Never] | None = None
+        self._name = ""
+        self._begun = self._told_at = time.monotonic()
 
-    @property
-    def columns(self) -> int:
-        """How much of it can be used; the last column is left free, where many terminals would begin a new line."""
-        return max(1, shutil.get_terminal_size().columns - 1)
+    def say(self, text: str) -> None:
+        """Words alone, while there is nothing to count."""
+        if self._is_terminal:
+            self._on(text, 0, _WORDS)
+        elif self._is_time():
+            print(text, file=sys.stderr, flush=True)
 
-    def draw(self, text: str) -> None:
-        """Puts the text in place of what is there, cut to what there is room for."""
-        text = text[: self.columns]
-        padding = " " * (self._width - len(text)) if self._wipe == "\r" else ""
-        sys.stderr.write(self._wipe + text + padding + ("\r" if padding else ""))
-        sys.stderr.flush()
-        self._width = len(text)
+    def show(self, name: str, done: int, size: int, beside: str = "") -> None:
+        """So many bytes of the work of that name are done."""
+        if self._is_terminal:
+            bar = self._on(name, size, _FORMAT)
+            bar.set_postfix_str(beside, refresh=False)
+            bar.update(max(0, done - int(bar.n)))
+            return
+        if name != self._name:
+            self._name, self._begun = name, time.monotonic()
+        if self._is_time():
+            line = tqdm.format_meter(
+                done, size, time.monotonic() - self._begun, prefix=name, bar_format=_PLAIN, unit="B", unit_scale=True,
+                postfix=beside,
+            )  # fmt: skip
+            print(line, file=sys.stderr, flush=True)
+
+    def hide(self) -> None:
+        """Wipes it, so that another line can be written in its place; the next `show` draws it again."""
+        if self._bar is not None:
+            self._bar.clear()
 
     def clear(self) -> None:
-        """Takes it away, so that another line can be written in its place."""
-        if self._width:
-            self.draw("")
+        """Takes it away: the work is at its end."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
 
+    def _is_time(self) -> bool:
+        now = time.monotonic()
+        if now - self._told_at < LINE_EVERY_S:
+            return False
+        self._told_at = now
+        return True
 
-def rate_and_rest(done_bytes: int, size: int, seconds: float) -> str:
-    """`, 120 MB/s, 0:17 left` of work that took so long so far; nothing before a second has shown how fast it is."""
-    if not done_bytes or seconds <= 1:
-        return ""
-    left = max(size - done_bytes, 0) * seconds / done_bytes
-    return f", {done_bytes / seconds / 1e6:,.0f} MB/s, {_duration(left)} left"
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    def _on(self, name: str, size: int, bar_format: str) -> "tqdm[Never]":
+        """The bar of that name and size; a new one takes the place of the one before."""
+        if self._bar is None or (self._bar.desc.removesuffix(": "), self._bar.total) != (name, size):
+            self.clear()
+            self._bar = tqdm(
+                desc=name, total=size, bar_format=bar_format, unit="B", unit_scale=True, leave=False, file=sys.stderr,
+                mininterval=REDRAW_S, miniters=0, dynamic_ncols=True, ascii=" #",
+            )  # fmt: skip
+        return self._bar

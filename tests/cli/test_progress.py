@@ -1,13 +1,15 @@
 """The progress bar: where it is shown, and that it gets out of the way."""
 
 import os
-import pty
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 
 import pytest
 
+from kafkafs.cli import status_line
 from kafkafs.cli.progress import Progress
+from tests.cli.test_status_line import terminal
 
 
 class Zeros:
@@ -20,55 +22,46 @@ class Zeros:
 
 
 @contextmanager
-def on_a_terminal() -> Iterator[int]:
-    """Standard error is a terminal, standard output is not; what is written there can be read here."""
-    ours, theirs = pty.openpty()
-    os.set_blocking(ours, False)
-    with (
-        os.fdopen(theirs, "w") as stderr,
-        open(os.devnull, "w") as stdout,
-        redirect_stderr(stderr),
-        redirect_stdout(stdout),
-    ):
-        yield ours
-    os.close(ours)
+def on_a_terminal() -> Iterator[list[str]]:
+    """Standard error is a terminal, standard output is not; what was written there is in the list at the end."""
+    with terminal() as seen, open(os.devnull, "w") as stdout, redirect_stdout(stdout):
+        yield seen
 
 
-def seen(terminal: int) -> str:
-    try:
-        return os.read(terminal, 65536).decode()
-    except BlockingIOError:
-        return ""
-
-
-def test_a_read_moves_the_bar() -> None:
+def test_a_read_moves_the_bar(monkeypatch) -> None:
     """Share, size and name; nothing in it that a terminal would obey."""
-    with on_a_terminal() as terminal:
+    monkeypatch.setattr(status_line, "REDRAW_S", 0)
+    with on_a_terminal() as seen:
         watched = Progress().of("evil\x1b[2J.log", Zeros())
         assert watched.size == Zeros.size
         assert watched.read_long(2_500_000, 10) == bytes(10)
-        assert seen(terminal) == f"\r\x1b[K[{'#' * 15}{'.' * 15}]  50% of 5.0 MB  evil\\x1b[2J.log"
+    assert seen[0].startswith("\revil\\x1b[2J.log:   0%|")
+    assert "2.50M of 5.00M" in seen[0]
+    assert "\x1b" not in seen[0]
 
 
-def test_the_bar_is_drawn_some_times_a_second() -> None:
+def test_the_bar_is_drawn_some_times_a_second(monkeypatch) -> None:
     """Not for each of a million reads."""
-    with on_a_terminal() as terminal:
+    monkeypatch.setattr(status_line, "REDRAW_S", 5.0)
+    with on_a_terminal() as seen:
         watched = Progress().of("0.log", Zeros())
         for position in range(1000):
             watched.read(position, 1)
-        assert seen(terminal).count("MB") < 10
+    assert seen[0].count("0.log") < 10
 
 
 def test_the_bar_is_taken_away_for_a_line() -> None:
     """A report must not stand in the middle of it."""
-    with on_a_terminal() as terminal:
+    with on_a_terminal() as seen:
         progress = Progress()
         progress.clear()
-        assert seen(terminal) == ""
         progress.of("0.log", Zeros()).read(0, 1)
-        seen(terminal)
+        with progress.aside():
+            print("a line", file=sys.stderr, flush=True)
         progress.clear()
-        assert seen(terminal) == "\r\x1b[K"
+    before, _, after = seen[0].partition("a line")
+    assert before.endswith(" \r")
+    assert not after.strip()
 
 
 def test_there_is_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

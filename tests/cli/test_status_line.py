@@ -1,47 +1,82 @@
 """The line of progress: as wide as the terminal at most, whatever the terminal is, and gone at the end."""
 
+import fcntl
+import os
+import pty
+import struct
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, suppress
+
 import pytest
 
-from kafkafs.cli import progress
-from kafkafs.cli.status_line import StatusLine, rate_and_rest
+from kafkafs.cli import status_line
+from kafkafs.cli.status_line import StatusLine
 
 
-@pytest.mark.parametrize("columns", [1, 20, 40, 64, 65, 200])
-def test_a_line_is_never_wider_than_the_terminal(columns, monkeypatch, capsys):
-    """Regression: below 65 columns each redraw began a new line."""
-    monkeypatch.setenv("COLUMNS", str(columns))
-    bar = progress.Progress()
-    bar._draw("00000000000000000000.log", 2_500_000, 5_000_000, 10.0)
-    drawn = capsys.readouterr().err.removeprefix("\r\x1b[K")
-    assert len(drawn) <= max(1, columns - 1)
-    assert "\n" not in drawn
+@contextmanager
+def terminal(columns: int = 80) -> Iterator[list[str]]:
+    """Standard error is a terminal of so many columns; what it got is in the list at the end."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    seen: list[str] = []
+    with os.fdopen(theirs, "w") as stderr, redirect_stderr(stderr):
+        yield seen
+    told = b""
+    with suppress(OSError):  # at its end, where nobody has the other end open
+        while piece := os.read(ours, 65536):
+            told += piece
+    os.close(ours)
+    seen.append(told.decode())
 
 
-def test_what_was_longer_before_is_gone(monkeypatch, capsys):
-    """A dumb terminal would print the codes that wipe a line."""
-    monkeypatch.setenv("TERM", "dumb")
-    line = StatusLine()
-    line.draw("seventeen")
-    line.draw("two")
-    line.clear()
-    told = capsys.readouterr().err
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr(status_line, "REDRAW_S", 0)
+    for name in ("COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+@pytest.mark.parametrize("columns", [10, 20, 40, 64, 65, 200])
+def test_a_line_is_never_wider_than_the_terminal(columns, term, monkeypatch):
+    """Regression: below 65 columns each redraw began a new line. A dumb terminal would print codes."""
+    monkeypatch.setenv("TERM", term)
+    with terminal(columns) as seen:
+        line = StatusLine()
+        line.say("audit: starting Spark…")
+        for done in range(0, 80_000_000, 10_000_000):
+            line.show("audit", done, 80_000_000, "3 of 6 parts")
+        line.clear()
+    (told,) = seen
+    assert "\n" not in told
     assert "\x1b" not in told
-    assert told == "\rseventeen" + "\rtwo      \r" + "\r   \r"
+    assert max(map(len, told.split("\r"))) <= columns
+    assert not told.rpartition("\r")[0].rpartition("\r")[2].strip()  # blanks stand where it stood
 
 
-def test_nothing_is_wiped_where_nothing_stands(capsys):
-    StatusLine().clear()
+def test_bytes_share_rate_time_left_and_what_else_is_told():
+    with terminal() as seen:
+        line = StatusLine()
+        line.show("audit", 0, 80_000_000)
+        line.show("audit", 40_000_000, 80_000_000, "3 of 6 parts")
+        line.hide()
+        line.show("audit", 60_000_000, 80_000_000, "4 of 6 parts")
+    (told,) = seen
+    for words in ("audit:  50%|", "40.0M of 80.0M [", "B/s, ", " left, 3 of 6 parts]", "75%|", "4 of 6 parts"):
+        assert words in told
+
+
+def test_a_pipe_gets_a_line_now_and_then(monkeypatch, capsys):
+    line = StatusLine()
+    line.say("audit: starting Spark…")
+    line.show("audit", 40_000_000, 80_000_000, "3 of 6 parts")
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    ("done", "seconds", "said"),
-    [
-        (0, 9.0, ""),
-        (10, 0.5, ""),
-        (10_000_000, 10.0, ", 1 MB/s, 1:30 left"),
-        (1_000_000, 40.0, ", 0 MB/s, 1:06:00 left"),
-    ],
-)
-def test_rate_and_time_left(done, seconds, said):
-    assert rate_and_rest(done, 100_000_000, seconds) == said
+    monkeypatch.setattr(status_line, "LINE_EVERY_S", 0)
+    line.say("audit: starting Spark…")
+    line.show("audit", 40_000_000, 80_000_000, "3 of 6 parts")
+    line.clear()
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "audit: starting Spark…"
+    assert second.startswith("audit:  50%, 40.0M of 80.0M [")
+    assert second.endswith("3 of 6 parts]")
