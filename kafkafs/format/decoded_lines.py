@@ -22,7 +22,7 @@ from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.messages.records import internal_topic
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_WORDS, DECODED_ASKS, TEXT_MOST
-from kafkafs.format.schemas.codebook import Codebook, SchemaName, error_tail
+from kafkafs.format.schemas.codebook import Codebook, error_tail
 
 _CHUNK = 1024
 """Records at a time."""
@@ -107,10 +107,8 @@ class DecodedLines:
     def _choose(self, cells: Cells) -> None:
         """Sets the decoder of each cell that names a schema."""
         places = np.nonzero(cells[:, _KIND] >= layout.CELL_PREFIX_ID)[0]
-        keys = (places & 1 == 0)[:, None]
-        names, which = np.unique(np.hstack((cells[places, :3], ~keys)), axis=0, return_inverse=True)
-        rows = [self._book.row(SchemaName(*name[:3]), name[3] == 0) for name in names.tolist()]
-        cells[places, _DECODER] = np.array(rows, np.int64)[which.reshape(-1)]
+        if len(places):
+            cells[places, _DECODER] = self._book.rows(cells[places, :3], places & 1 ^ 1)
 
     def _decode(self, records: Records, cells: Cells, first: int, texts: Array) -> int:
         """The texts and tails of the cells from `first` on: the cell before which there was no more room."""

@@ -16,7 +16,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.json_string import escape_controls
-from kafkafs.format.schemas.protobuf_files import add_well_known, file_descriptor
+from kafkafs.format.schemas.common_protos import COMMON
+from kafkafs.format.schemas.protobuf_files import add_well_known, keep_imports, read_file
 from kafkafs.format.schemas.reference import Reference
 
 PAYLOAD_BYTES = 2 << 20
@@ -39,21 +40,26 @@ class Schema:
 
     def __init__(self, text: str, references: Sequence[Reference]) -> None:
         self.pool = DescriptorPool()
-        names = add_well_known(self.pool)
-        file: FileDescriptor | None = None
-        for reference in [*references, Reference("", text)]:
-            if reference.name in names:
-                continue
-            made = file_descriptor(reference.name or "schema.proto", reference.text, names)
-            names.add(reference.name)
-            try:
-                self.pool.AddSerializedFile(made.SerializeToString())
-                file = self.pool.FindFileByName(made.name)
-            except (TypeError, ValueError, KeyError, DecodeError) as error:
-                raise CorruptData(f"the schema cannot be used: {_first_line(error)}") from None
-        assert file is not None  # the last one has no name, so it is none of those that are known
-        self._file = file
+        self._names = add_well_known(self.pool)
+        for reference in references:
+            if reference.name not in self._names:
+                self._add(reference.name, reference.text)
+        self._file = self._add("", text)
         self._kinds: dict[tuple[int, ...], type[Message]] = {}
+
+    def _add(self, name: str, text: str) -> FileDescriptor:
+        """Adds a file, and before it what it imports of those that need no reference."""
+        made = read_file(name or "schema.proto", text)
+        for imported in made.dependency:
+            if imported in COMMON and imported not in self._names:
+                self._add(imported, COMMON[imported])
+        keep_imports(made, self._names)
+        self._names.add(name)
+        try:
+            self.pool.AddSerializedFile(made.SerializeToString())
+            return self.pool.FindFileByName(made.name)
+        except (TypeError, ValueError, KeyError, DecodeError) as error:
+            raise CorruptData(f"the schema cannot be used: {_first_line(error)}") from None
 
     def json(self, payload: bytes, header: bytes | None) -> bytes:
         """A payload as canonical JSON; `header` is what one holds behind the id. CorruptData where it does not fit."""

@@ -5,8 +5,10 @@ read and write files). Names stay as they are written: the library finds out wha
 taken that change what bytes mean; a file that is not provided is no import: what is missed of it is missed by name.
 """
 
+import base64
+import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 from antlr4.error.ErrorListener import ErrorListener
@@ -30,6 +32,7 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
 )
 from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
 from proto_schema_parser import ast
 from proto_schema_parser.parser import Parser
 
@@ -53,6 +56,8 @@ _SCALARS = {
     )
 }  # fmt: skip
 _MAX_FIELD = (1 << 29) - 1
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}\s*")
+_OTHER_NUMBER = re.compile(r"(=\s*(?:-\s*)?)(0[xX][0-9A-Fa-f]+|0[0-7]+)(?=\s*[;\[,\]])")
 
 
 def add_well_known(pool: DescriptorPool) -> set[str]:
@@ -62,20 +67,46 @@ def add_well_known(pool: DescriptorPool) -> set[str]:
     return {module.DESCRIPTOR.name for module in _WELL_KNOWN}
 
 
-def file_descriptor(name: str, text: str, available: Iterable[str]) -> FileDescriptorProto:
-    """The descriptor of a `.proto` text, which may import the `available` files. CorruptData where it is none."""
+def read_file(name: str, text: str) -> FileDescriptorProto:
+    """The descriptor of a `.proto` text, or of the base64 of one, as Python's clients register it. CorruptData."""
     if len(text) > TEXT_BYTES:
         raise CorruptData(f"the schema has more than {TEXT_BYTES} characters")
+    if _BASE64.fullmatch(text):
+        return _serialized(name, text)
     try:
         with _parsing:
-            tree = Parser(setup_lexer=_strict, setup_parser=_strict).parse(text)
-        return _file(name, tree, set(available))
+            tree = Parser(setup_lexer=_strict, setup_parser=_strict).parse(_decimal_numbers(text))
+        return _file(name, tree)
     except RecursionError:
         raise CorruptData("the schema is nested too deep") from None
     except CorruptData:
         raise
     except Exception as error:  # a stranger's text, and a parser that raises what it likes
         raise CorruptData(f"the schema is no .proto text: {' '.join(str(error).split())[:200]}") from None
+
+
+def keep_imports(file: FileDescriptorProto, available: Collection[str]) -> None:
+    """Drops imports of files that nobody provides: what is missed of them is missed by name."""
+    kept = [name for name in file.dependency if name in available]
+    public = [kept.index(file.dependency[at]) for at in file.public_dependency if file.dependency[at] in available]
+    del file.dependency[:], file.public_dependency[:], file.weak_dependency[:]
+    file.dependency.extend(kept)
+    file.public_dependency.extend(public)
+
+
+def _serialized(name: str, text: str) -> FileDescriptorProto:
+    try:
+        file = FileDescriptorProto.FromString(base64.b64decode(text.strip(), validate=True))
+    except (ValueError, DecodeError):
+        raise CorruptData("the schema is neither .proto text nor a descriptor in base64") from None
+    file.name = name
+    return file
+
+
+def _decimal_numbers(text: str) -> str:
+    """The text with numbers of fields and values in decimals: the parser reads no others. Inside of a string it
+    changes what nobody asks for."""
+    return _OTHER_NUMBER.sub(lambda found: f"{found[1]}{int(found[2], 0 if found[2][1] in 'xX' else 8)}", text)
 
 
 class _Strict(ErrorListener):  # type: ignore[misc]
@@ -91,7 +122,7 @@ def _strict(part: Any) -> None:
     part.addErrorListener(_Strict())
 
 
-def _file(name: str, tree: ast.File, available: set[str]) -> FileDescriptorProto:
+def _file(name: str, tree: ast.File) -> FileDescriptorProto:
     file = FileDescriptorProto(name=name, syntax=tree.syntax or "proto2")
     if tree.edition:
         file.syntax, file.edition = "editions", descriptor_pb2.Edition.Value(f"EDITION_{tree.edition}")
@@ -99,7 +130,7 @@ def _file(name: str, tree: ast.File, available: set[str]) -> FileDescriptorProto
         if isinstance(one, ast.Package):
             file.package = one.name
         elif isinstance(one, ast.Import):
-            if one.name in available:
+            if one.name not in file.dependency:
                 if one.public:
                     file.public_dependency.append(len(file.dependency))
                 file.dependency.append(one.name)

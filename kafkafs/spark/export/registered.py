@@ -89,9 +89,8 @@ class TypedValues:
             cells = value_cells(piece)
             values = cells[1::2]
             places = np.flatnonzero(values[:, _KIND] >= layout.CELL_PREFIX_ID)
-            names, which = np.unique(values[places, :3], axis=0, return_inverse=True)
-            rows = [self._book.row(SchemaName(*name), False) for name in names.tolist()]
-            values[places, _DECODER] = np.array(rows, np.int64)[which.reshape(-1)] if rows else -1
+            if len(places):
+                values[places, _DECODER] = self._book.rows(values[places, :3], np.zeros(len(places), np.int64))
             yield piece, cells, first
             first += len(piece)
 

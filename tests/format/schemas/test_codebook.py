@@ -1,0 +1,34 @@
+"""The table of decoders: many names at once are the rows that each would have alone."""
+
+import numpy as np
+
+from kafkafs.format.native.layout import CELL_HEADER_GUID, CELL_PREFIX_ID, WAY_JSON
+from kafkafs.format.schemas.codebook import _MIX, Codebook, FoundSchema, SchemaName
+from kafkafs.format.schemas.decoders import Decoder
+
+
+def _book() -> Codebook:
+    return Codebook(lambda name, _: FoundSchema(Decoder(WAY_JSON), name.number, "s", 1, "JSON") if name.rest else None)
+
+
+def _signed(number: int) -> int:
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def test_many_names_have_the_rows_that_each_has() -> None:
+    """A record must not be decoded by its neighbour's schema, whatever ids a stranger chose: two that share the number
+    by which names are told apart quickly."""
+    factors = _MIX.tolist()
+    twin = [CELL_HEADER_GUID, _signed(5 + factors[2]), _signed(7 - factors[1])]
+    names = np.array([[CELL_HEADER_GUID, 5, 7], twin, [CELL_PREFIX_ID, 5, 0], [CELL_HEADER_GUID, 5, 7]], np.int64)
+    is_key = np.array([0, 0, 0, 1], np.int64)
+    mixed = (np.column_stack((names, is_key)) @ _MIX)[:2]
+    assert mixed[0] == mixed[1]
+    rows = _book().rows(names, is_key)
+    alone = _book()
+    assert rows[2] == alone.row(SchemaName(CELL_PREFIX_ID, 5, 0), False) == -1
+    assert len({*rows.tolist()}) == 4
+    book = _book()
+    assert book.rows(names, is_key).tolist() == book.rows(names, is_key).tolist()
+    for name, key, row in zip(names.tolist(), is_key.tolist(), book.rows(names, is_key).tolist(), strict=True):
+        assert book.row(SchemaName(*name), key == 1) == row
