@@ -6,6 +6,7 @@ import struct
 import zstandard
 
 from kafkafs.format.codecs import GZIP, LZ4, SNAPPY, ZSTD
+from tests.cluster.writing import Pair, commit, marker, metadata, pair, transaction
 from tests.format import golden, packers
 from tests.format.batch_maker import record_bytes, v2_batch
 from tests.format.test_producer_snapshot import GOLDEN as SNAPSHOT
@@ -49,6 +50,28 @@ _NAMES = [
     "-90m..now.follow.jsonl", "2021-09-23T09:43:27.806Z..", "latest", "23350.explain", "..23350.batches.jsonl",
 ]  # fmt: skip
 
+
+def _cluster(*pairs: Pair, flags: int = 0) -> bytes:
+    """Records as the target `cluster` takes them."""
+    made = b""
+    for key, value in pairs:
+        there = flags | (4 if key is not None else 0) | (8 if value is not None else 0)
+        made += bytes([there, len(key or b""), len(value or b"")]) + (key or b"") + (value or b"")
+    return made
+
+
+_TOPIC = metadata("TopicRecord", name="t", topicId="A" * 21 + "Q")
+_CLUSTERS = [
+    _cluster(commit("g", "t", 0, 5)) + _cluster(commit("g", "t", 0, 6), flags=1) + _cluster(marker(), flags=3),
+    _cluster(pair("GroupMetadata", {"group": "g"}, {"protocolType": "consumer"}), commit("g/", "t", 0, None)),
+    _cluster(pair("StreamsGroupMetadata", {"groupId": "s"}, {"epoch": 1}),
+             pair("StreamsGroupMemberMetadata", {"groupId": "s", "memberId": "m"}, {"clientId": "c"})),
+    _cluster(transaction("x", producerId=1, transactionStatus=1)),
+    _cluster(_TOPIC, metadata("PartitionRecord", 1, topicId="A" * 21 + "Q", partitionId=0, replicas=[1])),
+    _cluster(metadata("BeginTransactionRecord"), _TOPIC, metadata("EndTransactionRecord")),
+    _cluster(metadata("ConfigRecord", resourceType=4, resourceName="1", name="x", value="y")),
+]  # fmt: skip
+
 SEEDS: dict[str, list[bytes]] = {
     "batches": [*BATCHES, b"".join(BATCHES[:1] * 3), v2_batch(golden.V2, codec=ZSTD, compress=zstandard.compress)],
     "records": [b"\0" + (3).to_bytes(3, "big") + _RECORDS,
@@ -59,5 +82,6 @@ SEEDS: dict[str, list[bytes]] = {
     "small_files": _SMALL_FILES,
     "messages": _MESSAGES,
     "names": [name.encode() for name in _NAMES],
+    "cluster": _CLUSTERS,
     "partition": [*BATCHES, b"".join(BATCHES[:2] * 2) + _OFFSETS, v2_batch(golden.V2) * 3 + _TIMES],
 }  # fmt: skip

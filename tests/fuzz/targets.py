@@ -4,7 +4,7 @@ import json
 import os
 import struct
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -33,9 +33,11 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.view import answer_cache
 from kafkafs.view.grammar import parse_offset_name, parse_time_name
 from kafkafs.view.tree import Root
+from tests.cluster.writing import batch
 from tests.format.batch_maker import v2_around
 
 LIMIT = 1 << 20
+_MOST_RECORDS = 64
 KRAFT = [kind for kind in ControlType if kind >= ControlType.LEADER_CHANGE]
 
 
@@ -107,13 +109,14 @@ def names(data: bytes) -> None:
 
 
 class _Directory:
-    """One partition whose files are rewritten for each input."""
+    """A data directory whose partitions' files are rewritten for each input."""
 
-    def __init__(self) -> None:
+    def __init__(self, *partitions: str) -> None:
         self.data = Path(tempfile.mkdtemp(prefix="kafkafs-fuzz-", dir="/dev/shm"))
         (self.data / "meta.properties").write_text("version=1\n")
-        self.partition = self.data / "t-0"
-        self.partition.mkdir()
+        for name in partitions:
+            (self.data / name).mkdir()
+        self.partition = self.data / partitions[0]
 
 
 _directories: list[_Directory] = []
@@ -123,7 +126,7 @@ answer_cache.BUDGET = 1 << 16  # each input has roots of its own, which an answe
 def partition(data: bytes) -> None:
     """All views of a partition whose log, indexes and checkpoint are the input."""
     if not _directories:
-        _directories.append(_Directory())
+        _directories.append(_Directory("t-0"))
     place = _directories[0]
     cut = len(data) * 2 // 3
     for kind, part in (("log", data[:cut]), ("index", data[cut:]), ("timeindex", data[cut:]), ("txnindex", data[cut:])):
@@ -138,6 +141,58 @@ def partition(data: bytes) -> None:
             _or_refused(partial(_read, root, directory), name)
         top: Any = root.child("t-0")
         json.loads(bytes(top.child("info.json").open().read(0, LIMIT)))
+
+
+_clusters: list[_Directory] = []
+_INTERNAL = ("__consumer_offsets-0", "__transaction_state-0", "__cluster_metadata-0")
+
+
+def cluster(data: bytes) -> None:
+    """All of `.cluster/`, where the input is the log of each internal partition and the metadata's snapshot.
+
+    Checksums are made true and producer ids small, so that records are looked at, and transactions meet their markers.
+    """
+    if not _clusters:
+        _clusters.append(_Directory(*_INTERNAL))
+    place = _clusters[0].data
+    log = b"".join(_as_batches(data))
+    for name in _INTERNAL:
+        (place / name / f"{0:020d}.log").write_bytes(log)
+    (place / _INTERNAL[-1] / f"{1:020d}-{0:010d}.checkpoint").write_bytes(log)
+    root = Root([place], ReadOptions(max_batch=LIMIT))
+    waiting: list[Any] = [root.child(".cluster")]
+    while waiting:
+        node = waiting.pop()
+        for entry in node.entries():
+            found = node.child(entry.name)
+            found.attributes()
+            if entry.kind == "directory":
+                waiting.append(found)
+            elif entry.kind == "symlink":
+                found.target()
+            else:
+                with closing(found.open()) as content:
+                    for line in _whole(content).splitlines():
+                        json.loads(line)
+
+
+def _as_batches(data: bytes) -> Iterator[bytes]:
+    """Batches of a record each: a byte of flags, the size of the key, the size of the value, and both of them."""
+    at = offset = 0
+    while at + 3 <= len(data) and offset < _MOST_RECORDS:
+        flags, key_size, value_size = data[at : at + 3]
+        key, value = data[at + 3 : at + 3 + key_size], data[at + 3 + key_size : at + 3 + key_size + value_size]
+        pair = (key if flags & 4 else None, value if flags & 8 else None)
+        producer = flags >> 6 if flags & 1 else -1
+        yield batch([pair], offset, producer_id=producer, is_control=bool(flags & 2))
+        at, offset = at + 3 + key_size + value_size, offset + 1
+
+
+def _whole(content: Any) -> bytes:
+    made = b""
+    while got := content.read(len(made), 1 << 17):
+        made += bytes(got)
+    return made
 
 
 def _read(root: Root, directory: str, name: str) -> None:
@@ -164,5 +219,6 @@ def _render(data: bytes, verify: bool) -> None:
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
-    target.__name__: target for target in (batches, records, packed, indexes, small_files, messages, names, partition)
+    target.__name__: target
+    for target in (batches, records, packed, indexes, small_files, messages, names, partition, cluster)
 }

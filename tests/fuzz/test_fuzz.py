@@ -13,7 +13,7 @@ from tests.fuzz.targets import TARGETS
 
 pytest.importorskip("atheris")
 SECONDS = int(os.environ.get("KAFKAFS_FUZZ_SECONDS", "1"))
-FEWEST_RUNS = {"partition": 10}  # inputs a second on a busy machine, where not 300: a partition has many views
+FEWEST_RUNS = {"partition": 10, "cluster": 10}  # inputs a second on a busy machine, where not 300: both have many files
 SEED = os.environ.get("KAFKAFS_SEED", "0")
 ROOT = Path(__file__).parents[2]
 
