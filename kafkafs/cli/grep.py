@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafkafs.cli.endings import EXIT_USAGE, say
 from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
-from kafkafs.errors import KafkafsError, UsageError
+from kafkafs.errors import DiskError, KafkafsError, UsageError
 
 if TYPE_CHECKING:
     from kafkafs.log.data_directory import DataDirectory
@@ -131,9 +131,15 @@ class _Printer:
 
     def write(self, lines: bytes) -> None:
         """Some lines more."""
-        if lines:
-            self._out.write(lines)
-            self._out.flush()
+        try:
+            if lines:
+                self._out.write(lines)
+                self._out.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())  # what is left cannot be written either
+            raise DiskError(f"standard output cannot be written: {error.strerror}") from None
 
     def passed(self, name: str, size: int) -> None:
         """So much more was searched."""

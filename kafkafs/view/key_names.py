@@ -1,23 +1,19 @@
 """The names under `by-key/`: a name in, a key and what is wanted of it out.
 
     name     = key , [ suffix ]
-    key      = its bytes; %XX stands for the byte of that number, in a name of 255 bytes at most
+    key      = its bytes; %XX stands for the byte of that number
     suffix   "" .jsonl .decoded.jsonl .value .explain .history.jsonl
 
 A name that ends in a suffix is a key with that suffix, the longest there is: a key that ends in one itself has its last
 dot written as `%2E`. The other suffixes that begin so (`.follow.jsonl`, `.batches.jsonl`) lead nowhere here. The empty
-key has no raw name. A malformed `%` is no name.
+key has no raw name. A malformed `%` is no name. A name may be of any length here; in a mount NAME_MAX bounds it.
 """
 
 import os
 import re
 from typing import NamedTuple
 
-from kafkafs.errors import NameTooLong
 from kafkafs.view.grammar import Suffix
-
-NAME_BYTES = 255
-"""Of a file name, at most: NAME_MAX."""
 
 HISTORY = ".history.jsonl"
 _SUFFIXES = sorted((HISTORY, *(each.value for each in Suffix if each not in (Suffix.RAW, Suffix.KEY))), key=len)[::-1]
@@ -32,10 +28,8 @@ class KeyName(NamedTuple):
 
 
 def parse_key_name(name: str) -> KeyName | None:
-    """What `name` asks for in `by-key/`, None where it is no name there; NameTooLong."""
+    """What `name` asks for in `by-key/`, None where it is no name there."""
     encoded = os.fsencode(name)
-    if len(encoded) > NAME_BYTES:
-        raise NameTooLong(f"the name {name[:40]!r}... has {len(encoded)} bytes, and a file name has {NAME_BYTES}")
     suffix = next((each for each in _SUFFIXES if name.endswith(each)), "")
     stem = encoded[: len(encoded) - len(suffix)]
     if not (stem or suffix):

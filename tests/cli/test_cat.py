@@ -1,12 +1,16 @@
 """`kafkafs cat` against `cat` below a mount point: same bytes, same errors."""
 
+import json
 import signal
 import subprocess
 
 import pytest
 
 from tests.cli.asking import unmounted
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
+from tests.log.making import Made, write_partition
 from tests.mounting import KAFKAFS, run
 
 PATHS = [
@@ -54,3 +58,17 @@ def test_a_follower_goes_on_until_it_is_interrupted(dataset):
         assert following.poll() is None
         following.send_signal(signal.SIGINT)
         assert following.wait(10) == 130
+
+
+def test_a_key_that_no_file_name_can_hold(tmp_path):
+    """What a mount has to refuse: any suffix, and percent-encoded, too."""
+    key = b"k/" * 5_000
+    records = tuple(Record(offset, 1000, 0, each, b"v%d" % offset) for offset, each in enumerate([key, b"a", key]))
+    write_partition(tmp_path, {0: [Made(v2_batch(records), records)]})
+    name = "t-0/by-key/" + "k%2F" * 5_000
+    assert unmounted("cat", tmp_path, name + ".value").stdout == b"v2"
+    assert json.loads(unmounted("cat", tmp_path, name + ".jsonl").stdout)["key"] == key.decode()
+    assert len(unmounted("cat", tmp_path, name + ".history.jsonl").stdout.splitlines()) == 2
+    assert unmounted("cat", tmp_path, name).stdout == v2_batch(records)
+    missing = unmounted("cat", tmp_path, name + "k.jsonl")
+    assert (missing.returncode, missing.stderr[-27:]) == (1, b" No such file or directory\n")

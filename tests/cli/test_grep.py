@@ -131,6 +131,15 @@ def test_a_partition_that_one_broker_has_twice_is_named(data, tmp_path):
     assert grep("-c", "k29", data, f"{data}/.")[:2] == (0, ["other-0:11", "t-0:11", "t-1:11"])
 
 
+def test_a_full_disk_is_a_sentence(data):
+    """What is on it is not whole, so the exit code is neither found nor not found."""
+    done = subprocess.run(f"{KAFKAFS} grep . {data} > /dev/full", shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "kafkafs: standard output cannot be written: No space left on device\n",
+    )
+
+
 def test_names_come_as_soon_as_they_are_found(data):
     """`-l | head -1` does not wait for the whole search."""
     large = [made(number, [number], size=200_000) for number in range(300)]

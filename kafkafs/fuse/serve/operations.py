@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
 
-from kafkafs.errors import DiskError, NotFound, ReadOnly, Vanished, WouldBlock
+from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, Vanished, WouldBlock
 from kafkafs.fuse.serve.answering import answering
 from kafkafs.fuse.serve.entry_reply import FILE_TYPE, EntryReply
 from kafkafs.fuse.serve.handles import Handles, OpenDirectory, OpenFile
@@ -29,6 +29,7 @@ from kafkafs.fuse.serve.workers import CallKind, Workers
 from kafkafs.view.node import Attributes, Content, Directory, Disk, Laned, Node, Tree, Usage
 
 XATTR_PREFIX = b"user.kafkafs."
+NAME_MAX = 255  # bytes
 FRAGMENT = 4096  # bytes, the unit of `statfs`
 ENCODING = sys.getfilesystemencoding()
 
@@ -60,6 +61,8 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def lookup(self, parent_id: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
+        if len(name) > NAME_MAX:  # up to 1,024 bytes the kernel asks
+            raise NameTooLong(f"a name has {len(name)} bytes, and may have {NAME_MAX}")
         parent = self.inodes[parent_id]
         directory, child, lane = parent.node, name.decode(ENCODING, "surrogateescape"), parent.lane
         try:
@@ -115,7 +118,7 @@ class Operations(pyfuse3.Operations):
         answer.f_bsize = answer.f_frsize = FRAGMENT
         answer.f_blocks = -(-sum(usage.size for usage in usages) // FRAGMENT)
         answer.f_files = sum(usage.files for usage in usages)
-        answer.f_namemax = 255
+        answer.f_namemax = NAME_MAX
         return answer
 
     # Directories
