@@ -11,6 +11,7 @@ from tests.format import golden, packers
 from tests.format.batch_maker import record_bytes, v2_batch
 from tests.format.test_producer_snapshot import GOLDEN as SNAPSHOT
 from tests.format.test_transaction_index import GOLDEN as ABORTED
+from tests.kafka.registered import cases
 
 BATCHES = [whole for whole, _ in golden.BATCHES.values()]
 _TEXT = b'{"user":"u17","amount":17,"note":"seventeen"}' * 40
@@ -81,6 +82,11 @@ SEEDS: dict[str, list[bytes]] = {
     "indexes": [_OFFSETS, _TIMES, _OFFSETS + bytes(40), _TIMES + bytes(36), ABORTED],
     "small_files": _SMALL_FILES,
     "messages": _MESSAGES,
+    "schema_texts": [b'{"type":"record","name":"R","fields":[{"name":"a","type":["null","long"]}]}\0\2\4',
+                     b'syntax = "proto3"; message A { int32 x = 1; map<string, A> m = 2; }\0\0\x08\1', b'"bytes"\0ab'],
+    "avro_payloads": [case.value[5:] for case in cases() if case.topic == "every" and case.value],
+    "protobuf_payloads": [b"\0\x1a\1x\x2a\0\x3a\3\x0a\1k", b"\4\2\0\x0a\2\x0a\0", b"\0\x52\2\x08\1"],
+    "json_payloads": [b'{"a":[1,2.5e3,"\\u00e9",null,true]}', b'"\xc3\xa9"', b"-0.1"],
     "names": [name.encode() for name in _NAMES],
     "cluster": _CLUSTERS,
     "partition": [*BATCHES, b"".join(BATCHES[:2] * 2) + _OFFSETS, v2_batch(golden.V2) * 3 + _TIMES],

@@ -1,5 +1,6 @@
 """What may be fed any bytes at all: each target may return or raise one of kafkafs' own errors, nothing else."""
 
+import base64
 import json
 import os
 import struct
@@ -27,6 +28,8 @@ from kafkafs.format.names import parse_partition_name, parse_segment_file, parse
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.format.records import Refusal, decode
+from kafkafs.format.schemas.avro_typed import Reader
+from kafkafs.format.schemas.decoders import make_decoder
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import parse_transaction_index
 from kafkafs.log.options import ReadOptions
@@ -35,9 +38,20 @@ from kafkafs.view.grammar import parse_offset_name, parse_time_name
 from kafkafs.view.tree import Root
 from tests.cluster.writing import batch
 from tests.format.batch_maker import v2_around
+from tests.format.decoded import shown
+from tests.kafka.registered import EVERY_TYPE
 
 LIMIT = 1 << 20
 _MOST_RECORDS = 64
+EVERY_AVRO = json.dumps(EVERY_TYPE)
+EVERY_PROTO = """syntax = "proto3"; import "google/protobuf/struct.proto"; import "google/protobuf/any.proto";
+import "google/protobuf/timestamp.proto"; import "google/protobuf/duration.proto";
+message A { double a = 1; sint64 b = 2; string c = 3; bytes d = 4; A e = 5; repeated A f = 6; map<string, A> g = 7;
+  google.protobuf.Struct h = 8; google.protobuf.Any i = 9; google.protobuf.Timestamp j = 10; E k = 11; bool l = 12;
+  google.protobuf.Duration m = 13; repeated fixed32 n = 14; oneof o { float p = 15; uint64 q = 16; } }
+message B { A a = 1; message C { B b = 1; } }
+enum E { Z = 0; Y = 1; }
+"""
 KRAFT = [kind for kind in ControlType if kind >= ControlType.LEADER_CHANGE]
 
 
@@ -96,6 +110,39 @@ def messages(data: bytes) -> None:
                 if text is not None:
                     json.loads(text)
             record_decoder(name)(0, one, other)
+
+
+def schema_texts(data: bytes) -> None:
+    """A schema of each type, as text, and for columns; and a payload after it, behind a byte 0."""
+    text, _, payload = data.partition(b"\0")
+    for kind in ("AVRO", "PROTOBUF", "JSON"):
+        make_decoder(kind, text.decode("utf-8", "surrogateescape"))
+        _decoded(kind, text.decode("utf-8", "replace"), payload)
+    _or_refused(lambda words: Reader(words.decode("utf-8", "replace")).program(EVERY_AVRO), text)
+
+
+def avro_payloads(data: bytes) -> None:
+    """Payloads of a schema with every type: as lines, and resolved for columns."""
+    _decoded("AVRO", EVERY_AVRO, data)
+
+
+def protobuf_payloads(data: bytes) -> None:
+    """Payloads of messages with every type, message indexes first."""
+    _decoded("PROTOBUF", EVERY_PROTO, data)
+
+
+def json_payloads(data: bytes) -> None:
+    """Payloads of a JSON schema, and plain values."""
+    _decoded("JSON", "{}", data)
+
+
+def _decoded(kind: str, schema: str, payload: bytes) -> None:
+    """The line has to be JSON, and where the payload did not fit it has to hold all of it."""
+    (line,) = shown(kind, schema, payload)
+    if "valueError" in line and "value" in line and isinstance(line["value"], str):
+        assert line["value"].encode() == b"\0\0\0\0\1" + payload
+    elif "valueBase64" in line:
+        assert base64.b64decode(line["valueBase64"]) == b"\0\0\0\0\1" + payload
 
 
 def names(data: bytes) -> None:
@@ -220,5 +267,8 @@ def _render(data: bytes, verify: bool) -> None:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
-    for target in (batches, records, packed, indexes, small_files, messages, names, partition, cluster)
-}
+    for target in (
+        batches, records, packed, indexes, small_files, messages, names, partition, cluster, schema_texts,
+        avro_payloads, protobuf_payloads, json_payloads,
+    )
+}  # fmt: skip

@@ -13,7 +13,10 @@ from tests.fuzz.targets import TARGETS
 
 pytest.importorskip("atheris")
 SECONDS = int(os.environ.get("KAFKAFS_FUZZ_SECONDS", "1"))
-FEWEST_RUNS = {"partition": 10, "cluster": 10}  # inputs a second on a busy machine, where not 300: both have many files
+FEWEST_RUNS = {  # inputs a second on a busy machine, where not 300: these have many files, or compile
+    "partition": 10, "cluster": 10, "schema_texts": 3, "avro_payloads": 30, "protobuf_payloads": 5,
+    "json_payloads": 100,
+}  # fmt: skip
 SEED = os.environ.get("KAFKAFS_SEED", "0")
 ROOT = Path(__file__).parents[2]
 
