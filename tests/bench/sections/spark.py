@@ -1,7 +1,8 @@
 """Spark: the same queries over `format("kafkafs")` and over Spark's own Kafka connector beside a running broker.
 
-Both get two cores and their defaults, on the same records. `kafkafs export` stands beside `df.write.parquet`, and the
-audit of one uncompressed segment is measured on one core.
+Both get two cores and the same records, and their defaults (one partition is one task of the connector's), or as many
+tasks as `minPartitions` asks for. `kafkafs export` stands beside `df.write.parquet`, and the audit of one uncompressed
+segment is measured on one core.
 """
 
 import shutil
@@ -35,6 +36,7 @@ CONNECTOR = (
     "org.apache.kafka:kafka-clients:3.9.1",
     "org.apache.commons:commons-pool2:2.12.1",
 )
+_TASKS = 8
 _SCAN_GOALS = {"none": 3.0, "lz4": 2.5}
 _EXPORT_GOAL, _AUDIT_GOAL = 4.0, 1.0
 
@@ -47,6 +49,7 @@ def run(bench: Bench, rounds: int) -> Iterator[Result]:
         try:
             for codec, goal in _SCAN_GOALS.items():
                 yield _scan(spark, bench, broker, codec, goal, rounds)
+            yield _scan(spark, bench, broker, "none", None, rounds, _TASKS)
             yield _export(spark, bench, broker, rounds)
         finally:
             spark.stop()
@@ -75,16 +78,20 @@ def _fetch(place: Path) -> None:
                            check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=300)  # fmt: skip
 
 
-def _ours(spark: SparkSession, bench: Bench, topic: str) -> DataFrame:
-    return spark.read.format("kafkafs").option("path", str(bench.path)).option("subscribe", topic).load()
-
-
-def _theirs(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
-    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.address)
+def _ours(spark: SparkSession, bench: Bench, topic: str, tasks: int = 1) -> DataFrame:
+    reader = spark.read.format("kafkafs").option("path", str(bench.path)).option("minPartitions", tasks)
     return reader.option("subscribe", topic).load()
 
 
-def _scan(spark: SparkSession, bench: Bench, broker: Broker, codec: str, goal: float, rounds: int) -> Result:
+def _theirs(spark: SparkSession, broker: Broker, topic: str, tasks: int = 1) -> DataFrame:
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.address)
+    return reader.option("minPartitions", tasks).option("subscribe", topic).load()
+
+
+def _scan(
+    spark: SparkSession, bench: Bench, broker: Broker, codec: str, goal: float | None, rounds: int, tasks: int = 1
+) -> Result:
+    """With one task at least both do as they do without that option."""
     topic = topic_of(codec)
     count = bench.records(topic)
     warm(bench.path / f"{topic}-0")
@@ -99,9 +106,13 @@ def _scan(spark: SparkSession, bench: Bench, broker: Broker, codec: str, goal: f
 
         return once
 
-    reads = {"ours": rate(lambda: _ours(spark, bench, topic)), "theirs": rate(lambda: _theirs(spark, broker, topic))}
+    reads = {
+        "ours": rate(lambda: _ours(spark, bench, topic, tasks)),
+        "theirs": rate(lambda: _theirs(spark, broker, topic, tasks)),
+    }
     found = in_turns(reads, rounds)
-    return Result("spark", f"scan, {codec}", "M records/s", found["ours"], "connector", found["theirs"], goal)
+    what = f"scan, {codec}" + (f", minPartitions={tasks}" if tasks > 1 else "")
+    return Result("spark", what, "M records/s", found["ours"], "connector", found["theirs"], goal)
 
 
 def _export(spark: SparkSession, bench: Bench, broker: Broker, rounds: int) -> Result:
