@@ -1,7 +1,10 @@
 """The metadata log with snapshots that are whole or not, gaps, and transactions that have not ended."""
 
+import base64
 import json
 import shutil
+from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -15,6 +18,7 @@ from tests.cluster.writing import Data, metadata, snapshot
 
 NAME = "__cluster_metadata-0"
 MAX_BATCH = 1 << 20
+SECRET = b"stored keys stay inside"
 
 
 def topic(name, number):
@@ -139,3 +143,20 @@ def test_without_the_directory_the_metadata_is_gone(data):
     assert told(data)[0] == ["there"]
     shutil.rmtree(data.path / NAME)
     assert told(data)[0] is None
+
+
+@pytest.mark.parametrize("cut", [1, 5, 9])
+def test_what_cannot_be_read_comes_out_nowhere(data, cut):
+    """A SCRAM key is as secret in a record that is cut, in the decoded lines as in the problems."""
+    _, value = metadata("UserScramCredentialRecord", name="alice", mechanism=1, salt=SECRET, storedKey=SECRET)
+    assert value is not None
+    data.write(NAME, [(None, value[:-cut]), topic("there", 1)])
+    root = Root([data.path], ReadOptions())
+    partition: Any = root.child(NAME)
+    shown = read(root, "state.json")
+    for name in ("0...decoded.jsonl", "0.decoded.jsonl"):
+        with closing(partition.child("by-offset").child(name).open()) as content:
+            shown += bytes(content.read(0, 1 << 20))
+    assert b'"value":null,"valueError":' in shown
+    for secret in (SECRET, base64.b64encode(SECRET)[:-4]):
+        assert secret not in shown

@@ -1,0 +1,74 @@
+"""Internal topics that change under a reader: grown, compacted, cut, and their first segments deleted."""
+
+import os
+
+import pytest
+
+from kafkafs.log.options import ReadOptions
+from kafkafs.view.tree import Root
+from tests.cluster.reading import lines
+from tests.cluster.writing import Data, batch, commit
+from tests.kafka.broker import wait_until
+
+NAME = "__consumer_offsets-0"
+FRESH_S = 2.0
+"""A second is promised; the other is the machine's."""
+
+
+@pytest.fixture
+def data(tmp_path):
+    return Data(tmp_path / "data")
+
+
+def told(root):
+    """The offset that each group has committed."""
+    groups = [row["group"] for row in lines(root, "groups.jsonl")]
+    return {name: each["offset"] for name in groups for each in lines(root, f"groups/{name}/offsets.jsonl")}
+
+
+def becomes(root, expected):
+    wait_until(lambda: told(root) == expected, f"{expected}, not {told(root)}", FRESH_S)
+
+
+@pytest.fixture
+def root(data):
+    """A reader that has read two commits."""
+    data.write(NAME, [commit("a", "t", 0, 1)])
+    data.write(NAME, [commit("b", "t", 0, 2)])
+    root = Root([data.path], ReadOptions())
+    assert told(root) == {"a": 1, "b": 2}
+    return root
+
+
+def log(data, base=0):
+    return data.path / NAME / f"{base:020}.log"
+
+
+def test_a_new_commit_is_told_within_a_second(root, data):
+    data.write(NAME, [commit("a", "t", 0, 5)])
+    becomes(root, {"a": 5, "b": 2})
+
+
+def test_a_compacted_segment_is_read_anew(root, data):
+    """What was cleaned away must not live on in a reader."""
+    cleaned = log(data).with_suffix(".cleaned")
+    cleaned.write_bytes(batch([commit("b", "t", 0, 2)], 1))
+    os.replace(cleaned, log(data))
+    becomes(root, {"b": 2})
+
+
+def test_a_log_that_was_cut_and_grew_again_is_read_anew(root, data):
+    """A follower gives up what its new leader does not have, and gets other records in its place."""
+    first = len(batch([commit("a", "t", 0, 1)], 0))
+    with open(log(data), "r+b") as file:
+        file.truncate(first)
+    becomes(root, {"a": 1})
+    data.write(NAME, [commit("c", "t", 0, 9)], at=1)
+    becomes(root, {"a": 1, "c": 9})
+
+
+def test_what_stood_in_a_deleted_segment_is_forgotten(root, data):
+    log(data, 2).write_bytes(batch([commit("c", "t", 0, 3)], 2))
+    becomes(root, {"a": 1, "b": 2, "c": 3})
+    log(data).unlink()
+    becomes(root, {"c": 3})
