@@ -30,8 +30,8 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "audit", help="check every batch, index and checkpoint (Spark)", description=DESCRIPTION,
         examples=[
-            "kafkafs audit /var/kafka-logs", "kafkafs audit /disk1/kafka /disk2/kafka --report findings.jsonl",
-            "kafkafs audit /broker1/kafka /broker2/kafka /broker3/kafka --compare-replicas",
+            "kafkafs audit /var/kafka-logs",
+            "kafkafs audit /broker1/kafka /broker2/kafka --compare-replicas --report findings.jsonl",
         ],
     )  # fmt: skip
     add_common(parser)

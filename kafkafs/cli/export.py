@@ -29,8 +29,7 @@ def add(commands: Commands) -> None:
         "export", help="write topics as Parquet (Spark)", description=DESCRIPTION,
         examples=[
             "kafkafs export /var/kafka-logs --to /data/parquet --topics orders --from-time -1d",
-            "kafkafs export '/disk*/kafka' --to /data/parquet --topic-pattern 'audit-.*' --value json",
-            "kafkafs export /var/kafka-logs --to s3a://bucket/kafka",
+            "kafkafs export '/disk*/kafka' --to s3a://bucket/kafka --topic-pattern 'audit-.*' --value json",
         ],
     )  # fmt: skip
     take_for_values(parser, TIME_BACK)
