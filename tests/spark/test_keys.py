@@ -1,13 +1,16 @@
 """`kafkafs reindex --keys`: a file for each closed segment, written once, and used by lookups."""
 
+import os
 from pathlib import Path
 
-from kafkafs.spark.reindex.keys import make_keys
+from pyspark.sql import SparkSession
+
+from kafkafs.spark.reindex.keys import make_keys, reindex_keys
 from kafkafs.spark.segments import segments_of
 from tests.log.making import partition_of, write_partition
 from tests.log.reading import reader
 from tests.search.test_key_building import indexed, segments
-from tests.search.test_partition_keys import assert_like_a_dictionary
+from tests.search.test_partition_keys import assert_like_a_dictionary, batch
 
 
 def test_each_closed_segment_gets_its_file_once(tmp_path: Path) -> None:
@@ -26,3 +29,52 @@ def test_each_closed_segment_gets_its_file_once(tmp_path: Path) -> None:
     again = make_keys(units[0], target)
     assert again is not None
     assert again.written == made[0].written
+
+
+def names(place: Path) -> dict[str, int]:
+    """What is in a partition's directory, and when it was written."""
+    return {file.name: file.stat().st_mtime_ns for file in (place / "t-0").iterdir()}
+
+
+def test_a_second_run_adds_what_is_new_and_replaces_what_was_compacted(spark: SparkSession, tmp_path: Path) -> None:
+    """A nightly job writes a day's indexes, not a year's; and lookups use each of them."""
+    data, target = tmp_path / "data", tmp_path / "indexes"
+    write_partition(data, segments(4))
+    assert len([each for each in reindex_keys(spark, [data], target) if each.written]) == 3
+    first = names(target)
+    write_partition(data, segments(6))
+    compacted = data / "t-0" / f"{300:020}.log"
+    (data / "new").write_bytes(batch(300, [b"%d" % number for number in range(30)]).data)
+    (data / "new").replace(compacted)
+    for kind in ("index", "timeindex"):
+        compacted.with_suffix(f".{kind}").unlink()
+    made = reindex_keys(spark, [data], target)
+    assert sorted(each.name[:20] for each in made if each.written) == [f"{base:020}" for base in (300, 900, 1200)]
+    second = names(target)
+    assert sorted(name[:20] for name in second) == [f"{base:020}" for base in range(0, 1500, 300)]
+    same = first.keys() & second.keys()
+    assert {name: first[name] for name in same} == {name: second[name] for name in same}
+    assert len(same) == 2
+    log = partition_of(data).log()
+    keys = indexed(log, target)
+    assert_like_a_dictionary(keys, reader(log))
+    assert all(keys._known[base].has_index for base in range(0, 1500, 300))
+    assert all(not each.written for each in reindex_keys(spark, [data], target))
+
+
+def test_a_run_that_was_killed_is_gone_on_with(spark: SparkSession, tmp_path: Path) -> None:
+    """What it had finished stands; what it had begun goes, unless another run may be at it right now."""
+    data, target = tmp_path / "data", tmp_path / "indexes"
+    write_partition(data, segments(4))
+    (finished,) = [make_keys(unit, target) for unit in segments_of([data])][:1]
+    assert finished is not None
+    for file in (target / "t-0").iterdir():
+        if file.name != finished.name:
+            file.rename(file.with_name(f"{file.name}.77.tmp"))
+    left = sorted((target / "t-0").glob("*.tmp"))
+    os.utime(left[0], (0, 0))
+    made = reindex_keys(spark, [data], target)
+    assert [each.written > 0 for each in sorted(made, key=lambda each: each.name)] == [False, True, True]
+    assert sorted((target / "t-0").glob("*.tmp")) == left[1:]
+    log = partition_of(data).log()
+    assert_like_a_dictionary(indexed(log, target), reader(log))

@@ -5,6 +5,7 @@ Layout: `format.key_index`, docs/key-index.md.
 """
 
 import functools
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,10 @@ from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_UNFINISHED_S = 3600.0
+"""After which a file that was never finished is no other run's any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,9 @@ def reindex_keys(
     for directory in {unit.directory for unit in units}:
         for file in (target / directory).glob("*" + SUFFIX):
             if (directory, file.name) not in kept:
+                _remove(file)
+        for file in (target / directory).glob(f"*{SUFFIX}.*.tmp"):
+            if time.time() - file.stat().st_mtime > _UNFINISHED_S:
                 _remove(file)
     return found
 
