@@ -3,6 +3,7 @@
 Bytes, share, rate and time left; as wide as the terminal, gone at the end, without codes that a dumb one would print.
 """
 
+import os
 import sys
 import threading
 import time
@@ -37,7 +38,7 @@ class StatusLine:
     def show(self, name: str, done: int, size: int, beside: str = "") -> None:
         """So many bytes of the work of that name are done."""
         if self._is_terminal:
-            bar = self._on(name, size, _FORMAT)
+            bar = self._on(name, size, _FORMAT, beside)
             bar.set_postfix_str(beside, refresh=False)
             bar.update(max(0, done - int(bar.n)))
             return
@@ -68,12 +69,14 @@ class StatusLine:
         self._told_at = now
         return True
 
-    def _on(self, name: str, size: int, bar_format: str) -> "tqdm[Never]":
+    def _on(self, name: str, size: int, bar_format: str, beside: str = "") -> "tqdm[Never]":
         """The bar of that name and size; a new one takes the place of the one before."""
         if self._bar is None or (self._bar.desc.removesuffix(": "), self._bar.total) != (name, size):
             self.clear()
+            columns = os.get_terminal_size(sys.stderr.fileno()).columns  # 0: nobody told it
             self._bar = tqdm(
                 desc=name, total=size, bar_format=bar_format, unit="B", unit_scale=True, leave=False, file=sys.stderr,
-                mininterval=REDRAW_S, miniters=0, dynamic_ncols=True, ascii=" #",
+                mininterval=REDRAW_S, miniters=0, dynamic_ncols=columns > 0, ncols=None if columns else 80,
+                ascii=" #", postfix=beside,
             )  # fmt: skip
         return self._bar

@@ -55,6 +55,12 @@ def test_a_line_is_never_wider_than_the_terminal(columns, term, monkeypatch):
     assert not told.rpartition("\r")[0].rpartition("\r")[2].strip()  # blanks stand where it stood
 
 
+def test_a_terminal_that_does_not_know_its_width_gets_a_line_too():
+    with terminal(0) as seen:
+        StatusLine().show("audit", 0, 80_000_000, "3 of 6 parts")
+    assert "3 of 6 parts]" in seen[0]
+
+
 def test_bytes_share_rate_time_left_and_what_else_is_told():
     with terminal() as seen:
         line = StatusLine()

@@ -79,7 +79,7 @@ def test_a_person_at_a_terminal_sees_how_far_it_is(tmp_path):
     os.close(master)
     assert running.returncode == 0
     assert b"\raudit: " in seen
-    assert b" parts, " in seen
+    assert b" parts]" in seen
     assert seen.rstrip().endswith(b"MB")
     assert seen.count(b"clean: 2 partitions") == 1
 
