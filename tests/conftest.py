@@ -3,6 +3,7 @@
 Kafka's data are made before the first test that asks for them. `mounting` has `run`, `shell` and `wait_until`.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 from tests.mounting import GUARD_S, KAFKAFS, Mounted, mounting
 
 pytest_plugins = ["tests.kafka.fixtures", "tests.side_by_side"]
+
+os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "spark/conf"))  # of programs that tests start, too
 
 Mount = Callable[..., Mounted]
 
