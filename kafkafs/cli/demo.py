@@ -43,6 +43,14 @@ WALK = (
         "One line a batch, without unpacking any.",
         "cat orders-0/by-offset/0...batches.jsonl | jq -r '[.baseOffset, .count, .codec, .isTransactional] | @tsv'",
     ),
+    (
+        "Avro, by its schema, which lies on the same disk.",
+        "jq -c '.value' readings-0/by-offset/1..4.decoded.jsonl",
+    ),
+    (
+        "How far groups had read when the broker stopped, from its own topics.",
+        "jq -c '{group, topic, offset, lag}' .cluster/groups/*/offsets.jsonl",
+    ),
     ("What is known of a partition.", "jq -c 'del(.segments)' test-0/info.json"),
 )
 

@@ -5,18 +5,26 @@ writes an offset index entry (the batch's last offset -> its position) if more t
 one, and with it a time index entry for the largest timestamp so far, that batch included. So each stretch between two
 entries has to end where the next batch shall be indexed. Values are padded until it does.
 
-Topic `orders` shows what else a log may hold: every codec, headers, null keys and values, transactions.
+Topic `orders` shows what else a log may hold: every codec, headers, null keys and values, transactions. `readings` is
+in Avro, its schema in `_schemas`. The broker stops in the midst of work: a transaction stands open in `payments`, group
+`billing` is behind and has nobody, and `dashboard` has a member.
 """
 
+import io
 import itertools
 import json
 import os
+import struct
 import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import fastavro
+from confluent_kafka import Consumer, TopicPartition
 
 from tests.kafka import broker as node
 from tests.kafka.broker import Broker, wait_until
@@ -90,15 +98,19 @@ def _message(offset: int, length: int, timestamp_ms: int) -> Record:
 
 
 def write(broker: Broker) -> None:
-    """Fill both topics; what stands before FIRST_OFFSET is deleted again, as retention would."""
+    """Fill the topics; what stands before FIRST_OFFSET is deleted again, as retention would."""
     by_hour = Topic(settings={"segment.ms": HOUR_MS, "file.delete.delay.ms": 1000})
-    create(broker, {"test": by_hour, "orders": Topic()})
+    compacted = Topic(settings={"cleanup.policy": "compact"})
+    create(
+        broker, {"test": by_hour, "orders": Topic(), "payments": Topic(), "readings": Topic(), "_schemas": compacted}
+    )
     _lead_up(broker)
     writer = Writer(broker)
     for batch in worked_example():
         writer.batch("test", batch)
     delete_records(broker, "test", FIRST_OFFSET)
     _orders(broker)
+    _readings(broker)
     first = broker.data / "test-0" / f"{0:020}.log"
     wait_until(lambda: not list(first.parent.glob(f"{first.stem}.*")), "the first segment to go")
 
@@ -143,11 +155,69 @@ def _order_stream(first_ms: int) -> Iterator[Record]:
         yield Record(value, b"customer-%d" % (number % 3), first_ms + (number - 1001) * 5000, headers)
 
 
+READING = {
+    "type": "record",
+    "name": "Reading",
+    "fields": [
+        {"name": "sensor", "type": "string"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "celsius", "type": ["null", "double"]},
+    ],
+}
+READING_ID = 1
+
+
+def _readings(broker: Broker) -> None:
+    """Avro in the registry's wire format, and the record by which a registry knows its schema."""
+    writer = Writer(broker)
+    named = {"subject": "readings-value", "version": 1}
+    registered = named | {"id": READING_ID, "schema": json.dumps(READING), "deleted": False}
+    key = {"keytype": "SCHEMA"} | named | {"magic": 1}
+    writer.batch("_schemas", [Record(json.dumps(registered).encode(), json.dumps(key).encode())])
+    for minute in range(0, 20, 5):
+        writer.batch("readings", [_reading(FIRST_MS + (minute + number) * 60_000, number) for number in range(5)])
+
+
+def _reading(timestamp_ms: int, number: int) -> Record:
+    sensor, out = f"cellar-{number % 2}", io.BytesIO()
+    datum: dict[str, Any] = {"sensor": sensor, "at": timestamp_ms, "celsius": 11.5 + number / 4 if number else None}
+    fastavro.schemaless_writer(out, fastavro.parse_schema(READING), datum)
+    return Record(b"\0" + struct.pack(">I", READING_ID) + out.getvalue(), sensor.encode(), timestamp_ms)
+
+
+def _commit(broker: Broker, group: str, topic: str, offset: int) -> None:
+    """A reader that came so far and left."""
+    reader = Consumer({"bootstrap.servers": broker.address, "group.id": group, "log_level": 0})
+    reader.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    reader.close()
+
+
+def leave_in_the_midst(broker: Broker) -> tuple[Writer, Consumer]:
+    """What is still going on when the broker stops; both are to be kept until then."""
+    _commit(broker, "billing", "orders", 21)
+    _commit(broker, "billing", "test", 23400)
+    dashboard = Consumer({
+        "bootstrap.servers": broker.address, "group.id": "dashboard", "client.id": "dashboard-1",
+        "group.instance.id": "wall", "enable.auto.commit": False, "auto.offset.reset": "earliest", "log_level": 0,
+    })  # fmt: skip
+    dashboard.subscribe(["orders"])
+    dashboard.commit(message=next(filter(None, iter(lambda: dashboard.poll(1.0), object()))), asynchronous=False)
+    transfer = transactional(broker, "transfer")
+    transfer.begin()
+    transfer.batch(
+        "payments",
+        [Record(b'{"from":"tea","to":"coffee","amount":%d}' % amount, timestamp_ms=now_ms()) for amount in (10, 25)],
+    )
+    return transfer, dashboard
+
+
 def make(archive: Path) -> None:
     """Write the sample and pack what the broker leaves after a clean stop."""
     with tempfile.TemporaryDirectory(prefix="kafkafs-sample-") as home:
         with node.running(RELEASE, Path(home)) as broker:
             write(broker)
+            going_on = leave_in_the_midst(broker)
+        del going_on
         with tarfile.open(archive, "w:gz", compresslevel=9, format=tarfile.PAX_FORMAT) as packed:
             packed.add(os.path.join(home, "data"), arcname=TOP, filter=_anonymous)
 
