@@ -36,7 +36,8 @@ def is_told(disk) -> bool:
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_new_partition_is_known_when_the_last_look_has_aged(data, alone):
     disk = DiskView(open_data_directory(data), alone)
-    assert names(disk) == {"test-0", "orders-0", "__transaction_state-0"}
+    known = names(disk)
+    assert known == {each.name for each in data.iterdir() if each.is_dir()}
     shutil.copytree(data / "test-0", data / "new-0")
     wait_until(lambda: "new-0" in names(disk))
 
