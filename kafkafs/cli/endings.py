@@ -39,19 +39,8 @@ def run_honestly(command: Callable[[], int], interrupted: str = "") -> int:
 
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{place.filename}:{place.lineno}, kafkafs {kafkafs.__version__}"
-        say(f"this is a bug, please report it{_at()}: {error!r} at {where}")
+        say(f"this is a bug, please report it: {error!r} at {where}")
         return EXIT_BUG
-
-
-def _at() -> str:
-    """Where bugs are reported, as pyproject.toml says."""
-    from importlib.metadata import PackageNotFoundError, metadata
-
-    try:
-        urls = dict(line.split(", ", 1) for line in metadata("kafkafs").get_all("Project-URL") or [])
-    except PackageNotFoundError:
-        return ""
-    return f" at {urls['Issues']}" if "Issues" in urls else ""
 
 
 def _lack(error: Exception) -> str | None:

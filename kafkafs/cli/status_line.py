@@ -76,7 +76,7 @@ class StatusLine:
             columns = os.get_terminal_size(sys.stderr.fileno()).columns  # 0: nobody told it
             self._bar = tqdm(
                 desc=name, total=size, bar_format=bar_format, unit="B", unit_scale=True, leave=False, file=sys.stderr,
-                mininterval=REDRAW_S, miniters=0, dynamic_ncols=columns > 0, ncols=None if columns else 80,
+                mininterval=REDRAW_S, miniters=0, dynamic_ncols=columns > 0, ncols=None if columns else 80, nrows=24,
                 ascii=" #", postfix=beside,
             )  # fmt: skip
         return self._bar

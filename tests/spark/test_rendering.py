@@ -12,7 +12,7 @@ EVIL = "\"><script>'&"
 def test_names_are_escaped_and_pieces_in_pieces_only_once():
     inner = bars([Bar(EVIL, 1, EVIL)], EVIL) + table([EVIL], [[EVIL]])
     html = rendered("page", [EVIL], rendered("facts", [(EVIL, EVIL)], EVIL), [rendered("section", EVIL, EVIL, inner)])
-    assert "<script" not in html
+    assert html.count("<script") == 1  # the page's own, which sorts
     assert html.count("&#34;&gt;&lt;script&gt;&#39;&amp;") == 11
     assert "&amp;lt;" not in html
 

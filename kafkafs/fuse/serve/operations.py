@@ -26,6 +26,7 @@ from kafkafs.fuse.serve.metrics import Metrics
 from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
+from kafkafs.view.by_key import ByKey
 from kafkafs.view.node import Attributes, Content, Directory, Disk, Laned, Node, Tree, Usage
 
 XATTR_PREFIX = b"user.kafkafs."
@@ -61,9 +62,9 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def lookup(self, parent_id: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
-        if len(name) > NAME_MAX:  # up to 1,024 bytes the kernel asks
-            raise NameTooLong(f"a name has {len(name)} bytes, and may have {NAME_MAX}")
         parent = self.inodes[parent_id]
+        if len(name) > NAME_MAX and isinstance(parent.node, ByKey):  # up to 1,024 bytes the kernel asks
+            raise NameTooLong(f"a name has {len(name)} bytes, and may have {NAME_MAX}; `kafkafs cat` takes longer ones")
         directory, child, lane = parent.node, name.decode(ENCODING, "surrogateescape"), parent.lane
         try:
             node, attributes = _look_up(directory, child, lane)

@@ -19,7 +19,7 @@ from kafkafs.format.schemas.shape import Shape
 from kafkafs.spark.export import values
 
 if TYPE_CHECKING:
-    from kafkafs.format.schemas.protobuf_typed import ProtobufReader
+    from kafkafs.spark.export.protobuf_typed import ProtobufReader
 
 References = tuple[Reference, ...]
 NOTHING = Shape("null")
@@ -88,7 +88,7 @@ def _avro_reader(text: str, references: References) -> Reader:
 @cache
 def _protobuf_reader(text: str, references: References, message: str) -> "ProtobufReader":
     try:
-        from kafkafs.format.schemas.protobuf_typed import ProtobufReader
+        from kafkafs.spark.export.protobuf_typed import ProtobufReader
     except ImportError:
         raise Unsupported(f"decoding Protobuf takes {INSTALL}") from None
     return ProtobufReader(text, references, message)
