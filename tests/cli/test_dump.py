@@ -242,7 +242,7 @@ def test_a_bar_is_shown_to_a_person_who_waits(stopped: Dataset, tmp_path: Path) 
             seen += chunk
         assert process.wait(60) == 0
     os.close(terminal)
-    assert b"% of " in seen
+    assert b"0%|" in seen
     assert LOG.encode() in seen
     assert (tmp_path / "out").read_bytes().decode() == stopped.dumps("print")[f"large-0/{LOG}"]
 
