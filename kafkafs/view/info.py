@@ -1,11 +1,13 @@
 """`info.json`: what a partition is and how it fares, for people and for `jq`. Unknown is null, never guessed."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
 from kafkafs.disk.blocking import may_block
+from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, Vanished
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
@@ -32,7 +34,7 @@ class Info:
         self._view = view
 
     def attributes(self) -> Attributes:
-        return self._view.ask(lambda snapshot: self._view.stream_of(snapshot.log.segments, -1))
+        return self._view.ask(lambda snapshot: self._view.stream_of(snapshot.log.segments, _logs(snapshot), -1))
 
     def open(self) -> TextContent:
         may_block()
@@ -44,6 +46,13 @@ class Info:
     def _text(self, snapshot: LogSnapshot) -> bytes:
         fields = (f"  {json.dumps(name)}: {_json(value)}" for name, value in describe(self._view, snapshot).items())
         return ("{\n" + ",\n".join(fields) + "\n}\n").encode()
+
+
+def _logs(snapshot: LogSnapshot) -> Iterator[DataFile]:
+    """All logs that it tells of; what cannot be read is not told of."""
+    for segment in snapshot.log.segments:
+        with suppress(Denied, NotFound):
+            yield segment.log()
 
 
 def _json(value: object) -> str:

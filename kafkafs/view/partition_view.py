@@ -1,8 +1,7 @@
 """One partition as the mount shows it: its log seen through the mount's options, and the attributes its views share."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
@@ -10,7 +9,7 @@ from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.log_access import LogAccess, common_log_access
 from kafkafs.disk.lru_cache import LruCache
-from kafkafs.errors import Denied, NotFound, Vanished
+from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.options import ReadOptions
@@ -171,25 +170,24 @@ class PartitionView:
         if about is None:
             whole = self.directory()
             return Attributes("file", whole.mode & 0o444, whole.uid, whole.gid, 0, 0, whole.mtime_ns, 1, keep_s)
-        uid, gid, mode = common(granted) if len(granted) > 1 else granted[0]
-        mtime_ns = timestamp_ms * _NS_PER_MS if 0 <= timestamp_ms <= _MAX_MS else about.st_mtime_ns
-        return Attributes("file", mode & 0o444, uid, gid, size, 0, mtime_ns, 1, keep_s)
+        granted_by_all = common(granted) if len(granted) > 1 else granted[0]
+        return _of_file(granted_by_all, about.st_mtime_ns, size, timestamp_ms, keep_s)
 
     def stream(self, snapshot: LogSnapshot, start: int, end: int | None) -> Attributes:
         """The attributes of a stream over the offsets [start, end), of no size; `None` for the log end."""
         timestamp_ms = snapshot.log.indexed_timestamp(start, end)
-        return self.stream_of(snapshot.log.segments_between(start, end), timestamp_ms)
+        segments = snapshot.log.segments_between(start, end)
+        return self.stream_of(segments, (segment.log() for segment in segments), timestamp_ms)
 
-    def stream_of(self, segments: Sequence[Segment], timestamp_ms: int) -> Attributes:
-        """The attributes of a stream over those segments, as `file` has them; a log that may not be read is left out.
+    def stream_of(self, segments: Sequence[Segment], logs: Iterable[DataFile], timestamp_ms: int) -> Attributes:
+        """The attributes of a stream over those segments, as `file` has them of their logs.
 
-        Many logs are looked at together; where they are not alike, one by one.
+        Many logs are looked at together; `logs` opens them one by one, where they are few or not alike.
         """
         shared = self._shared_access(segments) if len(segments) > _MANY else None
         if shared is None:
-            return self.file(_readable_logs(segments), 0, timestamp_ms, 0.0)
-        mtime_ns = timestamp_ms * _NS_PER_MS if 0 <= timestamp_ms <= _MAX_MS else shared.mtime_ns
-        return Attributes("file", shared.mode & 0o444, shared.uid, shared.gid, 0, 0, mtime_ns, 1, 0.0)
+            return self.file(logs, 0, timestamp_ms, 0.0)
+        return _of_file(Access(shared.uid, shared.gid, shared.mode), shared.mtime_ns, 0, timestamp_ms, 0.0)
 
     def _shared_access(self, segments: Sequence[Segment]) -> LogAccess | None:
         names = [segment.files["log"] for segment in segments]
@@ -199,10 +197,10 @@ class PartitionView:
         return common_log_access(self.partition.root, self._name, logs)
 
 
-def _readable_logs(segments: Iterable[Segment]) -> Iterator[DataFile]:
-    for segment in segments:
-        with suppress(Denied, NotFound):
-            yield segment.log()
+def _of_file(granted: Access, changed_ns: int, size: int, timestamp_ms: int, keep_s: float) -> Attributes:
+    uid, gid, mode = granted
+    mtime_ns = timestamp_ms * _NS_PER_MS if 0 <= timestamp_ms <= _MAX_MS else changed_ns
+    return Attributes("file", mode & 0o444, uid, gid, size, 0, mtime_ns, 1, keep_s)
 
 
 class ViewDirectory:
