@@ -11,10 +11,8 @@ import numpy as np
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.native.layout import STATX_SIZE
+from kafkafs.disk.native.layout import NAME_SIZE, STATX_SIZE
 from kafkafs.format import native
-
-_NAME_ROOM = 64
 
 
 class LogAccess(NamedTuple):
@@ -33,7 +31,7 @@ def common_log_access(root: Directory, partition: str, logs: Sequence[tuple[int,
     the partition's directory is gone.
     """
     may_block()
-    rows, room, out = np.array(logs, np.int64), bytearray(STATX_SIZE + _NAME_ROOM), np.zeros(4, np.int64)
+    rows, room, out = np.array(logs, np.int64), bytearray(STATX_SIZE + NAME_SIZE), np.zeros(4, np.int64)
     with root.opened(partition) as (descriptor, _):
         is_common = native.kernel("common_log_access")(
             descriptor, native.address(rows), len(logs), native.address(room), native.address(out)

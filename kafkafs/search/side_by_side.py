@@ -11,10 +11,10 @@ import functools
 import multiprocessing
 import os
 import signal
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
 
@@ -72,13 +72,6 @@ class _Worker:
     partition: str = ""
 
 
-@dataclass
-class _Order:
-    """Those that search units of one partition, in order."""
-
-    running: deque[_Worker] = field(default_factory=deque)
-
-
 def search(
     partitions: Mapping[str, Partition], task: Task, is_over: Callable[[str], bool], processes: int | None = None
 ) -> Iterator[Event]:
@@ -96,7 +89,8 @@ def search(
 def _events(
     partitions: Mapping[str, Partition], task: Task, is_over: Callable[[str], bool], count: int, workers: list[_Worker]
 ) -> Iterator[Event]:
-    waiting, orders, idle = _units(partitions, task.window, is_over), dict[str, _Order](), deque[_Worker]()
+    waiting, idle = _units(partitions, task.window, is_over), deque[_Worker]()
+    running: defaultdict[str, deque[_Worker]] = defaultdict(deque)  # of each partition, in the order of their units
     while True:
         while idle or len(workers) < count:
             unit = next(waiting, None)
@@ -110,15 +104,15 @@ def _events(
                 idle.append(workers[-1])
             worker, worker.partition = idle[0], unit.partition.name.directory
             idle.popleft().pipe.send((worker.partition, unit.start, unit.end, unit.size))
-            orders.setdefault(worker.partition, _Order()).running.append(worker)
-        heard = {order.running[0].pipe: order.running[0] for order in orders.values() if order.running}
+            running[worker.partition].append(worker)
+        heard = {some[0].pipe: some[0] for some in running.values() if some}
         if not heard:
             return
         for pipe in wait(list(heard)):
             worker = heard[pipe]  # type: ignore[index]
             event: Event = worker.pipe.recv()
             if isinstance(event, Done):
-                orders[worker.partition].running.popleft()
+                running[worker.partition].popleft()
                 idle.append(worker)
             if isinstance(event, Done) or not is_over(worker.partition):
                 yield event

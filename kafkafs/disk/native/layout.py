@@ -50,6 +50,7 @@ class LookupTable(NamedTuple):
 SLOT = LookupTable(*range(len(LookupTable._fields)))
 AT = LookupTable(*range(0, 8 * len(LookupTable._fields), 8))
 STATX_SIZE = 256
+NAME_SIZE = 64  # of a segment's file, as C has it
 LOOKUP_SLOTS = SLOT.about + STATX_SIZE // 8
 
 UNSURE, FOUND, CHANGED = range(3)

@@ -35,7 +35,7 @@ class Exported:
     written: int
     records: int
     size: int  # bytes of Parquet
-    as_bytes: int = 0  # values that are no JSON objects, where columns were asked for
+    as_bytes: int = 0  # values that do not fit the columns, where those were asked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from tests.bench import mounts, peers
 from tests.bench.data import CODECS, Bench, topic_of
-from tests.bench.measure import Result, Spread, in_turns, seconds
+from tests.bench.measure import Result, Spread, in_turns, rate
 from tests.bench.sections.points import warm
 from tests.kafka.broker import Broker
 
@@ -27,14 +27,11 @@ def _one(bench: Bench, broker: Broker, ours: mounts.Mounted, codec: str, rounds:
     warm(bench.path / f"{topic}-0")
     path = ours.path / f"{topic}-0/by-offset/0..{count}.jsonl"
 
-    def rate(action: Callable[[], object]) -> Callable[[], float]:
-        return lambda: count / seconds(action) / 1e6
-
-    found = in_turns({"cat": rate(lambda: peers.run(["cat", path]))}, rounds)
+    found = in_turns({"cat": rate(count, lambda: peers.run(["cat", path]))}, rounds)
     resident = ours.resident() / 1e6
     slow = in_turns({
-        "kcat": rate(lambda: peers.kcat(broker, topic)),
-        "confluent": rate(lambda: peers.confluent(broker, topic, count)),
+        "kcat": rate(count, lambda: peers.kcat(broker, topic)),
+        "confluent": rate(count, lambda: peers.confluent(broker, topic, count)),
     }, 1, warm=False)  # fmt: skip
     for peer, goal in (("kcat -J", _GOALS[codec]), ("confluent-kafka", None)):
         theirs = Spread(slow[peer.split("-")[0].split(" ")[0]].values * rounds)

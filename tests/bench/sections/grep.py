@@ -1,7 +1,7 @@
 """`kafkafs grep` beside `kcat -J | grep` and `cat by-offset/0...jsonl | grep`; and what one core of it does."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.search.grep import OPTIONS, Window, selected, units
@@ -9,7 +9,7 @@ from kafkafs.search.pattern import Pattern
 from kafkafs.search.selection import Selection
 from tests.bench import mounts, peers
 from tests.bench.data import Bench, topic_of
-from tests.bench.measure import Result, Spread, in_turns, seconds
+from tests.bench.measure import Result, Spread, in_turns, rate
 from tests.bench.sections.points import warm
 from tests.kafka.broker import Broker
 from tests.mounting import KAFKAFS
@@ -34,14 +34,11 @@ def _beside(bench: Bench, broker: Broker, ours: mounts.Mounted, codec: str, roun
     warm(bench.path / f"{topic}-0")
     path = ours.path / f"{topic}-0/by-offset/0..{count}.jsonl"
 
-    def rate(action: Callable[[], object]) -> Callable[[], float]:
-        return lambda: count / seconds(action) / 1e6
-
     found = in_turns({
-        "grep": rate(lambda: peers.run([KAFKAFS, "grep", "-F", RARE, "--topics", topic, bench.path])),
-        "cat": rate(lambda: peers.run(["sh", "-c", f"cat {path} | grep -F {RARE}"])),
+        "grep": rate(count, lambda: peers.run([KAFKAFS, "grep", "-F", RARE, "--topics", topic, bench.path])),
+        "cat": rate(count, lambda: peers.run(["sh", "-c", f"cat {path} | grep -F {RARE}"])),
     }, rounds)  # fmt: skip
-    slow = in_turns({"kcat": rate(lambda: peers.kcat_grep(broker, topic, RARE))}, 1, warm=False)
+    slow = in_turns({"kcat": rate(count, lambda: peers.kcat_grep(broker, topic, RARE))}, 1, warm=False)
     for peer, theirs, goal in (
         ("kcat -J | grep", Spread(slow["kcat"].values * rounds), _KCAT_GOAL),
         ("cat .jsonl | grep", found["cat"], _CAT_GOAL),

@@ -108,7 +108,6 @@ def has_acl(descriptor: int) -> int:
 
 _SEGMENT_OPEN, _NOATIME = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, os.O_NOATIME
 LOG, OFFSET_INDEX, TIME_INDEX = range(3)
-NAME_SIZE = 64
 
 
 @inlined
