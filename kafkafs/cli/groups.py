@@ -70,6 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _table(cluster: "Cluster", found: "Found") -> Iterator[Line]:
     """A line for each offset, and for each partition that a member has and nobody committed."""
+    from kafkafs.cluster import rows
+
     name = _shown(os.fsdecode(found.name)) + (" (stale)" if found.stale else "")
     readers = {
         (each.topic, number): member.member_id
@@ -82,7 +84,6 @@ def _table(cluster: "Cluster", found: "Found") -> Iterator[Line]:
         is_empty = False
         place = commit.topic, commit.partition
         ends = cluster.ends(*place)
-        lag = None if ends.high_watermark is None else ends.high_watermark - commit.offset
         pending = commit.producer_id is not None
         yield (
             name,
@@ -90,7 +91,7 @@ def _table(cluster: "Cluster", found: "Found") -> Iterator[Line]:
             str(commit.partition),
             f"{commit.offset} (pending)" if pending else str(commit.offset),
             _number(ends.high_watermark),
-            _UNKNOWN if pending else _number(lag),
+            _number(rows.lag(commit, ends)),
             _shown(readers.pop(place, _UNKNOWN)),
         )
     for (topic, number), member_id in sorted(readers.items(), key=str):

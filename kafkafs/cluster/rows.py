@@ -39,6 +39,10 @@ _PERMISSIONS = {2: "DENY", 3: "ALLOW"}
 _UNKNOWN = "UNKNOWN"
 
 
+NO_OFFSET = -1
+"""A client may commit that. Source: OffsetFetchResponse.INVALID_OFFSET."""
+
+
 class Ends(NamedTuple):
     """Where a partition on these disks begins and ends; None where it is not here, or does not tell."""
 
@@ -90,7 +94,6 @@ def _member(member: Member) -> Row:
 def offset_row(name: bytes, commit: Commit, ends: Ends) -> Row:
     """A line of `offsets.jsonl`."""
     pending = commit.producer_id is not None
-    known = ends.high_watermark is not None and not pending
     return text_field("group", name) | {
         "topic": commit.topic,
         "topicId": commit.topic_id,
@@ -105,8 +108,15 @@ def offset_row(name: bytes, commit: Commit, ends: Ends) -> Row:
         "logStartOffset": ends.log_start,
         "highWatermark": ends.high_watermark,
         "logEndOffset": ends.log_end,
-        "lag": ends.high_watermark - commit.offset if known and ends.high_watermark is not None else None,
+        "lag": lag(commit, ends),
     }
+
+
+def lag(commit: Commit, ends: Ends) -> int | None:
+    """What `kafka-consumer-groups.sh` calls LAG; null where it prints none, and for what is pending."""
+    if ends.high_watermark is None or commit.producer_id is not None or commit.offset == NO_OFFSET:
+        return None
+    return ends.high_watermark - commit.offset
 
 
 def transaction_row(transaction: Transaction, partition: int) -> Row:

@@ -96,7 +96,10 @@ class Sources:
         known = self.granted((GROUPS_TOPIC, METADATA_TOPIC))
         places = sorted({(commit.topic, commit.partition) for commit in commits})
         found = [self.cluster.partition(*place) for place in places]
-        more = self._of([partition for partition in found if partition is not None])
+        here = [partition for partition in found if partition is not None]
+        if not here:
+            return known
+        more = self._of(here)
         return _Known(0.0, common([known.access, more.access]), max(known.mtime_ns, more.mtime_ns))
 
     def _of(self, partitions: Sequence[Partition]) -> _Known:

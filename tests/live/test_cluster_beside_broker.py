@@ -23,13 +23,17 @@ from confluent_kafka.admin import (
 
 from tests.kafka import broker as node
 from tests.kafka.broker import Broker
-from tests.mounting import Mounted, run, wait_until
+from tests.mounting import KAFKAFS, Mounted, run, wait_until
 
 pytestmark = pytest.mark.alone
 
 SOON_S = 1.0
 PATIENCE_S = 10.0
-SETTINGS = {"group.min.session.timeout.ms": 1000, "offsets.topic.num.partitions": 2}
+SETTINGS = {
+    "group.min.session.timeout.ms": 1000,
+    "offsets.topic.num.partitions": 2,
+    "metadata.log.max.record.bytes.between.snapshots": 4000,
+}
 
 
 @pytest.fixture(scope="module")
@@ -182,3 +186,22 @@ def test_users_come_without_their_secrets(broker, place):
     made.result(PATIENCE_S)
     soon(lambda: lines(place, "users.jsonl") == [{"user": "alice", "mechanism": "SCRAM-SHA-256", "iterations": 4096}])
     assert lines(place, "state.json")[0]["problems"] == []
+
+
+def test_a_snapshot_and_the_log_behind_it_tell_what_following_told(broker, place):
+    """The mount has followed from the first record; whoever begins now begins with the newest snapshot."""
+    for number in range(8):
+        create(broker, f"many-{number}", 3)
+    directory = broker.data / "__cluster_metadata-0"
+    wait_until(lambda: max(each.name for each in directory.glob("*.checkpoint")) > f"{1:020}", PATIENCE_S)
+    create(broker, "behind-the-snapshot", 1)
+    wait_until(lambda: row(place, "topics.jsonl", topic="behind-the-snapshot"), PATIENCE_S)
+
+    def anew(path: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in run(KAFKAFS, "cat", broker.data, f".cluster/{path}").stdout.splitlines()]
+
+    state = anew("state.json")[0]
+    assert state["metadata"]["snapshot"] in {each.name for each in directory.glob("*.checkpoint")}
+    assert state["problems"] == []
+    for kind in ("topics", "partitions", "configs", "brokers", "users", "features"):
+        assert anew(f"{kind}.jsonl") == lines(place, f"{kind}.jsonl") != []

@@ -63,6 +63,7 @@ def test_modes_are_what_all_sources_grant_together(mount, tmp_path):
     assert mode("state.json") == 0o400
     assert mode("groups/simple/group.json") == 0o440
     assert mode("groups/simple/offsets.jsonl") == 0o400
+    assert mode("groups/aborted/offsets.jsonl") == 0o440  # which tells the ends of no partition
 
 
 def test_what_has_no_source_is_absent(mount, tmp_path):

@@ -88,8 +88,10 @@ class _Compiler:
         steps = self._steps([field for field in present if self._version not in field.tagged])
         tagged = {
             field.tag: (field.name, self._value(field, is_tagged=True))
-            for field in present
-            if self._version in field.tagged
+            if field in present and self._version in field.tagged
+            else (field.name, self._foreign_tag(field.tag))
+            for field in fields
+            if field.tag >= 0
         }
         is_flexible = self._is_flexible
 
@@ -106,6 +108,14 @@ class _Compiler:
                     return found, _tagged(data, at, tagged, found)
                 at += 1
             return found, at
+
+        return read
+
+    def _foreign_tag(self, tag: int) -> Reader:
+        """A tag that another version of the schema has is refused, where one that none has is passed over."""
+
+        def read(_data: bytes, _at: int) -> tuple[Value, int]:
+            raise Broken(f"Tag {tag} is not valid for version {self._version}")
 
         return read
 

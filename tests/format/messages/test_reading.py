@@ -23,3 +23,12 @@ def test_a_structure_of_an_unknown_version_is_refused_as_kafka_does() -> None:
     assert fields["endPoints"] == ()
     with pytest.raises(Broken):
         beyond(front + b"\2\2a\2h\0\0\0\0\0" + b"\1\0\1\0\0", 0)
+
+
+def test_a_tag_of_a_newer_version_is_refused_and_one_of_none_is_passed_over() -> None:
+    """As Kafka's tool was seen to do: last known replicas (7) are in PartitionChange since version 2."""
+    front = bytes(20) + b"\1"
+    read = reader("metadata", "PartitionChangeRecord", 1)
+    assert read(front + b"\x63\1\0", 0)[0]["directories"] is None
+    with pytest.raises(Broken, match="Tag 7 is not valid for version 1"):
+        read(front + b"\7\1\1", 0)
