@@ -5,6 +5,7 @@ that stands in every match, lets batches and records without it be passed over u
 """
 
 import re
+from collections.abc import Callable
 from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
@@ -31,9 +32,11 @@ class Pattern:
         except re.error:  # what only text can have, as \u20ac
             self._bytes = None
         caseless = bool(self._text.flags & re.IGNORECASE)
-        literal = _longest(_literals(parsed, caseless))
+        escaped = not fixed and "\\" in text  # \xe9 stands for a character of text, and for one byte of other fields
+        literal = max(_literals(parsed, lambda character: _counts(character, caseless, escaped)), key=len)
         self.needle = Needle(literal.encode("utf-8", "surrogateescape"), caseless) if literal else None
-        self.is_needle = not caseless and bool(literal) and len(literal) == len(parsed)
+        is_string = all(operation is _constants.LITERAL for operation, _ in parsed)
+        self.is_needle = bool(literal) and is_string and len(literal) == len(parsed) and not caseless
         """Whether what has the needle in it matches, and nothing else does."""
 
     def matches(self, field: bytes | memoryview) -> bool:
@@ -54,28 +57,26 @@ class Pattern:
         return found
 
 
-def _longest(strings: list[str]) -> str:
-    return max(strings, key=len, default="")
-
-
-def _literals(parsed: Any, caseless: bool) -> list[str]:
-    """Strings each of which stands in every match."""
+def _literals(parsed: Any, counts: Callable[[str], bool]) -> list[str]:
+    """Strings each of which stands in every match, of the characters that count."""
     found, run = [], ""
     for operation, argument in parsed:
-        if operation is _constants.LITERAL and _counts(chr(argument), caseless):
+        if operation is _constants.LITERAL and counts(chr(argument)):
             run += chr(argument)
             continue
         found.append(run)
         run = ""
         if operation is _constants.SUBPATTERN and not argument[1] and not argument[2]:
-            found += _literals(argument[3], caseless)
+            found += _literals(argument[3], counts)
         elif operation in (_constants.MAX_REPEAT, _constants.MIN_REPEAT) and argument[0] > 0:
-            found += _literals(argument[2], caseless)
+            found += _literals(argument[2], counts)
     return [*found, run]
 
 
-def _counts(character: str, caseless: bool) -> bool:
+def _counts(character: str, caseless: bool, escaped: bool) -> bool:
     """Whether a character of the pattern stands for its own bytes, or for a letter of ASCII in both cases."""
     if 0xD800 <= ord(character) < 0xDC80 or 0xDCFF < ord(character) < 0xE000:
+        return False
+    if escaped and not character.isascii():
         return False
     return not caseless or (character.isascii() and character not in _CASELESS)

@@ -1,5 +1,7 @@
 """What a pattern surely has in it: a needle that a match lacks would lose records in silence."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,10 +20,38 @@ def needle(text: str, **how: bool) -> bytes | None:
     ("", None),
     ("[ab]cd", b"cd"), ("é+", "é".encode()), ("(?i)lograph", b"lograph"), ("(?i)kiss", None), ("(?=abc)", None),
     ("a{3}", b"a"),
-    ("(?i:abc)", None), ("\\.jsonl", b".jsonl"),
+    ("(?i:abc)", None), ("\\.jsonl", b".jsonl"), ("\\xe9", None), ("\\xe9bc", b"bc"),
 ])  # fmt: skip
 def test_the_longest_string_that_stands_in_every_match(text, wanted):
     assert needle(text) == wanted
+
+
+_ATOM = st.sampled_from(["a", "b", "A", "0", "\u00e9", "\\xe9", "\\x41", "\\u0041", "[ab]", ".", "\\d", "k", "(?i:b)"])
+_EXPRESSION = st.recursive(_ATOM, lambda inner: st.one_of(
+    st.lists(inner, min_size=1, max_size=3).map("".join),
+    st.tuples(inner, st.sampled_from(["?", "*", "+", "{2}", "{2,}", "{0,1}"])).map(lambda two: f"(?:{two[0]}){two[1]}"),
+    st.tuples(inner, inner).map("|".join).map("({})".format),
+    inner.map("({})".format), inner.map("(?={})".format), inner.map("(?!{})".format),
+), max_leaves=6)  # fmt: skip
+_BYTES = [b"a", b"b", b"A", b"0", b"\xc3\xa9", b"\xe9", b"k", b"K", b"\n"]
+_FIELD = st.lists(st.sampled_from(_BYTES), max_size=8).map(b"".join)
+
+
+@given(_EXPRESSION, _FIELD, st.booleans())
+def test_what_has_no_needle_in_it_does_not_match(text, field, ignore_case):
+    """Records are decided by the needle alone, where nothing else matches: `0{2,}` is more than its zero."""
+    pattern = Pattern(text, ignore_case=ignore_case)
+    sought = needle(text, ignore_case=ignore_case)
+    if sought is not None:
+        holds = sought in (field.lower() if ignore_case or pattern._text.flags & re.IGNORECASE else field)
+        assert holds or not pattern.matches(field)
+        assert not pattern.is_needle or holds == pattern.matches(field)
+
+
+@pytest.mark.parametrize("text", ["0{2,}", "(ab)[0-9]", "(?:ab){2}x", "a+(bc)"])
+def test_an_expression_is_more_than_its_needle(text):
+    assert not Pattern(text).is_needle
+    assert Pattern("abc").is_needle
 
 
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
