@@ -12,6 +12,7 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits(3)
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
+EXIT_LEFT = 141  # 128 + SIGPIPE: what cat and grep leave in a shell
 
 
 def run_honestly(command: Callable[[], int], interrupted: str = "") -> int:
@@ -23,7 +24,7 @@ def run_honestly(command: Callable[[], int], interrupted: str = "") -> int:
         return code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nothing more to say
-        return EXIT_FAILED
+        return EXIT_LEFT
     except KeyboardInterrupt:
         if interrupted:
             say(interrupted)

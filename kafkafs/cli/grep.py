@@ -72,9 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _grep(arguments: argparse.Namespace) -> int:
     from kafkafs.search.side_by_side import Done, Task, Trouble, search
 
-    limit = 1 if arguments.files_with_matches else arguments.max_count
+    limit: int | None = arguments.max_count
     if limit is not None and limit < 0:
         raise UsageError("-m must not be negative")
+    if arguments.files_with_matches:
+        limit = 1 if limit is None else min(limit, 1)
     selection, window = _selection(arguments), _window(arguments)
     directories = _directories(arguments)
     partitions, problems = _chosen(directories, arguments)
@@ -168,6 +170,8 @@ def _chosen(
 
     UsageError for topics that are not there.
     """
+    from kafkafs.log.replicas import read_from
+
     names = {name: parsed for each in directories for name, parsed in each.names().items() if not parsed.mark}
     wanted = {topic for topics in arguments.topics for topic in topics.split(",") if topic}
     missing = wanted - {parsed.topic for parsed in names.values()}
@@ -182,23 +186,12 @@ def _chosen(
     for name, parsed in sorted(names.items(), key=lambda each: (each[1].topic, each[1].partition)):
         if (not wanted or parsed.topic in wanted) and pattern.search(parsed.topic):
             try:
-                chosen[name] = _furthest([each for each in directories if name in each.names()], name)
+                chosen[name] = read_from([each for each in directories if name in each.names()], name).partition(name)
             except KafkafsError as error:
                 problems.append(str(error))
     if arguments.topic_pattern and not (chosen or problems):
         raise UsageError(f"no topic has {arguments.topic_pattern!r} in its name")
     return chosen, problems
-
-
-def _furthest(having: "list[DataDirectory]", name: str) -> "Partition":
-    """The replica that counts; UsageError where two directories of one broker have the partition."""
-    from kafkafs.log.replicas import furthest_of, of_one_broker
-
-    twins = of_one_broker(having)
-    if twins is not None:
-        one, other = (repr(str(directory.path)) for directory in twins)
-        raise UsageError(f"{name} stands both in {one} and in {other}; search one of them at a time")
-    return furthest_of(having, name).partition(name)
 
 
 def _makers(

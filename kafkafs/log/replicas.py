@@ -6,7 +6,7 @@ batch, then the largest log end offset. Directories of deleted, stray and future
 
 from collections.abc import Iterable, Sequence
 
-from kafkafs.errors import DiskError, KafkafsError, NotFound, WouldBlock
+from kafkafs.errors import DiskError, KafkafsError, NotFound, UsageError, WouldBlock
 from kafkafs.format.batch import Batch
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
@@ -50,8 +50,19 @@ def of_one_broker(directories: Iterable[DataDirectory]) -> tuple[DataDirectory, 
     return None
 
 
-def furthest_of(directories: Sequence[DataDirectory], name: str) -> DataDirectory:
-    """The data directory whose replica of a partition counts; each of them has one."""
+def read_from(directories: Sequence[DataDirectory], name: str, refuse: bool = False) -> DataDirectory:
+    """The data directory whose replica of a partition counts; each of them has one.
+
+    UsageError where two are of one broker, of which nobody knows which is true, or where replicas are refused.
+    """
+    if len(directories) == 1:
+        return directories[0]
+    twins = of_one_broker(directories)
+    if twins is None and refuse:
+        twins = directories[0], directories[1]
+    if twins is not None:
+        one, other = (repr(str(directory.path)) for directory in twins)
+        raise UsageError(f"{name} stands both in {one} and in {other}; read one of them at a time")
     found = [directory.partition(name) for directory in directories]
     best = furthest(found)
     return next(directory for directory, each in zip(directories, found, strict=True) if each is best)

@@ -3,14 +3,14 @@
 import os
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.partition import Partition
-from kafkafs.log.replicas import furthest_of, of_one_broker
+from kafkafs.log.replicas import read_from
 from kafkafs.spark.offsets import TopicPartition, names
 from kafkafs.spark.options import Choice, Replicas
 
@@ -66,19 +66,8 @@ def every_location(paths: Iterable[Path], replicas: Replicas = "furthest") -> di
         for name in directory.names().values():
             if not name.mark:
                 found.setdefault(TopicPartition(name.topic, name.partition), []).append(directory)
-    return {name: Location(_one(name, directories, replicas), name) for name, directories in found.items()}
-
-
-def _one(name: TopicPartition, directories: Sequence[DataDirectory], replicas: Replicas) -> Path:
-    if len(directories) == 1:
-        return directories[0].path
-    twins = of_one_broker(directories)
-    if twins is None and replicas == "refuse":
-        twins = directories[0], directories[1]
-    if twins is not None:
-        one, other = (repr(str(directory.path)) for directory in twins)
-        raise UsageError(f"{name} stands both in {one} and in {other}; read one of them at a time")
-    return furthest_of(directories, str(name)).path
+    refuse = replicas == "refuse"
+    return {name: Location(read_from(having, str(name), refuse).path, name) for name, having in found.items()}
 
 
 def chosen(paths: tuple[Path, ...], choice: Choice, replicas: Replicas = "furthest") -> dict[TopicPartition, Location]:

@@ -53,6 +53,8 @@ _POINTS: dict[str, Callable[[PartitionView, AtKey], File]] = {
 class ByKey(ViewDirectory):
     """Queries by key."""
 
+    has_long_names = True  # `LongNamed`: keys have any length
+
     def entries(self) -> Sequence[Entry]:
         """None: a hundred million names help nobody."""
         return []

@@ -131,6 +131,14 @@ class Laned(Protocol):
         """A key, one for each data directory: when its disk hangs, calls in other lanes go on."""
 
 
+class LongNamed(Protocol):
+    """A directory that has more names than a mount can take: there a name over NAME_MAX is too long, not absent."""
+
+    @property
+    def has_long_names(self) -> bool:
+        """True; a directory without this attribute has no such names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What `df` shows: the data's own size."""

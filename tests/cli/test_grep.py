@@ -46,6 +46,8 @@ def test_grep_s_own_options(data):
     assert grep("-c", "-v", "k29", "--topics", "other", data)[1] == ["other-0:289"]
     assert grep("-c", "--value", "k29", data)[:2] == (1, ["other-0:0", "t-0:0", "t-1:0"])
     assert grep("-c", "-E", "^k29.$", "--key", "--topics", "other", data)[1] == ["other-0:10"]
+    assert grep("-l", "-m", "0", "k29", data) == grep("-c", "-l", "-m", "0", ".", data) == (1, [], "")
+    assert grep("-c", "0{2,}", "--topics", "t", data)[1] == ["t-0:2", "t-1:2"]
     assert len(grep("-m", "2", ".", data)[1]) == 6
     assert len(grep("--from-offset", "10", "--to-offset", "20", "--topics", "other", ".", data)[1]) == 10
     assert len(grep("--from-time", "1100", "--to-time", "1120", "--topics", "other", ".", data)[1]) == 6
@@ -87,12 +89,13 @@ def test_ctrl_c_ends_it_and_all_its_processes(data, tmp_path):
 
 
 def test_the_first_match_is_not_kept_until_the_end(data, tmp_path):
-    """`grep ... | head -1` answers at once, and leaves no traceback."""
-    done = subprocess.run(
-        f"{KAFKAFS} grep . {data} | head -n 1", shell=True, capture_output=True, text=True, timeout=30
-    )
-    assert json.loads(done.stdout)["offset"] == 0
-    assert done.stderr == ""
+    """`grep ... | head -1` answers at once, leaves no traceback, and ends as grep does, by what a shell calls 141."""
+    write_partition(data, {0: [made(number, [number], size=100_000) for number in range(30)]}, "large-0")
+    command = f"{KAFKAFS} grep . {data} | head -n 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=30)
+    line, code = done.stdout.splitlines()
+    assert json.loads(line)["offset"] == 0
+    assert (code, done.stderr) == ("141", "")
 
 
 def test_decoded_fields_are_searched_as_they_are_shown():

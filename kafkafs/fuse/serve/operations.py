@@ -26,7 +26,6 @@ from kafkafs.fuse.serve.metrics import Metrics
 from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
-from kafkafs.view.by_key import ByKey
 from kafkafs.view.node import Attributes, Content, Directory, Disk, Laned, Node, Tree, Usage
 
 XATTR_PREFIX = b"user.kafkafs."
@@ -63,7 +62,7 @@ class Operations(pyfuse3.Operations):
     @answering
     async def lookup(self, parent_id: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
         parent = self.inodes[parent_id]
-        if len(name) > NAME_MAX and isinstance(parent.node, ByKey):  # up to 1,024 bytes the kernel asks
+        if len(name) > NAME_MAX and getattr(parent.node, "has_long_names", False):  # up to 1,024 bytes the kernel asks
             raise NameTooLong(f"a name has {len(name)} bytes, and may have {NAME_MAX}; `kafkafs cat` takes longer ones")
         directory, child, lane = parent.node, name.decode(ENCODING, "surrogateescape"), parent.lane
         try:
