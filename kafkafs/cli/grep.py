@@ -205,7 +205,7 @@ def _makers(
         from kafkafs.cluster.schema_topic import SchemaTopic
         from kafkafs.format.decoded_lines import DecodedLines
         from kafkafs.search.grep import OPTIONS
-        from kafkafs.view.line_makers import lines_with_schemas
+        from kafkafs.view.decoded_lines import lines_with_schemas
 
         make = lines_with_schemas(SchemaTopic(directories, OPTIONS.max_batch), OPTIONS.memory)
 

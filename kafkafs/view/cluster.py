@@ -25,7 +25,6 @@ from kafkafs.view.permissions import Access, access, common
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.text_budget import TextBudget
 
-NAME = ".cluster"
 _STATE = "state.json"
 _GROUPS = "groups"
 _TOPICS = (METADATA_TOPIC, GROUPS_TOPIC, TRANSACTIONS_TOPIC)
@@ -188,7 +187,7 @@ class ClusterDirectory(_Node):
             return self._schemas(name)
         listed = f"{_GROUPS}.jsonl" if name == _GROUPS else name
         if listed not in LISTS or not self._sources.ask(lambda cluster: _is_there(cluster, listed)):
-            raise NotFound(f"{NAME} has no {name!r}, or no source for it")
+            raise NotFound(f".cluster has no {name!r}, or no source for it")
         topics = LISTS[listed].topics
         return GroupsDirectory(self._sources, topics) if name == _GROUPS else LinesFile(self._sources, topics, name)
 
@@ -245,7 +244,7 @@ class LinesFile(_File):
     def open(self) -> Stream:
         made = self._sources.ask(LISTS[self._name].rows)
         if made is None:
-            raise NotFound(f"{NAME}/{self._name} has no source any more")
+            raise NotFound(f".cluster/{self._name} has no source any more")
         return self._stream(made)
 
 

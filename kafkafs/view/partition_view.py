@@ -87,7 +87,6 @@ class PartitionView:
         self.resources = resources
         self.options = options = resources.options
         self.find_replicas = find_replicas
-        self.schemas = resources.schemas
         self._name = name
         # Of the partition not the thing itself: see above.
         self._known: CachedValue[ReferenceType[PartitionCache]] = CachedValue(0.0, options.clock)
@@ -97,6 +96,10 @@ class PartitionView:
     def partition(self) -> Partition:
         """The partition that has the directory's name now."""
         return self.data_directory.partition(self._name)
+
+    def path_of(self, name: str) -> str:
+        """Where one of the partition's own files is, from the data directory."""
+        return f"{self.partition.name.directory}/{name}"
 
     @property
     def _seen(self) -> PartitionCache:

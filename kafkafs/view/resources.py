@@ -4,29 +4,41 @@ One value for each tree, made by its root and handed down. Nothing of it is a mo
 have nothing in common but the processors.
 """
 
-from typing import Any
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.lru_cache import LruCache
 from kafkafs.disk.prefetch import PrefetchBudget
 from kafkafs.format.memory import MemoryBudget
+from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.options import ReadOptions
 from kafkafs.search.key_memory import KeyMemory
 from kafkafs.view.answer_cache import AnswerCache
 from kafkafs.view.text_budget import TextBudget
 
+if TYPE_CHECKING:
+    from kafkafs.cluster.schema_topic import SchemaTopic
+
 
 class Resources:
     """See the module. `partitions` and `answers` are typed where they are used (`partition_view`, `decoded`)."""
 
-    def __init__(self, options: ReadOptions, schemas: SchemaTopic | None = None) -> None:
-        """`schemas` is the topic with all schemas on these disks."""
+    def __init__(self, options: ReadOptions, directories: Sequence[DataDirectory]) -> None:
+        """`directories` are all that the tree shows."""
         self.options = options
-        self.schemas = schemas
         self.partitions: LruCache[Any] = LruCache()
         self.answers: AnswerCache[Any] = AnswerCache()
         self.prefetch = PrefetchBudget()
         self.text = TextBudget()
         self.keys = KeyMemory()
+        self._directories = directories
         if isinstance(options.memory, MemoryBudget):
             options.memory.reclaim_with(self.text.release_idle)
+
+    @functools.cached_property
+    def schemas(self) -> "SchemaTopic":
+        """The topic with all schemas on these disks; made, and imported, when it is first asked for."""
+        from kafkafs.cluster.schema_topic import SchemaTopic
+
+        return SchemaTopic(self._directories, self.options.max_batch)

@@ -4,9 +4,8 @@ import functools
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kafkafs.cluster.cluster import Cluster
-from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_partition_name
@@ -15,17 +14,19 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.partition import Partition
 from kafkafs.view.by_key import ByKey
-from kafkafs.view.cluster import NAME as CLUSTER
-from kafkafs.view.cluster import ClusterDirectory, Sources
 from kafkafs.view.disk_view import DiskView
-from kafkafs.view.info import Info
-from kafkafs.view.node import Attributes, Disk, Entry, Node
+from kafkafs.view.node import Attributes, Directory, Disk, Entry, Node
 from kafkafs.view.partition_view import KEEP_S, PartitionView, ShownReplica
 from kafkafs.view.permissions import common
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.resources import Resources
 from kafkafs.view.segments import Segments
 from kafkafs.view.targets import LogSnapshot
+
+if TYPE_CHECKING:
+    from kafkafs.view.cluster import ClusterDirectory
+
+CLUSTER, INFO = ".cluster", "info.json"
 
 
 class Root:
@@ -37,13 +38,21 @@ class Root:
         """Opens the data directories; UsageError says which is none, and why."""
         self._directories = [open_data_directory(path, options) for path in data_dirs]
         self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
-        schemas = SchemaTopic(self._directories, options.max_batch)
-        self._resources = Resources(options, schemas)
+        self._resources = Resources(options, self._directories)
         self._lock = threading.Lock()
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
         self._shown_of: list[object] = []
-        cluster = Cluster(self._directories, options.max_batch)
-        self._sources = Sources(cluster, schemas, self.attributes, self._name_of, self._resources.text)
+
+    @functools.cached_property
+    def _cluster(self) -> "ClusterDirectory":
+        """Made, and imported, when it is first asked for: that takes as long as all the rest of this tree."""
+        from kafkafs.cluster.cluster import Cluster
+        from kafkafs.view.cluster import ClusterDirectory, Sources
+
+        resources = self._resources
+        cluster = Cluster(self._directories, resources.options.max_batch)
+        sources = Sources(cluster, resources.schemas, self.attributes, self._name_of, resources.text)
+        return ClusterDirectory(sources)
 
     def attributes(self) -> Attributes:
         known = [disk.known() for disk in self._disks]
@@ -57,7 +66,7 @@ class Root:
 
     def child(self, name: str) -> Node:
         if name == CLUSTER:
-            return ClusterDirectory(self._sources)
+            return self._cluster
         place = self._names().get(name)
         if place is None:
             raise NotFound(f"there is no partition {name!r}")
@@ -116,12 +125,11 @@ class PartitionDirectory:
 
     def __init__(self, view: PartitionView) -> None:
         self.view = view
-        self._fixed: dict[str, Node] = {
+        self._directories: dict[str, Directory] = {
             "by-key": ByKey(view),
             "by-offset": ByOffset(view),
             "by-time": ByTime(view),
             "segments": Segments(view),
-            "info.json": Info(view),
         }
 
     @property
@@ -136,13 +144,17 @@ class PartitionDirectory:
             link = EndLink(self.view, name)
             link.target()
             return link
-        if name not in self._fixed:
+        if name == INFO:
+            from kafkafs.view.info import Info
+
+            return Info(self.view)
+        if name not in self._directories:
             raise NotFound(f"{name!r} is none of a partition's views")
-        return self._fixed[name]
+        return self._directories[name]
 
     def entries(self) -> Sequence[Entry]:
         """The views; the links only where there are records, as far as can be told without reading a log."""
-        entries = [Entry(name, "file" if name == "info.json" else "directory", None) for name in self._fixed]
+        entries = [Entry(INFO, "file", None), *(Entry(name, "directory", None) for name in self._directories)]
         if self.view.partition.may_show_records():
             entries += [Entry("earliest", "symlink", None), Entry("latest", "symlink", None)]
         return sorted(entries, key=lambda entry: entry.name)

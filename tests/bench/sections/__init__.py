@@ -16,6 +16,7 @@ from tests.bench.sections import (
     scale,
     segments,
     spark,
+    starting,
     stream,
 )
 
@@ -34,4 +35,5 @@ SECTIONS: Mapping[str, Section] = {
     "keys": keys.run,
     "grep": grep.run,
     "spark": spark.run,
+    "starting": starting.run,
 }
