@@ -12,6 +12,7 @@ from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FileDescriptor
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Error as MessageError
 from google.protobuf.message_factory import GetMessageClass
 
 from kafkafs.errors import CorruptData
@@ -96,11 +97,12 @@ class Schema:
         message = kind()
         try:
             message.ParseFromString(content)
-        except (DecodeError, ValueError, RecursionError) as error:
+            size = message.ByteSize()
+            message.DiscardUnknownFields()
+            is_whole = message.ByteSize() == size
+        except (MessageError, ValueError, RecursionError) as error:
             raise CorruptData(_first_line(error)) from None
-        size = message.ByteSize()
-        message.DiscardUnknownFields()
-        if message.ByteSize() != size:
+        if not is_whole:
             raise CorruptData("it has fields that the schema does not name")
         return message
 
@@ -114,7 +116,7 @@ def _json(pool: DescriptorPool, message: Message) -> bytes:
         made = json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=pool)
         text = json.dumps(made, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return escape_controls(text).encode()
-    except (DecodeError, json_format.Error, ValueError, TypeError, RecursionError, OverflowError) as error:
+    except (MessageError, json_format.Error, ValueError, TypeError, RecursionError, OverflowError) as error:
         raise CorruptData(_first_line(error)) from None
 
 

@@ -37,6 +37,7 @@ from proto_schema_parser import ast
 from proto_schema_parser.parser import Parser
 
 from kafkafs.errors import CorruptData
+from kafkafs.format.schemas.protobuf_text import plain_text
 
 TEXT_BYTES = 128 << 10
 """Longer `.proto` text is refused: parsing takes 20 us a byte."""
@@ -57,7 +58,6 @@ _SCALARS = {
 }  # fmt: skip
 _MAX_FIELD = (1 << 29) - 1
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}\s*")
-_OTHER_NUMBER = re.compile(r"(=\s*(?:-\s*)?)(0[xX][0-9A-Fa-f]+|0[0-7]+)(?=\s*[;\[,\]])")
 
 
 def add_well_known(pool: DescriptorPool) -> set[str]:
@@ -75,7 +75,7 @@ def read_file(name: str, text: str) -> FileDescriptorProto:
         return _serialized(name, text)
     try:
         with _parsing:
-            tree = Parser(setup_lexer=_strict, setup_parser=_strict).parse(_decimal_numbers(text))
+            tree = Parser(setup_lexer=_strict, setup_parser=_strict).parse(plain_text(text))
         return _file(name, tree)
     except RecursionError:
         raise CorruptData("the schema is nested too deep") from None
@@ -101,12 +101,6 @@ def _serialized(name: str, text: str) -> FileDescriptorProto:
         raise CorruptData("the schema is neither .proto text nor a descriptor in base64") from None
     file.name = name
     return file
-
-
-def _decimal_numbers(text: str) -> str:
-    """The text with numbers of fields and values in decimals: the parser reads no others. Inside of a string it
-    changes what nobody asks for."""
-    return _OTHER_NUMBER.sub(lambda found: f"{found[1]}{int(found[2], 0 if found[2][1] in 'xX' else 8)}", text)
 
 
 class _Strict(ErrorListener):  # type: ignore[misc]
@@ -285,9 +279,13 @@ def _word(value: object) -> str:
     )
 
 
-def _feature(options: Any, option: ast.Option) -> None:
-    """`features.x = Y` of an edition: they say which fields know null and how they are written."""
-    if option.name.startswith("features."):
+def _feature(options: Any, option: ast.Option | ast.MessageLiteralField) -> None:
+    """`features.x = Y` or `features = {x: Y}` of an edition: which fields know null and how they are written."""
+    if option.name == "features" and isinstance(option.value, ast.MessageLiteral):
+        for one in option.value.elements:
+            if isinstance(one, ast.MessageLiteralField):
+                _feature(options, ast.MessageLiteralField(f"features.{one.name}", one.value))
+    elif option.name.startswith("features."):
         name = option.name.removeprefix("features.")
         field = options.features.DESCRIPTOR.fields_by_name.get(name)
         if field is not None and field.enum_type is not None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from google.protobuf import json_format
 from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Error as MessageError
 from google.protobuf.message import Message
 
 from kafkafs.errors import CorruptData
@@ -57,7 +58,7 @@ class ProtobufReader:
         message = self._schema.parsed(self._kind, content)
         try:
             return f'{{"value":{self._put(message)}}}\n'.encode()
-        except (json_format.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
+        except (MessageError, json_format.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise CorruptData(str(error)[:300]) from None
 
     def _message(self, descriptor: Any, open_: tuple[str, ...]) -> tuple[Shape, Put]:

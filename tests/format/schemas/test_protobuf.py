@@ -131,6 +131,9 @@ TEXTS: list[tuple[str, bytes, Any]] = [
     ('edition = "2023"; message A { int32 x = 1; }', b"\x08\0", {"x": 0}),
     (HEAD + 'import "google/protobuf/struct.proto"; message A { google.protobuf.Value v = 1; }',
      b"\x0a\x0b\x11\0\0\0\0\0\0\xf8\x3f", "payload"),
+    ("message A { required int32 x = 1; optional B b = 2; message B { required int32 y = 1; } }", b"\x08\1\x12\0",
+     "missing required fields"),
+    ("message A { required int32 x = 1; }", b"", "missing required fields"),
     (HEAD + "message A { int32 message = 1; string option = 2; bool enum = 3; string to = 4; }", b"\x08\1",
      {"message": 1}),
 ]  # fmt: skip
