@@ -204,13 +204,14 @@ def test_fields_are_added_renamed_and_reordered() -> None:
         {"name": "map", "type": {"type": "map", "values": "int"}, "default": {"k": 1}},
         {"name": "none", "type": ["null", "int"], "default": None},
         {"name": "inner", "type": record(("x", "boolean"), name="I"), "default": {"x": True}},
+        {"name": "one_of", "type": ["null", "int", "string"], "default": "x"},
         {"name": "price", "type": logical("bytes", "decimal", precision=4, scale=2), "default": "\u0001\u0002"},
     ]}  # fmt: skip
     payload = encoded(old, {"a": 1, "b": "x", "deep": {"self": {"self": None}}})
     (made,) = values_of(registry(old, new), FIRST + payload)
     assert made == {
         "z": "new", "renamed": "x", "a": 1, "raw": b"\xff", "list": [1.0, 0.5], "map": {"k": 1}, "none": None,
-        "inner": {"x": True}, "price": Decimal("2.58"),
+        "inner": {"x": True}, "one_of": {"member0": None, "member1": "x"}, "price": Decimal("2.58"),
     }  # fmt: skip
 
 

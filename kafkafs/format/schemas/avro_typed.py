@@ -19,6 +19,7 @@ from kafkafs.format.schemas.shape import MOST_DIGITS, Shape, default_text
 _MOST_INSTRUCTIONS = 50_000
 _MOST_COLUMNS = 5_000
 _NUMBERS = ("int", "long", "float", "double")
+_NAMED = (*RECORDS, "enum", "fixed")
 _AS_TEXT = ("time-millis", "time-micros", "timestamp-nanos", "local-timestamp-nanos")
 
 
@@ -165,6 +166,8 @@ class _Resolving(Compiler):
         elif reader.kind == "record" and id(reader.definition) in self._open:
             self._emit(layout.AVRO_REFUSE)
         elif writer.kind == reader.kind == "record":
+            if not _is_called(writer, reader):
+                raise CorruptData("the newest schema has a record with another name there")
             self._open.append(id(reader.definition))
             self._fields(writer, reader)
             self._open.pop()
@@ -294,17 +297,26 @@ def _may_be(writer: _Type, reader: _Type) -> bool:
         return _NUMBERS.index(writer.kind) <= _NUMBERS.index(reader.kind)
     if {writer.kind, reader.kind} == {"string", "bytes"}:
         return True
-    return writer.kind == reader.kind
+    return writer.kind == reader.kind and (writer.kind not in _NAMED or _is_called(writer, reader))
+
+
+def _is_called(writer: _Type, reader: _Type) -> bool:
+    """Whether two named types are one: by the name without its namespace, or by an alias of the reader's."""
+    if writer.kind == "fixed" and fixed_size(writer.definition) != fixed_size(reader.definition):
+        return False
+    names = [str(reader.definition.get("name", "")), *_aliases(reader.definition)]
+    return _last(str(writer.definition.get("name", ""))) in map(_last, names)
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _likeness(writer: _Type, branch: _Type) -> int:
-    """How well a branch of the reader's union suits: 0, not at all; most where type, name and meaning are the same."""
+    """How well a branch of the reader's union suits: 0, not at all; most where type and meaning are the same."""
     if not _may_be(writer, branch):
         return 0
     if writer.kind != branch.kind:
         return 1
-    one, other = (str(each.definition.get("name", "")).rpartition(".")[2] for each in (writer, branch))
-    if one != other:
-        return 2
     same_meaning = writer.definition.get("logicalType") == branch.definition.get("logicalType")
-    return 4 if same_meaning else 3
+    return 3 if same_meaning else 2

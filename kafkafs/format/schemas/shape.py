@@ -7,6 +7,7 @@ are, bytes base64; a map is an array of keys and values. So a JSON reader that k
 import base64
 import json
 import struct
+from contextlib import suppress
 from decimal import Context, Decimal
 from typing import NamedTuple
 
@@ -55,11 +56,20 @@ def default_text(shape: Shape, default: object) -> str:
             pairs = (f'{{"key":{json_string(key)},"value":{default_text(inner, default[key])}}}' for key in default)
             return "[" + ",".join(pairs) + "]"
         case "union":
-            return f'{{"member0":{default_text(shape.fields[0][1], default)}}}'  # of a union the first branch's
+            return _member_text(shape, default)
         case "record" if isinstance(default, dict):
             fields = (f"{json_string(name)}:{default_text(one, default.get(name))}" for name, one in shape.fields)
             return "{" + ",".join(fields) + "}"
     return _leaf_text(shape, default)
+
+
+def _member_text(shape: Shape, default: object) -> str:
+    """A default of a union is of the first branch that it can be of."""
+    for name, member in shape.fields[:-1]:
+        with suppress(CorruptData):
+            return f'{{"{name}":{default_text(member, default)}}}'
+    name, member = shape.fields[-1]
+    return f'{{"{name}":{default_text(member, default)}}}'
 
 
 def _leaf_text(shape: Shape, default: object) -> str:

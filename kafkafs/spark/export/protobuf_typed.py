@@ -19,6 +19,7 @@ from kafkafs.format.json_string import json_string
 from kafkafs.format.schemas.protobuf import Schema
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import Shape, double_bits, float_bits
+from kafkafs.spark.export.protobuf_older import check_known, check_older
 
 _MOST_COLUMNS = 5_000
 _GOOGLE = "google.protobuf."
@@ -42,6 +43,7 @@ class ProtobufReader:
     """The message of a schema that columns follow. CorruptData where it is no schema, or has no such message."""
 
     def __init__(self, text: str, references: Sequence[Reference], name: str) -> None:
+        self._source = text, tuple(references)
         self._schema = Schema(text, references)
         self._kind = self._schema.named(name)
         self._left = _MOST_COLUMNS
@@ -49,14 +51,21 @@ class ProtobufReader:
 
     def decoder(self, text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:
         """What makes lines of payloads of the schema `text`; it raises CorruptData for those that do not fit."""
-        return partial(self._line, Schema(text, references))
+        if (text, tuple(references)) == self._source:
+            return partial(self._line, self._schema, False)
+        writer = Schema(text, references)
+        check_older(writer.named(self._kind.DESCRIPTOR.full_name).DESCRIPTOR, self._kind.DESCRIPTOR)
+        return partial(self._line, writer, True)
 
-    def _line(self, schema: Schema, payload: bytes, header: bytes | None) -> bytes:
+    def _line(self, schema: Schema, is_older: bool, payload: bytes, header: bytes | None) -> bytes:
         kind, content = schema.message_of(payload, header)
         if kind.DESCRIPTOR.full_name != self._kind.DESCRIPTOR.full_name:
             raise CorruptData(f"it is a {kind.DESCRIPTOR.full_name}, not a {self._kind.DESCRIPTOR.full_name}")
-        message = self._schema.parsed(self._kind, content)
+        message = schema.parsed(kind, content)
         try:
+            if is_older:
+                message = self._kind.FromString(content)
+                check_known(message)
             return f'{{"value":{self._put(message)}}}\n'.encode()
         except (MessageError, json_format.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise CorruptData(str(error)[:300]) from None

@@ -54,8 +54,11 @@ def test_a_schema_of_a_later_edition_is_read() -> None:
     assert "does not name" in value_of("PROTOBUF", EDITION, b"\0\x10\7")
 
 
-BOMBS = ["/*" * 60_000, "/" * 120_000, '"\\' * 60_000, "'\\\"" * 40_000, "; " * 60_000, "{" + "\n" * 120_000, "= - " * 30_000,
-         "reserved " * 13_000, ";reserved" * 13_000, "export " * 17_000, "import " * 17_000, "=" + " " * 120_000]  # fmt: skip
+BOMBS = [
+    "/*" * 60_000, "/" * 120_000, '"\\' * 60_000, "'\\\"" * 40_000, "; " * 60_000, "{" + "\n" * 120_000,
+    "= - " * 30_000, "reserved " * 13_000, ";reserved" * 13_000, "export " * 17_000, "import " * 17_000,
+    "=" + " " * 120_000,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("number", range(len(BOMBS)))
