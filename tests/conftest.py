@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import class_archives
 from tests.mounting import GUARD_S, KAFKAFS, Mounted, mounting
 
 pytest_plugins = ["tests.kafka.fixtures", "tests.side_by_side"]
 
-os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "spark/conf"))  # of programs that tests start, too
+os.environ.update(class_archives.spark())  # of programs that tests start, too
 
 Mount = Callable[..., Mounted]
 

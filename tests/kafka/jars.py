@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests import class_archives
 from tests.kafka import cache
 
 ZOOKEEPER_RELEASE = "2.8.0"  # the worked example's; the last that writes formats v0 and v1 on request
@@ -15,7 +16,7 @@ DUMP_RELEASE = "4.3.1"  # whose DumpLogSegments is the truth for `kafkafs dump`
 FETCH_TIMEOUT_S = 300
 TOOL_TIMEOUT_S = 120
 HEAP = "-Xmx512m"
-QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djava.awt.headless=true")
+QUICK_START = (*class_archives.QUICK_START, "-Djava.awt.headless=true")
 
 DEPENDENCY = """<dependency>
 <groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>
@@ -38,8 +39,8 @@ def streams() -> Path:
 
 def command(release: str, main_class: str | Path, *args: str | Path, options: Sequence[str] = ()) -> list[str]:
     """The command line that runs `main_class` of Kafka `release`."""
-    classpath = f"{jars(release)}/*"
-    return ["java", HEAP, *QUICK_START, *options, "-cp", classpath, str(main_class), *map(str, args)]
+    classpath, archive = f"{jars(release)}/*", class_archives.options(class_archives.of_kafka(release))
+    return ["java", HEAP, *QUICK_START, *archive, *options, "-cp", classpath, str(main_class), *map(str, args)]
 
 
 def run(
