@@ -14,6 +14,7 @@ import numpy as np
 from kafkafs.errors import CorruptData
 from kafkafs.format import native
 from kafkafs.format.buffers import Array, Buffers
+from kafkafs.format.cells import NAME, Cell, Cells, OneCell, find_cells, payload_of
 from kafkafs.format.columns import Records
 from kafkafs.format.internal_cells import fill_cells
 from kafkafs.format.jsonl import line_head, padded_prefix
@@ -21,7 +22,7 @@ from kafkafs.format.long_line import long_field, long_headers
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.messages.records import internal_topic
 from kafkafs.format.native import layout
-from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_WORDS, DECODED_ASKS, TEXT_MOST
+from kafkafs.format.native.layout import AVRO_SCRATCH, DECODED_ASKS, TEXT_MOST
 from kafkafs.format.schemas.codebook import Codebook, error_tail
 
 _CHUNK = 1024
@@ -31,14 +32,6 @@ _ROOMS = Buffers(2 << 20, keep=4)
 _TEXTS = Buffers(2 << 20, keep=4)
 _GROWTH = 8
 _PIECE = 1 << 20
-
-Cells = np.ndarray[tuple[int, int], np.dtype[np.int64]]
-"""A row of CELL_WORDS a key or value, two a record."""
-
-(
-    _KIND, _ID, _REST, _PAYLOAD_AT, _PAYLOAD_SIZE, _TEXT, _TEXT_SIZE, _TAIL, _TAIL_SIZE, _DECODER, _INDEXES_AT,
-    _INDEXES_SIZE, _ERROR, _ERROR_AT,
-) = range(14)  # fmt: skip
 
 
 class DecodedLines:
@@ -71,17 +64,14 @@ class DecodedLines:
 
     def _decoded(self, records: Records) -> Iterator[tuple[Records, Cells, int, int]]:
         """All those records by and by: a chunk, its cells, and which rows of it [first, stop) those now tell."""
-        rows = np.ascontiguousarray(records.rows)  # it may be every other row of another
+        rows = np.ascontiguousarray(records.rows)  # which the kernel of lines takes as they lie
         for start in range(0, len(rows), _CHUNK):
             chunk = Records(records.data, rows[start : start + _CHUNK])
             for cells, first, stop in self._chunk(chunk):
                 yield chunk, cells, first, stop
 
     def _chunk(self, records: Records) -> Iterator[tuple[Cells, int, int]]:
-        cells: Cells = np.empty((2 * len(records), CELL_WORDS), np.int64)
-        named = native.kernel("find_cells")(
-            native.address(records.rows), len(records), native.address(records.data), native.address(cells)
-        )
+        cells, named = find_cells(records)
         if named and self._topic is None:
             if self._book.is_full():
                 self._book.forget()
@@ -106,9 +96,9 @@ class DecodedLines:
 
     def _choose(self, cells: Cells) -> None:
         """Sets the decoder of each cell that names a schema."""
-        places = np.nonzero(cells[:, _KIND] >= layout.CELL_PREFIX_ID)[0]
+        places = np.nonzero(cells[:, Cell.KIND] >= layout.CELL_PREFIX_ID)[0]
         if len(places):
-            cells[places, _DECODER] = self._book.rows(cells[places, :3], places & 1 ^ 1)
+            cells[places, Cell.DECODER] = self._book.rows(cells[places, NAME], places & 1 ^ 1)
 
     def _decode(self, records: Records, cells: Cells, first: int, texts: Array) -> int:
         """The texts and tails of the cells from `first` on: the cell before which there was no more room."""
@@ -131,33 +121,29 @@ class DecodedLines:
 
     def _ask(self, records: Records, cells: Cells, number: int) -> int:
         """Decodes a cell that no kernel can: how many bytes its text has."""
-        cell, data = cells[number], records.data
-        decoder = self._book.decoder(int(cell[_DECODER]))
-        payload = data[cell[_PAYLOAD_AT] : cell[_PAYLOAD_AT] + cell[_PAYLOAD_SIZE]].tobytes()
-        indexes = None
-        if cell[_KIND] in (layout.CELL_HEADER_ID, layout.CELL_HEADER_GUID):
-            indexes = data[cell[_INDEXES_AT] : cell[_INDEXES_AT] + cell[_INDEXES_SIZE]].tobytes()
+        cell = cells[number]
+        decoder = self._book.decoder(int(cell[Cell.DECODER]))
         try:
-            text = decoder.decode(payload, indexes) if decoder.decode is not None else b"null"
+            text = decoder.decode(*payload_of(records, cell)) if decoder.decode is not None else b"null"
         except CorruptData as error:
-            cell[_ERROR], self._reasons[number] = layout.ASKED_MISFIT, str(error)
+            cell[Cell.ERROR], self._reasons[number] = layout.ASKED_MISFIT, str(error)
             return 0
-        cell[_TEXT], cell[_TEXT_SIZE] = self._hold(text)
+        cell[Cell.TEXT], cell[Cell.TEXT_SIZE] = self._hold(text)
         return len(text)
 
     def _tell(self, cells: Cells, first: int, stop: int) -> None:
         """Sets the tails of cells [first, stop)."""
         part = cells[first:stop]
-        places = np.nonzero(part[:, _DECODER] >= 0)[0]
-        rows = part[places, _DECODER]
-        part[places, _TAIL] = self._book.table[rows, 3]
-        part[places, _TAIL_SIZE] = self._book.tail_sizes[rows]
-        for place in np.nonzero(part[:, _ERROR])[0].tolist():
+        places = np.nonzero(part[:, Cell.DECODER] >= 0)[0]
+        rows = part[places, Cell.DECODER]
+        part[places, Cell.TAIL] = self._book.table[rows, 3]
+        part[places, Cell.TAIL_SIZE] = self._book.tail_sizes[rows]
+        for place in np.nonzero(part[:, Cell.ERROR])[0].tolist():
             cell = part[place]
-            reason = self._reasons.get(first + place, int(cell[_ERROR]))
-            sentence = self._book.misfit(int(cell[_DECODER]), reason, int(cell[_ERROR_AT]))
+            reason = self._reasons.get(first + place, int(cell[Cell.ERROR]))
+            sentence = self._book.misfit(int(cell[Cell.DECODER]), reason, int(cell[Cell.ERROR_AT]))
             tail = error_tail("value" if (first + place) & 1 else "key", sentence)
-            cell[_TAIL], cell[_TAIL_SIZE] = self._hold(tail)
+            cell[Cell.TAIL], cell[Cell.TAIL_SIZE] = self._hold(tail)
 
     def _hold(self, text: bytes) -> tuple[int, int]:
         """Keeps a text until the lines of its chunk are written: its address and size."""
@@ -188,22 +174,22 @@ class DecodedLines:
             (cells[2 * number], row["key_at"], row["key_size"], b',"value'),
             (cells[2 * number + 1], row["value_at"], row["value_size"], b',"headers":['),
         ):
-            if cell[_TEXT]:
+            if cell[Cell.TEXT]:
                 yield memoryview(b'":')
-                for start in range(0, int(cell[_TEXT_SIZE]), _PIECE):
-                    length = min(_PIECE, int(cell[_TEXT_SIZE]) - start)
-                    yield memoryview(ctypes.string_at(int(cell[_TEXT]) + start, length))
+                for start in range(0, int(cell[Cell.TEXT_SIZE]), _PIECE):
+                    length = min(_PIECE, int(cell[Cell.TEXT_SIZE]) - start)
+                    yield memoryview(ctypes.string_at(int(cell[Cell.TEXT]) + start, length))
             else:
                 yield from long_field(records, int(at), int(size))
-            yield memoryview(ctypes.string_at(int(cell[_TAIL]), int(cell[_TAIL_SIZE])) + behind)
+            yield memoryview(ctypes.string_at(int(cell[Cell.TAIL]), int(cell[Cell.TAIL_SIZE])) + behind)
         yield from long_headers(records, number)
         yield memoryview(b"]}\n")
 
 
-def _content(cell: np.ndarray[tuple[int], np.dtype[np.int64]], raw: memoryview | None) -> bytes | None:
+def _content(cell: OneCell, raw: memoryview | None) -> bytes | None:
     """What a cell tells, or else the bytes that it stands for."""
-    if cell[_TEXT]:
-        text = ctypes.string_at(int(cell[_TEXT]), int(cell[_TEXT_SIZE]))
+    if cell[Cell.TEXT]:
+        text = ctypes.string_at(int(cell[Cell.TEXT]), int(cell[Cell.TEXT_SIZE]))
         if text.startswith(b'"'):
             return json.loads(text).encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
         return None if text == b"null" else text

@@ -2,28 +2,21 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
+from kafkafs.format.cells import Cell, Cells
 from kafkafs.format.columns import Records
 from kafkafs.format.json_string import json_string
 from kafkafs.format.messages.records import Topic
 from kafkafs.format.messages.redaction import decoded_json
-from kafkafs.format.native import layout
 from kafkafs.format.schemas.codebook import error_tail
 
 _ENOUGH = 2 << 20
 """Bytes of text after which the lines are written."""
 
-_TEXT, _TEXT_SIZE, _TAIL, _TAIL_SIZE = (
-    place // 8 for place in (layout.CELL_TEXT, layout.CELL_TEXT_SIZE, layout.CELL_TAIL, layout.CELL_TAIL_SIZE)
-)
 Hold = Callable[[bytes], tuple[int, int]]
 """Keeps a text as long as cells point to it: its address and size."""
 
 
-def fill_cells(
-    topic: Topic, records: Records, cells: np.ndarray[tuple[int, int], np.dtype[np.int64]], first: int, hold: Hold
-) -> int:
+def fill_cells(topic: Topic, records: Records, cells: Cells, first: int, hold: Hold) -> int:
     """The texts and tails of records from `first` on: the record before which it has made enough of them."""
     made = 0
     for number in range(first, len(records)):
@@ -35,11 +28,11 @@ def fill_cells(
             texts = ["null", "null"]
         for cell, text in zip(cells[2 * number : 2 * number + 2], texts, strict=True):
             if text is not None:
-                cell[_TEXT], cell[_TEXT_SIZE] = hold(text.encode())
+                cell[Cell.TEXT], cell[Cell.TEXT_SIZE] = hold(text.encode())
                 made += len(text)
         if decoded.error is not None:
             field, cell = ("key", cells[2 * number]) if value is None else ("value", cells[2 * number + 1])
-            cell[_TAIL], cell[_TAIL_SIZE] = hold(error_tail(field, decoded.error))
+            cell[Cell.TAIL], cell[Cell.TAIL_SIZE] = hold(error_tail(field, decoded.error))
         if made > _ENOUGH:
             return number + 1
     return len(records)

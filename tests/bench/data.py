@@ -1,19 +1,22 @@
 """The data that is measured: JSON records of about 80 bytes, written once by a real broker and kept.
 
 One topic for each codec in the batches that librdkafka makes by itself, one in small batches as Java's producer makes
-them, two in many segments, and one with keys. Which of them are whole is noted in a file, so that a run that was ended
-goes on.
+them, two in many segments, one with keys, and one of the same records in Avro with the registry's topic. Which of them
+are whole is noted in a file, so that a run that was ended goes on.
 """
 
 import contextlib
+import functools
+import io
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import fastavro
 from confluent_kafka import KafkaError, Message, Producer
 
 from tests.kafka import broker, cache
@@ -25,6 +28,9 @@ CODECS = ("none", "lz4", "zstd", "gzip")
 SMALL = "bench-small"  # batches of 16 KiB
 KEYED, KEYED_SEGMENTS, KEYED_MOST = "bench-keyed", 100, 5_000_000  # each record has a key of its own
 TINY = "bench-tiny"  # a few records, a batch each
+AVRO = "bench-avro"  # the records of the others, in the registry's wire format; as many as are quickly encoded
+AVRO_MOST = 2_000_000
+SCHEMA_ID = 7
 SEGMENTED = {10: "bench-10-segments", 1000: "bench-1000-segments"}
 _EVENTS = ("click", "view", "buy", "login", "logout", "search")
 _REPORT_S = 1.0
@@ -80,27 +86,35 @@ def prepare(count: int) -> Bench:
     return bench
 
 
+Content = tuple[bytes | None, bytes]
+"""Key and value."""
+
+
 @dataclass(frozen=True)
 class _Plan:
     count: int
     producer: Mapping[str, Any]
     settings: Mapping[str, object]
-    keyed: bool = False
+    content: Callable[[int], Content]
 
 
 def _plans(count: int) -> dict[str, _Plan]:
     plans = {
-        topic_of(codec): _Plan(count, {"compression.codec": codec, "linger.ms": 50}, {"segment.bytes": (1 << 31) - 1})
+        topic_of(codec): _Plan(
+            count, {"compression.codec": codec, "linger.ms": 50}, {"segment.bytes": (1 << 31) - 1}, _plain
+        )
         for codec in CODECS
     }
     few = min(count, 1_000_000)
     small = {"batch.size": 16 << 10, "linger.ms": 50}
-    plans[SMALL] = _Plan(few, small, {})
+    plans[SMALL] = _Plan(few, small, {}, _plain)
     many = min(count, KEYED_MOST)
-    plans[KEYED] = _Plan(many, small, {"segment.ms": max(many // KEYED_SEGMENTS, 1)}, keyed=True)
-    plans[TINY] = _Plan(10, {"batch.num.messages": 1}, {})
+    plans[KEYED] = _Plan(many, small, {"segment.ms": max(many // KEYED_SEGMENTS, 1)}, _keyed)
+    plans[TINY] = _Plan(10, {"batch.num.messages": 1}, {}, _plain)
+    plans["_schemas"] = _Plan(1, small, {"cleanup.policy": "compact"}, _registered)
+    plans[AVRO] = _Plan(min(count, AVRO_MOST), {"linger.ms": 50}, {"segment.bytes": 32 << 20}, _avro)
     for segments, name in SEGMENTED.items():
-        plans[name] = _Plan(few, small, {"segment.ms": max(few // segments, 1)})  # by the records' time
+        plans[name] = _Plan(few, small, {"segment.ms": max(few // segments, 1)}, _plain)  # by the records' time
     return plans
 
 
@@ -130,8 +144,8 @@ def _write(running: Broker, name: str, plan: _Plan) -> None:
     for number in range(plan.count):
         while True:
             try:
-                key = key_of(number) if plan.keyed else None
-                producer.produce(name, _value(number), key, timestamp=START_MS + number)
+                key, value = plan.content(number)
+                producer.produce(name, value, key, timestamp=START_MS + number)
                 break
             except BufferError:
                 producer.poll(0.05)
@@ -151,10 +165,42 @@ def key_of(number: int) -> bytes:
     return b"customer-%d" % number
 
 
-def _value(number: int) -> bytes:
+def _plain(number: int) -> Content:
     """A record of about 80 bytes."""
-    return (
+    return None, (
         b'{"id":%d,"user":"user-%d","event":"%s","amount":%d.%02d,"ok":%s}'
         % (number, number * 7919 % 100_003, _EVENTS[number % 6].encode(), number * 31 % 1000, number % 100,
            b"true" if number % 3 else b"false")
     )  # fmt: skip
+
+
+def _keyed(number: int) -> Content:
+    return key_of(number), _plain(number)[1]
+
+
+@functools.cache
+def avro_schema() -> Any:
+    """The schema of the records in Avro, as fastavro takes it."""
+    fields = {
+        "id": "long", "user": "string", "event": {"type": "enum", "name": "Event", "symbols": list(_EVENTS)},
+        "amount": "double", "ok": "boolean", "at": {"type": "long", "logicalType": "timestamp-millis"},
+        "note": ["null", "string"],
+    }  # fmt: skip
+    described = [{"name": name, "type": kind} for name, kind in fields.items()]
+    return fastavro.parse_schema({"type": "record", "name": "Record", "fields": described})
+
+
+def _avro(number: int) -> Content:
+    out = io.BytesIO(b"\0" + SCHEMA_ID.to_bytes(4))
+    out.seek(5)
+    told = json.loads(_plain(number)[1])
+    fastavro.schemaless_writer(out, avro_schema(), {**told, "at": START_MS + number, "note": None})
+    return None, out.getvalue()
+
+
+def _registered(_: int) -> Content:
+    """The registry's only record: the schema of the topic's values."""
+    subject = {"subject": f"{AVRO}-value", "version": 1}
+    schema = {name: part for name, part in avro_schema().items() if not name.startswith("__")}
+    value = {**subject, "id": SCHEMA_ID, "schema": json.dumps(schema), "deleted": False}
+    return json.dumps({"keytype": "SCHEMA", **subject, "magic": 1}).encode(), json.dumps(value).encode()

@@ -14,24 +14,16 @@ from kafkafs.cluster.registry import Registry
 from kafkafs.errors import CorruptData
 from kafkafs.format import native
 from kafkafs.format.buffers import Array
+from kafkafs.format.cells import NAME, Cell, Cells, OneCell, find_cells, payload_of
 from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import AVRO_SCRATCH, DECODED_NO_ROOM
 from kafkafs.format.schemas.codebook import Codebook, FoundSchema, SchemaName
 from kafkafs.spark.export.columns import Lines, Numbers, column_type
-from kafkafs.spark.export.named import Cells, payload_of, value_cells
 from kafkafs.spark.export.tables import Table
 
 _ROOM = 8 << 20  # bytes of lines that are made columns at once, where one line does not need more
 _UNNAMED = "it names no schema of the registry"
-
-_KIND, _TEXT, _TEXT_SIZE, _DECODER, _ERROR, _ERROR_AT = (
-    place // 8
-    for place in (
-        layout.CELL_KIND, layout.CELL_TEXT, layout.CELL_TEXT_SIZE, layout.CELL_DECODER, layout.CELL_ERROR,
-        layout.CELL_ERROR_AT,
-    )
-)  # fmt: skip
 
 
 def table_schema(plain: pa.Schema, table: Table) -> pa.Schema:
@@ -84,13 +76,12 @@ class TypedValues:
     def _cells(self, pieces: list[Records]) -> Iterator[tuple[Records, Cells, int]]:
         """Each piece, its cells with their decoders, and which row of the batch is its first."""
         first = 0
-        for some in pieces:
-            piece = Records(some.data, np.ascontiguousarray(some.rows))
-            cells = value_cells(piece)
+        for piece in pieces:
+            cells, _ = find_cells(piece)
             values = cells[1::2]
-            places = np.flatnonzero(values[:, _KIND] >= layout.CELL_PREFIX_ID)
+            places = np.flatnonzero(values[:, Cell.KIND] >= layout.CELL_PREFIX_ID)
             if len(places):
-                values[places, _DECODER] = self._book.rows(values[places, :3], np.zeros(len(places), np.int64))
+                values[places, Cell.DECODER] = self._book.rows(values[places, NAME], np.zeros(len(places), np.int64))
             yield piece, cells, first
             first += len(piece)
 
@@ -103,24 +94,24 @@ class TypedValues:
         )  # fmt: skip
         stop = int(self._out[0]) // 2 if answer == DECODED_NO_ROOM else len(piece)
         values = cells[1::2][done:stop]
-        made = np.flatnonzero(values[:, _TEXT])
+        made = np.flatnonzero(values[:, Cell.TEXT])
         part.rows.append(made + (first + done))
-        part.ends.append(part.size + np.cumsum(values[made, _TEXT_SIZE], dtype=np.int64))
+        part.ends.append(part.size + np.cumsum(values[made, Cell.TEXT_SIZE], dtype=np.int64))
         part.size += int(self._out[1])
-        for row in np.flatnonzero((values[:, _TEXT] == 0) & (values[:, _DECODER] >= 0)).tolist():
+        for row in np.flatnonzero((values[:, Cell.TEXT] == 0) & (values[:, Cell.DECODER] >= 0)).tolist():
             self._other(piece, values[row], first + done + row, part)
         return stop
 
-    def _other(self, piece: Records, cell: np.ndarray, row: int, part: "_Part") -> None:
+    def _other(self, piece: Records, cell: OneCell, row: int, part: "_Part") -> None:
         """A value of which no kernel made a line: Python does, or says why not."""
-        number, error = int(cell[_DECODER]), int(cell[_ERROR])
+        number, error = int(cell[Cell.DECODER]), int(cell[Cell.ERROR])
         decoder = self._book.decoder(number)
         if decoder.decode is None:
             refusal = self._book.refusal(number)
-            part.errors[row] = refusal or self._book.misfit(number, error, int(cell[_ERROR_AT]))
+            part.errors[row] = refusal or self._book.misfit(number, error, int(cell[Cell.ERROR_AT]))
             return
         try:
-            part.others += decoder.decode(*payload_of(piece, cell.tolist()))
+            part.others += decoder.decode(*payload_of(piece, cell))
         except CorruptData as refused:
             part.errors[row] = self._book.misfit(number, str(refused))
             return

@@ -14,6 +14,7 @@ from tests.bench.sections import (
     listing,
     points,
     scale,
+    schemas,
     segments,
     spark,
     starting,
@@ -34,6 +35,7 @@ SECTIONS: Mapping[str, Section] = {
     "latency": latency.run,
     "keys": keys.run,
     "grep": grep.run,
+    "schemas": schemas.run,
     "spark": spark.run,
     "starting": starting.run,
 }

@@ -45,7 +45,7 @@ def run(bench: Bench, rounds: int) -> Iterator[Result]:
     rounds = min(rounds, MOST_ROUNDS)
     yield _audit(bench, rounds)
     with bench.broker() as broker:
-        spark = _session()
+        spark = session(**{"spark.jars": ",".join(map(str, connector().glob("*.jar")))})
         try:
             for codec, goal in _SCAN_GOALS.items():
                 yield _scan(spark, bench, broker, codec, goal, rounds)
@@ -55,11 +55,11 @@ def run(bench: Bench, rounds: int) -> Iterator[Result]:
             spark.stop()
 
 
-def _session() -> SparkSession:
-    jars = ",".join(map(str, connector().glob("*.jar")))
-    builder = SparkSession.builder.master(MASTER).appName("bench").config("spark.jars", jars)
+def session(**settings: str) -> SparkSession:
+    """A quiet session on two cores."""
+    builder = SparkSession.builder.master(MASTER).appName("bench")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
-    for name, value in quiet.items():
+    for name, value in (quiet | settings).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     register(spark)
