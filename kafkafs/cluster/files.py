@@ -62,7 +62,7 @@ def state(cluster: Cluster) -> Row:
         elif not here:
             problems.append(f"no partition of {topic} is on these disks")
         elif count is not None and (missing := sorted(set(range(count)) - set(here))):
-            problems.append(f"of {topic} {_many(missing)} of {count} are not on these disks")
+            problems.append(f"of {topic} {_many(missing)} of {count} {_be(missing)} not on these disks")
     return {
         "clusterId": ids[0] if len(ids) == 1 else None,
         "nodeId": nodes[0] if len(cluster.directories) == 1 and nodes else list(nodes) or None,
@@ -84,6 +84,10 @@ def _many(numbers: list[int]) -> str:
     """`partition 3`, `partitions 0, 1, 2, ...`"""
     shown = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
     return f"partition{'s' if len(numbers) > 1 else ''} {shown}"
+
+
+def _be(numbers: list[int]) -> str:
+    return "are" if len(numbers) > 1 else "is"
 
 
 def _here(cluster: Cluster, numbers: list[int], topic: str) -> Json:

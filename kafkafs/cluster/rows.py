@@ -1,5 +1,6 @@
 """Values of this package as rows: fields by the names, and in the order, that docs/after-an-incident.md tells."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -37,6 +38,7 @@ _OPERATIONS = {
 }
 _PERMISSIONS = {2: "DENY", 3: "ALLOW"}
 _UNKNOWN = "UNKNOWN"
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 NO_OFFSET = -1
@@ -216,8 +218,8 @@ def acl_row(acl: Acl) -> Row:
 
 
 def quota_row(entity: Entity, key: str, value: float) -> Row:
-    """A line of `quotas.jsonl`."""
-    return {"entity": dict(entity), "key": key, "value": value}
+    """A line of `quotas.jsonl`. What is no finite number is a text, since JSON has none for it."""
+    return {"entity": dict(entity), "key": key, "value": value if math.isfinite(value) else _NOT_FINITE[str(value)]}
 
 
 def user_row(user: str, mechanism: int, iterations: int) -> Row:

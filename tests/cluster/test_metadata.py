@@ -160,3 +160,12 @@ def test_what_cannot_be_read_comes_out_nowhere(data, cut):
     assert b'"value":null,"valueError":' in shown
     for secret in (SECRET, base64.b64encode(SECRET)[:-4]):
         assert secret not in shown
+
+
+@pytest.mark.parametrize(("value", "text"), [(1.5, b"1.5"), (float("nan"), b'"NaN"'), (float("-inf"), b'"-Infinity"')])
+def test_a_quota_that_is_no_number_leaves_its_line_json(data, value, text):
+    entity = [{"entityType": "user", "entityName": None}]
+    data.write(NAME, [metadata("ClientQuotaRecord", entity=entity, key="k", value=value)])
+    assert read(Root([data.path], ReadOptions()), "quotas.jsonl") == (
+        b'{"entity":{"user":null},"key":"k","value":%s}\n' % text
+    )

@@ -30,7 +30,7 @@ def message(jar: str, name: str, version: int, /, **fields: Any) -> bytes:
 
 def pair(name: str, key: Mapping[str, Any], value: Mapping[str, Any] | None, version: int = 0) -> Pair:
     """Key and value of a record of `__consumer_offsets`, by the name of its type; without a value a tombstone."""
-    return _pair("group-coordinator", name, key, value, version)
+    return coordinator_record("group-coordinator", name, key, value, version)
 
 
 def commit(group: str, topic: str, partition: int, offset: int | None, version: int = 4) -> Pair:
@@ -41,13 +41,22 @@ def commit(group: str, topic: str, partition: int, offset: int | None, version: 
 
 def transaction(name: str, /, **value: Any) -> Pair:
     """A record of `__transaction_state`."""
-    return _pair("transaction-coordinator", "TransactionLog", {"transactionalId": name}, value, 1)
+    return coordinator_record("transaction-coordinator", "TransactionLog", {"transactionalId": name}, value, 1)
 
 
 def metadata(record: str, version: int = 0, /, **fields: Any) -> Pair:
     """A record of `__cluster_metadata`."""
     number = next(number for number, each in names_by_number("metadata", "Record").items() if each == record)
     return None, b"\1" + _unsigned(number) + _unsigned(version) + message("metadata", record, version, **fields)
+
+
+def coordinator_record(
+    jar: str, name: str, key: Mapping[str, Any], value: Mapping[str, Any] | None, version: int
+) -> Pair:
+    """A record of a coordinator's topic, by the jar that has its schemas."""
+    number = schema(jar, f"{name}Key").number
+    made = None if value is None else struct.pack(">h", version) + message(jar, f"{name}Value", version, **value)
+    return struct.pack(">h", number) + message(jar, f"{name}Key", 0, **key), made
 
 
 def marker(commits: bool = True) -> Pair:
@@ -92,12 +101,6 @@ class Data:
             log.write(batch(pairs, base, **options))
         self._ends[partition] = base + len(pairs)
         return base
-
-
-def _pair(jar: str, name: str, key: Mapping[str, Any], value: Mapping[str, Any] | None, version: int) -> Pair:
-    number = schema(jar, f"{name}Key").number
-    made = None if value is None else struct.pack(">h", version) + message(jar, f"{name}Value", version, **value)
-    return struct.pack(">h", number) + message(jar, f"{name}Key", 0, **key), made
 
 
 def _record(number: int, key: bytes | None, value: bytes | None) -> bytes:

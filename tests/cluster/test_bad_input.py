@@ -1,0 +1,179 @@
+"""Whatever stands in the internal topics: no exception, a sentence in `problems`, and the rest still answers."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kafkafs.format.messages.records import Topic, Unreadable, parse_record
+from kafkafs.log.options import ReadOptions
+from kafkafs.view.tree import Root
+from tests.cluster import drawing
+from tests.cluster.reading import names, node, read, target
+from tests.cluster.writing import Data, Pair, batch, commit, marker, metadata, snapshot, transaction
+from tests.kafka.clusters import Cluster
+
+PLACES = {
+    Topic.OFFSETS: "__consumer_offsets-0",
+    Topic.TRANSACTIONS: "__transaction_state-0",
+    Topic.CLUSTER_METADATA: "__cluster_metadata-0",
+}
+SOUND_ID = "A" * 20 + "fw"
+SOUND = {
+    Topic.OFFSETS: commit("sound", "sound", 0, 5),
+    Topic.TRANSACTIONS: transaction("sound", producerId=99, transactionStatus=1),
+    Topic.CLUSTER_METADATA: metadata("TopicRecord", name="sound", topicId=SOUND_ID),
+}
+PASSED_OVER = tuple(bytes((1, kind)) for kind in (10, 15, 20, 21, 26, 27))
+"""How records of the metadata begin that tell of nothing that is shown."""
+
+MAX_BATCH = 1 << 20
+quickly = settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+@pytest.fixture(scope="module")
+def memory() -> Iterator[Path]:
+    """A directory in memory."""
+    place = Path(tempfile.mkdtemp(prefix="kafkafs-", dir="/dev/shm"))
+    yield place
+    shutil.rmtree(place)
+
+
+def refuse(constant: str) -> NoReturn:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+def all_of_it(data: Path) -> dict[str, list[Any]]:
+    """Every file's lines; everything below `.cluster` is looked at."""
+    root = Root([data], ReadOptions(max_batch=MAX_BATCH))
+    found = {}
+    waiting = [""]
+    while waiting:
+        place = waiting.pop()
+        for name in names(root, place):
+            path = f"{place}/{name}".lstrip("/")
+            kind = node(root, path).attributes().kind
+            if kind == "directory":
+                waiting.append(path)
+            elif kind == "symlink":
+                target(root, path)
+            else:
+                found[path] = [json.loads(line, parse_constant=refuse) for line in read(root, path).splitlines()]
+    return found
+
+
+def of_sound(told: dict[str, list[Any]]) -> list[Any]:
+    """What is told of the group, the transactional id and the topic that nothing is wrong with."""
+    return [
+        *(row["offset"] for row in told["groups/sound/offsets.jsonl"]),
+        *(row["producerId"] for row in told["transactions.jsonl"] if row["transactionalId"] == "sound"),
+        *(row["topicId"] for row in told["topics.jsonl"] if row["topic"] == "sound"),
+    ]
+
+
+def write(data: Path, topic: Topic, records: Sequence[tuple[Pair, int]]) -> None:
+    """A log of the sound record and those, each with its producer in a batch of its own."""
+    place = data / PLACES[topic]
+    place.mkdir(exist_ok=True)
+    made = [batch([SOUND[topic]], 0)]
+    for number, (pair, producer) in enumerate(records):
+        is_end = topic is Topic.OFFSETS and pair == marker()
+        made.append(batch([pair], 1 + number, producer_id=producer, is_control=is_end))
+    (place / f"{0:020}.log").write_bytes(b"".join(made))
+
+
+def drawn(topic: Topic) -> st.SearchStrategy[list[tuple[Pair, int]]]:
+    producer = drawing.producers() if topic is Topic.OFFSETS else st.just(-1)
+    one = drawing.pairs(topic) | drawing.broken(topic) | st.just(marker())
+    return st.lists(st.tuples(one, producer), max_size=6)
+
+
+@pytest.mark.parametrize("topic", PLACES, ids=lambda topic: topic.value)
+@quickly
+@given(st.data())
+def test_what_records_say_ends_nothing_and_is_told(memory: Path, topic: Topic, draw: st.DataObject) -> None:
+    """Records of every type and version, whole and broken, in any order; the last one is broken."""
+    data = Data(memory / topic.value).path
+    for each in PLACES:
+        write(data, each, [])
+    last = draw.draw(drawing.broken(topic))
+    write(data, topic, [*draw.draw(drawn(topic)), (last, -1)])
+    told = all_of_it(data)
+    assert of_sound(told) == [5, 99, SOUND_ID]
+    read_last = parse_record(topic, *last)
+    if isinstance(read_last, Unreadable) and last[1] is not None and not last[1].startswith(PASSED_OVER):
+        assert told["state.json"][0]["problems"]
+
+
+RECORDS = [
+    SOUND[Topic.CLUSTER_METADATA],
+    metadata("PartitionRecord", 2, topicId=SOUND_ID, partitionId=0, replicas=[1], isr=[1], directories=["A" * 22]),
+    metadata("ConfigRecord", resourceType=2, resourceName="sound", name="retention.ms", value="7"),
+    metadata("RegisterBrokerRecord", 4, brokerId=1, endPoints=[{"name": "P", "host": "h", "port": 9, }], logDirs=[]),
+    metadata("AccessControlEntryRecord", id=SOUND_ID, resourceName="sound", principal="User:a", host="*"),
+    metadata("ClientQuotaRecord", entity=[{"entityType": "user", "entityName": None}], key="k", value=1e10),
+    metadata("UserScramCredentialRecord", name="a", mechanism=1, salt=b"s", storedKey=b"k", serverKey=b"k"),
+    metadata("FeatureLevelRecord", name="metadata.version", featureLevel=30),
+]  # fmt: skip
+
+
+@quickly
+@given(drawing.damaged(snapshot(*RECORDS)), st.booleans())
+def test_a_damaged_snapshot_is_told_and_an_older_one_counts(memory: Path, damaged: bytes, is_older: bool) -> None:
+    """All of it counts or none: a checksum holds each batch, and the footer says that nothing is missing."""
+    place = Data(memory / "snapshot").path / PLACES[Topic.CLUSTER_METADATA]
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    newest, older = (place / f"{offset:020}-{1:010}.checkpoint" for offset in (9, 5))
+    newest.write_bytes(damaged)
+    if is_older:
+        older.write_bytes(snapshot(*RECORDS[:1]))
+    told = all_of_it(place.parent)
+    state = told["state.json"][0]
+    if not any(f"{newest.name} is not whole and left out" in each for each in state["problems"]):
+        assert state["metadata"]["asOfOffset"] == 8  # no checksum is over the offsets and epochs of batches
+        assert len(told["users.jsonl"]) == len(told["brokers.jsonl"]) == len(told["partitions.jsonl"]) == 1
+    elif is_older:
+        assert [row["topic"] for row in told["topics.jsonl"]] == ["sound"]
+        assert told["users.jsonl"] == []
+    else:
+        assert state["metadata"] is None
+        assert "topics.jsonl" not in told
+
+
+@pytest.fixture(scope="module")
+def real() -> dict[str, bytes]:
+    """The first segment of each internal partition that a real broker left."""
+    path = Cluster("4.3.1", "killed").path
+    found = [name for name in sorted(path.iterdir()) if name.name.startswith("__") and name.is_dir()]
+    return {place.name: (place / f"{0:020}.log").read_bytes() for place in found}
+
+
+@quickly
+@given(st.data())
+def test_damaged_logs_of_a_real_broker_end_nothing(memory: Path, real: dict[str, bytes], draw: st.DataObject) -> None:
+    """One internal partition is damaged: what the others tell is told as before."""
+    data = Data(memory / "real").path
+    name = draw.draw(st.sampled_from([each for each in sorted(real) if real[each]]))
+    for each, whole in real.items():
+        (data / each).mkdir(exist_ok=True)
+        (data / each / f"{0:020}.log").write_bytes(draw.draw(drawing.damaged(whole)) if each == name else whole)
+    told = all_of_it(data)
+    if not name.startswith("__cluster_metadata"):
+        assert {row["topic"] for row in told["topics.jsonl"]} == {"shop", "stock", "placed", *state_topics(real)}
+    if not name.startswith("__consumer_offsets"):
+        assert len(told["groups.jsonl"]) >= 15
+    if not name.startswith("__transaction_state"):
+        assert [row["transactionalId"] for row in told["transactions.jsonl"]] == ["done", "idle", "open", "undone"]
+
+
+def state_topics(real: dict[str, bytes]) -> set[str]:
+    return {name.rpartition("-")[0] for name in real} - {"__cluster_metadata"}
