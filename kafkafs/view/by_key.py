@@ -10,7 +10,7 @@ from kafkafs.view.decoded import FieldPoint, JsonPoint, line_pieces
 from kafkafs.view.explain import Explanation
 from kafkafs.view.grammar import Suffix
 from kafkafs.view.key_names import HISTORY, parse_key_name, printable
-from kafkafs.view.line_makers import decoded_lines, plain_lines
+from kafkafs.view.line_makers import DECODED, PLAIN
 from kafkafs.view.node import Attributes, Entry, File
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint
@@ -43,7 +43,7 @@ class AtKey(NamedTuple):
 _POINTS: dict[str, Callable[[PartitionView, AtKey], File]] = {
     Suffix.RAW.value: RawPoint,
     Suffix.JSONL.value: JsonPoint,
-    Suffix.DECODED.value: lambda view, target: JsonPoint(view, target, decoded_lines),
+    Suffix.DECODED.value: lambda view, target: JsonPoint(view, target, DECODED),
     Suffix.VALUE.value: lambda view, target: FieldPoint(view, target, "value"),
     Suffix.EXPLAIN.value: lambda view, target: Explanation(view, target, f"by-key/{printable(target.key)}"),
     HISTORY: lambda view, target: History(view, target),
@@ -95,7 +95,7 @@ class History:
 
     def _lines(self, snapshot: LogSnapshot, start: int, end: int) -> Pieces:
         found = snapshot.keys.history(snapshot.decoded, self._target.key, start, end)
-        return line_pieces(plain_lines(self._view)(snapshot.log.name), found)
+        return line_pieces(PLAIN.make(self._view)(snapshot.log.name), found)
 
     def xattrs(self) -> Mapping[str, bytes]:
         return {}

@@ -16,21 +16,20 @@ from kafkafs.cluster.files import LISTS, METADATA_TOPIC, Rows
 from kafkafs.cluster.offsets import Commit
 from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC, SchemaTopic
 from kafkafs.disk.blocking import may_block
-from kafkafs.errors import Denied, DiskError, NotFound, Vanished
+from kafkafs.errors import NotFound
 from kafkafs.log.partition import Partition
 from kafkafs.view import schema_files
 from kafkafs.view.node import Attributes, Entry, Kind, Node
 from kafkafs.view.partition_view import KEEP_S
-from kafkafs.view.permissions import Access, access, common
+from kafkafs.view.permissions import Access, common
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.text_budget import TextBudget
+from kafkafs.view.topic_access import GONE, partition_access
 
 _STATE = "state.json"
 _GROUPS = "groups"
 _TOPICS = (METADATA_TOPIC, GROUPS_TOPIC, TRANSACTIONS_TOPIC)
 _LINES_AT_ONCE = 512
-_EMPTY_SNAPSHOT = f"{0:020}-"  # which tells nothing
-_GONE = (NotFound, Denied, DiskError, Vanished)
 
 Answer = TypeVar("Answer")
 ShownAs = Callable[[Partition], str | None]
@@ -104,27 +103,12 @@ class Sources:
     def _of(self, partitions: Sequence[Partition]) -> _Known:
         root, granted, newest = self.root(), [], 0
         for partition in partitions:
-            with suppress(*_GONE):
-                one, mtime_ns = _granted(partition)
+            with suppress(*GONE):
+                one, mtime_ns = partition_access(partition)
                 granted.append(one)
                 newest = max(newest, mtime_ns)
         until = time.monotonic() + KEEP_S / 2
         return _Known(until, common(granted), newest) if granted else root._replace(until=until)
-
-
-def _granted(partition: Partition) -> tuple[Access, int]:
-    """Who may read all logs and snapshots of a partition; and when the newest was written."""
-    root, name = partition.root, partition.name.directory
-    above = access(root.stat(name), root.acl(name))
-    granted = [Access(above.uid, above.gid, (above.mode & 0o111) * 7)]
-    newest = 0
-    for file_name in partition.listing().files:
-        if file_name.endswith((".log", ".checkpoint")) and not file_name.startswith(_EMPTY_SNAPSHOT):
-            file = root.open_now(f"{name}/{file_name}")
-            about = file.stat()
-            granted.append(access(about, file.acl(about)))
-            newest = max(newest, about.st_mtime_ns)
-    return common([granted[-1], *granted[:-1]]), newest
 
 
 class _Node:

@@ -11,7 +11,7 @@ from kafkafs.log.lookup import Record
 from kafkafs.log.segment import Segment
 from kafkafs.view.answer_cache import AnswerCache
 from kafkafs.view.following import Following
-from kafkafs.view.line_makers import LineMaker, LinesOf, MakeLines, plain_lines
+from kafkafs.view.line_makers import PLAIN, LineMaker, LinesOf, MakeLines
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.raw import batch_xattrs
@@ -104,12 +104,15 @@ class _OneRecord:
 class JsonPoint(_OneRecord):
     """`.jsonl` and `.decoded.jsonl` of a point: the record as one line."""
 
-    def __init__(self, view: PartitionView, target: PointTarget, lines_of: LinesOf = plain_lines) -> None:
+    def __init__(self, view: PartitionView, target: PointTarget, lines_of: LinesOf = PLAIN) -> None:
         super().__init__(view, target)
         self._lines_of = lines_of
 
+    def attributes(self) -> Attributes:
+        return self._lines_of.attributes(self._view, super().attributes())
+
     def _answer(self, record: Record, name: PartitionName) -> bytes:
-        return b"".join(self._lines_of(self._view)(name).pieces(record.columns))
+        return b"".join(self._lines_of.make(self._view)(name).pieces(record.columns))
 
 
 class FieldPoint(_OneRecord):
@@ -127,18 +130,17 @@ class FieldPoint(_OneRecord):
 class JsonRange:
     """`.jsonl` and `.follow.jsonl` of a range, decoded too: a stream of the visible records, a line each."""
 
-    def __init__(
-        self, view: PartitionView, target: RangeTarget, follows: bool, lines_of: LinesOf = plain_lines
-    ) -> None:
+    def __init__(self, view: PartitionView, target: RangeTarget, follows: bool, lines_of: LinesOf = PLAIN) -> None:
         self._view = view
         self._target = target
         self._follows = follows
         self._lines_of = lines_of
 
     def attributes(self) -> Attributes:
-        return self._view.ask(
+        own = self._view.ask(
             lambda snapshot: self._view.stream(snapshot, *self._target.offsets(snapshot, decoded=True))
         )
+        return self._lines_of.attributes(self._view, own)
 
     def open(self) -> Stream:
         return self._view.ask(self._open)
@@ -153,7 +155,7 @@ class JsonRange:
         start, end = self._target.offsets(snapshot, decoded=True)
         start = max(start, snapshot.log.start_offset)
         end = snapshot.decoded.end_offset if end is None else end
-        make = self._lines_of(self._view)
+        make = self._lines_of.make(self._view)
         return Stream(
             lambda offset: self._lines(make, snapshot, offset, end), start, budget, held=snapshot.log.hold(start, end)
         )
@@ -163,7 +165,7 @@ class JsonRange:
         start = following.start(snapshot)
         if start is None:
             return
-        for behind, piece in self._lines(self._lines_of(self._view), snapshot, max(start, offset), None):
+        for behind, piece in self._lines(self._lines_of.make(self._view), snapshot, max(start, offset), None):
             if behind is not None:
                 following.give(behind)
             yield behind, piece

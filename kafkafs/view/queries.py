@@ -24,7 +24,7 @@ from kafkafs.view.grammar import (
     parse_time_name,
     time_range_name,
 )
-from kafkafs.view.line_makers import decoded_lines
+from kafkafs.view.line_makers import DECODED
 from kafkafs.view.node import Entry, File
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint, RawRange
@@ -38,7 +38,7 @@ _MAX_TIME = 2**63 - 2
 _POINTS: dict[Suffix, Callable[[PartitionView, PointTarget, str], File]] = {
     Suffix.RAW: lambda view, target, _: RawPoint(view, target),
     Suffix.JSONL: lambda view, target, _: JsonPoint(view, target),
-    Suffix.DECODED: lambda view, target, _: JsonPoint(view, target, decoded_lines),
+    Suffix.DECODED: lambda view, target, _: JsonPoint(view, target, DECODED),
     Suffix.KEY: lambda view, target, _: FieldPoint(view, target, "key"),
     Suffix.VALUE: lambda view, target, _: FieldPoint(view, target, "value"),
     Suffix.BATCHES: lambda view, target, _: BatchesPoint(view, target),
@@ -48,8 +48,8 @@ _RANGES: dict[Suffix, Callable[[PartitionView, RangeTarget], File]] = {
     Suffix.RAW: RawRange,
     Suffix.JSONL: lambda view, target: JsonRange(view, target, follows=False),
     Suffix.FOLLOW: lambda view, target: JsonRange(view, target, follows=True),
-    Suffix.DECODED: lambda view, target: JsonRange(view, target, False, decoded_lines),
-    Suffix.DECODED_FOLLOW: lambda view, target: JsonRange(view, target, True, decoded_lines),
+    Suffix.DECODED: lambda view, target: JsonRange(view, target, False, DECODED),
+    Suffix.DECODED_FOLLOW: lambda view, target: JsonRange(view, target, True, DECODED),
     Suffix.BATCHES: BatchesRange,
 }
 

@@ -16,6 +16,7 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.search.key_memory import KeyMemory
 from kafkafs.view.answer_cache import AnswerCache
 from kafkafs.view.text_budget import TextBudget
+from kafkafs.view.topic_access import TopicAccess
 
 if TYPE_CHECKING:
     from kafkafs.cluster.schema_topic import SchemaTopic
@@ -42,3 +43,8 @@ class Resources:
         from kafkafs.cluster.schema_topic import SchemaTopic
 
         return SchemaTopic(self._directories, self.options.max_batch)
+
+    @functools.cached_property
+    def schema_access(self) -> TopicAccess:
+        """What that topic grants."""
+        return TopicAccess(self.schemas.partition)

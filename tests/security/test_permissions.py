@@ -49,6 +49,9 @@ class Mirror:
             views = ("23400", "23400.jsonl", "23400.value", "23400.explain", "23400..23410", "23400..23410.jsonl")
             found += [Place(shown / "by-offset" / name, (log,)) for name in views]
             found.append(Place(shown / "by-time/1632390207806.jsonl", (log,)))
+            registry = next(self.data.glob("_schemas-0/*.log"))  # a decoded view names what stands there only
+            decoded = ("23400.decoded.jsonl", "23400..23410.decoded.jsonl")
+            found += [Place(shown / "by-offset" / name, (log, registry)) for name in decoded]
             found += [Place(shown / "info.json", (log,)), Place(shown / "segments" / log.name, (log,))]
             found.append(Place(shown / f"segments/{index.name}.txt", (index, log)))
         return found
@@ -74,6 +77,10 @@ def mirror() -> Iterator[Mirror]:
             if acl:
                 run("setfacl", "-m", acl, *partition.iterdir())
             partition.chmod(directory_mode)
+        registry = shutil.copytree(sample / "_schemas-0", data / "_schemas-0")
+        run("chown", "-R", f"{KAFKA}:{GROUP}", registry)
+        for file in registry.iterdir():
+            file.chmod(0o640)
         os.chown(data, KAFKA, GROUP)
         with mounting([KAFKAFS, "mount", data, place], place, scratch / "log") as mounted:
             yield Mirror(above, data, mounted)
@@ -82,7 +89,7 @@ def mirror() -> Iterator[Mirror]:
 
 
 def test_users_read_what_the_disk_lets_them_read(mirror):
-    """Thousands of cases: 9 users, 7 modes, 6 ACLs, 14 views of each partition."""
+    """Thousands of cases: 9 users, 7 modes, 6 ACLs, 16 views of each partition."""
     leaks, refusals, granted = compare(USERS, mirror.places())
     assert leaks == []
     assert granted > 500

@@ -1,0 +1,60 @@
+"""Decoded views name schemas and fields: nobody reads those who may not read the registry's topic on disk."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.kafka import registered
+from tests.mounting import wait_until
+from tests.view.trees import node, tree
+
+DECODED = ["by-offset/0.decoded.jsonl", "by-offset/0...decoded.jsonl", "by-offset/0...decoded.follow.jsonl",
+           "by-time/0.decoded.jsonl", "by-time/0..now.decoded.jsonl"]  # fmt: skip
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A registry, a topic that uses it, and the cluster's metadata."""
+    made = registered.data()
+    shutil.copy(made / "meta.properties", tmp_path)
+    for name in ("_schemas-0", "orders-0", "__cluster_metadata-0"):
+        shutil.copytree(made / name, tmp_path / name)
+    for path in tmp_path.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return tmp_path
+
+
+def modes(data: Path, names: list[str], topic: str = "orders") -> set[int]:
+    root = tree(data)
+    return {node(root, f"{topic}-0/{name}").attributes().mode for name in names}
+
+
+def test_a_registry_that_all_may_read_changes_nothing(data: Path) -> None:
+    assert modes(data, DECODED) == modes(data, ["by-offset/0.jsonl"]) == {0o444}
+
+
+@pytest.mark.parametrize(("directory", "file", "mode"), [(0o755, 0o640, 0o440), (0o700, 0o644, 0o400)])
+def test_a_registry_that_few_may_read_is_hidden_from_the_others(
+    data: Path, directory: int, file: int, mode: int
+) -> None:
+    """Regression: whoever could read a topic read the names of all fields, and the schemas' subjects."""
+    (data / "_schemas-0").chmod(directory)
+    for log in (data / "_schemas-0").glob("*.log"):
+        log.chmod(file)
+    assert modes(data, DECODED) == {mode}
+    assert modes(data, ["by-offset/0.jsonl", "by-offset/0...jsonl", "by-offset/0.value"]) == {0o444}
+    assert modes(data, DECODED[1:2], "__cluster_metadata") == {0o444}, "which has no schema of the registry"
+
+
+def test_it_counts_beside_a_running_mount(data: Path) -> None:
+    root = tree(data)
+    assert node(root, f"orders-0/{DECODED[0]}").attributes().mode == 0o444
+    for log in (data / "_schemas-0").glob("*.log"):
+        log.chmod(0o600)
+    wait_until(lambda: node(root, f"orders-0/{DECODED[0]}").attributes().mode == 0o400)
+
+
+def test_without_a_registry_its_own_files_count(data: Path) -> None:
+    shutil.rmtree(data / "_schemas-0")
+    assert modes(data, DECODED) == {0o444}
