@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from kafkafs.cli.endings import say
 from kafkafs.cli.parser import Commands
-from kafkafs.errors import NotFound
+from kafkafs.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from kafkafs.cluster.cluster import Cluster, Found
+    from kafkafs.log.data_directory import DataDirectory
 
 HEAD = ("GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "MEMBER")
 _NUMBERS = slice(2, 6)  # the columns that stand to the right
@@ -30,6 +31,7 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "groups",
         help="show who had read how far",
+        usage="%(prog)s [-h] DATA_DIR... [GROUP]",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="examples:\n  kafkafs groups /var/kafka-logs\n  kafkafs groups /var/kafka-logs checkout | jq .lag",
@@ -42,30 +44,45 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """All groups' offsets, or one group's: 1 where there is no such group."""
+    from kafkafs.cluster import files
     from kafkafs.cluster.cluster import Cluster
-    from kafkafs.log.data_directory import open_data_directory
+    from kafkafs.cluster.coordinators import GROUPS_TOPIC
+    from kafkafs.log.meta_properties import cluster_ids
     from kafkafs.log.options import ReadOptions
 
-    words: list[str] = arguments.words
-    group = words.pop() if len(words) > 1 and not os.path.isdir(words[-1]) else None
-    cluster = Cluster([open_data_directory(Path(word).absolute()) for word in words], ReadOptions().max_batch)
+    directories, group = _read(arguments.words)
+    cluster = Cluster(directories, ReadOptions().max_batch)
     cluster.look()
     if not cluster.group_partitions:
         raise NotFound("no partition of __consumer_offsets is on these disks: nothing is known of groups")
     found = [each for each in cluster.groups() if group is None or each.name == os.fsencode(group)]
-    for problem in cluster.problems():
+    for problem in (*cluster_ids(directories)[1], *cluster.problems(), *files.missing(cluster, GROUPS_TOPIC)):
         say(problem)
     if group is not None and not found:
+        if os.path.lexists(group) or os.sep in group:
+            raise NotFound(f"there is no data directory {group!r}, nor a group of that name")
         raise NotFound(f"there is no group {group!r} here; `kafkafs groups` without a name shows all")
     if sys.stdout.isatty():
         _print_table([line for each in found for line in _table(cluster, each)])
         return 0
-    from kafkafs.cluster import files
-
     for each in found:
         rows = files.offsets(cluster, each)
         sys.stdout.buffer.write(rows.lines(0, len(rows.values)))
     return 0
+
+
+def _read(words: Sequence[str]) -> "tuple[list[DataDirectory], str | None]":
+    """The data directories, and the group: the last of several words, if it is no data directory."""
+    from kafkafs.log.data_directory import open_data_directory
+
+    *first, last = words
+    directories = [open_data_directory(Path(word).absolute()) for word in first]
+    try:
+        return [*directories, open_data_directory(Path(last).absolute())], None
+    except UsageError:
+        if not directories:
+            raise
+        return directories, last
 
 
 def _table(cluster: "Cluster", found: "Found") -> Iterator[Line]:

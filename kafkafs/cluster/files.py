@@ -3,7 +3,7 @@
 Under `Cluster.lock` a file is a list of values, which do not change any more; a row is made of each when it is read.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafkafs.cluster import rows
@@ -47,22 +47,15 @@ class ListFile(NamedTuple):
 def state(cluster: Cluster) -> Row:
     """`state.json`."""
     as_of = cluster.as_of
-    ids, ids_problems = cluster_ids(cluster.directories)
+    ids, problems = cluster_ids(cluster.directories)
     nodes = node_ids(cluster.directories)
-    problems = [*ids_problems, *cluster.problems()]
+    problems.extend(cluster.problems())
     if not cluster.sources(METADATA_TOPIC):
         problems.append(
             "no __cluster_metadata-0 is on these disks: topics, configs, brokers and rights are not told, nor how many"
             " partitions a coordinator's topic has"
         )
-    for topic, here in ((GROUPS_TOPIC, cluster.group_partitions), (TRANSACTIONS_TOPIC, cluster.transaction_partitions)):
-        count = cluster.partition_count(topic)
-        if not here and cluster.image is not None and count is None:
-            problems.append(f"the cluster has no topic {topic}")
-        elif not here:
-            problems.append(f"no partition of {topic} is on these disks")
-        elif count is not None and (missing := sorted(set(range(count)) - set(here))):
-            problems.append(f"of {topic} {_many(missing)} of {count} {_be(missing)} not on these disks")
+    problems += [*missing(cluster, GROUPS_TOPIC), *missing(cluster, TRANSACTIONS_TOPIC)]
     return {
         "clusterId": ids[0] if len(ids) == 1 else None,
         "nodeId": nodes[0] if len(cluster.directories) == 1 and nodes else list(nodes) or None,
@@ -80,14 +73,22 @@ def state(cluster: Cluster) -> Row:
     }
 
 
+def missing(cluster: Cluster, topic: str) -> Iterator[str]:
+    """What of a coordinator's topic is not on these disks, in a sentence."""
+    here = cluster.group_partitions if topic == GROUPS_TOPIC else cluster.transaction_partitions
+    count = cluster.partition_count(topic)
+    if not here and cluster.image is not None and count is None:
+        yield f"the cluster has no topic {topic}"
+    elif not here:
+        yield f"no partition of {topic} is on these disks"
+    elif count is not None and (others := sorted(set(range(count)) - set(here))):
+        yield f"of {topic} {_many(others)} of {count} {'are' if len(others) > 1 else 'is'} not on these disks"
+
+
 def _many(numbers: list[int]) -> str:
     """`partition 3`, `partitions 0, 1, 2, ...`"""
     shown = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
     return f"partition{'s' if len(numbers) > 1 else ''} {shown}"
-
-
-def _be(numbers: list[int]) -> str:
-    return "are" if len(numbers) > 1 else "is"
 
 
 def _here(cluster: Cluster, numbers: list[int], topic: str) -> Json:

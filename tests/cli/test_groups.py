@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from tests.cluster.writing import Data, commit, metadata
 from tests.kafka.clusters import Cluster
 from tests.mounting import KAFKAFS, run
 
@@ -57,6 +58,10 @@ def test_a_terminal_gets_a_table():
     [
         (("{data}", "nobody"), 1, "there is no group 'nobody' here"),
         (("/nowhere",), 2, "does not exist"),
+        (("{data}", "/nowhere"), 1, "there is no data directory '/nowhere', nor a group of that name"),
+        (("/nowhere", "{data}"), 2, "'/nowhere' does not exist"),
+        (("{data}", "classic", "moved"), 2, "does not exist"),
+        (("{data}/meta.properties",), 2, "is no directory"),
         (("{other}",), 1, "no partition of __consumer_offsets"),
     ],
 )
@@ -68,3 +73,66 @@ def test_bad_input_is_one_sentence(words, code, sentence, tmp_path):
     assert (done.returncode, done.stdout) == (code, b"")
     assert sentence in done.stderr.decode()
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_usage_is_one_line():
+    done = run(KAFKAFS, "groups", check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.splitlines()[0] == b"usage: kafkafs groups [-h] DATA_DIR... [GROUP]"
+
+
+def test_a_group_may_be_called_like_a_directory(tmp_path):
+    (tmp_path / "classic").mkdir()
+    assert run(KAFKAFS, "groups", CLUSTER.path, "classic", cwd=tmp_path).stdout.count(b"\n") == 4
+
+
+TOPIC_ID = "A" * 21 + "Q"
+TOLD = [metadata("TopicRecord", name="__consumer_offsets", topicId=TOPIC_ID)] + [
+    metadata("PartitionRecord", 1, topicId=TOPIC_ID, partitionId=number) for number in range(3)
+]
+
+
+@pytest.fixture
+def brokers(tmp_path):
+    """Two brokers' directories: `a` belongs to partition 1, which both have, the second one further; `b` to 2."""
+    one, two = Data(tmp_path / "one"), Data(tmp_path / "two")
+    (two.path / "meta.properties").write_text("version=1\nnode.id=2\ncluster.id=uBxTSvaETEx3i2U_wtBtcQ\n")
+    one.write("__cluster_metadata-0", TOLD)
+    for data in (one, two):
+        data.write("__consumer_offsets-1", [commit("a", "t", 0, 5)])
+    two.write("__consumer_offsets-1", [commit("a", "t", 0, 6)])
+    two.write("__consumer_offsets-2", [commit("b", "t", 0, 7)])
+    one.write("t-0", [(None, b"x")] * 9)
+    (one.path / "replication-offset-checkpoint").write_text("0\n1\nt 0 9\n")
+    return one.path, two.path
+
+
+def test_of_several_brokers_the_furthest_replica_is_told(brokers):
+    one, two = brokers
+    for words, expected in (
+        ((one,), [("a", 5, 4)]),
+        ((one, two), [("a", 6, 3), ("b", 7, 2)]),
+        ((two, one), [("a", 6, 3), ("b", 7, 2)]),
+        ((two, one, "b"), [("b", 7, 2)]),
+    ):
+        rows = [json.loads(line) for line in run(KAFKAFS, "groups", *words).stdout.splitlines()]
+        assert [(row["group"], row["offset"], row["lag"]) for row in rows] == expected
+    table = [re.split(r"  +", line) for line in on_a_terminal(one, two).splitlines()]
+    assert [row[:6] for row in table[1:]] == [["a", "t", "0", "6", "9", "3"], ["b", "t", "0", "7", "9", "2"]]
+
+
+def test_what_is_not_on_these_disks_is_said_beside_the_lines(brokers):
+    one, two = brokers
+    done = run(KAFKAFS, "groups", one)
+    assert done.stderr.decode() == "kafkafs: of __consumer_offsets partitions 0, 2 of 3 are not on these disks\n"
+    (two / "meta.properties").write_text("version=1\nnode.id=2\ncluster.id=another\n")
+    done = run(KAFKAFS, "groups", one, two)
+    assert b"these directories are of 2 clusters (uBxTSvaETEx3i2U_wtBtcQ, another)" in done.stderr
+    assert len(done.stdout.splitlines()) == 2
+
+
+def test_a_group_left_behind_is_marked_in_the_table(brokers):
+    """`a` belongs to partition 1 of 3."""
+    one, _ = brokers
+    (one / "__consumer_offsets-1").rename(one / "__consumer_offsets-0")
+    assert on_a_terminal(one).splitlines()[1].startswith("a (stale)  t ")
