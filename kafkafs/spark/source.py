@@ -55,7 +55,12 @@ class KafkafsDataSource(DataSource):
         return "kafkafs"
 
     def schema(self) -> StructType:
-        """The columns of Spark's Kafka source."""
+        """The columns of Spark's Kafka source. A table is refused while it is made: Spark asks with its provider."""
+        if "provider" in self.options:
+            raise UsageError(
+                "CREATE TABLE ... USING kafkafs cannot be read: Spark hands a table's options to no source in Python;"
+                " make it a view: CREATE TEMPORARY VIEW ... USING kafkafs OPTIONS (path '...', subscribe '...')"
+            )
         return StructType([*_COLUMNS, _HEADERS] if wants_headers(self.options) else _COLUMNS)
 
     def reader(self, schema: StructType) -> DataSourceReader:

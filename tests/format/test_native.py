@@ -72,6 +72,14 @@ def test_without_library_and_numba_one_sentence_says_what_to_do(bare_copy):
     assert "run scripts/setup" in done.stderr.splitlines()[-1]
 
 
+def test_out_of_a_zip_file_one_sentence_says_how_to_ship_it(bare_copy):
+    """As Spark's --py-files would run it: no system loads a library from there."""
+    archive = shutil.make_archive(str(bare_copy / "shipped"), "zip", bare_copy, "kafkafs")
+    done = run("import sys; sys.modules['numba'] = None\n" + CHECK, archive)
+    assert f"out of {archive}: " in done.stderr.splitlines()[-1]
+    assert "--archives, not --py-files" in done.stderr.splitlines()[-1]
+
+
 def test_other_processors_get_the_same_answers(bare_copy):
     """What is one instruction on x86-64 is a row of others elsewhere; both must agree."""
     code = """

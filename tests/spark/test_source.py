@@ -156,6 +156,16 @@ def test_a_refusal_reaches_the_user_of_spark(spark: SparkSession):
         frame(spark, LATEST.path, subscribe="nope").count()
 
 
+def test_sql_makes_views_and_is_refused_tables(spark: SparkSession):
+    """A table could be made, but Spark reads it without the options that it was made with."""
+    what = f"USING kafkafs OPTIONS (path '{LATEST.path}', subscribe 'partitions')"
+    with pytest.raises(Exception, match="make it a view: CREATE TEMPORARY VIEW"):
+        spark.sql(f"CREATE TABLE refused {what}")
+    assert not spark.catalog.tableExists("refused")
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW taken {what}")
+    assert spark.sql("SELECT count(*) FROM taken WHERE partition = 0").head() == (len(LATEST.records("partitions", 0)),)
+
+
 def test_another_schema_is_refused(spark: SparkSession):
     reader = spark.read.format("kafkafs").option("path", str(LATEST.path)).option("subscribe", "binary")
     with pytest.raises(AnalysisException, match="the schema is fixed"):

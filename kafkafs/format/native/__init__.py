@@ -10,6 +10,7 @@ there: slow to start and large in memory, but right.
 """
 
 import ctypes
+import os
 from functools import cache
 
 import numpy as np
@@ -47,6 +48,11 @@ def _compiled(name: str) -> Kernel:
     try:
         from kafkafs.format.native import build
     except ImportError:
+        if not os.path.isdir(os.path.dirname(LIBRARY)):
+            raise Unsupported(
+                f"kafkafs cannot run out of {LIBRARY.partition('/kafkafs/')[0]}: its compiled kernels have to be a file"
+                " of their own. To Spark's executors ship it with --archives, not --py-files (docs/spark.md)."
+            ) from None
         raise Unsupported(
             f"The compiled kernels ({LIBRARY}) are missing or out of date: run scripts/setup, or install kafkafs again."
         ) from None
