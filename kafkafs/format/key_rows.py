@@ -91,6 +91,7 @@ def _nothing() -> tuple[Numbers, Numbers]:
 def _settled(earlier: tuple[Numbers, Numbers], later: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
     """Rows and checks of both, sorted, each key once."""
     rows, checks = (np.concatenate(pair) for pair in zip(earlier, later, strict=True))
+    assert len(rows) == len(checks)  # the kernel would write behind them
     spare_rows, spare_checks, counts = np.empty_like(rows), np.empty_like(checks), np.empty(_BUCKETS, np.int64)
     places = (native.address(array) for array in (spare_rows, spare_checks, counts))
     kept = native.kernel("settle_keys")(native.address(rows), native.address(checks), len(rows), *places)

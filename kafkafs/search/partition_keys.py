@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from weakref import WeakSet
 
 from kafkafs.disk.blocking import is_lent, may_block
-from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished
+from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.format.key_rows import hashed, matching
 from kafkafs.format.records import Records
 from kafkafs.log.lookup import Record
@@ -44,7 +44,7 @@ class PartitionKeys:
     def last(self, reader: Reader, key: bytes, trace: Trace = no_trace) -> Record:
         """The last visible record with that key; NotFound where there is none.
 
-        TooLarge where it may be in a batch that is too large to unpack.
+        TooLarge where it may be in a batch that is too large to unpack; Vanished where a newer log was asked already.
         """
         may_block()
         segments, too_large, found = self._newest_first(reader, key), -1, None
@@ -118,6 +118,8 @@ class PartitionKeys:
     ) -> tuple[Record | None, list[Segment]]:
         """The last record with the key; else the segments that must be asked again, as an index has misled."""
         for table, offset in self._search(ready).places(key):
+            if offset is not None and offset >= reader.end_offset and table.file is None:
+                raise _grown(reader)  # and of each key the table has the last record only
             record = None if offset is None else _at(reader, offset)
             if record is not None and record.offset == offset and _key(record) == key:
                 trace(f"{_name_of(table)}: the key's last record is at offset {offset}")
@@ -159,12 +161,13 @@ class PartitionKeys:
 
     def _begun(self, reader: Reader, segment: Segment) -> SegmentKeys:
         """What is known of a segment's keys so far."""
-        keys = self._known.get(segment.base_offset)
+        keys, end = self._known.get(segment.base_offset), _visible_end(reader, segment)
         if keys is not None and keys.segment is not segment and keys.goes_on_in(segment):
+            if keys.reached > end:
+                raise _grown(reader)
             keys.go_on_in(segment)
-        if keys is None or keys.segment is not segment:
+        if keys is None or keys.segment is not segment or (keys.is_settled and keys.reached < end):
             keys = SegmentKeys(segment, reader.log.start_offset)
-        end = _visible_end(reader, segment)
         if self._indexes is not None and end == segment.next_base and segment not in self._distrusted:
             index = self._indexes.table(segment) if keys.reached < end else None
             if index is not None:
@@ -188,6 +191,11 @@ class PartitionKeys:
             self._lacking.setdefault(key, WeakSet()).add(keys.segment)
             while len(self._lacking) > _ASKED:
                 self._lacking.popitem(last=False)
+
+
+def _grown(reader: Reader) -> Vanished:
+    """What a reader is told whose log is older than what another thread has found out of its keys: to ask anew."""
+    return Vanished(f"{reader.log.name.directory}: the log has grown since it was looked at")
 
 
 def _visible_end(reader: Reader, segment: Segment) -> int:

@@ -38,6 +38,8 @@ class SegmentKeys:
         """The last offsets of batches that may not be unpacked."""
         self.is_whole = True
         """False where the keys of something corrupt are missing."""
+        self.is_settled = False
+        """Whether its rows have no checks any more, so that none can be added."""
         self._parts: list[KeyRows] = []
         self._last: Batch | None = None
 
@@ -130,6 +132,7 @@ class SegmentKeys:
             later, earlier = self._parts.pop(), self._parts.pop()
             self._parts.append(merged(earlier, later))
         self._parts = [part._replace(checks=part.checks[:0].copy()) for part in self._parts]
+        self.is_settled = True
         self._show(self.reached)
 
     def _show(self, reached: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.disk.blocking import for_a_while
-from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished
+from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.log.partition import Partition
 from kafkafs.log.reading import Reader
 from kafkafs.search.key_memory import KeyMemory
@@ -137,6 +137,37 @@ def test_a_truncated_log_that_grew_again(tmp_path):
     grow(path, 0, batch(2, [b"d"]))
     seen = fresh(partition)
     assert [last_of(keys, seen, key) for key in (b"a", b"b", b"c", b"d")] == [0, None, 1, 2]
+
+
+def test_a_closed_segment_that_grows_again(tmp_path):
+    """A follower cuts its log where a segment ends, and goes on in the one before: its rows were thought complete."""
+    path = write_partition(tmp_path, {0: [batch(0, [b"a", b"b"])], 2: [batch(2, [b"a"])]}, indexed=False)
+    partition, keys = partition_of(tmp_path), PartitionKeys(KeyMemory())
+    assert_like_a_dictionary(keys, fresh(partition))
+    (path / f"{2:020}.log").unlink()
+    grow(path, 0, batch(2, [b"c"]))
+    grow(path, 0, batch(3, [b"b"]))
+    seen = fresh(partition)
+    assert [last_of(keys, seen, key) for key in (b"a", b"b", b"c")] == [0, 3, 2]
+    assert_like_a_dictionary(keys, seen)
+
+
+@pytest.mark.parametrize("rolls", [False, True])
+def test_who_looked_before_another_is_told_to_look_again(tmp_path, rolls):
+    """Of each key the last record is known only, and that one is not in the log of the one who looked before: it got
+    the record of an older segment, or none."""
+    path = write_partition(tmp_path, {0: [batch(0, [b"a"])], 1: [batch(1, [b"a", b"b"])]}, indexed=False)
+    partition, keys = partition_of(tmp_path), PartitionKeys(KeyMemory())
+    before = fresh(partition)
+    assert last_of(keys, before, b"b") == 2
+    grow(path, 1, batch(3, [b"a", b"b"]))
+    if rolls:
+        grow(path, 5, batch(5, [b"c"]))
+    assert last_of(keys, fresh(partition), b"a") == 3
+    for key in (b"a", b"b"):
+        with pytest.raises(Vanished):
+            keys.last(before, key)
+    assert partition.answer(lambda log: last_of(keys, reader(log), b"a")) == 3
 
 
 def test_a_compacted_segment(tmp_path):
