@@ -11,6 +11,7 @@ from tests.kafka import cache
 ZOOKEEPER_RELEASE = "2.8.0"  # the worked example's; the last that writes formats v0 and v1 on request
 KRAFT_RELEASES = ("3.9.1", "4.3.1")
 RELEASES = (ZOOKEEPER_RELEASE, *KRAFT_RELEASES)
+APICURIO_RELEASE = "2.6.5.Final"
 DUMP_RELEASE = "4.3.1"  # whose DumpLogSegments is the truth for `kafkafs dump`
 
 FETCH_TIMEOUT_S = 300
@@ -35,6 +36,12 @@ def jars(release: str) -> Path:
 def streams() -> Path:
     """The directory of Kafka Streams' jar alone: its RocksDB, 70 MB, is only for state."""
     return cache.once(cache.root() / "jars" / f"{DUMP_RELEASE}-streams", _fetch_streams)
+
+
+def serializers() -> Path:
+    """The directory of Apicurio's Avro serializer with all it needs (23 MB): it writes Confluent's wire format, whose
+    own serializers no public Maven repository of the usual kind has."""
+    return cache.once(cache.root() / "jars" / f"apicurio-{APICURIO_RELEASE}", _fetch_serializers)
 
 
 def command(release: str, main_class: str | Path, *args: str | Path, options: Sequence[str] = ()) -> list[str]:
@@ -62,14 +69,27 @@ def run(
 
 
 def _fetch(release: str, place: Path) -> None:
+    _copy_dependencies(f"Kafka {release}", _dependencies(release), place)
+
+
+def _copy_dependencies(what: str, needed: Sequence[tuple[str, str, str]], place: Path) -> None:
+    dependencies = [DEPENDENCY.format(group=group, name=name, version=version) for group, name, version in needed]
     project = place / "pom.xml"
-    project.write_text(PROJECT.format(dependencies="".join(_dependencies(release))))
-    _maven(f"Kafka {release}", "-f", str(project), "dependency:copy-dependencies", f"-DoutputDirectory={place}")
+    project.write_text(PROJECT.format(dependencies="".join(dependencies)))
+    _maven(what, "-f", str(project), "dependency:copy-dependencies", f"-DoutputDirectory={place}")
 
 
 def _fetch_streams(place: Path) -> None:
     artifact = f"-Dartifact=org.apache.kafka:kafka-streams:{DUMP_RELEASE}"
     _maven("Kafka Streams", "dependency:copy", artifact, f"-DoutputDirectory={place}")
+
+
+def _fetch_serializers(place: Path) -> None:
+    needed = [
+        ("io.apicurio", "apicurio-registry-serdes-avro-serde", APICURIO_RELEASE),
+        ("org.slf4j", "slf4j-nop", "2.0.16"),
+    ]
+    _copy_dependencies(f"Apicurio {APICURIO_RELEASE}", needed, place)
 
 
 def _maven(what: str, *words: str) -> None:
@@ -84,10 +104,10 @@ def _maven(what: str, *words: str) -> None:
         raise RuntimeError(f"Maven cannot fetch {what}: {done.stdout[-2000:]}")
 
 
-def _dependencies(release: str) -> list[str]:
+def _dependencies(release: str) -> list[tuple[str, str, str]]:
     needed = [("org.apache.kafka", "kafka_2.13", release)]
     if release == ZOOKEEPER_RELEASE:
         needed.append(("org.slf4j", "slf4j-log4j12", "1.7.30"))
     else:
         needed.append(("org.apache.kafka", "kafka-tools", release))
-    return [DEPENDENCY.format(group=group, name=name, version=version) for group, name, version in needed]
+    return needed
