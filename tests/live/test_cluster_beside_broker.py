@@ -6,6 +6,7 @@ What is told is held against what AdminClient says at that moment.
 import json
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,9 +22,12 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from kafkafs.log.options import ReadOptions
+from kafkafs.view.tree import Root
+from tests.cluster import reading
 from tests.kafka import broker as node
 from tests.kafka.broker import Broker
-from tests.mounting import KAFKAFS, Mounted, run, wait_until
+from tests.mounting import Mounted, run, wait_until
 
 pytestmark = pytest.mark.alone
 
@@ -33,6 +37,8 @@ SETTINGS = {
     "group.min.session.timeout.ms": 1000,
     "offsets.topic.num.partitions": 2,
     "metadata.log.max.record.bytes.between.snapshots": 4000,
+    "offsets.topic.segment.bytes": 1 << 20,
+    "offset.metadata.max.bytes": 32_000,
 }
 
 
@@ -62,9 +68,10 @@ def client(broker: Broker, **more: Any) -> dict[str, Any]:
     }
 
 
-def commit(broker: Broker, group: str, topic: str, offset: int) -> None:
+def commit(broker: Broker, group: str, topic: str, *offsets: int, metadata: str = "") -> None:
     consumer = Consumer(client(broker, group_id=group))
-    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    for offset in offsets:
+        consumer.commit(offsets=[TopicPartition(topic, 0, offset, metadata)], asynchronous=False)
     consumer.close()
 
 
@@ -188,6 +195,23 @@ def test_users_come_without_their_secrets(broker, place):
     assert lines(place, "state.json")[0]["problems"] == []
 
 
+def test_the_cleaner_takes_old_commits_away_and_what_is_told_stays(broker, place):
+    """The reader has read the segment that is cleaned under it; what it told it tells again, and nothing is amiss."""
+    groups = ["before", *(f"cleaned-{number}" for number in range(4))]
+    for group in groups[1:]:
+        commit(broker, group, "first", *range(24), metadata="x" * 30_000)
+        soon(lambda: told(place, group) == {"first-0": 23})  # noqa: B023
+    logs = [broker.data / f"__consumer_offsets-{number}/{0:020}.log" for number in range(2)]
+    wait_until(lambda: min(log.stat().st_size for log in logs if segments(log.parent) > 1) < 500_000, 3 * PATIENCE_S)
+    for group in groups:
+        soon(lambda: told(place, group) == committed(broker, group) != {})  # noqa: B023
+    assert lines(place, "state.json")[0]["problems"] == []
+
+
+def segments(directory: Path) -> int:
+    return len([*directory.glob("*.log")])
+
+
 def test_a_snapshot_and_the_log_behind_it_tell_what_following_told(broker, place):
     """The mount has followed from the first record; whoever begins now begins with the newest snapshot."""
     for number in range(8):
@@ -197,11 +221,10 @@ def test_a_snapshot_and_the_log_behind_it_tell_what_following_told(broker, place
     create(broker, "behind-the-snapshot", 1)
     wait_until(lambda: row(place, "topics.jsonl", topic="behind-the-snapshot"), PATIENCE_S)
 
-    def anew(path: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in run(KAFKAFS, "cat", broker.data, f".cluster/{path}").stdout.splitlines()]
-
-    state = anew("state.json")[0]
+    anew = Root([broker.data], ReadOptions())
+    state = reading.lines(anew, "state.json")[0]
     assert state["metadata"]["snapshot"] in {each.name for each in directory.glob("*.checkpoint")}
     assert state["problems"] == []
     for kind in ("topics", "partitions", "configs", "brokers", "users", "features"):
-        assert anew(f"{kind}.jsonl") == lines(place, f"{kind}.jsonl") != []
+        assert reading.lines(anew, f"{kind}.jsonl") == lines(place, f"{kind}.jsonl")
+    assert row(place, "topics.jsonl", topic="many-7")
