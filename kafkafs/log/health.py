@@ -17,7 +17,7 @@ from kafkafs.disk.closed_segments import IN_DOUBT, NO_TIMES, ClosedSegment, look
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
-from kafkafs.format.names import parse_segment_file, segment_file
+from kafkafs.format.names import segment_file
 from kafkafs.log.listing import FileName, Listing
 from kafkafs.log.lookup import find_batch
 from kafkafs.log.segment import Segment
@@ -34,9 +34,6 @@ class SegmentHealth(NamedTuple):
     problems: tuple[str, ...]
     largest: int | None = None  # the segment's largest timestamp, where the look has told it; -1 for none
 
-
-_QUICK = {"log", "index", "timeindex"}
-"""Files that a segment of the quick look has."""
 
 _looked_at: WeakKeyDictionary[Segment, tuple[object, SegmentHealth]] = WeakKeyDictionary()
 """What a closer look has found."""
@@ -92,11 +89,11 @@ def _look(segment: Segment) -> SegmentHealth:
 def _listed(segment: Segment) -> ClosedSegment | None:
     """What the quick look takes; None for a segment that only `_look` can tell of."""
     files, next_base = segment.files, segment.next_base
-    if next_base is None or segment.stands_in or not files.keys() >= _QUICK or any(map(_is_elsewhere, files.values())):
+    log, index, times = files["log"], files.get("index"), files.get("timeindex")
+    if next_base is None or index is None or times is None or any(map(_is_elsewhere, files.values())):
         return None
     if "txnindex" in files and _transaction_index(segment) != "ok":
         return None
-    log, index, times = files["log"], files["index"], files["timeindex"]
     return ClosedSegment(segment.base_offset, next_base, log.inode, index.inode, times.inode, log.size, log.mtime_ns)
 
 
@@ -171,12 +168,8 @@ def _transaction_index(segment: Segment) -> State:
 
 def problems_of_listing(listing: Listing) -> list[str]:
     """What the names alone tell: things that are no regular file, and indexes whose log is missing."""
-    problems = list(listing.problems)
-    named: dict[int, set[str]] = {}
-    for name in listing.files:
-        if (parsed := parse_segment_file(name)) and parsed.kind != "snapshot":
-            named.setdefault(parsed.offset, set()).add(parsed.kind)
-    for offset, kinds in sorted(named.items()):
-        if "log" not in kinds:
-            problems.append(f"{segment_file(offset, 'log')} is missing though its index is there: a gap in the offsets")
-    return problems
+    missing = (segment_file(offset, "log") for offset in listing.logless)
+    return [
+        *listing.problems,
+        *(f"{log} is missing though its index is there: a gap in the offsets" for log in missing),
+    ]

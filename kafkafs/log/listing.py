@@ -5,6 +5,7 @@ offsets has only a complete `.log.swap`; that one then stands in, up to the next
 """
 
 import os
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -39,6 +40,7 @@ class Listing:
     settled: bool
     segments: dict[int, dict[str, FileName]]
     files: dict[str, FileName]
+    logless: tuple[int, ...] = ()  # offsets of indexes whose log is missing
     problems: tuple[str, ...] = field(default=())
 
 
@@ -87,7 +89,10 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
             elif not entry.is_dir(follow_symlinks=False):
                 problems.append(f"{entry.name!r} is no regular file and not served")
     settled = is_settled(stamp[1])
-    return Listing(stamp, settled, _segments(files), files, tuple(sorted(problems)))
+    found = _segments(files)
+    segments = {base: found[base] for base in sorted(found) if "log" in found[base]}
+    logless = tuple(sorted(found.keys() - segments.keys()))
+    return Listing(stamp, settled, segments, files, logless, tuple(sorted(problems)))
 
 
 def _file_name(entry: "os.DirEntry[str]") -> FileName:
@@ -101,21 +106,22 @@ def _file_name(entry: "os.DirEntry[str]") -> FileName:
 
 
 def _segments(files: dict[str, FileName]) -> dict[int, dict[str, FileName]]:
-    plain: dict[int, dict[str, FileName]] = {}
-    swapped: dict[int, dict[str, FileName]] = {}
+    """The files of each offset by kind, without snapshots, unsorted; not all have a log."""
+    plain: defaultdict[int, dict[str, FileName]] = defaultdict(dict)
+    swapped: defaultdict[int, dict[str, FileName]] = defaultdict(dict)
     unfinished: list[int] = []
-    for name in sorted(files):
+    for name, file in files.items():
         if parsed := parse_segment_file(name):
             if parsed.kind != "snapshot":
-                plain.setdefault(parsed.offset, {})[parsed.kind] = files[name]
+                plain[parsed.offset][parsed.kind] = file
         elif transitional := parse_transitional_file(name):
             parsed, state = transitional
             if state == "swap":
-                swapped.setdefault(parsed.offset, {})[parsed.kind] = files[name]
+                swapped[parsed.offset][parsed.kind] = file
             elif state == "cleaned":
                 unfinished.append(parsed.offset)
     for base, kinds in swapped.items():
         complete = "log" in kinds and not any(other <= base for other in unfinished)
         if complete and "log" not in plain.get(base, {}):
             plain[base] = kinds
-    return {base: plain[base] for base in sorted(plain) if "log" in plain[base]}
+    return plain

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
+from kafkafs.disk.blocking import may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.log_access import LogAccess, common_log_access
@@ -41,6 +42,7 @@ class PartitionCache:
         self.partition = partition
         self.transactions = OpenTransactions()
         self.keys = keys
+        self.shared_access: CachedValue[_SharedAccess] = CachedValue(KEEP_S, options.clock)
         self._options = options
         self._snapshot: LogSnapshot | None = None
 
@@ -57,6 +59,13 @@ class _Directory(NamedTuple):
 
     access: Access
     mtime_ns: int
+
+
+class _SharedAccess(NamedTuple):
+    """What the logs of so many segments have in common; None where they are not alike."""
+
+    segments: Sequence[Segment]
+    access: LogAccess | None
 
 
 class ShownReplica(NamedTuple):
@@ -193,11 +202,18 @@ class PartitionView:
         return _of_file(Access(shared.uid, shared.gid, shared.mode), shared.mtime_ns, 0, timestamp_ms, 0.0)
 
     def _shared_access(self, segments: Sequence[Segment]) -> LogAccess | None:
-        names = [segment.files["log"] for segment in segments]
-        if any(name.name.endswith(".swap") for name in names):
-            return None
-        logs = [(segment.base_offset, name.inode) for segment, name in zip(segments, names, strict=True)]
-        return common_log_access(self.partition.root, self._name, logs)
+        """As `common_log_access`; known for a moment, as every tool asks for attributes several times."""
+        cache = self._seen.shared_access
+        known = cache.fresh()
+        if known is None or known.segments != segments:
+            may_block()
+            names = [segment.files["log"] for segment in segments]
+            if any(name.name.endswith(".swap") for name in names):
+                return None
+            logs = [(segment.base_offset, name.inode) for segment, name in zip(segments, names, strict=True)]
+            found = common_log_access(self.partition.root, self._name, logs)
+            known = cache.store(_SharedAccess(segments, found))
+        return known.access
 
 
 def _of_file(granted: Access, changed_ns: int, size: int, timestamp_ms: int, keep_s: float) -> Attributes:

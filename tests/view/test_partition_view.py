@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.log_access import common_log_access
 from kafkafs.errors import Vanished, WouldBlock
 from kafkafs.view import partition_view
 from kafkafs.view.partition_view import KEEP_S, PartitionView
@@ -91,3 +92,21 @@ def test_an_empty_view_is_the_directorys(view, tmp_path):
     wait_until(lambda: view.directory().mode == 0o550, 2 * KEEP_S)
     assert view.file([], 0, -1, 0.0).mode == 0o440
     assert (view.link().kind, view.link().mode) == ("symlink", 0o777)
+
+
+def test_what_many_logs_grant_is_asked_once_a_moment(view, monkeypatch, tmp_path):
+    """Tools ask for attributes several times; a change of modes shows within a second all the same."""
+    looks = []
+
+    def look(*arguments):
+        looks.append(arguments)
+        return common_log_access(*arguments)
+
+    monkeypatch.setattr(partition_view, "_MANY", 1)
+    monkeypatch.setattr(partition_view, "common_log_access", look)
+    first = view.stream(view.snapshot(), 0, None)
+    assert view.stream(view.snapshot(), 0, None) == first
+    assert len(looks) == 1
+    (tmp_path / "t-0" / f"{0:020}.log").chmod(0o600)
+    (tmp_path / "t-0" / f"{1:020}.log").chmod(0o600)
+    wait_until(lambda: view.stream(view.snapshot(), 0, None).mode == 0o400, 1)

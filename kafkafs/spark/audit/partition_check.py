@@ -78,20 +78,15 @@ def check_small_files(partition: Partition, data_directory: str) -> list[Finding
     directory = partition.name.directory
     for problem in listing.problems:
         findings.append(Where(data_directory, directory).finding("not-regular", problem))
-    kinds: dict[int, set[str]] = {}
     for name in listing.files:
         parsed = parse_segment_file(name)
         if parsed is not None and parsed.kind == "snapshot":
             findings += _parsed(partition, data_directory, name, "snapshot", parse_producer_snapshot)
-        elif parsed is not None:
-            kinds.setdefault(parsed.offset, set()).add(parsed.kind)
         elif name == METADATA:
             findings += _parsed(partition, data_directory, name, "partition-metadata", parse_partition_metadata)
-    for offset, found in sorted(kinds.items()):
-        if "log" not in found and offset not in listing.segments:
-            where = Where(data_directory, f"{directory}/{segment_file(offset, 'log')}")
-            message = "the log is missing though its indexes are there"
-            findings.append(where.finding("missing-log", message, offset=offset))
+    for offset in listing.logless:
+        where = Where(data_directory, f"{directory}/{segment_file(offset, 'log')}")
+        findings.append(where.finding("missing-log", "the log is missing though its indexes are there", offset=offset))
     return findings
 
 
