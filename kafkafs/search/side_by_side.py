@@ -1,9 +1,9 @@
 """A search on all processors: units are searched by processes of their own, and come back in the order of offsets.
 
-A process for each processor takes the next unit when it has done one, and hands over what it finds at once. Of each
-partition only the first unpassed unit is listened to, so memory stays bounded: a process that is ahead waits with what
-it has found. Units are cut as they are given out, in order, so the one that others wait for is always being searched,
-and the first match need not wait for a look at all the rest.
+A process for each processor takes the next unit when it has done one, and hands over what it finds at once. What comes
+before its turn is kept, some megabytes in all; then only the first unpassed unit of each partition is listened to, and
+a process that is ahead waits with what it has found. Units are cut as they are given out, in order, so the one that
+others wait for is always being searched, and the first match need not wait for a look at all the rest.
 """
 
 import ctypes
@@ -14,17 +14,19 @@ import signal
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
 
-from kafkafs.errors import KafkafsError
+from kafkafs.errors import Exhausted, KafkafsError
 from kafkafs.format.columns import Records
 from kafkafs.log.partition import Partition
 from kafkafs.search.grep import LineMaker, Unit, Window, selected, units
 from kafkafs.search.selection import FieldMaker, Selection
 
 _PR_SET_PDEATHSIG = 1
+_AHEAD = 64 << 20
+"""Bytes of lines that are kept before their turn."""
 
 
 class Found(NamedTuple):
@@ -64,12 +66,20 @@ class Task(NamedTuple):
 
 
 @dataclass(eq=False)
+class _Given:
+    """A unit of a partition that was given to a process, and what of it was handed over and not passed on."""
+
+    partition: str
+    events: deque[Event] = field(default_factory=deque)
+
+
+@dataclass(eq=False)
 class _Worker:
-    """A process, and the unit that it was given and has not handed back."""
+    """A process, and the unit that it searches."""
 
     process: multiprocessing.process.BaseProcess
     pipe: Connection
-    partition: str = ""
+    given: _Given | None = None
 
 
 def search(
@@ -89,8 +99,8 @@ def search(
 def _events(
     partitions: Mapping[str, Partition], task: Task, is_over: Callable[[str], bool], count: int, workers: list[_Worker]
 ) -> Iterator[Event]:
-    waiting, idle = _units(partitions, task.window, is_over), deque[_Worker]()
-    running: defaultdict[str, deque[_Worker]] = defaultdict(deque)  # of each partition, in the order of their units
+    waiting, idle, held = _units(partitions, task.window, is_over), deque[_Worker](), 0
+    running: defaultdict[str, deque[_Given]] = defaultdict(deque)  # of each partition, in the order of their units
     while True:
         while idle or len(workers) < count:
             unit = next(waiting, None)
@@ -102,20 +112,53 @@ def _events(
             if not idle:
                 workers.append(_start(partitions, task))
                 idle.append(workers[-1])
-            worker, worker.partition = idle[0], unit.partition.name.directory
-            idle.popleft().pipe.send((worker.partition, unit.start, unit.end, unit.size))
-            running[worker.partition].append(worker)
-        heard = {some[0].pipe: some[0] for some in running.values() if some}
+            name, worker = unit.partition.name.directory, idle.popleft()
+            worker.pipe.send((name, unit.start, unit.end, unit.size))
+            worker.given = _Given(name)
+            running[name].append(worker.given)
+        heard = {each.pipe: each for each in workers if each.given and (held < _AHEAD or _is_next(each.given, running))}
         if not heard:
             return
         for pipe in wait(list(heard)):
             worker = heard[pipe]  # type: ignore[index]
-            event: Event = worker.pipe.recv()
+            event = _received(worker)
+            assert worker.given is not None
+            worker.given.events.append(event)
+            held += _size(event)
             if isinstance(event, Done):
-                running[worker.partition].popleft()
+                worker.given = None
                 idle.append(worker)
-            if isinstance(event, Done) or not is_over(worker.partition):
-                yield event
+        for name, given in running.items():
+            for event in _passed(given):
+                held -= _size(event)
+                if isinstance(event, Done) or not is_over(name):
+                    yield event
+
+
+def _received(worker: _Worker) -> Event:
+    """What a process hands over; Exhausted where it has been ended by others."""
+    try:
+        event: Event = worker.pipe.recv()
+    except (EOFError, ConnectionResetError):
+        raise Exhausted("a process of the search was killed, as happens where memory runs out") from None
+    return event
+
+
+def _is_next(given: _Given, running: Mapping[str, deque[_Given]]) -> bool:
+    return running[given.partition][0] is given
+
+
+def _size(event: Event) -> int:
+    return len(event.lines) if isinstance(event, Found) else 0
+
+
+def _passed(units: deque[_Given]) -> Iterator[Event]:
+    """What has come of a partition's units whose turn it is; units that are done are taken off."""
+    while units and units[0].events:
+        event = units[0].events.popleft()
+        if isinstance(event, Done):
+            units.popleft()
+        yield event
 
 
 def _units(

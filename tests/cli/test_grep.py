@@ -1,6 +1,7 @@
 """`kafkafs grep` as a person runs it: options, exit codes, what is on which stream, and how it ends."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -164,6 +165,20 @@ def test_what_is_killed_leaves_no_process(data, tmp_path):
         process.kill()
         process.wait()
     wait_until(lambda: members(process.pid) == [])
+
+
+def test_a_process_that_is_killed_ends_the_search_with_a_sentence(data):
+    """As where memory runs out: what was found is not all, and nobody waits for the rest."""
+    write_partition(data, {0: [made(0, [1], size=100)]}, "slow-0")
+    command = [KAFKAFS, "grep", "--topics", "slow", "(.+.+)+[^v0-9.x]$", data]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        wait_until(lambda: len(members(running.pid)) > 1)
+        for process in members(running.pid):
+            if int(process) != running.pid:
+                os.kill(int(process), signal.SIGKILL)
+        _, told = running.communicate(timeout=10)
+    assert (running.returncode, told.count("\n")) == (2, 1)
+    assert "was killed" in told
 
 
 def members(session: int) -> list[str]:

@@ -1,17 +1,21 @@
 """Processes that search side by side: order, limits, and no bytes in common."""
 
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from kafkafs.errors import Denied
 from kafkafs.format.buffers import Buffers
+from kafkafs.format.columns import Records
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.search.grep import Window, units
 from kafkafs.search.pattern import Pattern
 from kafkafs.search.selection import Selection
 from kafkafs.search.side_by_side import Done, Found, Task, Trouble, search
 from tests.log.making import made, partition_of, spread, write_partition
+from tests.mounting import wait_until
 
 
 @pytest.fixture
@@ -24,9 +28,10 @@ def partitions(tmp_path, monkeypatch):
     return {name: partition_of(tmp_path, name) for name in ("t-0", "t-1")}
 
 
-@pytest.mark.parametrize("processes", [1, 2, 5])
-def test_each_partition_comes_in_order(partitions, processes):
+@pytest.mark.parametrize(("processes", "ahead"), [(1, 64 << 20), (2, 64 << 20), (5, 64 << 20), (3, 0), (3, 5000)])
+def test_each_partition_comes_in_order(partitions, processes, ahead, monkeypatch):
     """However many processes take part; they were forked from one that has read with the same buffers."""
+    monkeypatch.setattr("kafkafs.search.side_by_side._AHEAD", ahead)
     every = [unit for partition in partitions.values() for unit in units(partition, Window())]
     assert len(every) > 20
     task = Task(Selection(Pattern("v")), lines_of=lambda name: JsonLines("t", int(name[-1])))
@@ -35,6 +40,30 @@ def test_each_partition_comes_in_order(partitions, processes):
         lines = b"".join(each.lines for each in events if isinstance(each, Found) and each.partition == name)
         assert [int(line.split(b'"offset":')[1].split(b",")[0]) for line in lines.splitlines()] == list(range(2000))
     assert sum(each.size for each in events if isinstance(each, Done)) == sum(unit.size for unit in every)
+
+
+class _Slow:
+    """Lines of a unit: of the first one only when the last one's are on their way, more than a pipe has room for."""
+
+    def __init__(self, done: Path) -> None:
+        self.done = done
+
+    def pieces(self, records: Records) -> Iterator[memoryview]:
+        first = int(records.rows["offset"][0])
+        if first == 0:
+            wait_until(self.done.exists)
+        elif first >= 1000:
+            self.done.touch()
+        yield memoryview(b"%d\n" % first + b"x" * (1 << 20 if first else 0))
+
+
+def test_a_process_that_is_ahead_goes_on(tmp_path):
+    """What it finds is kept for its turn: `grep .` keeps all processors at work, not the one whose turn it is."""
+    write_partition(tmp_path, spread([made(at * 100, [1] * 100) for at in range(11)], 1))
+    partitions = {"t-0": partition_of(tmp_path)}
+    task = Task(Selection(Pattern("v")), lines_of=lambda _: _Slow(tmp_path / "done"))
+    events = list(search(partitions, task, lambda _: False, 2))
+    assert [int(each.lines.split(b"\n")[0]) for each in events if isinstance(each, Found)] == list(range(0, 1100, 100))
 
 
 def test_a_partition_that_is_over_is_left(partitions):
