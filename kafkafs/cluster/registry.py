@@ -9,8 +9,9 @@ import binascii
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.native.layout import CELL_HEADER_ID, CELL_PREFIX_ID
@@ -67,16 +68,28 @@ def parse_schema_record(key: Mapping[str, object], value: Mapping[str, object], 
     """The schema of a record with keytype SCHEMA. CorruptData where a field is missing or of another type."""
     subject, version, number = (value.get(name, key.get(name)) for name in ("subject", "version", "id"))
     text, kind = value.get("schema"), value.get("schemaType") or "AVRO"
-    if not isinstance(subject, str) or not isinstance(version, int) or not isinstance(number, int):
+    if not isinstance(subject, str) or not _is_int(version) or not _is_int(number):
         raise CorruptData("a schema's record has no subject, version or id")
     if not isinstance(text, str) or not isinstance(kind, str):
         raise CorruptData("a schema's record has no schema")
+    text = _text(text)
     references = tuple(_references(value.get("references")))
-    encrypted = "__enc__" in _mapping(_mapping(value.get("metadata")).get("properties"))
+    metadata = _mapping(value.get("metadata"))
+    encrypted = "__enc__" in _mapping(metadata.get("properties"))
     return Schema(
-        subject, version, number, kind.upper(), None if encrypted else text, references,
-        _guid(value, text, references), value.get("deleted") is True, offset,
+        _text(subject), version, number, _text(kind).upper(), None if encrypted else text, references,
+        _noted_guid(value) or _guid(text, references, metadata), value.get("deleted") is True, offset,
     )  # fmt: skip
+
+
+def _is_int(value: object) -> TypeGuard[int]:
+    """Whether it is what Java takes for an `int`."""
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 31) <= value < 1 << 31
+
+
+def _text(text: str) -> str:
+    """JSON may name half a character, which no file and no frame can hold; Java writes a question mark for it."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _mapping(value: object) -> Mapping[str, object]:
@@ -86,26 +99,37 @@ def _mapping(value: object) -> Mapping[str, object]:
 def _references(listed: object) -> Iterator[ReferenceTo]:
     for one in listed if isinstance(listed, list) else []:
         name, subject, version = (_mapping(one).get(field) for field in ("name", "subject", "version"))
-        if not isinstance(name, str) or not isinstance(subject, str) or not isinstance(version, int):
+        if not isinstance(name, str) or not isinstance(subject, str) or not _is_int(version):
             raise CorruptData("a schema's record has a reference without a name, subject or version")
-        yield ReferenceTo(name, subject, version)
+        yield ReferenceTo(_text(name), _text(subject), version)
 
 
-def _guid(value: Mapping[str, object], text: str, references: Iterable[ReferenceTo]) -> bytes:
-    """The 16 bytes by which newer clients name a schema: a checksum that is noted, or is made as the registry does."""
+def _noted_guid(value: Mapping[str, object]) -> bytes | None:
+    """The 16 bytes by which newer clients name a schema, where newer registries noted them."""
     noted = value.get("md5")
     if isinstance(noted, str):
-        try:
+        with suppress(ValueError, binascii.Error):
             made = base64.b64decode(noted, validate=True)
-        except (ValueError, binascii.Error):
-            made = b""
-        if len(made) == 16:
-            return made
-    checksum = hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False)
+            return made if len(made) == 16 else None
+    return None
+
+
+def _guid(text: str, references: Iterable[ReferenceTo], metadata: Mapping[str, object]) -> bytes:
+    """The same as the registry makes them: a checksum over the text, the references and the metadata. (Over rules too,
+    but who knows rules notes it.) Source: Schema.updateHash, Metadata.updateHash."""
+    checksum = hashlib.md5(text.encode(), usedforsecurity=False)
     for reference in references:
-        checksum.update(reference.name.encode("utf-8", "surrogatepass"))
-        checksum.update(reference.subject.encode("utf-8", "surrogatepass"))
+        checksum.update(reference.name.encode() + reference.subject.encode())
         checksum.update((reference.version & 0xFFFFFFFF).to_bytes(4))
+    if metadata:
+        checksum.update(b"\1")
+        for name in ("tags", "properties"):
+            for key, told in sorted(_mapping(metadata.get(name)).items()):
+                words = [told] if name == "properties" else sorted(map(str, told if isinstance(told, list) else []))
+                checksum.update(_text(key + "".join(map(str, words))).encode())
+        sensitive = metadata.get("sensitive")
+        for word in sorted(map(str, sensitive if isinstance(sensitive, list) else [])):
+            checksum.update(_text(word).encode())
     return checksum.digest()
 
 
@@ -162,6 +186,8 @@ class Registry:
 
     def decoder(self, schema: Schema) -> Decoder:
         """What decodes payloads of a schema."""
+        if schema.type == "JSON":  # which are what they are, whatever their schema and what it refers to
+            return known_decoder(schema.type, "")
         if schema.text is None:
             return refusing("the schema's text is encrypted or too large")
         try:

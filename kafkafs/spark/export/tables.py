@@ -64,6 +64,8 @@ class Table:
         """What makes lines for this table of the values of a schema. Never raises: what does not fit refuses."""
         if schema.type != self.type:
             return refusing(f"the table's schema is of another type, {self.type or 'none'}")
+        if schema.type == "JSON":
+            return Decoder(WAY_PYTHON, decode=values.Documents(self.kind).line)
         if schema.text is None:
             return refusing("the schema's text is encrypted or too large")
         try:
@@ -75,9 +77,9 @@ class Table:
             if schema.type == "PROTOBUF":
                 found = _protobuf_reader(self.text, self.references, self.message)
                 return Decoder(WAY_PYTHON, decode=found.decoder(schema.text, references))
-            return Decoder(WAY_PYTHON, decode=values.Documents(self.kind).line)
         except (CorruptData, Unsupported) as error:
             return refusing(str(error))
+        return refusing(f"the schema's type {schema.type[:100]!r} is none of AVRO, PROTOBUF and JSON")
 
 
 @cache
@@ -111,7 +113,7 @@ def table_of(registry: Registry, topic: str, named: Iterable[tuple[Schema, bytes
     if newest is None or newest.text is None:
         return Table()
     try:
-        references = tuple(registry.references(newest))
+        references = () if newest.type == "JSON" else tuple(registry.references(newest))
         message = _message(registry, newest, references, first) if newest.type == "PROTOBUF" else ""
     except (CorruptData, Unsupported):
         return Table(newest.type, subject, newest.version)
