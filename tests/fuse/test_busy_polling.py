@@ -3,6 +3,7 @@
 import os
 import random
 import socket
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,7 @@ import trio
 import trio.testing
 
 from kafkafs.fuse.serve.busy_polling import _TURNS, BargingLock, _BusyWait
+from tests.mounting import mounting, shell
 
 WAITS = 20 * _TURNS
 
@@ -142,3 +144,40 @@ def test_who_laid_the_baton_down_may_take_it_before_who_waits():
 
     trio.run(main)
     assert order == [*["first"] * 3, "waiting", "first"]
+
+
+SERVING = """
+import sys
+import pyfuse3, trio
+from kafkafs.fuse.serve import busy_polling
+asked, taken = [], []
+class Watched(busy_polling.BargingLock):
+    async def __aenter__(self):
+        taken.append(1)
+        await super().__aenter__()
+class Empty(pyfuse3.Operations):
+    async def getattr(self, inode, ctx=None):
+        found = pyfuse3.EntryAttributes()
+        found.st_ino, found.st_mode = inode, 0o40555
+        return found
+busy_polling.BargingLock = Watched
+pyfuse3.init(Empty(), sys.argv[1], {"fsname=kafkafs-test"})
+try:
+    busy_polling.poll_busily(lambda: asked.append(1) or True)
+    trio.run(pyfuse3.main)
+finally:
+    pyfuse3.close(unmount=False)
+print("asked", len(asked) > 0, "taken", len(taken) > 0)
+"""
+
+
+def test_pyfuse3_waits_as_it_is_told(tmp_path):
+    """A release of it that has no `trio` to replace any more would serve as ever, only more slowly."""
+    place = tmp_path / "mount"
+    place.mkdir()
+    log = tmp_path / "log"
+    with mounting([sys.executable, "-c", SERVING, place], place, log) as mounted:
+        assert shell(f"stat -c %F {mounted.path}").strip() == "directory"
+        shell(f"fusermount3 -u {mounted.path}")
+        mounted.process.wait(10)
+    assert log.read_text() == "asked True taken True\n"
