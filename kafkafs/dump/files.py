@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from kafkafs.dump.findings import Findings
-from kafkafs.dump.log import Pieces, Prefetch, dump_log
+from kafkafs.dump.log import Pieces, RunAhead, dump_log
 from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import Text
 from kafkafs.dump.source import Source
@@ -28,17 +28,17 @@ def is_log(name: str) -> bool:
 
 
 def dump(
-    source: Source, options: DumpOptions, findings: Findings, window: Window = WHOLE, ahead: Prefetch = iter
+    source: Source, options: DumpOptions, findings: Findings, window: Window = WHOLE, run_ahead: RunAhead = iter
 ) -> Iterator[Text]:
     """The text of one file, in pieces. The first line names it; an unknown kind has no other, and is a finding.
 
     Of a log only the window is dumped; nothing at all, not even its name, where it has no part in it.
     """
     if window == WHOLE or not is_log(source.name):
-        yield from (text for _, text in dump_from(source, options, findings, 0, ahead))
+        yield from (text for _, text in dump_from(source, options, findings, 0, run_ahead))
         return
     found = False
-    for _, text in dump_log(source, options, findings, window, ahead):
+    for _, text in dump_log(source, options, findings, window, run_ahead):
         if text and not found:
             yield from _heading(source, options, findings)
             found = True
@@ -46,14 +46,14 @@ def dump(
 
 
 def dump_from(
-    source: Source, options: DumpOptions, findings: Findings, position: int, ahead: Prefetch = iter
+    source: Source, options: DumpOptions, findings: Findings, position: int, run_ahead: RunAhead = iter
 ) -> Pieces:
     """`dump` as pieces that tell where to go on: from such a position of the file, or from 0 for all of it."""
     if position == 0:
         yield from ((None, line) for line in _heading(source, options, findings))
     suffix = _suffix(source.name)
     if suffix in _LOGS:
-        yield from dump_log(source, options, findings, Window(position=position), ahead)
+        yield from dump_log(source, options, findings, Window(position=position), run_ahead)
     elif suffix in _TABLES:
         yield from ((None, text) for text in _table(suffix)(source, options, findings))
 

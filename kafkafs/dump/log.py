@@ -27,7 +27,7 @@ Lines = Callable[[], Iterator[Text]]
 Parts = Iterator[tuple[int | None, Lines]]
 """Parts, and where in the file what follows them begins."""
 
-Prefetch = Callable[[Parts], Parts]
+RunAhead = Callable[[Parts], Parts]
 """Hands out the same parts, made before they are asked for or not."""
 
 
@@ -44,11 +44,11 @@ class _Shown(Protocol):
 
 
 def dump_log(
-    source: Source, options: DumpOptions, findings: Findings, window: Window, ahead: Prefetch = iter
+    source: Source, options: DumpOptions, findings: Findings, window: Window, run_ahead: RunAhead = iter
 ) -> Pieces:
     """The batches of the window, and at the end of the file how many bytes are no batch."""
     shown = _shown(source, options, findings, window)
-    for behind, lines in ahead(_parts(source, options, shown, window.position)):
+    for behind, lines in run_ahead(_parts(source, options, shown, window.position)):
         yield from ((None, text) for text in lines())
         if behind is not None:
             yield behind, b""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
+from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.closed_segments import IN_DOUBT, NO_TIMES, ClosedSegment, look_at_closed
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
@@ -35,7 +36,7 @@ class SegmentHealth(NamedTuple):
     largest: int | None = None  # the segment's largest timestamp, where the look has told it; -1 for none
 
 
-_looked_at: WeakKeyDictionary[Segment, tuple[object, SegmentHealth]] = WeakKeyDictionary()
+_looked_at: WeakKeyDictionary[Segment, CachedValue[SegmentHealth]] = WeakKeyDictionary()
 """What a closer look has found."""
 
 
@@ -56,14 +57,12 @@ def look_at(segment: Segment) -> SegmentHealth:
 
     A log that cannot be read is asked for again each time: the next time it may be otherwise.
     """
+    cached = _looked_at.setdefault(segment, CachedValue(0.0))
     stamp = segment.stamp()
-    known = _looked_at.get(segment)
-    if known is None or known[0] != stamp:
-        try:
-            known = _looked_at[segment] = (stamp, _look(segment))
-        except (Denied, NotFound, DiskError) as error:
-            return SegmentHealth("missing", "missing", "missing", (f"{segment.log_name} cannot be read: {error}",))
-    return known[1]
+    try:
+        return cached.revalidated(stamp) or cached.store(_look(segment), stamp)
+    except (Denied, NotFound, DiskError) as error:
+        return SegmentHealth("missing", "missing", "missing", (f"{segment.log_name} cannot be read: {error}",))
 
 
 def _look(segment: Segment) -> SegmentHealth:

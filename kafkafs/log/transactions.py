@@ -74,7 +74,7 @@ class OpenTransactions:
             start = (first, Start(0, log.segments[first].base_offset)) if log.segments else None
         if start is None:
             return {}
-        for run in _batch_runs(log, _Ahead(*start)):
+        for run in _batch_runs(log, _MarkerScan(*start)):
             _follow(run.rows, found)
         return {producer: max(offset, log.start_offset) for producer, offset in found.items()}
 
@@ -115,7 +115,7 @@ def _follow(rows: Batches, found: dict[int, int]) -> None:
 
 
 @dataclass(slots=True)
-class _Ahead:
+class _MarkerScan:
     """Where a scan has got to: a segment by number, the position and the offset there; and the markers it has met."""
 
     segment: int
@@ -123,12 +123,12 @@ class _Ahead:
     markers: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
 
 
-def _batch_runs(log: Log, ahead: _Ahead) -> Iterator[BatchRun]:
-    """What stands from `ahead` on. It knows nothing of what asks: a cycle of the two would keep a buffer for long."""
-    for number in range(ahead.segment, len(log.segments)):
+def _batch_runs(log: Log, scan: _MarkerScan) -> Iterator[BatchRun]:
+    """What stands from `scan` on. It knows nothing of what asks: a cycle of the two would keep a buffer for long."""
+    for number in range(scan.segment, len(log.segments)):
         segment = log.segments[number]
-        place = ahead.start if number == ahead.segment else Start(0, segment.base_offset)
-        ahead.segment = number
+        place = scan.start if number == scan.segment else Start(0, segment.base_offset)
+        scan.segment = number
         for item in segment.walk(place, log.walk_end(segment)) if segment.is_readable() else ():
             if isinstance(item, BatchRun):
                 yield item
@@ -139,8 +139,8 @@ class Outcomes:
 
     def __init__(self, log: Log, segment: Segment, start: Start) -> None:
         self._log = log
-        self._ahead = _Ahead(log.segments.index(segment), start)
-        self._walk = _batch_runs(log, self._ahead)
+        self._scan = _MarkerScan(log.segments.index(segment), start)
+        self._walk = _batch_runs(log, self._scan)
 
     def aborted(self, rows: Batches) -> Flags:
         """For each batch, whether its transaction was aborted; False for those outside any."""
@@ -151,7 +151,7 @@ class Outcomes:
 
     def _is_aborted(self, producer: int, offset: int) -> bool:
         while True:
-            markers = self._ahead.markers.get(producer, [])
+            markers = self._scan.markers.get(producer, [])
             at = bisect_right(markers, (offset, True))
             if at < len(markers):
                 del markers[:at]
@@ -162,9 +162,9 @@ class Outcomes:
             self._remember(run, offset)
 
     def _remember(self, run: BatchRun, asked: int) -> None:
-        markers = self._ahead.markers
+        markers = self._scan.markers
         if len(markers) > _PRODUCERS_KEPT:  # producers come and go: those whose last marker was passed may be forgotten
-            self._ahead.markers = markers = {who: known for who, known in markers.items() if known[-1][0] > asked}
+            self._scan.markers = markers = {who: known for who, known in markers.items() if known[-1][0] > asked}
         for row in np.flatnonzero(is_control(run.rows) & is_transactional(run.rows)).tolist():
             producer, offset = int(run.rows["producer_id"][row]), int(run.rows["last_offset"][row])
             markers.setdefault(producer, []).append((offset, is_abort(run, row)))
