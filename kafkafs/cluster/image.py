@@ -3,7 +3,9 @@
 Sources: MetadataDelta and the deltas below it, PartitionRegistration.merge, BrokerRegistration.
 """
 
-from collections.abc import Callable, Mapping
+import struct
+from base64 import urlsafe_b64decode
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kafkafs.format.messages.records import Message
@@ -143,7 +145,10 @@ class Image:
         name = value["topicName"]
         for topic in [self.topics[self.ids[name]]] if name else self.topics.values():
             for number, state in topic.partitions.items():
-                topic.partitions[number] = state._replace(eligible=(), last_known=())
+                if state.eligible or state.last_known:
+                    topic.partitions[number] = state._replace(
+                        partition_epoch=state.partition_epoch + 1, eligible=(), last_known=()
+                    )
 
     def _register(self, value: Mapping[str, Any]) -> None:
         endpoints = tuple(
@@ -156,7 +161,7 @@ class Image:
             value.get("inControlledShutdown", False),
             endpoints,
             value["incarnationId"],
-            tuple(value.get("logDirs", ())),
+            _in_order(value.get("logDirs", ())),
             value["brokerEpoch"],
         )
 
@@ -173,7 +178,7 @@ class Image:
         before = self.brokers[value["brokerId"]]
         fenced = value["fenced"] > 0 if value["fenced"] else before.fenced
         leaving = before.in_controlled_shutdown or value.get("inControlledShutdown", 0) > 0
-        log_dirs = tuple(value.get("logDirs", ())) or before.log_dirs
+        log_dirs = _in_order(value.get("logDirs", ())) or before.log_dirs
         self.brokers[before.broker_id] = before._replace(
             fenced=fenced, in_controlled_shutdown=leaving, log_dirs=log_dirs
         )
@@ -223,6 +228,11 @@ class Image:
             self.features[name] = level
         else:
             self.features.pop(name, None)
+
+
+def _in_order(ids: Iterable[str]) -> tuple[str, ...]:
+    """Ids of directories in Java's order, as a broker keeps them: two longs with a sign."""
+    return tuple(sorted(ids, key=lambda text: struct.unpack(">qq", urlsafe_b64decode(f"{text}=="))))
 
 
 _TOPIC = 2
