@@ -80,3 +80,84 @@ def test_of_a_value_of_an_unknown_version_only_the_group_is_known(data):
     assert [row["offset"] for row in lines(root, "groups/s/offsets.jsonl")] == [5]
     problems = json.loads(read(root, "state.json"))["problems"]
     assert [each for each in problems if "unknown record version 9" in each]
+
+
+def test_a_member_that_subscribed_to_a_pattern_has_the_topics_that_the_coordinator_found(data):
+    member = {"clientId": "c", "clientHost": "/h", "subscribedTopicNames": ["one"], "subscribedTopicRegex": "al.*"}
+    data.write(
+        OFFSETS,
+        [
+            pair("ConsumerGroupMetadata", KEY, {"epoch": 1}),
+            pair("ConsumerGroupRegularExpression", KEY | {"regularExpression": "al.*"}, {"topics": ["alps", "alpha"]}),
+            pair("ConsumerGroupRegularExpression", KEY | {"regularExpression": "be.*"}, {"topics": ["beta"]}),
+            pair("ConsumerGroupMemberMetadata", MEMBER, member),
+        ],
+    )
+    assert [each["topics"] for each in group(data)["members"]] == [["alpha", "alps", "one"]]
+
+
+CLASSIC = pair("GroupMetadata", {"group": "s"}, {"protocolType": "consumer", "generation": 7}, 3)
+CONSUMER = pair("ConsumerGroupMetadata", KEY, {"epoch": 8})
+
+
+def without(record):
+    return record[0], None
+
+
+@pytest.mark.parametrize(
+    ("records", "kind", "generation"),
+    [
+        ([CLASSIC, without(CLASSIC), CONSUMER], "consumer", 8),
+        ([CONSUMER, without(CONSUMER), CLASSIC], "classic", 7),
+        ([CLASSIC, CONSUMER], "consumer", 8),
+        ([CONSUMER, CLASSIC], "classic", 7),
+    ],
+    ids=["moved up", "moved down", "up without its end", "down without its end"],
+)
+def test_a_group_that_was_moved_between_protocols_is_of_the_last_one(data, records, kind, generation):
+    data.write(OFFSETS, [commit("s", "t", 0, 5), *records])
+    told = group(data)
+    assert (told["type"], told["generation"], told["state"]) == (kind, generation, "Empty")
+    (row,) = lines(Root([data.path], ReadOptions()), "groups/s/offsets.jsonl")
+    assert row["offset"] == 5
+
+
+@pytest.mark.parametrize(
+    ("epoch", "target", "members", "state"),
+    [
+        (3, 3, [(3, 0)], "Stable"),
+        (4, 3, [(3, 0)], "Assigning"),
+        (3, 3, [(3, 0), (2, 0)], "Reconciling"),
+        (3, 3, [(3, 1)], "Reconciling"),
+        (3, 3, [], "Empty"),
+    ],
+)
+def test_the_state_of_a_consumer_group_follows_from_its_epochs(data, epoch, target, members, state):
+    data.write(
+        OFFSETS,
+        [
+            pair("ConsumerGroupMetadata", KEY, {"epoch": epoch}),
+            pair("ConsumerGroupTargetAssignmentMetadata", KEY, {"assignmentEpoch": target}),
+        ],
+    )
+    for number, (member_epoch, member_state) in enumerate(members):
+        key = {"groupId": "s", "memberId": f"m{number}"}
+        now = {"memberEpoch": member_epoch, "state": member_state}
+        data.write(
+            OFFSETS,
+            [
+                pair("ConsumerGroupMemberMetadata", key, {"clientId": "c", "clientHost": "/h"}),
+                pair("ConsumerGroupCurrentMemberAssignment", key, now),
+            ],
+        )
+    told = group(data)
+    assert (told["state"], told["generation"], len(told["members"])) == (state, epoch, len(members))
+
+
+def test_the_protocol_of_a_newer_group_is_the_assignor_that_most_members_name(data):
+    data.write(OFFSETS, [pair("ConsumerGroupMetadata", KEY, {"epoch": 1})])
+    assert group(data)["protocol"] is None
+    for number, name in enumerate(["uniform", "range", "range", None]):
+        member = {"clientId": "c", "clientHost": "/h", "serverAssignor": name}
+        data.write(OFFSETS, [pair("ConsumerGroupMemberMetadata", KEY | {"memberId": f"m{number}"}, member)])
+    assert group(data)["protocol"] == "range"

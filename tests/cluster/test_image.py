@@ -171,7 +171,7 @@ class History:
             self.lines.append("apply")
 
     def feature(self) -> None:
-        name = self.chance.choice(("group.version", "transaction.version"))
+        name = self.chance.choice(("group.version", "transaction.version", "kraft.version"))
         self.write("FeatureLevelRecord", 0, name=name, featureLevel=self.chance.randrange(3))
 
     def nothing(self) -> None:
