@@ -1,0 +1,33 @@
+"""What strangers wrote, in a typed export: it keeps its bytes, and the rest of the file is as it would be without."""
+
+import time
+from typing import Any
+
+import pytest
+
+from tests.format.schemas.test_avro_program import BOMBS
+from tests.format.schemas.test_protobuf import HEAD
+from tests.spark.test_typed import FIRST, registry, typed
+
+GOOD = b"\0\x08\1"
+
+
+@pytest.mark.parametrize(("schema", "payload", "sentence"), BOMBS)
+def test_a_bomb_keeps_its_bytes(schema: Any, payload: bytes, sentence: str) -> None:
+    """One record must not end the export of a topic, nor take the executor's memory."""
+    begun = time.monotonic()
+    rows = typed(registry(schema), FIRST + payload, b"plain")
+    assert [row["valueBytes"] for row in rows] == [FIRST + payload, b"plain"]
+    assert all(row["valueError"] for row in rows), sentence
+    assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"\xff", b"\2\4", b"\0\x0a\x7f", b"\0\xff\xff\xff\xff\xff", b"\0" + b"\x0b" * 100_000, b"\0\x12\1\xff"],
+)  # fmt: skip
+def test_cut_messages_keep_their_bytes(payload: bytes) -> None:
+    known = registry(HEAD + "message A { int32 x = 1; string s = 2; A a = 3; }", kind="PROTOBUF")
+    first, hostile, last = typed(known, FIRST + GOOD, FIRST + payload, FIRST + GOOD)
+    assert first["value"]["x"] == last["value"]["x"] == 1
+    assert (hostile["value"], hostile["valueBytes"]) == (None, FIRST + payload)
