@@ -157,7 +157,7 @@ def real() -> dict[str, bytes]:
     return {place.name: (place / f"{0:020}.log").read_bytes() for place in found}
 
 
-@quickly
+@settings(quickly, max_examples=40)
 @given(st.data())
 def test_damaged_logs_of_a_real_broker_end_nothing(memory: Path, real: dict[str, bytes], draw: st.DataObject) -> None:
     """One internal partition is damaged: what the others tell is told as before."""

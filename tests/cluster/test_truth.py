@@ -16,6 +16,38 @@ from tests.cluster.reading import lines, names, read, target
 from tests.kafka.clusters import Cluster, every
 
 PARTITION_LINES = ("partition", "leader", "replicas", "isr")
+GROUP = (
+    "group type state protocolType protocol generation leader members stateTimestamp coordinatorPartition stale path"
+)
+FIELDS = {
+    "state.json": "clusterId nodeId metadata groups transactions problems",
+    "groups.jsonl": GROUP,
+    "group.json": GROUP,
+    "offsets.jsonl": "group topic topicId partition offset leaderEpoch metadata commitTimestamp expireTimestamp pending"
+    " producerId logStartOffset highWatermark logEndOffset lag",
+    "transactions.jsonl": "transactionalId producerId producerEpoch state timeoutMs startTimestamp lastUpdateTimestamp"
+    " partitions coordinatorPartition",
+    "open-transactions.jsonl": "topic partition producerId producerEpoch coordinatorEpoch firstOffset lastTimestamp"
+    " transactionalId hanging",
+    "topics.jsonl": "topic topicId partitions replicationFactor internal configs",
+    "partitions.jsonl": "topic partition leader leaderEpoch partitionEpoch replicas isr addingReplicas removingReplicas"
+    " eligibleLeaderReplicas lastKnownElr directories here",
+    "configs.jsonl": "type name key value redacted",
+    "brokers.jsonl": "id rack fenced inControlledShutdown endpoints incarnationId logDirs epoch",
+    "acls.jsonl": "resourceType resourceName patternType principal host operation permission",
+    "quotas.jsonl": "entity key value",
+    "users.jsonl": "user mechanism iterations",
+    "features.jsonl": "feature level",
+}
+"""The lines' fields in their order, as the contract has them."""
+INSIDE = {
+    ("state.json", "metadata"): "asOfOffset asOfTimestamp epoch snapshot",
+    ("state.json", "groups"): "partitions of",
+    ("state.json", "transactions"): "partitions of",
+    ("group.json", "members"): "memberId groupInstanceId clientId clientHost topics assignment memberEpoch",
+    ("transactions.jsonl", "partitions"): "topic partition",
+    ("brokers.jsonl", "endpoints"): "name host port securityProtocol",
+}
 
 
 @pytest.fixture(scope="module", params=every(), ids=str)
@@ -215,6 +247,27 @@ def test_brokers_are_told(root, cluster):
     ((node, host, port, rack),) = cluster.truth["nodes"]
     assert (row["id"], row["rack"]) == (node, rack)
     assert {"name": "PLAINTEXT", "host": host, "port": port, "securityProtocol": "PLAINTEXT"} in row["endpoints"]
+
+
+def test_every_line_has_its_fields_in_order_as_python_writes_them(root, cluster):
+    seen = set()
+    for path, text in every_file(root):
+        name = path.rpartition("/")[2]
+        for line in text.splitlines(keepends=True):
+            row = json.loads(line)
+            assert list(row) == FIELDS[name].split(), path
+            assert json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" == line.decode()
+            for (where, field), names_inside in INSIDE.items():
+                found = row[field] if where == name else None
+                for each in [found] if isinstance(found, dict) else found or []:
+                    assert list(each) == names_inside.split()
+            seen.add(name)
+    assert seen == (set(FIELDS) if is_kraft(cluster) else {name for name in FIELDS if name in OF_COORDINATORS})
+
+
+OF_COORDINATORS = (
+    "state.json", "groups.jsonl", "group.json", "offsets.jsonl", "transactions.jsonl", "open-transactions.jsonl",
+)  # fmt: skip
 
 
 def test_no_secret_comes_out(root, cluster):
