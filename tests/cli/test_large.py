@@ -1,0 +1,101 @@
+"""Searches of many millions of records: memory stays bounded, and Ctrl-C ends them within a second.
+
+A batch's base offset is outside its checksum, so a few compressed batches make any number of records.
+"""
+
+import os
+import resource
+import signal
+import subprocess
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_grep import members
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
+from tests.mounting import KAFKAFS, run, wait_until
+
+RECORDS, BATCHES = 20_000, 700
+MOST_KB = 200 << 10
+"""Of one process: it takes 70 MB, and the log unpacked would take ten times that."""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fourteen million records, unpacked 0.8 GB, in two segments."""
+    data = tmp_path_factory.mktemp("large")
+    (data / "t-0").mkdir()
+    (data / "meta.properties").write_text("version=1\n")
+    records = [Record(at, 5, 0, b"key-%07d" % at, b"a value that is always the same one") for at in range(RECORDS)]
+    batch = v2_batch(records, codec=1, compress=_gzip)
+    for first, behind in ((0, BATCHES // 2), (BATCHES // 2, BATCHES)):
+        with open(data / "t-0" / f"{first * RECORDS:020}.log", "wb") as file:
+            file.writelines((at * RECORDS).to_bytes(8, "big") + batch[8:] for at in range(first, behind))
+    return data
+
+
+def _gzip(data: bytes) -> bytes:
+    packer = zlib.compressobj(1, wbits=31)
+    return packer.compress(data) + packer.flush()
+
+
+SEARCHES = [("grep", "-c", "nobody.*", "DATA"), ("cat", "DATA", "t-0/by-key/nobody.jsonl")]
+
+
+@pytest.mark.alone  # a second is measured
+@pytest.mark.parametrize("words", SEARCHES, ids=lambda words: words[0])
+def test_ctrl_c_within_a_second_and_bounded_memory(large, words):
+    """Whoever has seen enough is not kept, and nobody's broker is pushed out of memory."""
+    command = [KAFKAFS, *(large if word == "DATA" else word for word in words)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    wait_until(lambda: sum(_cpu_s(pid) for pid in members(running.pid)) > 1)
+    began = time.monotonic()
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=10)
+    took = time.monotonic() - began
+    assert (running.returncode, told.count(b"Traceback")) == (130, 0)
+    assert took < 1
+    assert members(running.pid) == []
+
+
+def test_a_whole_search_takes_no_more_memory(large):
+    _, status, usage = _ended([KAFKAFS, "grep", "-c", "key-0019999", large])
+    assert (os.waitstatus_to_exitcode(status), usage.ru_maxrss < MOST_KB) == (0, True), usage.ru_maxrss
+    _, status, usage = _ended([KAFKAFS, "cat", large, "t-0/by-key/key-0000000.jsonl", "t-0/by-key/nobody.jsonl"])
+    assert (os.waitstatus_to_exitcode(status), usage.ru_maxrss < MOST_KB) == (1, True), usage.ru_maxrss
+
+
+def _ended(command: list[str | Path]) -> tuple[int, int, resource.struct_rusage]:
+    """Its end, and what it and its processes took."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        found = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(found[1])
+    return found
+
+
+@pytest.mark.alone
+def test_whoever_waits_for_a_first_scan_through_a_mount_may_leave(large, mount):
+    """`cat by-key/x.jsonl` of a large topic: Ctrl-C ends it, and the mount answers others meanwhile."""
+    mounted = mount(large)
+    with subprocess.Popen(["cat", mounted.path / "t-0/by-key/nobody.jsonl"], stderr=subprocess.PIPE) as waiting:
+        wait_until(lambda: _state(waiting.pid) in "SD")
+        assert run("ls", mounted.path / "t-0").returncode == 0
+        began = time.monotonic()
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.wait(10) == -signal.SIGINT
+        assert time.monotonic() - began < 1
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _cpu_s(pid: str) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
