@@ -1,8 +1,15 @@
 """`.cluster/` read without a mount: paths below it, as a user would write them."""
 
+import base64
 import json
+from pathlib import Path
 from typing import Any, cast
 
+from kafkafs.format.messages.records import Message, Topic, parse_record
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.options import ReadOptions
+from kafkafs.log.reading import Reader
+from kafkafs.log.transactions import OpenTransactions
 from kafkafs.view.node import Directory, File, Link, Node
 from kafkafs.view.tree import Root
 
@@ -38,3 +45,20 @@ def lines(root: Root, path: str) -> list[dict[str, Any]]:
 def target(root: Root, path: str) -> str:
     """Where a link leads."""
     return cast(Link, node(root, path)).target()
+
+
+def scram_secrets(data: Path) -> list[bytes]:
+    """Salts and keys that the metadata log has, as text of base64."""
+    if not (data / "__cluster_metadata-0").exists():
+        return []
+    log = open_data_directory(data).partition("__cluster_metadata-0").log()
+    found = []
+    for records in Reader(log, ReadOptions(), OpenTransactions()).records(0):
+        for number in range(len(records)):
+            record = parse_record(Topic.CLUSTER_METADATA, None, bytes(records.value(number) or b""))
+            if isinstance(record, Message) and record.name == "UserScramCredentialRecord" and record.value:
+                for field in ("salt", "storedKey", "serverKey"):
+                    secret = record.value[field]
+                    assert isinstance(secret, bytes)
+                    found.append(base64.b64encode(secret))
+    return found

@@ -5,14 +5,13 @@ What Kafka's own tools printed then is in test_tools.py.
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkafs.log.options import ReadOptions
 from kafkafs.view.tree import Root
-from tests.cluster.reading import lines, names, read, target
+from tests.cluster.reading import lines, names, read, scram_secrets, target
 from tests.kafka.clusters import Cluster, every
 
 PARTITION_LINES = ("partition", "leader", "replicas", "isr")
@@ -278,31 +277,6 @@ def test_no_secret_comes_out(root, cluster):
     for path, text in every_file(root):
         for secret in secrets:
             assert secret not in text, path
-
-
-def scram_secrets(data: Path) -> list[bytes]:
-    """Salts and keys that the metadata log has, as text of base64."""
-    import base64
-
-    from kafkafs.format.messages.records import Message, Topic, parse_record
-    from kafkafs.log.data_directory import open_data_directory
-    from kafkafs.log.options import ReadOptions
-    from kafkafs.log.reading import Reader
-    from kafkafs.log.transactions import OpenTransactions
-
-    if not (data / "__cluster_metadata-0").exists():
-        return []
-    log = open_data_directory(data).partition("__cluster_metadata-0").log()
-    found = []
-    for records in Reader(log, ReadOptions(), OpenTransactions()).records(0):
-        for number in range(len(records)):
-            record = parse_record(Topic.CLUSTER_METADATA, None, bytes(records.value(number) or b""))
-            if isinstance(record, Message) and record.name == "UserScramCredentialRecord" and record.value:
-                for field in ("salt", "storedKey", "serverKey"):
-                    secret = record.value[field]
-                    assert isinstance(secret, bytes)
-                    found.append(base64.b64encode(secret))
-    return found
 
 
 def every_file(root: Root) -> Iterator[tuple[str, bytes]]:

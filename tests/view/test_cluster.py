@@ -7,8 +7,9 @@ import stat
 
 import pytest
 
+from tests.cluster.reading import scram_secrets
 from tests.kafka.clusters import Cluster
-from tests.mounting import run, shell, wait_until
+from tests.mounting import KAFKAFS, run, shell, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,24 @@ def test_sizes_are_zero_and_names_are_encoded(place):
     assert {"%2E%2E", "100%2541", "with%2Fslash", "grüße 🦀"} <= set(os.listdir(groups))
     assert (groups / "simple/offsets.jsonl").stat().st_size == 0
     assert not (groups / "nobody").exists()
+
+
+def test_no_secret_comes_out_of_the_mount(place):
+    """Neither of `.cluster/` nor of decoded records, whoever reads; raw views show what is on the disk."""
+    data = Cluster("4.3.1", "killed").path
+    secrets = [b"SECRET", *scram_secrets(data)]
+    assert len(secrets) == 1 + 2 * 3
+    shown = run("bash", "-c", f"find {place}/.cluster -type f -exec cat {{}} +").stdout
+    metadata = place / "__cluster_metadata-0"
+    for name in ("by-offset/0...decoded.jsonl", "by-time/0...decoded.jsonl", "info.json", "by-offset/0.explain"):
+        shown += run("cat", metadata / name).stdout
+    assert b"USER_SCRAM_CREDENTIAL_RECORD" in shown
+    assert b"SCRAM-SHA-512" in shown
+    assert [secret for secret in secrets if secret in shown] == []
+    assert b"SECRET" in run("cat", metadata / "by-offset/0...jsonl").stdout
+    assert (
+        run(KAFKAFS, "grep", "--decoded", "--topics", "__cluster_metadata", "SECRET", data, check=False).stdout == b""
+    )
 
 
 def test_modes_are_what_all_sources_grant_together(mount, tmp_path):
