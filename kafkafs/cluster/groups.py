@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from kafkafs.cluster.last_values import OFFSET_COMMIT, Kept, kind_of
+from kafkafs.cluster.lines import known
 from kafkafs.format.messages.records import Message, Topic, Unreadable, parse_fields, parse_record
 from kafkafs.format.messages.schema import names_by_number
 
@@ -145,9 +146,9 @@ def _classic(value: Mapping[str, Any]) -> Group:
         "Stable" if members else "Empty",
         protocol_type,
         value["protocol"] or None,
-        None if protocol_type is None else _known(value["generation"]),
+        None if protocol_type is None else known(value["generation"]),
         value["leader"] or None,
-        _known(value.get("currentStateTimestamp", -1)),
+        known(value.get("currentStateTimestamp", -1)),
         _sorted(members),
     )
 
@@ -213,7 +214,7 @@ def _newer(kind: Kind, found: _Found, about: Topics) -> Group:
                 member["clientHost"],
                 tuple(sorted(topics)),
                 _assignment(assigned),
-                _known(now.get("memberEpoch", -1)),
+                known(now.get("memberEpoch", -1)),
             )
         )
     epoch = head.get("epoch", -1)
@@ -225,7 +226,7 @@ def _newer(kind: Kind, found: _Found, about: Topics) -> Group:
         else "NotReady",
         protocol_type=kind,
         protocol=min(assignors, key=lambda name: (-assignors[name], name)) if assignors else None,
-        generation=_known(epoch),
+        generation=known(epoch),
         members=_sorted(members),
     )
 
@@ -274,8 +275,3 @@ def _assignment(topics: Iterable[tuple[str | None, Iterable[int]]]) -> tuple[Ass
 
 def _sorted(members: Iterable[Member]) -> tuple[Member, ...]:
     return tuple(sorted(members, key=lambda member: member.member_id))
-
-
-def _known(number: int) -> int | None:
-    """None for what Kafka writes as -1."""
-    return None if number == -1 else number

@@ -12,6 +12,11 @@ Row = dict[str, Json]
 _CONTROLS = re.compile("[\x7f-\x9f]")
 
 
+def known(number: int) -> int | None:
+    """None for an epoch or a timestamp that Kafka writes as -1."""
+    return None if number == -1 else number
+
+
 def line(row: Mapping[str, Json]) -> bytes:
     """One row as a line."""
     text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))

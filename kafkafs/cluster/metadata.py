@@ -13,6 +13,7 @@ import numpy as np
 
 from kafkafs.cluster.following import Replay
 from kafkafs.cluster.image import Image
+from kafkafs.cluster.lines import known
 from kafkafs.cluster.problems import Problems
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import KafkafsError, WouldBlock
@@ -38,7 +39,7 @@ class AsOf(NamedTuple):
 
     offset: int
     timestamp: int | None
-    epoch: int
+    epoch: int | None
     snapshot: str | None
 
 
@@ -93,7 +94,8 @@ class Metadata(Replay):
         self._next, self._is_gap_told = last + 1, False
         batch = batches[int(records.rows["batch"][-1])]
         snapshot = self.as_of.snapshot if self.as_of else None
-        self.as_of = AsOf(last, int(records.rows["timestamp"][-1]), int(batch["leader_epoch"]), snapshot)
+        timestamp, epoch = int(records.rows["timestamp"][-1]), int(batch["leader_epoch"])
+        self.as_of = AsOf(last, known(timestamp), known(epoch), snapshot)
 
     def tell(self, problem: str) -> None:
         """What could not be read."""
@@ -160,7 +162,7 @@ class Metadata(Replay):
                         self.tell(f"{NAME}/{name}: a batch is left out: {piece.error}")
                     else:
                         self._apply(f"{NAME}/{name}", piece, run.rows)
-                        self._snapshot_ms = int(piece.rows["timestamp"][-1])  # of the log's last record below it
+                        self._snapshot_ms = known(int(piece.rows["timestamp"][-1]))  # of the log's last record below it
         except WouldBlock:
             raise
         except KafkafsError as error:

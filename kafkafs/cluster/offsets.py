@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from kafkafs.cluster.groups import Problem
 from kafkafs.cluster.last_values import NO_PRODUCER, OFFSET_COMMIT, Kept, kind_of
+from kafkafs.cluster.lines import known
 from kafkafs.format.messages.records import Topic, Unreadable, parse_record
 
 _ZERO_ID = "A" * 22
@@ -45,13 +46,9 @@ def _commit(key: dict[str, Any], value: dict[str, Any], producer_id: int) -> Com
         key["partition"],
         value["offset"],
         None if topic_id == _ZERO_ID else topic_id,
-        _known(value.get("leaderEpoch", -1)),
+        known(value.get("leaderEpoch", -1)),
         value["metadata"],
-        _known(value.get("commitTimestamp", -1)),
-        _known(value.get("expireTimestamp", -1)),
+        known(value.get("commitTimestamp", -1)),
+        known(value.get("expireTimestamp", -1)),
         None if producer_id == NO_PRODUCER else producer_id,
     )
-
-
-def _known(number: int) -> int | None:
-    return None if number == -1 else number

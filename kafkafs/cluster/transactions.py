@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from kafkafs.cluster.groups import Problem
 from kafkafs.cluster.last_values import Kept
+from kafkafs.cluster.lines import known
 from kafkafs.format.messages.records import Topic, Unreadable, parse_record
 
 STATES = (
@@ -48,11 +49,11 @@ def read_transaction(key: bytes, kept: Kept, problem: Problem) -> Transaction | 
     return Transaction(
         key_fields["transactionalId"],
         value["producerId"],
-        _known(value["producerEpoch"]),
+        known(value["producerEpoch"]),
         STATES[status],
         value["transactionTimeoutMs"],
-        _known(value["transactionStartTimestampMs"]),
-        _known(value["transactionLastUpdateTimestampMs"]),
+        known(value["transactionStartTimestampMs"]),
+        known(value["transactionLastUpdateTimestampMs"]),
         tuple(
             sorted(
                 (each["topic"], number)
@@ -62,7 +63,3 @@ def read_transaction(key: bytes, kept: Kept, problem: Problem) -> Transaction | 
         ),
         tuple(each for each in producer_ids if each >= 0),
     )
-
-
-def _known(number: int) -> int | None:
-    return None if number == -1 else number

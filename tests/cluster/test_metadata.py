@@ -55,6 +55,11 @@ def test_a_snapshot_and_the_log_behind_it_are_one_state(data):
     assert not problems
 
 
+def test_a_time_that_was_never_told_is_null(data):
+    data.write(NAME, [topic("there", 1)], timestamp=-1)
+    assert told(data)[1] == {"asOfOffset": 0, "asOfTimestamp": None, "epoch": 0, "snapshot": None}
+
+
 def test_a_snapshot_that_is_not_whole_is_left_out_for_an_older_one(data):
     snapshot_at(data, 5, snapshot(topic("older", 1)))
     snapshot_at(data, 9, snapshot(topic("newer", 2))[:-1])
