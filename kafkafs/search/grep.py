@@ -66,6 +66,14 @@ def units(partition: Partition, window: Window) -> Iterator[Unit]:
                 low = stop
 
 
+def unreadable(partition: Partition, window: Window) -> list[str]:
+    """The logs in the window that may not be read: gaps in the offsets, of which whoever searches has to hear."""
+    log = partition.log()
+    start, end = _bounds(Reader(log, OPTIONS, OpenTransactions()), window)
+    asked = [each for each in log.segments_at(start) if each.base_offset < end or end == log.end_offset]
+    return [segment.log_name for segment in asked if not segment.is_readable()]
+
+
 def extent(partition: Partition, window: Window) -> int:
     """About how many bytes the window of a partition takes, without a look at its indexes."""
     log = partition.log()

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from kafkafs.errors import Exhausted, KafkafsError
 from kafkafs.format.columns import Records
 from kafkafs.log.partition import Partition
-from kafkafs.search.grep import LineMaker, Unit, Window, selected, units
+from kafkafs.search.grep import LineMaker, Unit, Window, selected, units, unreadable
 from kafkafs.search.selection import FieldMaker, Selection
 
 _PR_SET_PDEATHSIG = 1
@@ -164,13 +164,15 @@ def _passed(units: deque[_Given]) -> Iterator[Event]:
 def _units(
     partitions: Mapping[str, Partition], window: Window, is_over: Callable[[str], bool]
 ) -> Iterator[Unit | Trouble]:
-    """All units, cut one by one; what cannot be cut."""
+    """All units, cut one by one; what cannot be cut, or not be read at all."""
     for name, partition in partitions.items():
         try:
             for unit in units(partition, window):
                 if is_over(name):
                     break
                 yield unit
+            for log_name in unreadable(partition, window):
+                yield Trouble(name, f"{name}: {log_name} may not be read")
         except KafkafsError as error:
             yield Trouble(name, f"{name}: {error}")
 

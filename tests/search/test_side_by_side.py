@@ -10,6 +10,7 @@ from kafkafs.errors import Denied
 from kafkafs.format.buffers import Buffers
 from kafkafs.format.columns import Records
 from kafkafs.format.jsonl import JsonLines
+from kafkafs.log.segment import Segment
 from kafkafs.search.grep import Window, units
 from kafkafs.search.pattern import Pattern
 from kafkafs.search.selection import Selection
@@ -94,6 +95,18 @@ def test_what_cannot_be_cut_is_told_and_the_rest_is_searched(partitions, monkeyp
     events = list(search(partitions, Task(Selection(Pattern("v"))), lambda _: False, 2))
     assert [each for each in events if isinstance(each, Trouble)] == [Trouble("t-0", "t-0: not for you")]
     assert sum(each.records for each in events if isinstance(each, Found)) == 2000
+
+
+@pytest.mark.parametrize(("window", "is_told"), [
+    (Window(), True), (Window(from_offset=1000), False), (Window(from_offset=500), True), (Window(to_ms=-5), False),
+    (Window(to_offset=0), False),
+])  # fmt: skip
+def test_a_log_that_may_not_be_read_is_told(partitions, monkeypatch, window, is_told):
+    """It is a gap for a range; for who looks for something, not finding it there is no answer."""
+    monkeypatch.setattr(Segment, "is_readable", lambda segment: segment.base_offset != 0)
+    events = list(search(partitions, Task(Selection(Pattern("v")), window), lambda _: False, 2))
+    wanted = [Trouble(name, f"{name}: {0:020}.log may not be read") for name in ("t-0", "t-1")]
+    assert [each for each in events if isinstance(each, Trouble)] == (wanted if is_told else [])
 
 
 def test_what_is_forked_shares_no_buffer():
