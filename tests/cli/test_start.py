@@ -45,6 +45,17 @@ def test_one_record_imports_neither_the_cluster_nor_the_dump(tmp_path: Path, arg
     assert imported == ""
 
 
+def test_the_tree_of_commands_needs_nothing_that_a_build_has_not() -> None:
+    """A build makes the manual of it, in an environment of its own: without tqdm `pip install .` failed."""
+    program = (
+        "import sys; before = set(sys.modules); from kafkafs.cli import parser; parser.build();"
+        "tops = {name.partition('.')[0] for name in set(sys.modules) - before};"
+        "print(*sorted(tops - sys.stdlib_module_names))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {"kafkafs", "numpy"}
+
+
 def test_setup_has_compiled_the_modules() -> None:
     """Where PYTHONDONTWRITEBYTECODE is set, Python itself never would, and starts twice as slowly."""
     assert Path(cache_from_source(kafkafs.__file__)).exists()
