@@ -5,14 +5,16 @@ merge tree, a part is merged with the one before it as soon as it is not much sm
 """
 
 import logging
+from contextlib import suppress
 
 from kafkafs.disk.blocking import pause
-from kafkafs.errors import TooLarge
+from kafkafs.errors import NotFound, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import batch_at
 from kafkafs.format.key_rows import KeyCollector, KeyRows, merged, new_seed
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.log.lookup import locate
 from kafkafs.log.reading import Reader
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.search.key_table import KeyTable, table_of
@@ -67,6 +69,8 @@ class SegmentKeys:
         """Whether all that was scanned stands in `segment`, a later look at the same file, as it stood."""
         if segment.base_offset != self.segment.base_offset or self._last is None:
             return False
+        if self._last.last_offset + 1 < self.reached:  # what stood between may have been cut off, and written anew
+            return False
         before, now = self.segment.files["log"], segment.files["log"]
         return before.inode == now.inode and is_at_its_place(segment.log(), self._last)
 
@@ -97,8 +101,17 @@ class SegmentKeys:
                 self._publish(collector, reached)
                 raise
         self._publish(collector, end)
+        self._note_last(reader, end)
         if self.is_closed:
             self._close()
+
+    def _note_last(self, reader: Reader, end: int) -> None:
+        """The batch in front of `end`, which a consumer may not get to see, as one of control records."""
+        if self._last is None or self._last.last_offset + 1 < end:
+            with suppress(NotFound):
+                segment, found = locate(reader.log, end - 1)
+                if segment is self.segment and isinstance(found, Batch):
+                    self._last = found
 
     def _collector(self) -> KeyCollector:
         return KeyCollector(self.segment.base_offset, _SEED)

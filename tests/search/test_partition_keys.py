@@ -1,5 +1,6 @@
 """Keys in one partition: the last record and the history, against a plain dictionary over what a consumer gets."""
 
+import os
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +19,7 @@ from tests.format.golden import Record
 from tests.kafka.dataset import Dataset, Isolation
 from tests.log.making import Made, partition_of, spread, write_partition, write_start
 from tests.log.reading import reader, rows_of
-from tests.log.transactional import TRANSACTIONAL, marker
+from tests.log.transactional import TRANSACTIONAL, data, marker
 from tests.mounting import wait_until
 
 ISOLATIONS: tuple[Isolation, ...] = ("read_uncommitted", "read_committed")
@@ -137,6 +138,17 @@ def test_a_truncated_log_that_grew_again(tmp_path):
     grow(path, 0, batch(2, [b"d"]))
     seen = fresh(partition)
     assert [last_of(keys, seen, key) for key in (b"a", b"b", b"c", b"d")] == [0, None, 1, 2]
+
+
+def test_what_takes_the_place_of_a_marker_that_was_cut_off(tmp_path):
+    """A scan passes over control records, so it has to look at them, too, to know that a log is as it was."""
+    log = [batch(0, [b"a"]), data(1, 7), marker(2, 7, True)]
+    path = write_partition(tmp_path, {0: log}, indexed=False)
+    partition, keys = partition_of(tmp_path), PartitionKeys(KeyMemory())
+    assert [last_of(keys, fresh(partition), key) for key in (b"a", b"b")] == [0, None]
+    os.truncate(path / f"{0:020}.log", len(log[0].data) + len(log[1].data))
+    grow(path, 0, batch(2, [b"b"]))
+    assert [last_of(keys, fresh(partition), key) for key in (b"a", b"b")] == [0, 2]
 
 
 def test_a_closed_segment_that_grows_again(tmp_path):
