@@ -1,6 +1,6 @@
 """An export from plan to counts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -52,15 +52,18 @@ class _Inference:
 
     def run(self, registry: Registry) -> values.Kind:
         found: values.Kind = None
+        for documents in self._documents(registry):
+            found = values.merged(found, values.kind_of_values(documents))
+        return found
+
+    def _documents(self, registry: Registry) -> Iterator[Iterable[bytes | None]]:
         lost = data_loss(fail=True)
         if self.registered:
             for piece in records_of(self.unit.range, self.isolation, lost):
-                documents = (each.payload for each in named_values(piece, registry, self.unit.topic))
-                found = values.merged(found, values.kind_of_values(documents))
-            return found
-        for batch in batches_of(self.unit.range, self.isolation, False, lost):
-            found = values.merged(found, values.kind_of_values(batch.column("value").to_pylist()))
-        return found
+                yield (each.payload for each in named_values(piece, registry, self.unit.topic))
+        else:
+            for batch in batches_of(self.unit.range, self.isolation, False, lost):
+                yield batch.column("value").to_pylist()
 
 
 @dataclass(frozen=True, slots=True)

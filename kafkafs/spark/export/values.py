@@ -3,6 +3,9 @@
 Types meet as in Spark's own inference: whole numbers and others give others, objects are merged field by field, and
 what does not fit together becomes text, in which an object or a list stands as its JSON. A value that is no JSON
 object, or one that columns cannot hold, stays in `valueBytes`, so that nothing is lost.
+
+`pyarrow.json` is ten times as fast and was tried in its place. It ends at the first field that holds two types, without
+telling the others', and it makes timestamps of texts that look like some: those values would not come out as they are.
 """
 
 import json
