@@ -9,7 +9,7 @@ Sources: CoordinatorLoaderImpl, GroupCoordinatorShard, OffsetMetadataManager.
 """
 
 import struct
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -58,13 +58,14 @@ class LastValues(Replay):
         """Names of which something has changed since it was emptied."""
 
         self._types = names_by_number(topic.value, "Key")
-        self._strange: Counter[str] = Counter()
+        self._strange: defaultdict[str, set[bytes]] = defaultdict(set)  # keys
 
     def begin(self, log: Log) -> int:
         """Forget all: see `Replay`."""
         self.changed |= self.names()
         self.values, self.pending, self.outliving = {}, {}, set()
-        self.problems, self._strange = Problems(), Counter()
+        self.problems = Problems()
+        self._strange.clear()
         return log.start_offset
 
     def tell(self, problem: str) -> None:
@@ -88,7 +89,10 @@ class LastValues(Replay):
 
     def sentences(self) -> list[str]:
         """What could not be read, and of what is strange how much there is."""
-        return [*self.problems, *(f"{self.where}: {what}: {count}" for what, count in sorted(self._strange.items()))]
+        return [
+            *self.problems,
+            *(f"{self.where}: {what}: {len(keys)}" for what, keys in sorted(self._strange.items()) if keys),
+        ]
 
     def take(self, records: Records, batches: Batches) -> None:
         """Some records in order."""
@@ -129,11 +133,11 @@ class LastValues(Replay):
 
     def _keep(self, key: bytes, kept: Kept | None) -> None:
         if not _is_sound(key):
-            self._strange["records whose key cannot be read"] += 1
+            self._strange["keys that cannot be read"].add(key)
             return
         if kind_of(key) not in self._types:
-            if kept is not None:
-                self._strange[f"records of the unknown type {kind_of(key)}"] += 1
+            of_type = self._strange[f"keys of the unknown type {kind_of(key)}"]
+            of_type.discard(key) if kept is None else of_type.add(key)
             return
         name = name_of(key)
         self.changed.add(name)

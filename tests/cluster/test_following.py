@@ -72,3 +72,20 @@ def test_what_stood_in_a_deleted_segment_is_forgotten(root, data):
     becomes(root, {"a": 1, "b": 2, "c": 3})
     log(data).unlink()
     becomes(root, {"c": 3})
+
+
+def test_what_is_strange_is_counted_alike_by_who_follows_and_who_begins(root, data):
+    """A key of an unknown type counts once, however often it comes and in how many looks, until its tombstone."""
+    strange = (b"\0\x63\0\1g", b"\0\0")
+    one = f"{NAME}: keys of the unknown type 99: 1"
+    for _ in range(2):
+        data.write(NAME, [strange])
+        wait_until(lambda: one in problems(root), "the sentence", FRESH_S)
+        assert problems(root) == problems(Root([data.path], ReadOptions()))
+    data.write(NAME, [(strange[0], None)])
+    wait_until(lambda: one not in problems(root), "its end", FRESH_S)
+
+
+def problems(root):
+    (state,) = lines(root, "state.json")
+    return state["problems"]

@@ -66,4 +66,4 @@ def test_records_of_an_unknown_type_make_no_group(data):
     data.write(OFFSETS, [(b"\0\x63\0\1g", b"\0\0"), (b"\0\x09\0\1h", None), commit("known", "t", 0, 5)])
     assert told(data) == {"known": [(5, False)]}
     state = json.loads(read(Root([data.path], ReadOptions()), "state.json"))
-    assert f"{OFFSETS}: records of the unknown type 99: 1" in state["problems"]
+    assert f"{OFFSETS}: keys of the unknown type 99: 1" in state["problems"]
