@@ -133,7 +133,10 @@ def _opened(uri: str) -> tuple[fs.FileSystem, str]:
             " write a path, file://, s3://, s3a://, hdfs://, viewfs://, gs:// or abfs://"
         ) from error
     except (OSError, pa.ArrowException) as error:
-        raise UsageError(f"{scheme}:// cannot be reached: {str(error).splitlines()[0]}") from error
+        reason = str(error).splitlines()[0]
+        if "libjvm" in reason or "libhdfs" in reason:
+            reason += "; it takes Hadoop's libhdfs, JAVA_HOME, and CLASSPATH from `hadoop classpath --glob`"
+        raise UsageError(f"{scheme}:// cannot be reached: {reason}") from error
     if system.type_name in _WITHOUT_DIRECTORIES and not root.strip("/"):
         raise UsageError(f"{scheme}:// names no bucket; write {scheme}://BUCKET/NAME")
     return system, root.rstrip("/")
