@@ -5,7 +5,7 @@ filters exclude is left out by the indexes alone: no log is read for it. All of 
 partition (`snapshots`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -196,22 +196,30 @@ def files_of(each: OffsetRange, snapshot: Snapshot, size: int) -> list[tuple[Off
 
 
 class _Measured:
-    """A range and where it can be cut: behind which offsets, and how many bytes stand before."""
+    """A range, its bytes, and where it can be cut: behind which offsets, and how many bytes stand before.
+
+    Of a small one nothing is read: a directory can have 100,000 segments that are smaller than what opens their index.
+    """
 
     def __init__(self, each: OffsetRange, log: Log) -> None:
         self.range = each
-        offsets, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        passed = 0
-        for segment in log.segments_between(each.start, each.end):
+        self._offsets, self._places = np.empty(0, np.int64), np.empty(0, np.int64)
+        segments = [segment for segment in log.segments_at(each.start) if segment.base_offset < each.end]
+        self.size = sum(map(log.walk_end, segments)) or 1
+        if self.size >= SMALL:
+            self._look(log, filter(Segment.is_readable, segments))
+
+    def _look(self, log: Log, segments: Iterable[Segment]) -> None:
+        found, passed = [(self._offsets, self._places)], 0
+        for segment in segments:
             cuts, positions, end = _cuts(log, segment)
-            offsets.append(cuts)
-            places.append(positions + passed)
+            found.append((cuts, positions + passed))
             passed += end
-        self._offsets, self._places = np.concatenate(offsets), np.concatenate(places)
-        inside = (self._offsets > each.start) & (self._offsets < each.end)
-        low = int(self._places[self._offsets <= each.start].max(initial=0))
-        high = int(self._places[self._offsets >= each.end].min(initial=passed))
-        self._offsets, self._places = self._offsets[inside], self._places[inside] - low
+        offsets, places = map(np.concatenate, zip(*found, strict=True))
+        low = int(places[offsets <= self.range.start].max(initial=0))
+        high = int(places[offsets >= self.range.end].min(initial=passed))
+        inside = (offsets > self.range.start) & (offsets < self.range.end)
+        self._offsets, self._places = offsets[inside], places[inside] - low
         self.size = max(high - low, 1)
 
     def cut(self, parts: int) -> list[OffsetRange]:
