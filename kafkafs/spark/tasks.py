@@ -19,7 +19,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.options import Isolation, ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
-from kafkafs.spark.arrow import record_batches
+from kafkafs.spark.arrow import record_batches, together
 from kafkafs.spark.locations import partition
 from kafkafs.spark.options import SourceOptions
 from kafkafs.spark.planning import OffsetRange
@@ -61,7 +61,8 @@ def read(task: InputPartition) -> Iterator[pa.RecordBatch]:
     if not isinstance(task, Task):
         return iter(())
     lost = data_loss(task.fail_on_data_loss)
-    return chain.from_iterable(batches_of(each, task.isolation, task.headers, lost) for each in task.ranges)
+    batches = (batches_of(each, task.isolation, task.headers, lost) for each in task.ranges)
+    return together(chain.from_iterable(batches))
 
 
 def batches_of(

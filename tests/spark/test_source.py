@@ -265,6 +265,14 @@ def test_several_directories_are_one(spark: SparkSession, tmp_path):
         planned(f"{tmp_path}/disk-*", subscribe="partitions")
 
 
+def test_small_partitions_share_a_batch():
+    """Each costs Spark's JVM some milliseconds, and a directory can have 10,000 partitions of ten records."""
+    (task,) = planned(LATEST.path, subscribe="partitions", includeHeaders="true")
+    (batch,) = read(task)
+    wanted = [row("partitions", number, each) for number in range(5) for each in LATEST.records("partitions", number)]
+    assert sorted(rows_of(pa.Table.from_batches([batch]))) == sorted(wanted)
+
+
 def test_arrow_columns_are_those_that_spark_expects():
     from pyspark.sql.pandas.types import to_arrow_schema
 
