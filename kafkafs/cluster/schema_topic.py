@@ -5,7 +5,6 @@ taken away counts: data that were written with a deleted schema can still be dec
 """
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -15,6 +14,7 @@ from kafkafs.cluster.following import Following, Replay
 from kafkafs.cluster.problems import Problems
 from kafkafs.cluster.registry import Registry, Schema, parse_json, parse_schema_record
 from kafkafs.disk.blocking import acquired, may_block
+from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import CorruptData, NotFound
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.columns import Records
@@ -133,21 +133,20 @@ class SchemaTopic:
         self._directories = directories
         self._max_batch = max_batch
         self._lock = threading.Lock()
-        self._registry = Registry()
+        self._registry: CachedValue[Registry] = CachedValue(_FRESH_S)
         self._following: Following | None = None
         self._records = SchemaRecords()
-        self._fresh_until = 0.0
 
     def registry(self, *, anew: bool = False) -> Registry:
         """The registry as it is now (`anew`) or was a moment ago; an empty one where no directory has the topic."""
-        if not anew and time.monotonic() < self._fresh_until:
-            return self._registry
-        may_block()
-        with acquired(self._lock):
-            if anew or time.monotonic() >= self._fresh_until:
-                self._look(anew)
-                self._fresh_until = time.monotonic() + _FRESH_S
-            return self._registry
+        fresh = None if anew else self._registry.fresh()
+        if fresh is None:
+            may_block()
+            with acquired(self._lock):
+                fresh = None if anew else self._registry.fresh()
+                if fresh is None:
+                    fresh = self._registry.store(self._look(anew))
+        return fresh
 
     def partition(self) -> Partition | None:
         """The replica that counts; None where no directory has the topic."""
@@ -157,11 +156,11 @@ class SchemaTopic:
         """What could not be read, in sentences."""
         return list(self._records.problems)
 
-    def _look(self, anew: bool) -> None:
+    def _look(self, anew: bool) -> Registry:
         chosen = self.partition()
         if chosen is None:
-            self._following, self._registry = None, Registry()
-            return
+            self._following = None
+            return Registry()
         if self._following is None or self._following.partition is not chosen:
             self._records = SchemaRecords()
             self._following = Following(chosen, self._records, self._max_batch)
@@ -170,7 +169,7 @@ class SchemaTopic:
         try:
             self._following.catch_up()
         except NotFound:
-            self._following, self._registry = None, Registry()
-            return
-        if self._records.changed:
-            self._registry = self._records.registry()
+            self._following = None
+            return Registry()
+        known = self._registry.latest
+        return self._records.registry() if self._records.changed or known is None else known
