@@ -46,7 +46,10 @@ def of_kafka(release: str) -> Path:
 
 def _make_spark(place: Path) -> None:
     environment = _environment((f"{_MADE}{place}/classes.jsa", _SILENT))
-    subprocess.run([sys.executable, "-c", _PROGRAM, place], env=os.environ | environment, check=True, timeout=300)
+    command = [sys.executable, "-c", _PROGRAM, str(place)]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        raise RuntimeError(f"Spark does not start: {done.stderr[-2000:]}")
 
 
 _PROGRAM = """

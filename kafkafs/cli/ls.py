@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Files first, then directories, each under its name where there are several: 1 if a path failed, as of cat."""
+    """Files first, then directories, each under its name where there are several: 2 if a path failed, as of ls(1)."""
     from kafkafs.view.paths import resolve
 
     with suppress(locale.Error):
@@ -57,14 +57,14 @@ def run(arguments: argparse.Namespace) -> int:
             files.append(Line(path, node, node.attributes()))
 
     paths = unmounted.expanded(tree, arguments.paths or [""])
-    code = unmounted.for_each("ls", paths, look)
+    failed = unmounted.for_each("ls", paths, look)
     _show(files, arguments.long)
     headed = len(paths) > 1
     for number, (path, directory) in enumerate(directories):
         if headed:
             print(("\n" if files or number else "") + f"{_printable(path)}:")
-        code |= unmounted.for_each("ls", [path or "."], lambda _, it=directory: _list(it, arguments))  # type: ignore[misc]
-    return code
+        failed |= unmounted.for_each("ls", [path or "."], lambda _, it=directory: _list(it, arguments))  # type: ignore[misc]
+    return 2 if failed else 0
 
 
 def _list(directory: Directory, arguments: argparse.Namespace) -> None:

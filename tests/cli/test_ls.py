@@ -25,3 +25,12 @@ def test_listings_are_those_of_a_mount(dataset, mount):
         unmounted("ls", "-d", dataset.path, "segments-0/by-[ot]*").stdout
         == b"segments-0/by-offset\nsegments-0/by-time\n"
     )
+
+
+@pytest.mark.parametrize("path", ["nope-0", "segments-0/nope", "segments-0/earliest/below", "nope-*"])
+def test_what_is_not_there_ends_as_ls_does(dataset, mount, path):
+    mounted = mount(dataset.path)
+    theirs = subprocess.run(["ls", mounted / path], capture_output=True, check=False, env=C_LOCALE)
+    ours = unmounted("ls", dataset.path, path, "segments-0/earliest")
+    assert (ours.returncode, ours.stdout) == (theirs.returncode, b"segments-0/earliest\n")
+    assert ours.stderr.rpartition(b": ")[2] == theirs.stderr.rpartition(b": ")[2]
