@@ -18,6 +18,7 @@ from tests.cluster import drawing
 from tests.cluster.reading import names, node, read, target
 from tests.cluster.writing import Data, Pair, batch, commit, marker, metadata, snapshot, transaction
 from tests.kafka.clusters import Cluster
+from tests.mounting import wait_until
 
 PLACES = {
     Topic.OFFSETS: "__consumer_offsets-0",
@@ -51,9 +52,12 @@ def refuse(constant: str) -> NoReturn:
     raise AssertionError(f"{constant} is no JSON")
 
 
-def all_of_it(data: Path) -> dict[str, list[Any]]:
+def new_root(data: Path) -> Root:
+    return Root([data], ReadOptions(max_batch=MAX_BATCH))
+
+
+def all_of_it(root: Root) -> dict[str, list[Any]]:
     """Every file's lines; everything below `.cluster` is looked at."""
-    root = Root([data], ReadOptions(max_batch=MAX_BATCH))
     found = {}
     waiting = [""]
     while waiting:
@@ -106,11 +110,33 @@ def test_what_records_say_ends_nothing_and_is_told(memory: Path, topic: Topic, d
         write(data, each, [])
     last = draw.draw(drawing.broken(topic))
     write(data, topic, [*draw.draw(drawn(topic)), (last, -1)])
-    told = all_of_it(data)
+    told = all_of_it(new_root(data))
     assert of_sound(told) == [5, 99, SOUND_ID]
     read_last = parse_record(topic, *last)
     if isinstance(read_last, Unreadable) and last[1] is not None and not last[1].startswith(PASSED_OVER):
         assert told["state.json"][0]["problems"]
+
+
+@pytest.mark.parametrize("topic", PLACES, ids=lambda topic: topic.value)
+@settings(quickly, max_examples=10)
+@given(st.data())
+def test_who_follows_is_told_what_a_beginner_is(memory: Path, topic: Topic, draw: st.DataObject) -> None:
+    """A log that grows while it is looked at; only the order of the problems may differ."""
+    data = Data(memory / f"{topic.value}-followed").path
+    for each in PLACES:
+        write(data, each, [])
+    records = draw.draw(drawn(topic))
+    write(data, topic, records[: draw.draw(st.integers(0, len(records)))])
+    follower = new_root(data)
+    all_of_it(follower)
+    write(data, topic, records)
+    wanted = in_order(all_of_it(new_root(data)))
+    wait_until(lambda: in_order(all_of_it(follower)) == wanted)
+
+
+def in_order(told: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    told["state.json"][0]["problems"].sort()
+    return told
 
 
 RECORDS = [
@@ -136,7 +162,7 @@ def test_a_damaged_snapshot_is_told_and_an_older_one_counts(memory: Path, damage
     newest.write_bytes(damaged)
     if is_older:
         older.write_bytes(snapshot(*RECORDS[:1]))
-    told = all_of_it(place.parent)
+    told = all_of_it(new_root(place.parent))
     state = told["state.json"][0]
     if not any(f"{newest.name} is not whole and left out" in each for each in state["problems"]):
         assert state["metadata"]["asOfOffset"] == 8  # no checksum is over the offsets and epochs of batches
@@ -166,7 +192,7 @@ def test_damaged_logs_of_a_real_broker_end_nothing(memory: Path, real: dict[str,
     for each, whole in real.items():
         (data / each).mkdir(exist_ok=True)
         (data / each / f"{0:020}.log").write_bytes(draw.draw(drawing.damaged(whole)) if each == name else whole)
-    told = all_of_it(data)
+    told = all_of_it(new_root(data))
     if not name.startswith("__cluster_metadata"):
         assert {row["topic"] for row in told["topics.jsonl"]} == {"shop", "stock", "placed", *state_topics(real)}
     if not name.startswith("__consumer_offsets"):
