@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.cached_value import CachedValue
@@ -47,9 +46,15 @@ class TopicAccess:
         known = self._known.fresh()
         if known is None:
             may_block()
-            known = ()
-            with suppress(*GONE):
-                partition = self._find()
-                known = () if partition is None else (partition_access(partition)[0],)
-            self._known.store(known)
+            known = self._known.store(self._look())
         return common([own, *known])
+
+    def _look(self) -> tuple[Access, ...]:
+        """What was known stays while the topic cannot be looked at: what it tells is remembered as well."""
+        try:
+            partition = self._find()
+            return () if partition is None else (partition_access(partition)[0],)
+        except NotFound:
+            return ()
+        except GONE:
+            return self._known.latest or ()

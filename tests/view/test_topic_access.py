@@ -2,9 +2,14 @@
 
 import shutil
 from pathlib import Path
+from typing import NoReturn, cast
 
 import pytest
 
+from kafkafs.errors import Denied, DiskError, KafkafsError, Vanished
+from kafkafs.log.partition import Partition
+from kafkafs.view.permissions import Access
+from kafkafs.view.topic_access import TopicAccess
 from tests.kafka import registered
 from tests.mounting import wait_until
 from tests.view.trees import node, tree
@@ -58,3 +63,25 @@ def test_it_counts_beside_a_running_mount(data: Path) -> None:
 def test_without_a_registry_its_own_files_count(data: Path) -> None:
     shutil.rmtree(data / "_schemas-0")
     assert modes(data, DECODED) == {0o444}
+
+
+@pytest.mark.parametrize("problem", [DiskError, Denied, Vanished])
+def test_what_was_hidden_stays_so_while_the_topic_cannot_be_looked_at(monkeypatch, problem: type[KafkafsError]) -> None:
+    """What the topic told is still remembered then."""
+    own, narrow = Access(0, 0, 0o444), Access(0, 0, 0o400)
+    found: list[Partition | None] = [cast(Partition, object())]
+    monkeypatch.setattr("kafkafs.view.topic_access.partition_access", lambda _: (narrow, 0))
+    topic = TopicAccess(lambda: found[0])
+    assert topic.restrict(own) == narrow
+
+    looks = []
+
+    def fails(_: Partition) -> NoReturn:
+        looks.append(1)
+        raise problem("the disk does not answer")
+
+    monkeypatch.setattr("kafkafs.view.topic_access.partition_access", fails)
+    wait_until(lambda: topic.restrict(own) == narrow and looks)
+    assert topic.restrict(own) == narrow
+    found[0] = None
+    wait_until(lambda: topic.restrict(own) == own)
