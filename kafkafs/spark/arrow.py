@@ -4,7 +4,8 @@ Pieces of records are gathered until a batch is worth sending; one kernel call a
 values into the batch's buffers, another the headers.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,7 @@ _FIELDS = (
     pa.field("timestampType", pa.int32()),
 )
 HEADERS = pa.field("headers", pa.list_(_HEADER))
+Item = TypeVar("Item")
 
 
 def schema(headers: bool) -> pa.Schema:
@@ -45,34 +47,35 @@ def record_batches(pieces: Iterable[Records], topic: str, partition: int, header
 
 def groups(pieces: Iterable[Records]) -> Iterator[list[Records]]:
     """The pieces that make a batch each."""
-    group: list[Records] = []
-    rows = size = 0
-    for piece in pieces:
-        if not len(piece):
-            continue
-        group.append(piece)
-        rows += len(piece)
-        size += _size_of(piece)
-        if rows >= ROWS or size >= BYTES:
+    return grouped((piece for piece in pieces if len(piece)), lambda piece: (len(piece), _size_of(piece)), ROWS, BYTES)
+
+
+def grouped(
+    items: Iterable[Item], measure: Callable[[Item], tuple[int, int]], rows: int, size: int
+) -> Iterator[list[Item]]:
+    """Items in order, in groups: each ends with the item that reaches so many rows or bytes, as `measure` tells."""
+    group: list[Item] = []
+    rows_so_far = size_so_far = 0
+    for item in items:
+        group.append(item)
+        more_rows, more_bytes = measure(item)
+        rows_so_far += more_rows
+        size_so_far += more_bytes
+        if rows_so_far >= rows or size_so_far >= size:
             yield group
-            group, rows, size = [], 0, 0
+            group, rows_so_far, size_so_far = [], 0, 0
     if group:
         yield group
 
 
+def extent(batch: pa.RecordBatch) -> tuple[int, int]:
+    """Rows and bytes of a batch."""
+    return batch.num_rows, batch.nbytes
+
+
 def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows, small batches in one: each costs Spark's JVM 3 ms, whatever it holds."""
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-        if rows >= ROWS or size >= BYTES:
-            yield _one(waiting)
-            waiting, rows, size = [], 0, 0
-    if waiting:
-        yield _one(waiting)
+    """The same rows, small batches in one: a task can have hundreds of partitions of a few records."""
+    return map(_one, grouped(batches, extent, ROWS, BYTES))
 
 
 def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

@@ -7,13 +7,15 @@ import pyarrow.parquet as pq
 
 from kafkafs.format.columns import Records
 from kafkafs.log.options import Isolation
-from kafkafs.spark.arrow import BatchMaker, groups, schema
+from kafkafs.spark.arrow import BatchMaker, extent, grouped, groups, schema
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.plan import FileUnit
 from kafkafs.spark.tasks import data_loss, records_of
 
 ROW_GROUP = 1 << 20
 """Rows in a row group."""
+
+_GROUP_BYTES = 128 << 20  # of batches that wait for it, so that memory stays bounded
 
 Shape = Callable[[list[Records], pa.RecordBatch], Iterator[pa.RecordBatch]]
 """Brings a batch, of whose records it gets the pieces too, into the form of the file: parts of it, in order."""
@@ -22,7 +24,7 @@ Shape = Callable[[list[Records], pa.RecordBatch], Iterator[pa.RecordBatch]]
 def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, shape: Shape, kind: pa.Schema) -> None:
     """Writes the file; under its name it is always whole."""
     with out.writing(unit.file) as sink, pq.ParquetWriter(sink, kind, **_settings(compression, kind)) as writer:
-        for group in _groups(_shaped(unit, isolation, shape)):
+        for group in grouped(_shaped(unit, isolation, shape), extent, ROW_GROUP, _GROUP_BYTES):
             writer.write_table(pa.Table.from_batches(group, kind), row_group_size=ROW_GROUP)
 
 
@@ -31,21 +33,6 @@ def _shaped(unit: FileUnit, isolation: Isolation, shape: Shape) -> Iterator[pa.R
     maker = BatchMaker(name.topic, name.partition, headers=True)
     for pieces in groups(records_of(unit.range, isolation, data_loss(fail=True))):
         yield from shape(pieces, maker.batch(pieces))
-
-
-def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Batches for a row group each, so that memory stays bounded."""
-    group: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        group.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-        if rows >= ROW_GROUP or size >= 128 << 20:
-            yield group
-            group, rows, size = [], 0, 0
-    if group:
-        yield group
 
 
 def _settings(compression: str, kind: pa.Schema) -> dict[str, object]:
