@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from kafkafs.cli.endings import EXIT_USAGE, say
 from kafkafs.cli.parser import Commands
 from kafkafs.cli.spark_arguments import add_common, data_directories, file_to_write
+from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.spark.audit.findings import Severity
 
@@ -65,8 +66,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _audit(arguments: argparse.Namespace) -> "Report":
-    from kafkafs.cli.spark_progress import SparkProgress
-
     with SparkProgress("audit") as progress:
         paths = data_directories(arguments.data_dirs)
         place = file_to_write(arguments.report, paths) if arguments.report else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
 from kafkafs.cli.spark_arguments import add_common, add_replicas, data_directories
+from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 from kafkafs.log.options import ISOLATIONS
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
@@ -65,8 +66,6 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kafkafs.cli.spark_progress import SparkProgress
-
     with SparkProgress("export") as progress:
         request = _request(arguments)
         from kafkafs.spark.export.output import output

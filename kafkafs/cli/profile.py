@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kafkafs.cli.parser import Commands
 from kafkafs.cli.spark_arguments import add_common, add_replicas, data_directories, file_to_write
+from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 
 DESCRIPTION = """Reads every record and writes one HTML page that needs no network: volume over time, partitions by
@@ -28,8 +29,6 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kafkafs.cli.spark_progress import SparkProgress
-
     with SparkProgress("profile") as progress:
         paths = data_directories(arguments.data_dirs)
         place = file_to_write(arguments.html, paths)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kafkafs.cli.parser import Commands
 from kafkafs.cli.spark_arguments import add_common, add_replicas, data_directories
+from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 
 DESCRIPTION = """Builds the offset, time and transaction index of every segment anew, byte for byte what the broker
@@ -34,8 +35,6 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kafkafs.cli.spark_progress import SparkProgress
-
     with SparkProgress("reindex") as progress:
         paths = data_directories(arguments.data_dirs)
         if arguments.interval_bytes is not None and arguments.interval_bytes < 0:
