@@ -5,7 +5,6 @@ Apart from `line_makers`, since decoding takes long to import, and `kafkafs cat`
 
 from collections.abc import Callable
 
-from kafkafs.cluster.registry import Registry
 from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.format.decoded_lines import DecodedLines
 from kafkafs.format.memory import Memory
@@ -13,7 +12,7 @@ from kafkafs.format.names import PartitionName
 from kafkafs.format.schemas.codebook import Codebook, FoundSchema, SchemaName
 
 
-def lines_with_schemas(schemas: SchemaTopic | None, memory: Memory) -> Callable[[PartitionName], DecodedLines]:
+def lines_with_schemas(schemas: SchemaTopic, memory: Memory) -> Callable[[PartitionName], DecodedLines]:
     """Lines decoded by the schemas of that topic."""
     lookup = _Lookup(schemas)
 
@@ -27,14 +26,14 @@ def lines_with_schemas(schemas: SchemaTopic | None, memory: Memory) -> Callable[
 class _Lookup:
     """One reader's registry. What is not in it may have come since the last look: so there is one more look, once."""
 
-    def __init__(self, schemas: SchemaTopic | None) -> None:
+    def __init__(self, schemas: SchemaTopic) -> None:
         self._schemas = schemas
-        self._registry = Registry() if schemas is None else schemas.registry()
-        self._is_newest = schemas is None
+        self._registry = schemas.registry()
+        self._is_newest = False
 
     def found(self, name: SchemaName, topic: str, is_key: bool) -> FoundSchema | None:
         found = self._registry.found(name, topic, is_key)
-        if found is None and not self._is_newest and self._schemas is not None:
+        if found is None and not self._is_newest:
             self._registry, self._is_newest = self._schemas.registry(anew=True), True
             found = self._registry.found(name, topic, is_key)
         return found
