@@ -4,13 +4,15 @@ What a look from Python costs for each file (open, attributes, read, close: 60 u
 can have 20,000 segments of three files. It only finds what is as it should be; `log.health` looks closer at the rest.
 """
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.in_parts import in_parts
 from kafkafs.disk.native.layout import HEALTHY, IN_DOUBT, LOOK_ROOM, NO_TIMES, SEGMENT_ROW, SEGMENT_SLOT
 from kafkafs.format import native
 
@@ -19,7 +21,7 @@ __all__ = ["HEALTHY", "IN_DOUBT", "NO_TIMES", "ClosedSegment", "look_at_closed"]
 _ROOM = 1 << 20
 """Bytes of an index, or of a log's end behind the newest batch, that are looked at: a closer look takes more."""
 
-_AT_ONCE = 256
+_NO_ANSWER = (IN_DOUBT, -1)
 
 
 class ClosedSegment(NamedTuple):
@@ -34,21 +36,29 @@ class ClosedSegment(NamedTuple):
     mtime_ns: int
 
 
-def look_at_closed(root: Directory, partition: str, segments: Sequence[ClosedSegment]) -> Iterable[tuple[int, int]]:
+def look_at_closed(root: Directory, partition: str, segments: Iterable[ClosedSegment]) -> Iterable[tuple[int, int]]:
     """For each segment HEALTHY, NO_TIMES (all is well but that its time index is empty), or IN_DOUBT; and the largest
     timestamp of its batches, -1 for none: see the kernel, `disk.native.kernels.closed_segments`.
 
     NotFound where the partition's directory is gone.
     """
     may_block()
-    table = np.zeros((len(segments), SEGMENT_ROW // 8), np.int64)
-    if not segments:
-        return ()
-    table[:, : len(ClosedSegment._fields)] = np.array(segments, np.int64)
-    room = bytearray(LOOK_ROOM + _ROOM)
-    look, rows, notes = native.kernel("look_at_closed_segments"), native.address(table), native.address(room)
+    asked = array("q")
+    for segment in segments:
+        asked.extend(segment)
+        asked.extend(_NO_ANSWER)
+    table = np.frombuffer(asked, np.int64).reshape(-1, SEGMENT_ROW // 8)
+    kernel, rows = native.kernel("look_at_closed_segments"), native.address(table)
     with root.opened(partition) as (descriptor, flags):
-        for first in range(0, len(segments), _AT_ONCE):
-            count = min(_AT_ONCE, len(segments) - first)
-            look(descriptor, rows + first * SEGMENT_ROW, count, notes, _ROOM, flags)
+
+        def worker() -> Callable[[range], None]:
+            room = bytearray(LOOK_ROOM + _ROOM)
+
+            def look(part: range) -> None:
+                first = rows + part.start * SEGMENT_ROW
+                kernel(descriptor, first, len(part), native.address(room), _ROOM, flags)
+
+            return look
+
+        in_parts(len(table), worker)
     return zip(table[:, SEGMENT_SLOT.verdict].tolist(), table[:, SEGMENT_SLOT.largest].tolist(), strict=True)

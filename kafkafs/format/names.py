@@ -15,7 +15,9 @@ _MAX_INT = 2**31 - 1
 _MAX_LONG = 2**63 - 1
 _PLAIN = re.compile(r"([A-Za-z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})", re.ASCII)
 _MARKED = re.compile(r"(\S+-\S+)\.([0-9a-f]{32})-(delete|future|stray)", re.ASCII)
-_SEGMENT_KINDS = {f".{kind}": kind for kind in ("log", "index", "timeindex", "txnindex", "snapshot")}
+
+SEGMENT_KINDS = {f".{kind}": kind for kind in ("log", "index", "timeindex", "txnindex", "snapshot")}
+"""What stands behind the offset in the name of a segment's file, and the kind that it tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,15 @@ class SegmentFile(NamedTuple):
 
 def parse_segment_file(name: str) -> SegmentFile | None:
     """The segment file of this name; None for others, `.deleted`, `.cleaned` and `.swap` files among them."""
-    kind, digits = _SEGMENT_KINDS.get(name[OFFSET_DIGITS:]), name[:OFFSET_DIGITS]
-    if kind is None or not (digits.isascii() and digits.isdigit()) or (offset := int(digits)) > _MAX_LONG:
+    kind, offset = SEGMENT_KINDS.get(name[OFFSET_DIGITS:]), parse_offset(name[:OFFSET_DIGITS])
+    return None if kind is None or offset is None else SegmentFile(name, offset, kind)
+
+
+def parse_offset(digits: str) -> int | None:
+    """The offset that a segment file's name begins with; None where those characters are none."""
+    if not (digits.isascii() and digits.isdigit()) or (offset := int(digits)) > _MAX_LONG:
         return None
-    return SegmentFile(name, offset, kind)
+    return offset
 
 
 def segment_file(base_offset: int, kind: str) -> str:

@@ -19,7 +19,7 @@ from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
 from kafkafs.format.names import segment_file
-from kafkafs.log.listing import FileName, Listing
+from kafkafs.log.listing import Listing
 from kafkafs.log.lookup import find_batch
 from kafkafs.log.segment import Segment
 
@@ -42,11 +42,11 @@ _looked_at: WeakKeyDictionary[Segment, CachedValue[SegmentHealth]] = WeakKeyDict
 
 def look_at_all(root: Directory, partition: str, segments: Sequence[Segment]) -> dict[Segment, SegmentHealth]:
     """The health of each of a partition's segments, in their order."""
-    listed = [(segment, found) for segment in segments if (found := _listed(segment)) is not None]
-    verdicts = look_at_closed(root, partition, [found for _, found in listed])
+    usual = [segment for segment in segments if _is_usual(segment)]
+    verdicts = look_at_closed(root, partition, map(_as_listed, usual))
     quick = {
         segment: _quick_health(segment, verdict, largest)
-        for (segment, _), (verdict, largest) in zip(listed, verdicts, strict=True)
+        for segment, (verdict, largest) in zip(usual, verdicts, strict=True)
         if verdict != IN_DOUBT
     }
     return {segment: quick.get(segment) or look_at(segment) for segment in segments}
@@ -85,20 +85,21 @@ def _look(segment: Segment) -> SegmentHealth:
     return SegmentHealth(*states, tuple(problems))
 
 
-def _listed(segment: Segment) -> ClosedSegment | None:
-    """What the quick look takes; None for a segment that only `_look` can tell of."""
+def _is_usual(segment: Segment) -> bool:
+    """Whether the quick look can tell of it: closed, its files beside each other and called as its offset says."""
+    files = segment.files
+    index, times = files.get("index"), files.get("timeindex")
+    if segment.next_base is None or segment.stands_in or index is None or times is None:
+        return False
+    return not index.rebuilt and not times.rebuilt and ("txnindex" not in files or _transaction_index(segment) == "ok")
+
+
+def _as_listed(segment: Segment) -> ClosedSegment:
     files, next_base = segment.files, segment.next_base
-    log, index, times = files["log"], files.get("index"), files.get("timeindex")
-    if next_base is None or index is None or times is None or any(map(_is_elsewhere, files.values())):
-        return None
-    if "txnindex" in files and _transaction_index(segment) != "ok":
-        return None
-    return ClosedSegment(segment.base_offset, next_base, log.inode, index.inode, times.inode, log.size, log.mtime_ns)
-
-
-def _is_elsewhere(file: FileName) -> bool:
-    """Whether a file is not the one that a segment's offset names in the partition's directory."""
-    return file.rebuilt or file.name.endswith(".swap")
+    assert next_base is not None, "the last segment is not closed"
+    log = files["log"]
+    inodes = log.inode, files["index"].inode, files["timeindex"].inode
+    return ClosedSegment(segment.base_offset, next_base, *inodes, log.size, log.mtime_ns)
 
 
 def _quick_health(segment: Segment, verdict: int, largest: int) -> SegmentHealth:

@@ -12,7 +12,13 @@ from typing import NamedTuple
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import Denied, NotFound, Vanished
-from kafkafs.format.names import parse_segment_file, parse_transitional_file
+from kafkafs.format.names import (
+    OFFSET_DIGITS,
+    SEGMENT_KINDS,
+    parse_offset,
+    parse_segment_file,
+    parse_transitional_file,
+)
 
 INDEX_KINDS = ("index", "timeindex", "txnindex")
 _BESIDE = ("leader-epoch-checkpoint", "partition.metadata")
@@ -107,19 +113,20 @@ def _file_name(entry: "os.DirEntry[str]") -> FileName:
 
 def _segments(files: dict[str, FileName]) -> dict[int, dict[str, FileName]]:
     """The files of each offset by kind, without snapshots, unsorted; not all have a log."""
-    plain: defaultdict[int, dict[str, FileName]] = defaultdict(dict)
+    grouped: defaultdict[str, dict[str, FileName]] = defaultdict(dict)  # there can be 100,000 names: each offset once
     swapped: defaultdict[int, dict[str, FileName]] = defaultdict(dict)
     unfinished: list[int] = []
     for name, file in files.items():
-        if parsed := parse_segment_file(name):
-            if parsed.kind != "snapshot":
-                plain[parsed.offset][parsed.kind] = file
+        if kind := SEGMENT_KINDS.get(name[OFFSET_DIGITS:]):
+            if kind != "snapshot":
+                grouped[name[:OFFSET_DIGITS]][kind] = file
         elif transitional := parse_transitional_file(name):
             parsed, state = transitional
             if state == "swap":
                 swapped[parsed.offset][parsed.kind] = file
             elif state == "cleaned":
                 unfinished.append(parsed.offset)
+    plain = {base: kinds for digits, kinds in grouped.items() if (base := parse_offset(digits)) is not None}
     for base, kinds in swapped.items():
         complete = "log" in kinds and not any(other <= base for other in unfinished)
         if complete and "log" not in plain.get(base, {}):

@@ -31,6 +31,20 @@ class Segment:
     All else is fixed.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_seal",
+        "_sealed",
+        "base_offset",
+        "files",
+        "generation",
+        "indexes",
+        "known_end",
+        "next_base",
+        "open_files",
+        "quick",
+    )
+
     def __init__(self, files: SegmentFiles, next_base: int | None) -> None:
         self.open_files = files
         self.files = files.named

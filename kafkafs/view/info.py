@@ -76,7 +76,8 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     health = look_at_all(view.partition.root, name.directory, log.segments)
     for one in health.values():
         problems += one.problems
-    largest = {segment: _known(partial(_largest, log, segment, one)) for segment, one in health.items()}
+    largest = {segment: _largest(log, segment, one) for segment, one in health.items()}
+    sizes = [_size(log, segment) for segment in log.segments]
     return {
         "topic": name.topic,
         "partition": name.partition,
@@ -89,18 +90,18 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
         "latestOffset": _known(snapshot.decoded.latest),
         "minTimestamp": _known(partial(_oldest, snapshot)),
         "maxTimestamp": _newest(log, largest),
-        "sizeBytes": sum(_size(log, segment) for segment in log.segments),
+        "sizeBytes": sum(sizes),
         "replicas": [replica._asdict() for replica in replicas],
         "leaderEpochs": None if epochs is None else [_epoch(one) for one in epochs],
         "segments": [
             {
                 "baseOffset": segment.base_offset,
                 "file": segment.log_name,
-                "sizeBytes": _size(log, segment),
+                "sizeBytes": size,
                 "largestTimestamp": largest[segment],
                 **_states(health[segment]),
             }
-            for segment in log.segments
+            for segment, size in zip(log.segments, sizes, strict=True)
         ],
         "problems": problems,
     }
@@ -121,9 +122,11 @@ def _size(log: Log, segment: Segment) -> int:
 
 
 def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:
-    """The largest timestamp of the segment's batches, markers too; None where none has one."""
-    found = largest_timestamp(segment, log.walk_end(segment)) if health.largest is None else health.largest
-    return found if found >= 0 else None
+    """The largest timestamp of the segment's batches, markers too; None where none has one, or it cannot be known."""
+    found = health.largest
+    if found is None:
+        found = _known(lambda: largest_timestamp(segment, log.walk_end(segment)))
+    return found if found is not None and found >= 0 else None
 
 
 def _oldest(snapshot: LogSnapshot) -> int | None:

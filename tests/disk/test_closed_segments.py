@@ -35,6 +35,15 @@ def test_a_segment_with_all_in_order_is_healthy(tmp_path):
     assert looked_at(tmp_path) == []
 
 
+def test_answers_stand_in_the_order_of_the_questions(tmp_path):
+    """Two threads look at many."""
+    write_partition(tmp_path, spread(BATCHES, 20))
+    one, other, bad = listed(tmp_path), listed(tmp_path, 40, 80), listed(tmp_path, next_base=39)
+    asked = [other if number % 3 else bad if number % 7 == 0 else one for number in range(1500)]
+    answers = {one: (HEALTHY, 1019), other: (HEALTHY, 1039), bad: (IN_DOUBT, 1019)}
+    assert looked_at(tmp_path, *asked) == [answers[segment] for segment in asked]
+
+
 def test_offsets_of_the_next_segment_are_in_doubt(tmp_path):
     write_partition(tmp_path, spread(BATCHES, 20))
     assert looked_at(tmp_path, listed(tmp_path, next_base=39))[0][0] == IN_DOUBT

@@ -1,0 +1,32 @@
+"""Many files of a partition looked at by two threads: to open one and close it again is mostly the kernel's own work.
+
+Two and no more, and only for as long as the look takes: the broker's threads want the processors as well. The thread
+that asks is one of them, so that it is seen to be at work all the time.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+_PART = 256
+"""Files, or segments, that a kernel looks at in one call."""
+
+
+def in_parts(count: int, worker: Callable[[], Callable[[range], None]]) -> None:
+    """Have all of `range(count)` looked at, in ranges of some hundred, each by one of the two threads.
+
+    `worker` is called by each of them once, and makes what looks at a range: with buffers of its own.
+    """
+    parts = iter([range(count)[first : first + _PART] for first in range(0, count, _PART)])
+
+    def work() -> None:
+        look = worker()
+        for part in parts:  # both threads take from one iterator
+            look(part)
+
+    if count <= _PART:
+        work()
+    else:
+        with ThreadPoolExecutor(1, "look") as pool:
+            other = pool.submit(work)
+            work()
+            other.result()

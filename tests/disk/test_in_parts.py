@@ -1,0 +1,46 @@
+"""Two threads look at all of it, each thing once, and what goes wrong in either is said by both."""
+
+import threading
+
+import pytest
+
+from kafkafs.disk.in_parts import in_parts
+
+
+@pytest.mark.parametrize("count", [0, 1, 256, 257, 5000])
+def test_each_is_looked_at_once(count):
+    seen: list[int] = []
+    in_parts(count, lambda: seen.extend)
+    assert sorted(seen) == list(range(count))
+
+
+def test_two_threads_share_the_work_and_no_more():
+    """Each with what its worker made: the first part of either waits until the other has begun one."""
+    met, threads = threading.Barrier(2, timeout=20), []
+
+    def worker():
+        threads.append(threading.get_ident())
+        first = iter([True])
+
+        def look(part: range) -> None:
+            if next(first, False):
+                met.wait()
+
+        return look
+
+    before = threading.active_count()
+    in_parts(5000, worker)
+    assert len(set(threads)) == len(threads) == 2
+    assert threading.get_ident() in threads
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("bad", [0, 4999])
+def test_an_error_in_either_thread_is_raised(bad):
+    def look(part: range) -> None:
+        if bad in part:
+            raise ValueError(bad)
+
+    for _ in range(20):
+        with pytest.raises(ValueError, match=str(bad)):
+            in_parts(5000, lambda: look)
