@@ -4,7 +4,6 @@ Every file is a stream of lines, made when it is opened. Owner and mode are what
 by grant together, and of `offsets.jsonl` those that it tells the ends of.
 """
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
@@ -16,6 +15,7 @@ from kafkafs.cluster.files import LISTS, METADATA_TOPIC, Rows
 from kafkafs.cluster.offsets import Commit
 from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC, SchemaTopic
 from kafkafs.disk.blocking import may_block
+from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import NotFound
 from kafkafs.log.partition import Partition
 from kafkafs.view import schema_files
@@ -36,10 +36,9 @@ ShownAs = Callable[[Partition], str | None]
 """The name that the root of the mount shows a partition by."""
 
 
-class _Known(NamedTuple):
-    """What partitions grant together, until when that counts, and when the newest of their logs was written."""
+class _Granted(NamedTuple):
+    """What partitions grant together, and when the newest of their logs was written."""
 
-    until: float
     access: Access
     mtime_ns: int
 
@@ -60,7 +59,7 @@ class Sources:
         self.shown_as = shown_as
         self.budget = budget
         self._root = root
-        self._known: dict[tuple[str, ...], _Known] = {}
+        self._granted: dict[tuple[str, ...], CachedValue[_Granted]] = {}
 
     def ask(self, question: Callable[[Cluster], Answer]) -> Answer:
         """`question` asked of the cluster as it is now."""
@@ -69,14 +68,15 @@ class Sources:
             self.cluster.look()
             return question(self.cluster)
 
-    def granted(self, topics: tuple[str, ...]) -> _Known:
+    def granted(self, topics: tuple[str, ...]) -> _Granted:
         """What the partitions of all those topics grant together; without a topic, all partitions."""
-        known = self._known.get(topics)
-        if known is None or time.monotonic() >= known.until:
+        cached = self._granted.setdefault(topics, CachedValue(KEEP_S / 2))
+        granted = cached.fresh()
+        if granted is None:
             may_block()
             partitions = [partition for topic in topics for partition in self._partitions(topic)]
-            known = self._known[topics] = self._of(partitions if topics else self.cluster.partitions())
-        return known
+            granted = cached.store(self._of(partitions if topics else self.cluster.partitions()))
+        return granted
 
     def _partitions(self, topic: str) -> list[Partition]:
         if topic != SCHEMAS_TOPIC:
@@ -84,31 +84,30 @@ class Sources:
         partition = self.schemas.partition()
         return [] if partition is None else [partition]
 
-    def root(self) -> _Known:
+    def root(self) -> _Granted:
         """What the root of the mount grants."""
         about = self._root()
-        return _Known(0.0, Access(about.uid, about.gid, about.mode), about.mtime_ns)
+        return _Granted(Access(about.uid, about.gid, about.mode), about.mtime_ns)
 
-    def with_ends(self, commits: Iterable[Commit]) -> _Known:
+    def with_ends(self, commits: Iterable[Commit]) -> _Granted:
         """As of groups, and of the partitions whose ends are told beside these offsets."""
-        known = self.granted((GROUPS_TOPIC, METADATA_TOPIC))
+        granted = self.granted((GROUPS_TOPIC, METADATA_TOPIC))
         places = sorted({(commit.topic, commit.partition) for commit in commits})
         found = [self.cluster.partition(*place) for place in places]
         here = [partition for partition in found if partition is not None]
         if not here:
-            return known
+            return granted
         more = self._of(here)
-        return _Known(0.0, common([known.access, more.access]), max(known.mtime_ns, more.mtime_ns))
+        return _Granted(common([granted.access, more.access]), max(granted.mtime_ns, more.mtime_ns))
 
-    def _of(self, partitions: Sequence[Partition]) -> _Known:
-        root, granted, newest = self.root(), [], 0
+    def _of(self, partitions: Sequence[Partition]) -> _Granted:
+        granted, newest = [], 0
         for partition in partitions:
             with suppress(*GONE):
                 one, mtime_ns = partition_access(partition)
                 granted.append(one)
                 newest = max(newest, mtime_ns)
-        until = time.monotonic() + KEEP_S / 2
-        return _Known(until, common(granted), newest) if granted else root._replace(until=until)
+        return _Granted(common(granted), newest) if granted else self.root()
 
 
 class _Node:
@@ -124,10 +123,10 @@ class _Node:
         """What all its sources grant."""
         return self._attributes(self._sources.granted(self._topics))
 
-    def _attributes(self, known: _Known, kind: Kind | None = None) -> Attributes:
-        """Those of a node of this kind, told by what is `known`."""
+    def _attributes(self, granted: _Granted, kind: Kind | None = None) -> Attributes:
+        """Those of a node of this kind, of what is `granted`."""
         kind = self.kind if kind is None else kind
-        uid, gid, mode = known.access
+        uid, gid, mode = granted.access
         mode &= 0o444
         if kind == "directory":
             mode |= mode >> 2
@@ -138,7 +137,7 @@ class _Node:
             gid,
             0,
             0,
-            known.mtime_ns,
+            granted.mtime_ns,
             2 if kind == "directory" else 1,
             0.0 if kind == "symlink" else KEEP_S / 2,
         )
