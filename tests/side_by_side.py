@@ -2,8 +2,9 @@
 
 Most tests wait most of the time: for a broker, a mount, a second to pass. So files run side by side, each in one
 worker, for its fixtures' sake; those that share the Spark session are one group in one worker, those that start a
-JVM another. A test marked `alone` measures time or the page cache: while it runs, no other does. Without
-workers nothing of this has an effect.
+JVM another. A test marked `urgent` measures time: others run meanwhile, but its processes get the processors before
+theirs. One marked `alone` takes the whole machine for seconds, and others would starve: while it runs, no other does.
+Without workers nothing of this has an effect.
 """
 
 import fcntl
@@ -27,11 +28,15 @@ LONGEST = (
 )
 """What is handed out first, so that a run does not end with one worker at something long."""
 
+URGENT = "urgent"
 ALONE = "alone"
+AHEAD = 15
+"""So many steps of niceness an urgent test is ahead of others: it gets about 25 times their share, if it wants it."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", f"{ALONE}: measures time or the page cache: no other test may run meanwhile")
+    config.addinivalue_line("markers", f"{URGENT}: measures time: its processes go before those of other tests")
+    config.addinivalue_line("markers", f"{ALONE}: takes the whole machine: no other test may run meanwhile")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -53,8 +58,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def group(item: pytest.Item) -> str:
     """The name of those that run one behind the other in one worker: a file's own, unless it shares something."""
     path = _path(item)
-    if item.get_closest_marker(ALONE):
-        return ALONE
+    for marker in (ALONE, URGENT):
+        if item.get_closest_marker(marker):
+            return marker  # one at a time
     if "spark" in getattr(item, "fixturenames", ()):
         return "spark session"
     if path.startswith(SPARK) or "spark" in item.name:
@@ -67,9 +73,11 @@ def _path(item: pytest.Item) -> str:
 
 
 def _turn(item: pytest.Item) -> int:
-    """Those that are alone come last: until then nobody has to stand aside for them."""
+    """The urgent ones wait longest, and begin first. Those that are alone come last: nobody stands aside till then."""
     if item.get_closest_marker(ALONE):
         return len(LONGEST) + 1
+    if item.get_closest_marker(URGENT):
+        return -1
     return next((turn for turn, place in enumerate(LONGEST) if _path(item).startswith(place)), len(LONGEST))
 
 
@@ -81,8 +89,25 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         if run_id:
             directory = Path(tempfile.gettempdir()) / f"kafkafs-tests-{run_id}"
             directory.mkdir(exist_ok=True)
-            stack.enter_context(turn(directory, alone=item.get_closest_marker(ALONE) is not None))
+            urgent = item.get_closest_marker(URGENT) is not None and not stack.enter_context(ahead())
+            alone = item.get_closest_marker(ALONE) is not None
+            stack.enter_context(turn(directory, alone=alone or urgent))
         return (yield)
+
+
+@contextmanager
+def ahead() -> Iterator[bool]:
+    """While it lasts this thread, and what it starts, goes before others. Whether it may: that takes a privilege."""
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, usual - AHEAD)
+    except PermissionError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, usual)
 
 
 @contextmanager

@@ -1,14 +1,16 @@
-"""Tests that share the processors: many at once, and one that is alone with none."""
+"""Tests that share the processors: many at once, one that is urgent before them, and one that is alone with none."""
 
 import fcntl
 import multiprocessing
+import os
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from tests.mounting import wait_until
-from tests.side_by_side import turn
+from tests.mounting import run, wait_until
+from tests.side_by_side import AHEAD, ahead, turn
 
 PATIENCE_S = 20.0
+NOBODY = 65534
 spawn = multiprocessing.get_context("spawn")
 
 
@@ -55,6 +57,30 @@ def test_one_that_is_alone_is_not_passed_by_those_who_come_later(tmp_path):
     alone[1].set()
     assert late[0].wait(PATIENCE_S)
     late[1].set()
+
+
+def test_one_that_is_urgent_goes_first_with_all_that_it_starts():
+    """Otherwise its seconds would be as long as its neighbours make them."""
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    with ahead() as may:
+        assert may or os.geteuid() != 0
+        assert int(run("nice").stdout) == usual - AHEAD * may
+    assert int(run("nice").stdout) == usual
+
+
+def test_without_the_privilege_nothing_goes_first():
+    """Such tests are alone then."""
+    process = multiprocessing.get_context("fork").Process(target=_as_nobody)
+    process.start()
+    process.join(PATIENCE_S)
+    assert process.exitcode == 0
+
+
+def _as_nobody() -> None:
+    if os.geteuid() == 0:
+        os.setuid(NOBODY)
+    with ahead() as may:
+        os._exit(may)
 
 
 def _is_shut(directory: Path) -> bool:

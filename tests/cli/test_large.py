@@ -45,7 +45,7 @@ def _gzip(data: bytes) -> bytes:
 SEARCHES = [("grep", "-c", "nobody.*", "DATA"), ("cat", "DATA", "t-0/by-key/nobody.jsonl")]
 
 
-@pytest.mark.alone  # a second is measured
+@pytest.mark.urgent  # a second is measured
 @pytest.mark.parametrize("words", SEARCHES, ids=lambda words: words[0])
 def test_ctrl_c_within_a_second_and_bounded_memory(large, words):
     """Whoever has seen enough is not kept, and nobody's broker is pushed out of memory."""
@@ -84,7 +84,7 @@ def _peak_kb(pid: str) -> int:
     return 0
 
 
-@pytest.mark.alone
+@pytest.mark.urgent
 def test_whoever_waits_for_a_first_scan_through_a_mount_may_leave(large, mount):
     """`cat by-key/x.jsonl` of a large topic: Ctrl-C ends it, and the mount answers others meanwhile."""
     mounted = mount(large)

@@ -19,7 +19,7 @@ from tests.faults.questions import FIRST, read
 from tests.format.batch_maker import v2_around, varint
 from tests.mounting import resident_bytes
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.urgent
 
 
 def zstd_bomb() -> bytes:

@@ -142,7 +142,7 @@ def test_a_stopped_daemon_goes_on_where_it_was(mount, tmp_path):
     assert [questions.ask(name) for name in questions.names] == [0] * len(questions.names)
 
 
-@pytest.mark.alone
+@pytest.mark.urgent
 @pytest.mark.parametrize("times", [int(os.environ.get("KAFKAFS_KILLS", "5"))])
 def test_a_killed_daemon_leaves_no_stale_mount(tmp_path, times):
     """Under load; its parent takes the mount away, and the next one stands within moments."""
@@ -168,7 +168,7 @@ def test_a_killed_daemon_leaves_no_stale_mount(tmp_path, times):
     assert max(gone) < 1.0
 
 
-@pytest.mark.alone
+@pytest.mark.urgent
 def test_open_files_of_a_hung_disk_hold_nobody_up(mount, tmp_path):
     """A disk that is stopped answers nothing, not even a close. See also tests/fuse/test_hung_disk."""
     healthy, source = unpack(tmp_path), tmp_path / "hung"

@@ -27,7 +27,7 @@ SEED = int(os.environ.get("KAFKAFS_SEED", "0")) or random.randrange(1, 1 << 30)
 FOLLOWERS = 16
 TOPICS = ("broker-gzip-0", "broker-zstd-0", "segments-0", "large-0", "long-index-0")
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(SECONDS * 2 + 120)]
+pytestmark = pytest.mark.timeout(SECONDS * 2 + 120)
 
 
 @pytest.fixture
@@ -45,6 +45,7 @@ def processes():
         yield start
 
 
+@pytest.mark.alone
 def test_heavy_readers_starve_nobody(mount, tmp_path, processes):
     data = Dataset("4.3.1", "stopped").copy_to(tmp_path / "data")
     broker = Moves(data)
@@ -85,6 +86,7 @@ def test_heavy_readers_starve_nobody(mount, tmp_path, processes):
     assert mounted.status()["workerThreads"] == before["workerThreads"]
 
 
+@pytest.mark.urgent
 def test_256_followers_leave_room_for_others(mount, tmp_path, processes):
     broker = Moves(tmp_path / "data")
     broker.append([1])

@@ -18,8 +18,6 @@ from kafkafs import sample
 from tests.bindfs import Disk, bindfs
 from tests.mounting import KAFKAFS, run, wait_until
 
-pytestmark = pytest.mark.alone
-
 QUICK_S = 2.0  # on a busy machine
 EIO_S = 30.0  # the promise: within that time everybody has his error
 AGED_S = 10.0  # until what was known of a disk counts no more, on a busy machine
@@ -74,6 +72,7 @@ def is_failing(descriptor: int) -> bool:
     return False
 
 
+@pytest.mark.alone  # a machine that is busy for seconds looks like a disk that hangs
 def test_a_hung_disk_stops_only_its_own_directory(disks, mount):
     """A cluster's disks die one at a time; the mount must stay useful for finding out what was on the others."""
     healthy, disk = disks
@@ -92,6 +91,7 @@ def test_a_hung_disk_stops_only_its_own_directory(disks, mount):
     wait_until(lambda: run("cat", mounted / "other-test-0/by-offset/23350", check=False).returncode == 0, 10)
 
 
+@pytest.mark.urgent
 def test_who_stands_on_a_hung_disk_has_an_error_in_time_and_others_notice_nothing(disks, mount, tmp_path):
     """Twenty who have files of it open, a follower, and one who wants to mount it; then the disk goes on."""
     healthy, disk = disks
@@ -139,6 +139,7 @@ def test_who_stands_on_a_hung_disk_has_an_error_in_time_and_others_notice_nothin
     wait_until(lambda: mounted.status()["openDescriptors"] <= before["openDescriptors"], 10)
 
 
+@pytest.mark.urgent
 def test_a_vanished_disk_takes_nothing_with_it(disks, mount):
     """Its process is killed, as where a network file system's server is gone for good: every call on it fails."""
     healthy, disk = disks

@@ -9,7 +9,7 @@ import pytest
 
 from tests.mounting import run, wait_until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.urgent
 
 
 def reader(shelf, *command: str, **popen) -> "subprocess.Popen[bytes]":

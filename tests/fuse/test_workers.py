@@ -241,7 +241,7 @@ def all_let_go(processes: "Sequence[subprocess.Popen[bytes]]", fifo: Path) -> bo
     return all(process.poll() is not None for process in processes)
 
 
-@pytest.mark.alone
+@pytest.mark.urgent
 def test_a_hung_directory_stops_only_itself_through_the_mount(shelf):
     (shelf.source / "hung").mkdir()
     os.mkfifo(shelf.source / "hung/fifo")

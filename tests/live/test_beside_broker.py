@@ -22,7 +22,7 @@ READERS = int(os.environ.get("KAFKAFS_LIVE_READERS", "4"))
 SEED = int(os.environ.get("KAFKAFS_SEED", "0")) or random.randrange(1, 1 << 30)
 RELEASES = os.environ.get("KAFKAFS_LIVE_RELEASES", "4.3.1").split(",")
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(SECONDS + 240)]
+pytestmark = [pytest.mark.urgent, pytest.mark.timeout(SECONDS + 240)]
 
 
 @pytest.fixture(params=RELEASES)

@@ -63,7 +63,7 @@ def test_files_are_opened_for_reading_only(mount, tmp_path):
     assert [line for line in lines if any(word in line for word in ("F_SETLK", "flock(", "mmap(", "O_CREAT"))] == []
 
 
-@pytest.mark.alone
+@pytest.mark.urgent
 @pytest.mark.parametrize("size", [256 << 20])
 def test_a_cold_read_leaves_the_page_cache_alone(mount, tmp_path, size):
     """What was hot stays hot, what was cold stays out."""

@@ -29,7 +29,7 @@ from tests.kafka import broker as node
 from tests.kafka.broker import Broker
 from tests.mounting import Mounted, run, wait_until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.urgent
 
 SOON_S = 1.0
 PATIENCE_S = 10.0

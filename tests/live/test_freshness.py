@@ -13,7 +13,7 @@ import pytest
 from tests.live.moves import Moves
 from tests.mounting import run, wait_until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.urgent
 
 SOON_S = 1.0
 

@@ -21,7 +21,7 @@ from tests.kafka.dataset import Dataset
 from tests.live.disks import DISKS, Disk, plain, resident
 from tests.mounting import run
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.urgent
 
 SIZE = 128 << 20
 HOT = (32 << 20, 2 << 20)  # position and size of what the broker has in use

@@ -16,7 +16,7 @@ from tests.kafka.registered import ORDER_1, ORDER_2, avro, prefix, registered
 from tests.kafka.writer import Record, Topic, Writer, create
 from tests.mounting import wait_until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.urgent
 TOPIC, REGISTRY = "live", "_schemas"
 
 

@@ -102,7 +102,7 @@ def wait_out_the_promise(slack_s: float = 0.0) -> None:
     time.sleep(PROMISED_S + slack_s)
 
 
-@pytest.mark.alone  # a second is a second
+@pytest.mark.urgent  # a second is a second
 @pytest.mark.parametrize("mode", [0o600, 0o000, 0o004, 0o040])
 def test_a_change_of_mode_counts_within_a_second(mirror, mode):
     """Somebody takes a right away: the kernel must not go on with what it remembers."""
@@ -117,7 +117,7 @@ def test_a_change_of_mode_counts_within_a_second(mirror, mode):
         log.chmod(0o644)
 
 
-@pytest.mark.alone  # a second is a second
+@pytest.mark.urgent  # a second is a second
 def test_a_change_of_a_directorys_mode_counts_within_a_second(mirror):
     partition = mirror.data / "p-0"
     places = [place for place in mirror.places() if partition in (*place.made_of, *(p.parent for p in place.made_of))]
@@ -144,7 +144,7 @@ ABOVE = [  # owner, group, mode, ACL of the directory above the data directory; 
 ]
 
 
-@pytest.mark.alone  # a second is a second
+@pytest.mark.urgent  # a second is a second
 @pytest.mark.parametrize(("uid", "gid", "mode", "acl", "owner_in"), ABOVE)
 def test_who_cannot_reach_the_data_directory_does_not_reach_it_through_the_mount(mirror, uid, gid, mode, acl, owner_in):
     """The mount point may stand where everybody can search, the data where only some can."""
@@ -163,7 +163,7 @@ def test_who_cannot_reach_the_data_directory_does_not_reach_it_through_the_mount
         run("setfacl", "-b", mirror.above)
 
 
-@pytest.mark.alone  # a second is a second
+@pytest.mark.urgent  # a second is a second
 def test_of_two_data_directories_the_root_lets_in_whom_both_let_in():
     """The names of both stand in one listing."""
     scratch = Path(tempfile.mkdtemp(dir="/tmp"))

@@ -1,12 +1,14 @@
 """One Spark session for all tests: starting one takes seconds."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from pyspark.sql import SparkSession
 
+from kafkafs.cli.main import main
 from kafkafs.spark import register
-from kafkafs.spark.session import session
+from kafkafs.spark.session import _raise_in_one_sentence, session
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +17,18 @@ def spark() -> Iterator[SparkSession]:
     with session("local[2]", "tests") as started:
         register(started)
         yield started
+
+
+@pytest.fixture
+def command(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """`command("audit", data)` is `kafkafs audit DATA` in the tests' session: its exit code."""
+
+    @contextmanager
+    def given(*_: object) -> Iterator[SparkSession]:
+        try:
+            yield spark
+        except Exception as error:
+            _raise_in_one_sentence(error)
+
+    monkeypatch.setattr("kafkafs.spark.session.session", given)
+    return lambda *words: main([*map(str, words)])

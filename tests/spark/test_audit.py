@@ -2,7 +2,6 @@
 
 import json
 import struct
-import subprocess
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,6 @@ from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.segments import segments_of
 from tests.kafka.dataset import Dataset
 from tests.kafka.writer import Record, Topic, Writer, create, transactional
-from tests.mounting import KAFKAFS
 
 LATEST = Dataset("4.3.1", "stopped")
 FIRST = "00000000000000000000"
@@ -313,22 +311,16 @@ def test_nothing_is_wrong_while_a_broker_writes(running_broker):
     assert found == []
 
 
-def audit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [str(KAFKAFS), "audit", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=110, stdin=subprocess.DEVNULL)
-
-
-@pytest.mark.timeout(240)
-def test_the_command_reports_and_ends_with_the_right_code(tmp_path):
+def test_the_command_reports_and_ends_with_the_right_code(command, capsys, tmp_path):
     data = LATEST.copy_to(tmp_path / "data", "segments-0", "transactions-0")
     flip(150)(data / "segments-0" / "00000000000000000100.log")
-    found = audit(data)
-    (line,) = found.stdout.splitlines()
+    assert command("audit", data) == 1
+    found = capsys.readouterr()
+    (line,) = found.out.splitlines()
     told = json.loads(line)
-    assert found.returncode == 1
     assert (told["file"], told["kind"], told["offset"]) == ("segments-0/00000000000000000100.log", "crc", 101)
-    assert "1 findings (1 crc)" in found.stderr
-    nowhere = audit(tmp_path / "nowhere")
-    assert (nowhere.returncode, nowhere.stdout) == (2, "")
-    assert nowhere.stderr.count("\n") == 1
+    assert "1 findings (1 crc)" in found.err
+    assert command("audit", tmp_path / "nowhere") == 2
+    nowhere = capsys.readouterr()
+    assert (nowhere.out, nowhere.err.count("\n")) == ("", 1)
     assert jobs.TASK_BYTES

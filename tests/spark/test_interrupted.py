@@ -13,7 +13,7 @@ from kafkafs.spark import jvm
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS
 
-pytestmark = pytest.mark.alone  # two seconds are measured, and Java starts in them
+pytestmark = pytest.mark.urgent  # two seconds are measured, and Java starts in them
 LATEST = Dataset("4.3.1", "stopped")
 TOGETHER_S = 2.0
 

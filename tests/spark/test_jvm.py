@@ -10,7 +10,7 @@ import pytest
 
 from kafkafs.spark import jvm
 
-pytestmark = pytest.mark.alone  # counts processes, and the seconds until they end
+pytestmark = pytest.mark.urgent  # counts processes, and the seconds until they end
 
 STUBBORN = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
 TWO = f"import subprocess,sys; subprocess.run([sys.executable, '-c', {STUBBORN!r}])"

@@ -2,17 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkafs.cli.main import main
 from kafkafs.spark.reindex.keys import make_keys, reindex_keys
 from kafkafs.spark.segments import segments_of
-from kafkafs.spark.session import _raise_in_one_sentence
 from tests.log.making import partition_of, write_partition
 from tests.log.reading import reader
 from tests.search.test_key_building import indexed, segments
@@ -86,64 +83,57 @@ def test_a_run_that_was_killed_is_gone_on_with(spark: SparkSession, tmp_path: Pa
     assert_like_a_dictionary(indexed(log, target), reader(log))
 
 
+Told = Callable[..., tuple[int, str]]
+
+
 @pytest.fixture
-def command(spark: SparkSession, monkeypatch, capsys) -> Callable[..., tuple[int, str]]:
-    """`kafkafs reindex --keys` in the tests' session: exit code, and what it says."""
-
-    @contextmanager
-    def session(*_: object) -> Iterator[SparkSession]:
-        try:
-            yield spark
-        except Exception as error:
-            _raise_in_one_sentence(error)
-
-    monkeypatch.setattr("kafkafs.spark.session.session", session)
+def reindex_command(command: Callable[..., int], capsys) -> Told:
+    """`kafkafs reindex --keys`: exit code, and what it says."""
 
     def run(data: Path, target: Path) -> tuple[int, str]:
-        code = main(["reindex", "--keys", str(data), "--index-dir", str(target)])
-        return code, capsys.readouterr().err
+        return command("reindex", "--keys", data, "--index-dir", target), capsys.readouterr().err
 
     return run
 
 
-def test_a_person_is_told_how_many_are_new(command: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
+def test_a_person_is_told_how_many_are_new(reindex_command: Told, tmp_path: Path) -> None:
     data, target = tmp_path / "data", tmp_path / "indexes"
     write_partition(data, segments(4))
-    assert command(data, target) == (0, f"3 key indexes, 3 of them new, in {target}\n")
+    assert reindex_command(data, target) == (0, f"3 key indexes, 3 of them new, in {target}\n")
     write_partition(data, segments(5))
-    assert command(data, target) == (0, f"4 key indexes, 1 of them new, in {target}\n")
-    assert command(data, target) == (0, f"4 key indexes, 0 of them new, in {target}\n")
+    assert reindex_command(data, target) == (0, f"4 key indexes, 1 of them new, in {target}\n")
+    assert reindex_command(data, target) == (0, f"4 key indexes, 0 of them new, in {target}\n")
 
 
-def test_what_is_of_another_topic_stays(command: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
+def test_what_is_of_another_topic_stays(reindex_command: Told, tmp_path: Path) -> None:
     """One index directory may serve several data directories: an absent partition is no reason to take its indexes."""
     data, target = tmp_path / "data", tmp_path / "indexes"
     for name in ("t-0", "u-0"):
         write_partition(data, segments(4), name)
-    command(data, target)
+    reindex_command(data, target)
     shutil.rmtree(data / "u-0")
-    assert command(data, target)[1].startswith("3 key indexes, 0 of them new")
+    assert reindex_command(data, target)[1].startswith("3 key indexes, 0 of them new")
     assert len(list((target / "u-0").iterdir())) == 3
 
 
 @pytest.mark.parametrize("place", ["data/indexes", "file", "/proc/kafkafs"])
-def test_a_place_for_no_indexes_is_a_sentence(command: Callable[..., tuple[int, str]], tmp_path: Path, place) -> None:
+def test_a_place_for_no_indexes_is_a_sentence(reindex_command: Told, tmp_path: Path, place) -> None:
     """Inside the data, where nothing is written; a file; where nobody may write."""
     write_partition(tmp_path / "data", segments(2))
     (tmp_path / "file").write_bytes(b"")
-    code, told = command(tmp_path / "data", tmp_path / place)
+    code, told = reindex_command(tmp_path / "data", tmp_path / place)
     assert (code, told.count("\n")) == (2, 1)
     assert "the index directory" in told
 
 
-def test_an_index_that_cannot_be_written_is_a_sentence(command: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_written_is_a_sentence(reindex_command: Told, tmp_path: Path) -> None:
     """From within a task of Spark's; a full disk ends so, too. The next run goes on."""
     data, target = tmp_path / "data", tmp_path / "indexes"
     write_partition(data, segments(3))
     target.mkdir()
     (target / "t-0").write_bytes(b"in the way")
-    code, told = command(data, target)
+    code, told = reindex_command(data, target)
     assert (code, told.count("\n")) == (1, 1)
     assert "cannot be written" in told
     (target / "t-0").unlink()
-    assert command(data, target)[1].startswith("2 key indexes, 2 of them new")
+    assert reindex_command(data, target)[1].startswith("2 key indexes, 2 of them new")
