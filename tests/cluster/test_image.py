@@ -11,7 +11,7 @@ import pytest
 from kafkafs.cluster.image import Image
 from kafkafs.format.messages.records import Message, Topic, parse_record
 from tests.cluster.writing import metadata
-from tests.kafka import jars
+from tests.kafka import cache, jars
 
 PROGRAM = Path(__file__).parents[1] / "kafka/java/MetadataImages.java"
 HISTORIES = 60
@@ -189,13 +189,17 @@ def image_of(lines: list[str]) -> Image:
 
 
 @pytest.fixture(scope="module")
-def histories(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Image, Image]]:
+def histories() -> list[tuple[Image, Image]]:
     """The state after each history, and after the snapshot that Kafka makes of it."""
-    place = tmp_path_factory.mktemp("images")
     made = [History(seed).lines for seed in range(HISTORIES)]
-    (place / "records.txt").write_text("".join(f"{line}\n" for lines in made for line in lines))
-    jars.run(jars.DUMP_RELEASE, PROGRAM, str(place))
-    snapshots = (place / "images.txt").read_text().split("end\n")
+    records = "".join(f"{line}\n" for lines in made for line in lines).encode()
+
+    def make(place: Path) -> None:
+        (place / "records.txt").write_bytes(records)
+        jars.run(jars.DUMP_RELEASE, PROGRAM, str(place))
+
+    kept = cache.once_of("images", (jars.DUMP_RELEASE.encode(), PROGRAM.read_bytes(), records), make)
+    snapshots = (kept / "images.txt").read_text().split("end\n")
     return [(image_of(lines), image_of(text.split())) for lines, text in zip(made, snapshots[:-1], strict=True)]
 
 

@@ -1,5 +1,6 @@
 """One file's dump by kafkafs and by Kafka's own tool, for comparisons. The tool gets throw-away copies only."""
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from kafkafs.dump.internal_records import record_decoder
 from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.source import Source
 from kafkafs.dump.window import WHOLE, Window
-from tests.kafka import jars
+from tests.kafka import cache, jars
 
 TOOL = "org.apache.kafka.tools.DumpLogSegments"
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -73,7 +74,24 @@ class ToolOutput:
 
 
 def by_the_tool(directory: Path, names: Sequence[str], *flags: str) -> dict[str, ToolOutput]:
-    """The tool's output for each file, run again behind each one that ends it."""
+    """The tool's output for each file, run again behind each one that ends it.
+
+    What it made of the same files with the same flags is kept: each run is a JVM.
+    """
+    files = sorted(file for file in directory.rglob("*") if file.is_file())
+    contents = (each for file in files for each in (os.fsencode(file.relative_to(directory)), file.read_bytes()))
+    asked = json.dumps([jars.DUMP_RELEASE, TOOL, list(names), flags]).encode()
+
+    def make(place: Path) -> None:
+        outputs = _run_the_tool(directory, names, *flags)
+        told = {name: [output.text, output.crashed] for name, output in outputs.items()}
+        (place / "outputs.json").write_text(json.dumps(told))
+
+    kept = cache.once_of("dumps", (asked, *contents), make)
+    return {name: ToolOutput(*output) for name, output in json.loads((kept / "outputs.json").read_text()).items()}
+
+
+def _run_the_tool(directory: Path, names: Sequence[str], *flags: str) -> dict[str, ToolOutput]:
     outputs: dict[str, ToolOutput] = {}
     left = list(names)
     while left:

@@ -1,6 +1,6 @@
 """Logs of Kafka's own topics, made by Kafka's own classes out of random messages, and what its tool prints of them.
 
-Every type and version of record is in there, whole and broken. No broker is needed (about five seconds).
+Every type and version of record is in there, whole and broken. No broker is needed (about five seconds, once).
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 from kafkafs.format.messages.records import Topic
 from kafkafs.format.messages.schema import Field, Schema, names_by_number, schema
-from tests.kafka import jars
+from tests.kafka import cache, jars
 
 PROGRAM = Path(__file__).parents[1] / "kafka/java/InternalRecords.java"
 LOG = "00000000000000000000.log"
@@ -31,13 +31,23 @@ _BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 _DOUBLES = (0.0, -0.0, 3e-5, 1.0, 1e10, 1e-5, 0.001, 9999999.0, 1e7, 123456.789, 1.7976931348623157e308, 5e-324)
 
 
-def make(place: Path) -> None:
-    """Below `place`: `<jar>-0/` with a log, and `<jar>.txt` with the tool's output, for each topic's jar."""
+def made() -> Path:
+    """In it: `<jar>-0/` with a log, and `<jar>.txt` with the tool's output, for each topic's jar."""
     chance = random.Random(20)
-    for topic in Topic:
-        lines = ["\t".join(line) for line in _lines(topic, chance)]
-        (place / f"{topic.value}.tsv").write_text("\n".join([FLAGS[topic], *lines]), "utf-8")
-    jars.run(jars.DUMP_RELEASE, PROGRAM, str(place))
+    tables = {
+        f"{topic.value}.tsv": "\n".join([FLAGS[topic], *("\t".join(line) for line in _lines(topic, chance))]).encode()
+        for topic in Topic
+    }
+
+    def make(place: Path) -> None:
+        for name, table in tables.items():
+            (place / name).write_bytes(table)
+        jars.run(jars.DUMP_RELEASE, PROGRAM, str(place))
+        for topic in Topic:
+            text = place / f"{topic.value}.txt"
+            text.write_bytes(text.read_bytes().replace(f"{place}/".encode(), b""))
+
+    return cache.once_of("internal-records", (jars.DUMP_RELEASE.encode(), PROGRAM.read_bytes(), *tables.values()), make)
 
 
 def _lines(topic: Topic, chance: random.Random) -> Iterator[Sequence[str]]:

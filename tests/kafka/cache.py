@@ -1,10 +1,11 @@
 """Where the harness keeps what it fetched and made, and how processes share it: one makes, the others wait."""
 
 import contextlib
+import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from filelock import FileLock
@@ -39,3 +40,14 @@ def once(place: Path, make: Callable[[Path], None]) -> Path:
                 shutil.rmtree(unfinished, ignore_errors=True)
                 raise
     return place
+
+
+def once_of(kind: str, inputs: Iterable[bytes], make: Callable[[Path], None]) -> Path:
+    """`once`, for what follows from `inputs` alone: a release, a program, flags, files. Other inputs, another place.
+
+    For what Kafka's own programs make of the same bytes in each run: a JVM for it costs a second.
+    """
+    digest = hashlib.sha256()
+    for each in inputs:
+        digest.update(len(each).to_bytes(8, "big") + each)
+    return once(root() / kind / digest.hexdigest()[:20], make)
