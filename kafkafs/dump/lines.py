@@ -1,13 +1,13 @@
-"""The lines of a log's dump: one for a batch, one for a record. Source: DumpLogSegments."""
+"""The lines of records read one by one; kernels make all others (`rendering`). Source: DumpLogSegments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkafs.dump.decoders import Decoder
-from kafkafs.dump.entries import NO_SEQUENCE, UnreadableEntry, sequence_after, wrap
+from kafkafs.dump.entries import NO_SEQUENCE, UnreadableEntry
 from kafkafs.dump.options import DumpOptions
 from kafkafs.errors import CorruptData
-from kafkafs.format.batch import CODECS, Batch
+from kafkafs.format.batch import Batch
 
 NO_TIMESTAMP_TYPE = "NoTimestampType"
 
@@ -33,35 +33,9 @@ def optional_long(number: int | None) -> str:
     return "OptionalLong.empty" if number is None else f"OptionalLong[{number}]"
 
 
-def batch_line(batch: Batch, is_valid: bool) -> str:
-    """A batch's line, without its line feed."""
-    if batch.magic >= 2:
-        front = _front(batch)
-    else:
-        front = f"offset: {batch.last_offset}"
-    codec = CODECS[batch.codec] if batch.codec < len(CODECS) else f"unknown({batch.codec})"
-    return (
-        f"{front} position: {batch.position} {timestamp_type(batch)}: {batch.max_timestamp} size: {batch.size}"
-        f" magic: {batch.magic} compresscodec: {codec} crc: {batch.crc} isvalid: {_java(is_valid)}"
-    )
-
-
 def unreadable_line(entry: UnreadableEntry) -> str:
     """As much of a batch's line as can be told."""
     return f"offset: {entry.last_offset} position: {entry.position} size: {entry.size} magic: {entry.magic}"
-
-
-def _front(batch: Batch) -> str:
-    delta = wrap(batch.last_offset - batch.base_offset, 64)
-    no_sequence = batch.base_sequence == NO_SEQUENCE
-    last_sequence = NO_SEQUENCE if no_sequence else sequence_after(batch.base_sequence, delta)
-    return (
-        f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset} count: {batch.count}"
-        f" baseSequence: {batch.base_sequence} lastSequence: {last_sequence} producerId: {batch.producer_id}"
-        f" producerEpoch: {batch.producer_epoch} partitionLeaderEpoch: {batch.leader_epoch}"
-        f" isTransactional: {_java(batch.is_transactional)} isControl: {_java(batch.is_control)}"
-        f" deleteHorizonMs: {optional_long(batch.delete_horizon_ms)}"
-    )
 
 
 def timestamp_type(batch: Batch) -> str:

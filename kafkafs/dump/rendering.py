@@ -47,7 +47,7 @@ def has_kernels(options: DumpOptions) -> bool:
 
 
 def batch_lines(batches: Batches, first: int, stop: int) -> Iterator[Text]:
-    """The lines of batches [first, stop), whose codecs must be known."""
+    """The lines of batches [first, stop)."""
     result = np.empty(1, np.int64)
     while first < stop:
         out = _ROOMS.take()
@@ -59,7 +59,7 @@ def batch_lines(batches: Batches, first: int, stop: int) -> Iterator[Text]:
 
 
 def record_lines(
-    batches: Batches, next_batch: int, records: Records, options: DumpOptions, odd: Callable[[int], Iterator[bytes]]
+    batches: Batches, next_batch: int, records: Records, options: DumpOptions, odd: Callable[[int], Iterator[Text]]
 ) -> Iterator[Text]:
     """The lines of records, each batch's own in front, for those from `next_batch` on.
 

@@ -15,7 +15,7 @@ from kafkafs.dump.control import control_text
 from kafkafs.dump.damaged import records
 from kafkafs.dump.entries import UnreadableEntry
 from kafkafs.dump.findings import Findings
-from kafkafs.dump.lines import DumpedRecord, batch_line, record_line, unreadable_line
+from kafkafs.dump.lines import DumpedRecord, record_line, unreadable_line
 from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import Text, batch_lines, has_kernels, record_lines
 from kafkafs.dump.runs import EntryRun, within
@@ -23,7 +23,7 @@ from kafkafs.dump.source import Source
 from kafkafs.dump.window import WHOLE, Window
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import CODECS, HEADER_V2, Batch, crc_holds
-from kafkafs.format.batches import UNCHECKED, VALID, Batches, Flags, batch_at, is_control
+from kafkafs.format.batches import UNCHECKED, VALID, Batches, Flags, batch_at, is_control, rows_of
 from kafkafs.format.records import PIECE, Records, Refusal, decode
 
 
@@ -59,7 +59,7 @@ class TextLog:
             else:
                 yield partial(batch_lines, run.rows, first, stop)
 
-    def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[bytes]:
+    def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[Text]:
         """The lines of an entry that does not look sound."""
         if isinstance(entry, UnreadableEntry):
             self._findings.problem(self._source, f"the entry at position {entry.position} is of no format there is.")
@@ -67,25 +67,25 @@ class TextLog:
             return
         data = self._source.data.read(entry.position, entry.size)
         is_whole = entry.magic < 2 or entry.size >= HEADER_V2.size
-        yield from self._entry(entry, data, is_whole and crc_holds(replace(entry, magic=min(entry.magic, 2)), data))
+        is_valid = is_whole and crc_holds(replace(entry, magic=min(entry.magic, 2)), data)
+        yield from self._entry(rows_of(entry, is_valid=is_valid), data)
 
     def trailing(self, position: int, end: int) -> Iterator[bytes]:
         """The bytes at the end of the file, in which nothing begins."""
         yield f"Found {end - position} invalid bytes at the end of {self._source.name}\n".encode()
 
     def _goes_singly(self, rows: Batches) -> Flags:
-        unknown = rows["attributes"] & 7 >= len(CODECS)
         if not self._options.is_deep:
-            return unknown
+            return np.zeros(len(rows), np.bool_)
+        unknown = rows["attributes"] & 7 >= len(CODECS)
         many_controls = is_control(rows) & (rows["count"] > PIECE)
         bad_message = (rows["magic"] < 2) & (rows["valid"] != VALID)
         singly: Flags = unknown | bad_message | many_controls
         return singly | self._needs_python
 
-    def _one_by_one(self, run: EntryRun, first: int, stop: int) -> Iterator[bytes]:
+    def _one_by_one(self, run: EntryRun, first: int, stop: int) -> Iterator[Text]:
         for index in range(first, stop):
-            batch = batch_at(run.rows, index)
-            yield from self._entry(batch, run.bytes_of(batch), run.rows["valid"][index] == VALID)
+            yield from self._entry(run.rows[index : index + 1], run.bytes_of(batch_at(run.rows, index)))
 
     def _decoded(self, run: EntryRun) -> Iterator[Callable[[], Iterator[Text]]]:
         unchecked = run.rows.copy()
@@ -103,10 +103,9 @@ class TextLog:
     def _many(self, run: EntryRun, next_batch: int, shown: Records) -> Iterator[Text]:
         """The lines of many records, and of batches from `next_batch` up to theirs."""
 
-        def singly(number: int) -> Iterator[bytes]:
-            batch, followed = batch_at(run.rows, number), self._last_offset
-            self._last_offset = None
-            yield from self._entry(batch, run.bytes_of(batch), run.rows["valid"][number] == VALID)
+        def singly(number: int) -> Iterator[Text]:
+            followed, self._last_offset = self._last_offset, None
+            yield from self._one_by_one(run, number, number + 1)
             self._last_offset = followed
 
         self._follow_many(shown.rows["offset"])
@@ -118,8 +117,10 @@ class TextLog:
         batch = batch_at(run.rows, refusal.batch)
         yield from self._records(batch, run.bytes_of(batch))
 
-    def _entry(self, batch: Batch, data: bytes, is_valid: bool) -> Iterator[bytes]:
-        yield batch_line(batch, is_valid).encode() + b"\n"
+    def _entry(self, rows: Batches, data: bytes) -> Iterator[Text]:
+        """The lines of the one batch that is in `rows`."""
+        yield from batch_lines(rows, 0, 1)
+        batch = batch_at(rows, 0)
         if batch.codec >= len(CODECS):
             self._problem(batch, f"codec {batch.codec} is none that Kafka knows")
         elif self._options.is_deep:

@@ -25,7 +25,7 @@ from kafkafs.format.native.layout import (
 
 __all__ = [
     "BATCH", "INVALID", "UNCHECKED", "VALID", "Batches", "Flags", "Walk", "batch_at", "is_control", "is_transactional",
-    "is_wrapped", "walk",
+    "is_wrapped", "rows_of", "walk",
 ]  # fmt: skip
 
 Bytes = bytes | bytearray | memoryview
@@ -36,7 +36,8 @@ Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 """A truth for each row."""
 
 _STOPS: dict[int, Literal["end", "cut", "broken"]] = {WALK_END: "end", WALK_CUT: "cut", WALK_BROKEN: "broken"}
-_in_order = itemgetter(*((BATCH.names or ()).index(field.name) for field in fields(Batch)))
+_FIELDS = [field.name for field in fields(Batch)]
+_in_order = itemgetter(*map((BATCH.names or ()).index, _FIELDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,15 @@ def walk(data: Bytes, position: int, at: int = 0, *, verify: bool = True) -> Wal
 def batch_at(rows: Batches, index: int) -> Batch:
     """One row as the value that the rest of kafkafs passes around."""
     return Batch(*_in_order(rows[index].item()))
+
+
+def rows_of(batch: Batch, *, is_valid: bool) -> Batches:
+    """The way back: one batch as a table, for what works on tables."""
+    rows = np.zeros(1, BATCH)
+    for name in _FIELDS:
+        rows[name] = getattr(batch, name)
+    rows["valid"] = VALID if is_valid else INVALID
+    return rows
 
 
 def is_transactional(rows: Batches) -> Flags:

@@ -90,13 +90,23 @@ def _put_codec(to: int, codec: int) -> int:
         return put(to, "gzip")
     if codec == 2:
         return put(to, "snappy")
-    return put(to, "lz4") if codec == 3 else put(to, "zstd")
+    if codec == 3:
+        return put(to, "lz4")
+    return put(to, "zstd") if codec == 4 else put(put_number(put(to, "unknown("), codec), ")")
+
+
+@inlined
+def _as_int(number: int) -> int:
+    """What a Java int is left with."""
+    return ((number + 2**31) & (2**32 - 1)) - 2**31
 
 
 @inlined
 def _sequence_after(sequence: int, delta: int) -> int:
-    later = sequence + delta
-    return later - _LARGEST_SEQUENCE - 1 if later > _LARGEST_SEQUENCE else later
+    """As `dump.entries` has it, for what a damaged header says too."""
+    if sequence > _as_int(_LARGEST_SEQUENCE - delta):
+        return _as_int(delta - (_LARGEST_SEQUENCE - sequence) - 1)
+    return _as_int(sequence + delta)
 
 
 @inlined
@@ -121,7 +131,7 @@ def _put_front(to: int, row: int) -> int:
 
 @inlined
 def _put_batch(to: int, row: int) -> int:
-    """The line of a batch whose codec is known."""
+    """The line of a batch."""
     magic, attributes = load_i8(row + BATCH_MAGIC), load_i16(row + BATCH_ATTRIBUTES)
     if magic >= 2:
         to = _put_front(to, row)
