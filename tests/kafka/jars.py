@@ -76,12 +76,12 @@ def _copy_dependencies(what: str, needed: Sequence[tuple[str, str, str]], place:
     dependencies = [DEPENDENCY.format(group=group, name=name, version=version) for group, name, version in needed]
     project = place / "pom.xml"
     project.write_text(PROJECT.format(dependencies="".join(dependencies)))
-    _maven(what, "-f", str(project), "dependency:copy-dependencies", f"-DoutputDirectory={place}")
+    maven(what, "-f", str(project), "dependency:copy-dependencies", f"-DoutputDirectory={place}")
 
 
 def _fetch_streams(place: Path) -> None:
     artifact = f"-Dartifact=org.apache.kafka:kafka-streams:{DUMP_RELEASE}"
-    _maven("Kafka Streams", "dependency:copy", artifact, f"-DoutputDirectory={place}")
+    maven("Kafka Streams", "dependency:copy", artifact, f"-DoutputDirectory={place}")
 
 
 def _fetch_serializers(place: Path) -> None:
@@ -92,7 +92,8 @@ def _fetch_serializers(place: Path) -> None:
     _copy_dependencies(f"Apicurio {APICURIO_RELEASE}", needed, place)
 
 
-def _maven(what: str, *words: str) -> None:
+def maven(what: str, *words: str) -> None:
+    """Runs Maven; RuntimeError with what it said where it fails."""
     done = subprocess.run(
         ["mvn", "-q", "-B", *words],
         timeout=FETCH_TIMEOUT_S,

@@ -7,7 +7,7 @@ URI; each process opens the file system itself, with the credentials of its own 
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from kafkafs.errors import DiskError, UsageError
+from kafkafs.spark.export import hadoop
+from kafkafs.spark.waiting import awaited
 
 _UNFINISHED = re.compile(r"\..*\.tmp")
 _WITHOUT_DIRECTORIES = ("s3", "gcs")
@@ -45,7 +47,7 @@ class Output:
         """UsageError where it is a file, or cannot be asked."""
         system, root = self._opened()
         with self._told("read", UsageError):
-            if system.get_file_info(root).type == fs.FileType.File:
+            if awaited(lambda: system.get_file_info(root)).type == fs.FileType.File:
                 raise UsageError(f"{str(self)!r} is no directory; name a new directory for an export")
 
     def open(self, name: str) -> pa.NativeFile:
@@ -105,11 +107,12 @@ class Output:
 
     @contextmanager
     def _told(self, what: str, kind: type[UsageError] | type[DiskError]) -> Iterator[None]:
+        system, _ = self._opened()
         try:
-            yield
+            with hadoop.heard() if system.type_name == "hdfs" else nullcontext():
+                yield
         except OSError as error:
-            reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-            raise kind(f"{str(self)!r} cannot be {what}: {reason}") from error
+            raise kind(f"{str(self)!r} cannot be {what}: {_reason(error)}") from error
 
 
 def output(word: str) -> Output:
@@ -126,20 +129,27 @@ def output(word: str) -> Output:
 def _opened(uri: str) -> tuple[fs.FileSystem, str]:
     scheme = uri.partition(":")[0]
     try:
-        system, root = fs.FileSystem.from_uri(uri)
-    except pa.ArrowInvalid as error:
+        system, root = hadoop.opened(uri) if scheme in hadoop.SCHEMES else fs.FileSystem.from_uri(uri)
+    except ValueError as error:
         raise UsageError(
             f"{scheme}:// is no file system that pyarrow {pa.__version__} knows, or its address is malformed;"
             " write a path, file://, s3://, s3a://, hdfs://, viewfs://, gs:// or abfs://"
         ) from error
     except (OSError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        if "libjvm" in reason or "libhdfs" in reason:
-            reason += "; it takes Hadoop's libhdfs, JAVA_HOME, and CLASSPATH from `hadoop classpath --glob`"
+        reason = _reason(error)
+        if re.search(r"libjvm|libhdfs|JNI|HDFS connection failed", reason):
+            reason += f"; {hadoop.TAKES}"
         raise UsageError(f"{scheme}:// cannot be reached: {reason}") from error
-    if system.type_name in _WITHOUT_DIRECTORIES and not root.strip("/"):
-        raise UsageError(f"{scheme}:// names no bucket; write {scheme}://BUCKET/NAME")
+    if system.type_name != "local" and not root.strip("/"):
+        top = "BUCKET" if system.type_name in _WITHOUT_DIRECTORIES else "HOST"
+        raise UsageError(
+            f"{scheme}:// names no {'bucket' if top == 'BUCKET' else 'directory'}; write {scheme}://{top}/NAME"
+        )
     return system, root.rstrip("/")
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or str(error).splitlines()[0])
 
 
 def _sync(place: str) -> None:
