@@ -45,13 +45,15 @@ def run_honestly(command: Callable[[], int], interrupted: str = "") -> int:
 
 
 def _lack(error: Exception) -> str | None:
-    """What the system did not give, and what to do, where that is all that is wrong."""
+    """What the system or the environment did not give, and what to do, where that is all that is wrong."""
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return "no descriptor is left; raise the limit (`ulimit -n`, LimitNOFILE=)"
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
         return "the system starts no more threads; raise its limits (`ulimit -u` and `-v`, TasksMax=, MemoryMax=)"
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return "no memory is left; raise the limit (`ulimit -v`, MemoryMax=)"
+    if isinstance(error, ImportError) and not (error.name or "").startswith("kafkafs"):
+        return f"a library is missing or does not fit: {error}; commands on Spark take pip install 'kafkafs[spark]'"
     return None
 
 

@@ -32,6 +32,7 @@ _RETRIES = 3  # of a task whose log was cut while it was read: Spark has none on
 _MASTER = re.compile(
     rf"local(\[{_CORES}(,[1-9]\d*)?\])?|local-cluster\[[1-9]\d*,[1-9]\d*,[1-9]\d*\]|(spark|k8s)://.+|yarn"
 )
+_JAVAS_PART = ("jars", "assembly")  # of a release, and of a source tree
 _ANSWER_S = 10.0
 _RAISED = re.compile(r"^(?:[\w.]+: )*kafkafs\.errors\.(\w+): (.+)$", re.MULTILINE)
 _LAST_ERROR = re.compile(r"^(?:Caused by: )?([\w.]*(?:Error|Exception)): (.+)$", re.MULTILINE)
@@ -92,10 +93,9 @@ def _abandon(known: frozenset[int]) -> None:
     finally:
         if is_main:
             signal.signal(signal.SIGINT, before)
-        if "pyspark" in sys.modules:
-            from pyspark import SparkContext
-
-            SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        context = getattr(sys.modules.get("pyspark"), "SparkContext", None)  # which a client's pyspark has not
+        if context is not None:
+            context._gateway = context._jvm = context._active_spark_context = None
 
 
 def _check_standalone(master: str) -> None:
@@ -130,12 +130,18 @@ def in_one_sentence(error: Exception) -> KafkafsError:
 def _started(master: str, name: str, said: "IO[bytes]") -> "SparkSession":
     try:
         import pyspark
-        from pyspark import SparkConf, SparkContext
-        from pyspark.sql import SparkSession
     except ImportError:
         raise UsageError(f"{name} needs Spark: run pip install 'kafkafs[spark]'") from None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    home = Path(os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent)))
+    if not hasattr(pyspark, "SparkContext") or not any((home / part).is_dir() for part in _JAVAS_PART):
+        raise UsageError(
+            f"{name} needs all of Spark, and pyspark {pyspark.__version__} here is a client's, without Java's part:"
+            " run it in an environment of its own (pip install 'kafkafs[spark]'), or set SPARK_HOME"
+        )
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
