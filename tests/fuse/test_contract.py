@@ -191,10 +191,14 @@ def test_a_healthy_partition_has_no_problems(mounted, dataset):
 
 def test_segments_are_the_real_files(mounted, dataset):
     """Under their own names, byte for byte, with their own times and sizes."""
-    script = "cd {} && find *-[0-9]*{} -type f -printf '%h/%f %s %T@ %b\\n' | sort"
-    shown = shell(script.format(mounted.path, "/segments")).replace("/segments/", "/")
-    assert shown == shell(script.format(dataset.path, ""))
-    for each in dataset.partitions(internal=True):
+    script = "cd {} && find *-[0-9]*{} -type f {} | sort"
+    for about in (
+        "-printf '%h/%f %s %T@ %b\\n'",
+        "-size -1025k -exec sha256sum {} +",  # larger ones are a running broker's indexes, 20 MB of padding each time
+    ):
+        shown = shell(script.format(mounted.path, "/segments", about)).replace("/segments/", "/")
+        assert shown == shell(script.format(dataset.path, "", about))
+    for each in dataset.partitions(internal=True)[::20]:
         if each.directory != "long-index-0":
             run("diff", "-rq", mounted / each.directory / "segments", dataset.path / each.directory)
 
