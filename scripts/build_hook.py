@@ -1,4 +1,5 @@
-"""hatchling's hook: compiles the kernels and makes the man pages and completions that a wheel brings along.
+"""hatchling's hooks: compile the kernels and make the man pages and completions that a wheel brings along, and put the
+changelog behind the README in what a package index shows.
 
 An editable install gets the kernels in the checkout, and no pages.
 """
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 LIBRARY = "kafkafs/format/native/_kernels.so"
 PAGES = "build/pages"
@@ -50,6 +52,14 @@ class BuildHook(BuildHookInterface[Any]):
 
     def _run(self, *program: str) -> None:
         subprocess.run([sys.executable, "-c", RUN, self.root, self.metadata.version, *program], check=True)
+
+
+class Readme(MetadataHookInterface):
+    """The project has no place on the net that a link to its changelog could lead to: the metadata bring all of it."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        pages = (Path(self.root, name).read_text(encoding="utf-8") for name in ("README.md", "docs/changelog.md"))
+        metadata["readme"] = {"content-type": "text/markdown", "text": "\n".join(pages)}
 
 
 def _platform() -> str:

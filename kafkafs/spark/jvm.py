@@ -5,8 +5,10 @@ reaches it and no later process with its number.
 """
 
 import os
+import pwd
 import select
 import signal
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,12 +22,31 @@ GRACE_S = 0.8
 
 
 def launch(conf: "SparkConf", said: "IO[bytes]") -> Any:
-    """A gateway to a new JVM; what that has to say goes to the file. Ctrl-C at a terminal does not reach it."""
+    """A gateway to a new JVM; what that has to say goes to the file. Ctrl-C at a terminal does not reach it.
+
+    In a pod a user may be a number without a name. Java then has no home for it, which Spark's Ivy asks for, and Hadoop
+    does not log it in: it gets a home and is known by its number.
+    """
     from pyspark.java_gateway import launch_gateway
 
-    return launch_gateway(  # type: ignore[no-untyped-call]
+    nameless = _is_nameless()
+    if nameless:
+        conf.set("spark.driver.extraJavaOptions", f"-Duser.home={tempfile.gettempdir()}")
+    gateway = launch_gateway(  # type: ignore[no-untyped-call]
         conf, {"stdout": said, "stderr": said, "start_new_session": True}
     )
+    if nameless:
+        users = gateway.jvm.org.apache.hadoop.security.UserGroupInformation
+        users.setLoginUser(users.createRemoteUser(os.environ.get("HADOOP_USER_NAME", str(os.geteuid()))))
+    return gateway
+
+
+def _is_nameless() -> bool:
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return True
+    return False
 
 
 def children() -> frozenset[int]:

@@ -1,5 +1,6 @@
 """What `pip install kafkafs` brings: built by the standard tools, installed far from the repository, and working."""
 
+import email
 import json
 import os
 import platform
@@ -20,6 +21,7 @@ from kafkafs.sample import unpack
 from tests.mounting import mounting, run
 
 ROOT = Path(__file__).parents[2]
+CHANGELOG = (ROOT / "docs/changelog.md").read_text()
 pytestmark = pytest.mark.timeout(400)  # an installation from the network
 BUILD = (sys.executable, "-m", "build", "--no-isolation")
 
@@ -106,6 +108,21 @@ def test_the_wheel_holds_the_kernels_the_pages_and_the_units(wheel):
     assert {f"{data}/{name}" for name in (*shared, *completions)} <= names
     assert not any("tests" in name for name in names)
     assert "linux" in wheel.name.split("-")[-1]  # the kernels belong to a platform
+
+
+def test_the_metadata_bring_the_changelog(wheel):
+    """An index, and `pip` after it, show what the metadata hold: there is no page that they could lead to."""
+    with zipfile.ZipFile(wheel) as packed:
+        name = next(name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
+        told = email.message_from_bytes(packed.read(name))
+    content = told.get_payload(decode=True)
+    assert isinstance(content, bytes)
+    shown = content.decode()
+    assert told["Description-Content-Type"] == "text/markdown"
+    assert [line for line in shown.splitlines() if line.startswith("# ")][:1] == ["# kafkafs"]
+    assert CHANGELOG in shown
+    releases = {each.rpartition(" ")[2] for each in told.get_all("Classifier", []) if "Python :: 3." in each}
+    assert releases == {"3.11", "3.12", "3.13", "3.14"}
 
 
 def test_auditwheel_confirms_the_platform(wheel):

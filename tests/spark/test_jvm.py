@@ -1,4 +1,4 @@
-"""Processes that are ended with all that they have started, and no others."""
+"""Processes that are ended with all that they have started, and no others; a JVM for a user who has no name."""
 
 import os
 import subprocess
@@ -9,11 +9,28 @@ from contextlib import ExitStack
 import pytest
 
 from kafkafs.spark import jvm
+from tests.mounting import run
 
 pytestmark = pytest.mark.urgent  # counts processes, and the seconds until they end
 
 STUBBORN = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
 TWO = f"import subprocess,sys; subprocess.run([sys.executable, '-c', {STUBBORN!r}])"
+
+WHO = """
+import tempfile
+from pyspark import SparkConf
+from kafkafs.spark import jvm
+with tempfile.NamedTemporaryFile() as said:
+    hadoop = jvm.launch(SparkConf(loadDefaults=False), said).jvm.org.apache.hadoop
+    print(hadoop.security.UserGroupInformation.getCurrentUser().getUserName())
+    jvm.end(())
+"""
+
+
+def test_a_user_without_a_name_has_a_jvm():
+    """A pod runs as whatever number the broker's files belong to; neither Spark nor Hadoop starts as that by itself."""
+    done = run("unshare", "--user", "--map-user=4242", sys.executable, "-c", WHO, timeout=60)
+    assert done.stdout == b"4242\n"
 
 
 def test_new_processes_end_and_known_ones_stay():
