@@ -5,7 +5,8 @@ that asks is one of them, so that it is seen to be at work all the time.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Thread
 
 _PART = 256
 """Files, or segments, that a kernel looks at in one call."""
@@ -23,10 +24,21 @@ def in_parts(count: int, worker: Callable[[], Callable[[range], None]]) -> None:
         for part in parts:  # both threads take from one iterator
             look(part)
 
-    if count <= _PART:
-        work()
-    else:
-        with ThreadPoolExecutor(1, "look") as pool:
-            other = pool.submit(work)
+    def work_beside() -> None:
+        try:
             work()
-            other.result()
+        except BaseException as error:
+            errors.append(error)
+
+    errors: list[BaseException] = []
+    other = Thread(target=work_beside, name="look", daemon=True)  # a disk that hangs must not keep the process
+    try:
+        if count > _PART:
+            with suppress(RuntimeError):  # the system may start no more threads: one does it as well
+                other.start()
+        work()
+    finally:
+        if other.ident is not None:
+            other.join()  # it works with what the caller closes next
+    if errors:
+        raise errors[0]

@@ -44,3 +44,35 @@ def test_an_error_in_either_thread_is_raised(bad):
     for _ in range(20):
         with pytest.raises(ValueError, match=str(bad)):
             in_parts(5000, lambda: look)
+
+
+def test_where_no_thread_starts_one_does_it_all(monkeypatch):
+    """A limit on a service's tasks is no reason to answer nothing."""
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    seen: list[int] = []
+    in_parts(5000, lambda: seen.extend)
+    assert sorted(seen) == list(range(5000))
+
+
+def refuse(*arguments):
+    raise RuntimeError("can't start new thread")
+
+
+def test_nobody_works_any_more_once_it_has_failed():
+    """The caller closes then what the threads look at."""
+    began, failed, behind = threading.Event(), threading.Event(), []
+    own = threading.get_ident()
+
+    def look(part: range) -> None:
+        if threading.get_ident() == own:
+            assert began.wait(20)
+            failed.set()
+            raise ValueError
+        began.set()
+        assert failed.wait(20)
+        behind.append(part)
+
+    with pytest.raises(ValueError):
+        in_parts(100_000, lambda: look)
+    assert behind
+    assert not [thread for thread in threading.enumerate() if thread.name == "look"]
