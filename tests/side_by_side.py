@@ -1,10 +1,10 @@
 """How tests share the processors under `pytest -n N --dist loadgroup` (pytest-xdist), as `scripts/test` runs them.
 
 Most tests wait most of the time: for a broker, a mount, a second to pass. So files run side by side, each in one
-worker, for its fixtures' sake; those that share the Spark session are one group in one worker, those that start a
-JVM another. A test marked `urgent` measures time: others run meanwhile, but its processes get the processors before
-theirs. One marked `alone` takes the whole machine for seconds, and others would starve: while it runs, no other does.
-Without workers nothing of this has an effect.
+worker, for its fixtures' sake; those that share the Spark session are one group in one worker, those that share a
+broker another, and those that start Spark themselves. A test marked `urgent` measures time: others run meanwhile, but
+its processes get the processors before theirs. One marked `alone` takes the whole machine for seconds, and others
+would starve: while it runs, no other does. Without workers nothing of this has an effect.
 """
 
 import fcntl
@@ -61,8 +61,11 @@ def group(item: pytest.Item) -> str:
     for marker in (ALONE, URGENT):
         if item.get_closest_marker(marker):
             return marker  # one at a time
-    if "spark" in getattr(item, "fixturenames", ()):
+    fixtures = getattr(item, "fixturenames", ())
+    if "spark" in fixtures:
         return "spark session"
+    if "running_broker" in fixtures:
+        return "running broker"
     if path.startswith(SPARK) or "spark" in item.name:
         return "spark programs"  # each with a JVM of its own, one at a time
     return path
