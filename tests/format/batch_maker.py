@@ -31,14 +31,14 @@ def record_bytes(record: Record, base_offset: int, base_timestamp: int) -> bytes
 
 def v2_batch(
     records: Sequence[Record], *, codec: int = 0, compress: Callable[[bytes], bytes] = bytes,
-    log_append_time: int | None = None, attributes: int = 0,
+    log_append_time: int | None = None, attributes: int = 0, epoch: int = 0,
 ) -> bytes:  # fmt: skip
     """A whole batch with a true CRC; `compress` must fit `codec`."""
     base, first_timestamp = records[0].offset, records[0].timestamp
     content = compress(b"".join(record_bytes(record, base, first_timestamp) for record in records))
     return v2_around(content, len(records), base, records[-1].offset, first_timestamp,
                      max(record.timestamp for record in records) if log_append_time is None else log_append_time,
-                     codec | attributes | (0 if log_append_time is None else 8))  # fmt: skip
+                     codec | attributes | (0 if log_append_time is None else 8), epoch=epoch)  # fmt: skip
 
 
 def v2_around(
