@@ -4,7 +4,7 @@ A confined daemon may not be able to find them by path any more; what is open ca
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,9 +21,9 @@ class Ancestors:
         self._paths = list(path.resolve().parents)
         self._descriptors = [_open(path) for path in self._paths]
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # as Python ends, `os` may be gone before
         for descriptor in getattr(self, "_descriptors", ()):
-            os.close(descriptor)
+            close(descriptor)
 
     def attributes(self) -> Iterator[_Attributes]:
         """The attributes of each as they are now, and its access control list, None where it has none."""

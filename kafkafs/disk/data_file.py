@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 
 from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import is_non_blocking, may_block
@@ -46,9 +47,9 @@ class _Closing:
         self._descriptor = descriptor
         self._far = far
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # as Python ends, `os` may be gone before
         if self._far is None:
-            os.close(self._descriptor)
+            close(self._descriptor)
         else:
             self._far.append(self._descriptor)
 

@@ -10,7 +10,7 @@ import resource
 import stat
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from weakref import WeakValueDictionary
 
@@ -68,9 +68,9 @@ class Directory:
             return False
         return stat.S_ISDIR(about.st_mode) and not os.path.samestat(about, own)
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # as Python ends, `os` may be gone before
         if hasattr(self, "descriptor"):
-            os.close(self.descriptor)
+            close(self.descriptor)
 
     def open(self, name: str, inode: int) -> DataFile:
         """The file `name` (a path from here) if it still is the one with this inode, else Vanished: list anew.

@@ -4,14 +4,16 @@ import errno
 import gc
 import os
 import resource
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 
 import pytest
 
+from kafkafs.disk import ancestors, data_file, page_cache
 from kafkafs.disk import directory as files
-from kafkafs.disk import page_cache
+from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
@@ -190,3 +192,22 @@ def test_an_open_directory_that_cannot_be_looked_at_is_the_disks_failure(root, m
     monkeypatch.setattr(os, "fstat", fails)
     with nullcontext() if is_blocking else non_blocking(), pytest.raises(DiskError):
         root.attributes_at_once("d")
+
+
+def test_nothing_is_said_where_python_ends_before_its_files(tmp_path, monkeypatch):
+    """Regression: "Exception ignored in _Closing.__del__" after the answer: modules lose their names first."""
+    (tmp_path / "x").touch()
+    unraised: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraised.append)
+    before = len(os.listdir("/proc/self/fd"))
+    directory = Directory(str(tmp_path))
+    held = [directory, directory.open_now("x"), Ancestors(tmp_path)]
+    del directory
+    assert len(os.listdir("/proc/self/fd")) > before
+    with monkeypatch.context() as ending:
+        for module in (ancestors, data_file, files):
+            ending.setattr(module, "os", None)
+        held.clear()
+        gc.collect()
+    assert unraised == []
+    assert len(os.listdir("/proc/self/fd")) == before
