@@ -35,6 +35,18 @@ def test_two_threads_share_the_work_and_no_more():
     assert threading.active_count() == before
 
 
+def test_one_look_at_a_time_has_a_second_thread():
+    """However many ask at once, a process has one thread more than it had."""
+    threads = set()
+
+    def look(part: range) -> None:
+        if part.start == 0:
+            in_parts(5000, lambda: lambda inner: threads.add(threading.get_ident()))
+
+    in_parts(5000, lambda: look)
+    assert len(threads) == 1
+
+
 @pytest.mark.parametrize("bad", [0, 4999])
 def test_an_error_in_either_thread_is_raised(bad):
     def look(part: range) -> None:
