@@ -1,8 +1,9 @@
 """Real mounts for tests, none of which can hang the run.
 
 A mount that does not answer keeps its users in uninterruptible sleep, where even SIGKILL does not reach. So each mount
-here has a guard: after `GUARD_S`, or when a command overstays its deadline, the kernel is told to abort the connection
-(`/sys/fs/fuse/connections`), which frees everybody; then the mount is taken away lazily and its processes are killed.
+here has a guard: after `GUARD_S` in one test, or when a command overstays its deadline, the kernel is told to abort the
+connection (`/sys/fs/fuse/connections`), which frees everybody; then the mount is taken away lazily and its processes
+are killed.
 """
 
 import json
