@@ -35,16 +35,24 @@ def test_two_threads_share_the_work_and_no_more():
     assert threading.active_count() == before
 
 
-def test_one_look_at_a_time_has_a_second_thread():
+def test_one_look_at_a_time_has_a_second_thread(monkeypatch):
     """However many ask at once, a process has one thread more than it had."""
-    threads = set()
+    started, start = [], threading.Thread.start
+
+    def counted(thread: threading.Thread) -> None:
+        started.append(thread.name)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", counted)
 
     def look(part: range) -> None:
         if part.start == 0:
-            in_parts(5000, lambda: lambda inner: threads.add(threading.get_ident()))
+            in_parts(5000, lambda: lambda inner: None)
 
     in_parts(5000, lambda: look)
-    assert len(threads) == 1
+    assert started == ["look"]
+    in_parts(5000, lambda: look)
+    assert started == ["look", "look"]
 
 
 @pytest.mark.parametrize("bad", [0, 4999])
