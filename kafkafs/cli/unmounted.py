@@ -35,13 +35,24 @@ def new_parser(commands: Commands, name: str, what: str, examples: Sequence[str]
 
 
 def open_tree(arguments: argparse.Namespace) -> Tree:
-    """The tree of the data directories that were named; UsageError says which is none."""
+    """The tree of the data directories that were named; UsageError says which is none.
+
+    Of `.kafkafs` it has the README: how a mount fares, its other files, nobody can ask where none is.
+    """
     from kafkafs.cli import options as mount_options
+    from kafkafs.fuse.serve.about import AboutDirectory, Top
     from kafkafs.view.tree import Root
 
     named: str = arguments.data_dirs
     paths = [named] if os.path.isdir(named) else named.split(",")
-    return Root([Path(path).absolute() for path in paths], mount_options.parse(arguments.options).reading)
+    root = Root([Path(path).absolute() for path in paths], mount_options.parse(arguments.options).reading)
+    return Top(root, AboutDirectory({"README": _manual}))
+
+
+def _manual() -> bytes:
+    from kafkafs.view import manual
+
+    return manual.plain().encode()
 
 
 def expanded(tree: Tree, patterns: list[str]) -> list[str]:

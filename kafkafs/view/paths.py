@@ -26,8 +26,7 @@ def resolve(tree: Tree, path: str, *, follow: bool = True) -> Node:
     parts, links = _parts(path), 0
     while parts:
         part = parts.pop(0)
-        if not hasattr(trail[-1], "child"):
-            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        _check_directory(trail[-1])
         if part == "..":
             trail = trail[:-1] or [tree]
             continue
@@ -39,9 +38,16 @@ def resolve(tree: Tree, path: str, *, follow: bool = True) -> Node:
             parts = _parts(cast(Link, node).target()) + parts
         else:
             trail.append(node)
-    if path.endswith("/") and not hasattr(trail[-1], "child"):
-        raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    if path.endswith("/"):
+        _check_directory(trail[-1])
     return trail[-1]
+
+
+def _check_directory(node: Node) -> None:
+    """NotADirectoryError for a file; for the name of one that is not there what the kernel hears first: that."""
+    if not hasattr(node, "child"):
+        node.attributes()
+        raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 
 
 def _parts(path: str) -> list[str]:

@@ -34,3 +34,14 @@ def test_what_is_not_there_ends_as_ls_does(dataset, mount, path):
     ours = unmounted("ls", dataset.path, path, "segments-0/earliest")
     assert (ours.returncode, ours.stdout) == (theirs.returncode, b"segments-0/earliest\n")
     assert ours.stderr.rpartition(b": ")[2] == theirs.stderr.rpartition(b": ")[2]
+
+
+def test_names_with_a_dot_are_those_of_a_mount_but_for_how_it_fares(dataset, mount):
+    """`.kafkafs` has its README; status.json and metrics are a daemon's, in no listing and behind no name."""
+    mounted = mount(dataset.path)
+    theirs = subprocess.run(["ls", "-a", mounted.path], capture_output=True, check=True, env=C_LOCALE)
+    assert unmounted("ls", "-a", dataset.path).stdout == theirs.stdout
+    assert unmounted("ls", dataset.path, ".kafkafs").stdout == b"README\n"
+    assert unmounted("cat", dataset.path, ".kafkafs/README").stdout == (mounted / ".kafkafs/README").read_bytes()
+    assert unmounted("ls", dataset.path, ".kafkafs/status.json").stderr.endswith(b"No such file or directory\n")
+    assert unmounted("ls", dataset.path, ".kafkafs/README/").stderr.endswith(b"Not a directory\n")

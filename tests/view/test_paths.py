@@ -54,8 +54,9 @@ def test_a_circle_of_links_ends(root):
 def test_what_is_not_there_is_not_found(root):
     with pytest.raises(NotFound):
         resolve(root, "test-0/by-offset/99").attributes()
-    with pytest.raises(NotFound):
-        resolve(root, "test-1")
+    for path in ("test-1", "test-0/by-offset/99/x", "test-0/by-offset/99.jsonl/"):
+        with pytest.raises(NotFound):
+            resolve(root, path)
 
 
 def test_patterns_fit_listed_names_as_in_a_shell(root):
