@@ -1,4 +1,4 @@
-"""Spark 4.0, 4.1 and 4.2 side by side, each in an environment of its own, on executors that have no kafkafs.
+"""Spark 4.0 to 4.3 side by side, each in an environment of its own, on executors that have no kafkafs.
 
 Five minutes, and at first 1.3 GB from the network: by hand, KAFKAFS_SPARK_RELEASES=1 pytest tests/spark/releases
 """
@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.skipif("KAFKAFS_SPARK_RELEASES" not in os.environ, reason="by hand: KAFKAFS_SPARK_RELEASES=1"),
 ]
-RELEASES = ("4.0.1", "4.1.1", "4.2.0")
+RELEASES = ("4.0.1", "4.1.1", "4.2.0", "4.3.0")
 ROOT = Path(__file__).parents[3]
 PROGRAM = Path(__file__).with_name("program.py")
 LATEST = Dataset("4.3.1", "stopped")
