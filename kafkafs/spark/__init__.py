@@ -26,7 +26,7 @@ def schemas(spark: "SparkSession", paths: str | Path | Sequence[str | Path]) -> 
 
 
 def register(spark: "SparkSession") -> None:
-    """Make `format("kafkafs")` known to a session, and let it push filters down to Python sources.
+    """Make `format("kafkafs")` known to a session, and let it push filters down to Python sources that take them.
 
     On `local` masters the executors run this very Python, unless PYSPARK_PYTHON names another.
     """

@@ -69,6 +69,7 @@ class SourceOptions:
     min_offsets_per_trigger: int | None = None
     max_trigger_delay_s: float = 900.0
     replicas: Replicas = "furthest"
+    push_filters: bool = False
 
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
@@ -90,6 +91,8 @@ def stream_options(given: Mapping[str, str]) -> SourceOptions:
     for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
         if name.lower() in options:
             raise UsageError(f"{name} is not valid in a streaming query: it has no end")
+    if _flag(options, "pushFilters", False):
+        raise UsageError("pushFilters is not valid in a streaming query: Spark pushes no filters to streams")
     return _general(options, _limit(options, "starting", AllAt(LATEST)), AllAt(LATEST))
 
 
@@ -111,6 +114,7 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
         _flag(options, "includeHeaders", False), _flag(options, "failOnDataLoss", True),
         _positive(options, "minPartitions"), _positive(options, "maxRecordsPerPartition"),
         most, least, _duration(options, "maxTriggerDelay"), _replicas(options.get("replicas", "furthest")),
+        _flag(options, "pushFilters", False),
     )  # fmt: skip
 
 

@@ -66,7 +66,8 @@ class KafkafsDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """For `spark.read`."""
         self._refuse_another(schema)
-        return BatchReader(batch_options(self.options))
+        options = batch_options(self.options)
+        return FilteringReader(options) if options.push_filters else BatchReader(options)
 
     def streamReader(self, schema: StructType) -> StreamReader:
         """For `spark.readStream`."""
@@ -79,16 +80,15 @@ class KafkafsDataSource(DataSource):
 
 
 class BatchReader(DataSourceReader):
-    """Plans a batch read: all in `partitions`, since filters come before it."""
+    """Plans a batch read: all in `partitions`.
+
+    It takes no filters. Spark up to 4.3 keeps what a reader planned under one query's filters with the frame, and reads
+    no more for the frame's other queries, nor for the other side of a union (`PythonDataSourceV2.setReadInfo`).
+    """
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._wanted = Wanted()
-
-    def pushFilters(self, filters: list[Filter]) -> list[Filter]:
-        """Take note of what need not be read; Spark applies every filter itself as well."""
-        self._wanted = wanted(filters)
-        return filters
 
     def partitions(self) -> list[InputPartition]:
         """The tasks of the read. UsageError, or NotFound for records that are gone, says why there are none."""
@@ -107,6 +107,15 @@ class BatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
         return read(partition)
+
+
+class FilteringReader(BatchReader):
+    """The same for a frame of which its user says that one query reads it: `pushFilters`."""
+
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:
+        """Take note of what need not be read; Spark applies every filter itself as well."""
+        self._wanted = wanted(filters)
+        return filters
 
 
 def stream_reader(options: SourceOptions) -> StreamReader:
