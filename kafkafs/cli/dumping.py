@@ -17,8 +17,8 @@ from kafkafs.dump.files import dump, is_dumpable, is_log
 from kafkafs.dump.findings import Findings
 from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import Text
-from kafkafs.dump.source import OpenFile, Source, java_path
-from kafkafs.dump.window import WHOLE, Window
+from kafkafs.dump.source import ReadableFile, Source, java_path
+from kafkafs.dump.window import WHOLE, OffsetWindow
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.view.times import MAX_INT64, parse_int64, parse_time_ms
 
@@ -103,7 +103,7 @@ def _number(text: str | None, flag: str, what: str, parse: Callable[[str], int |
     return number
 
 
-def _windows(sources: Sequence[Source], wanted: _Wanted, options: DumpOptions) -> Iterator[Window]:
+def _windows(sources: Sequence[Source], wanted: _Wanted, options: DumpOptions) -> Iterator[OffsetWindow]:
     """The window of each file of one directory. Times mean its logs in the order of their names."""
     from kafkafs.dump.seeking import offset_at, window_of  # most dumps are whole
 
@@ -175,10 +175,10 @@ def _listed(directory: str) -> list[str]:
         raise Denied(f"the directory {directory!r} cannot be listed: {error.strerror}") from None
 
 
-def _opener(directory: str, progress: Progress) -> Callable[[str], OpenFile]:
+def _opener(directory: str, progress: Progress) -> Callable[[str], ReadableFile]:
     """Opens files of one directory. A link that a user names is followed, as any program would."""
 
-    def open_file(name: str) -> OpenFile:
+    def open_file(name: str) -> ReadableFile:
         folder, name = os.path.split(os.path.realpath(os.path.join(directory, name)))
         try:
             return progress.of(name, Directory(folder).open_now(name))

@@ -16,9 +16,10 @@ from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
 from kafkafs.errors import DiskError, KafkafsError, UsageError
 
 if TYPE_CHECKING:
+    from kafkafs.format.jsonl import LineMaker
     from kafkafs.log.data_directory import DataDirectory
     from kafkafs.log.partition import Partition
-    from kafkafs.search.grep import LineMaker, Window
+    from kafkafs.search.grep import Window
     from kafkafs.search.selection import FieldMaker, Selection
 
 EXIT_NONE = 1
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _grep(arguments: argparse.Namespace) -> int:
-    from kafkafs.search.side_by_side import Done, Task, Trouble, search
+    from kafkafs.search.side_by_side import Done, SearchTask, Trouble, search
 
     limit: int | None = arguments.max_count
     if limit is not None and limit < 0:
@@ -83,7 +84,7 @@ def _grep(arguments: argparse.Namespace) -> int:
     found: Counter[str] = Counter()
     printer = _Printer(partitions, window)
     lines_of, fields_of = _makers(directories, partitions, arguments)
-    task = Task(selection, window, lines_of, fields_of, limit)
+    task = SearchTask(selection, window, lines_of, fields_of, limit)
     for event in search(partitions, task, lambda name: limit is not None and found[name] >= limit):
         if isinstance(event, Trouble):
             problems.append(event.sentence)

@@ -12,7 +12,7 @@ from kafkafs.cli.parser import Commands
 from kafkafs.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
-    from kafkafs.cluster.cluster import Cluster, Found
+    from kafkafs.cluster.cluster import Cluster, FoundGroup
     from kafkafs.log.data_directory import DataDirectory
 
 HEAD = ("GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "MEMBER")
@@ -85,7 +85,7 @@ def _read(words: Sequence[str]) -> "tuple[list[DataDirectory], str | None]":
         return directories, last
 
 
-def _table(cluster: "Cluster", found: "Found") -> Iterator[Line]:
+def _table(cluster: "Cluster", found: "FoundGroup") -> Iterator[Line]:
     """A line for each offset, and for each partition that a member has and nobody committed."""
     from kafkafs.cluster import rows
 

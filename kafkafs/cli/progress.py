@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kafkafs.dump.source import OpenFile
+from kafkafs.dump.source import ReadableFile
 
 if TYPE_CHECKING:
     from kafkafs.cli.status_line import StatusLine
@@ -20,7 +20,7 @@ class Progress:
         self._line: StatusLine | None = None
         self._lock = threading.Lock()  # one thread reads files, another writes lines
 
-    def of(self, name: str, data: OpenFile) -> OpenFile:
+    def of(self, name: str, data: ReadableFile) -> ReadableFile:
         """The same bytes; reading them moves the bar."""
         return _Watched(self, name, data) if self.is_shown else data
 
@@ -49,7 +49,7 @@ class Progress:
 
 
 class _Watched:
-    def __init__(self, progress: Progress, name: str, data: OpenFile) -> None:
+    def __init__(self, progress: Progress, name: str, data: ReadableFile) -> None:
         self._progress = progress
         self._name = name
         self._data = data

@@ -30,7 +30,7 @@ from kafkafs.log.replicas import furthest, replicas
 _UNREADABLE = (NotFound, Denied, DiskError, CorruptData, Vanished)
 
 
-class Found(NamedTuple):
+class FoundGroup(NamedTuple):
     """A group, and the partition of `__consumer_offsets` that it was found in.
 
     `stale`: it is not the group's own; None where nobody knows how many partitions the topic has.
@@ -156,12 +156,12 @@ class Cluster:
         """The partitions of `__consumer_offsets` that are here."""
         return sorted(self._groups)
 
-    def groups(self) -> list[Found]:
+    def groups(self) -> list[FoundGroup]:
         """All groups, by name; one that is found in two partitions is there twice, its own partition first."""
         found = [self._found(name, partition) for partition in self._groups.values() for name in partition.names()]
         return sorted(found, key=lambda each: (each.name, each.stale is True, each.partition))
 
-    def group(self, path: str) -> Found | None:
+    def group(self, path: str) -> FoundGroup | None:
         """The group whose directory is called that, as its own partition knows it if that has it; None where there is
         none."""
         name = named_by(path)
@@ -175,13 +175,13 @@ class Cluster:
         names = {name for partition in self._groups.values() for name in partition.names()}
         return sorted(path for path in map(file_name, names) if path is not None)
 
-    def commits(self, found: Found) -> list[Commit]:
+    def commits(self, found: FoundGroup) -> list[Commit]:
         """The offsets of a group, as they stand where it was found."""
         return self._groups[found.partition].commits(found.name)
 
-    def _found(self, name: bytes, partition: GroupPartition) -> Found:
+    def _found(self, name: bytes, partition: GroupPartition) -> FoundGroup:
         group = partition.group(name, self._topics, self._naming())
-        return Found(name, partition.number, group, self._is_stale(name, partition.number))
+        return FoundGroup(name, partition.number, group, self._is_stale(name, partition.number))
 
     def _is_stale(self, name: bytes, number: int) -> bool | None:
         count = self.partition_count(GROUPS_TOPIC)

@@ -9,7 +9,7 @@ from kafkafs.cluster.groups import Group, Topics, read_group
 from kafkafs.cluster.last_values import LastValues
 from kafkafs.cluster.offsets import Commit, read_commits
 from kafkafs.cluster.transactions import Transaction, read_transaction
-from kafkafs.format.messages.records import Topic
+from kafkafs.format.messages.records import InternalTopic
 
 GROUPS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
@@ -27,7 +27,7 @@ class GroupPartition:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.values = LastValues(Topic.OFFSETS, f"{GROUPS_TOPIC}-{number}")
+        self.values = LastValues(InternalTopic.OFFSETS, f"{GROUPS_TOPIC}-{number}")
         self._read: dict[bytes, _Read] = {}
         self._state: object = None
         self._unchecked: set[bytes] = set()
@@ -82,7 +82,7 @@ class TransactionPartition:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.values = LastValues(Topic.TRANSACTIONS, f"{TRANSACTIONS_TOPIC}-{number}")
+        self.values = LastValues(InternalTopic.TRANSACTIONS, f"{TRANSACTIONS_TOPIC}-{number}")
         self._read: dict[bytes, Transaction | None] = {}
         self._problems: dict[bytes, list[str]] = {}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafkafs.cluster import rows
-from kafkafs.cluster.cluster import Cluster, Found
+from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.groups import Group
 from kafkafs.cluster.image import Image, PartitionState
@@ -100,16 +100,16 @@ def groups(cluster: Cluster) -> Rows:
     return Rows(cluster.groups(), lambda found: rows.group_row(*_parts(found)))
 
 
-def group(found: Found) -> Row:
+def group(found: FoundGroup) -> Row:
     """`group.json`."""
     return rows.group_with_members(*_parts(found))
 
 
-def _parts(found: Found) -> tuple[bytes, Group, int, bool | None]:
+def _parts(found: FoundGroup) -> tuple[bytes, Group, int, bool | None]:
     return found.name, found.group, found.partition, found.stale
 
 
-def offsets(cluster: Cluster, found: Found) -> Rows:
+def offsets(cluster: Cluster, found: FoundGroup) -> Rows:
     """`offsets.jsonl` of a group."""
     ends: dict[tuple[str, int], rows.Ends] = {}
     commits = cluster.commits(found)

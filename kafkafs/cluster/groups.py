@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from kafkafs.cluster.last_values import OFFSET_COMMIT, Kept, kind_of
+from kafkafs.cluster.last_values import OFFSET_COMMIT, LastValue, kind_of
 from kafkafs.cluster.lines import known
-from kafkafs.format.messages.records import Message, Topic, Unreadable, parse_fields, parse_record
+from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, parse_fields, parse_record
 from kafkafs.format.messages.schema import names_by_number
 
 Kind = Literal["classic", "consumer", "share", "streams"]
@@ -94,13 +94,13 @@ class _Found:
         return {str((each.key or {})["memberId"]): each.value or {} for each in self.messages.get(name, ())}
 
 
-def read_group(records: Iterable[tuple[bytes, Kept]], topics: Topics, problem: Problem) -> Group:
+def read_group(records: Iterable[tuple[bytes, LastValue]], topics: Topics, problem: Problem) -> Group:
     """The group of which these records are left."""
     found = _Found()
     for key, kept in records:
         if kind_of(key) == OFFSET_COMMIT:
             continue
-        message = parse_record(Topic.OFFSETS, key, kept.value)
+        message = parse_record(InternalTopic.OFFSETS, key, kept.value)
         if isinstance(message, Unreadable):
             problem(f"offset {kept.offset}: {message.reason}")
             found.is_whole = False
@@ -121,7 +121,7 @@ def read_group(records: Iterable[tuple[bytes, Kept]], topics: Topics, problem: P
 
 def _record_name(kind: int) -> str:
     """The name of a record type, which is that of its key."""
-    return names_by_number(Topic.OFFSETS.value, "Key")[kind].removesuffix("Key")
+    return names_by_number(InternalTopic.OFFSETS.value, "Key")[kind].removesuffix("Key")
 
 
 def _kind(found: _Found) -> Kind:

@@ -32,7 +32,7 @@ class PartitionState(NamedTuple):
     directories: tuple[str, ...] | None
 
 
-class Topic(NamedTuple):
+class TopicImage(NamedTuple):
     """A topic and its partitions by number."""
 
     name: str
@@ -69,7 +69,7 @@ class Image:
     """All state. `take` changes it by a record; what is handed out of it never changes."""
 
     def __init__(self) -> None:
-        self.topics: dict[str, Topic] = {}  # by id
+        self.topics: dict[str, TopicImage] = {}  # by id
         self.ids: dict[str, str] = {}  # of topics, by name
         self.brokers: dict[int, Broker] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}  # by type and name of the resource
@@ -94,7 +94,7 @@ class Image:
 
     def _topic(self, value: Mapping[str, Any]) -> None:
         name, topic_id = value["name"], value["topicId"]
-        self.topics[topic_id] = Topic(name, topic_id, {})
+        self.topics[topic_id] = TopicImage(name, topic_id, {})
         self.ids[name] = topic_id
         self.renamed += 1
 

@@ -20,7 +20,7 @@ from kafkafs.cluster.problems import Problems
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.columns import Records
 from kafkafs.format.control import ControlType, control_type
-from kafkafs.format.messages.records import Topic
+from kafkafs.format.messages.records import InternalTopic
 from kafkafs.format.messages.schema import names_by_number
 from kafkafs.log.log import Log
 
@@ -36,7 +36,7 @@ _GROUPS = frozenset(struct.pack(">h", kind) for kind in (2, 3, 11, 17))
 _VERSION_4 = b"\0\4"
 
 
-class Kept(NamedTuple):
+class LastValue(NamedTuple):
     """A value, and the offset of its record. `producer_id` is that of a transaction that is still open."""
 
     offset: int
@@ -47,11 +47,11 @@ class Kept(NamedTuple):
 class LastValues(Replay):
     """See the module. `values` has, by name, the last value of each of its keys; no name is there without one."""
 
-    def __init__(self, topic: Topic, where: str) -> None:
+    def __init__(self, topic: InternalTopic, where: str) -> None:
         self.topic = topic
         self.where = where
-        self.values: dict[bytes, dict[bytes, Kept]] = {}
-        self.pending: dict[int, dict[bytes, Kept]] = {}  # by producer id, then by key
+        self.values: dict[bytes, dict[bytes, LastValue]] = {}
+        self.pending: dict[int, dict[bytes, LastValue]] = {}  # by producer id, then by key
         self.outliving: set[bytes] = set()  # names that are there even when nothing is kept of them
         self.problems = Problems()
         self.changed: set[bytes] = set()
@@ -81,7 +81,7 @@ class LastValues(Replay):
         is_kept = name in self.values or name in self.outliving
         return is_kept or any(name_of(key) == name for keys in self.pending.values() for key in keys)
 
-    def of(self, name: bytes) -> Iterator[tuple[bytes, Kept]]:
+    def of(self, name: bytes) -> Iterator[tuple[bytes, LastValue]]:
         """Key and value of all that is kept of one name; what is pending comes behind what took effect."""
         yield from self.values.get(name, {}).items()
         for keys in self.pending.values():
@@ -120,7 +120,7 @@ class LastValues(Replay):
         turns: list[tuple[int, bytes]] = []
         for number, (at, size) in enumerate(zip(starts, sizes, strict=True)):
             key = bytes(data[at : at + size]) if size >= 0 else b""
-            if key[:2] == _OLD_COMMIT and self.topic is Topic.OFFSETS:
+            if key[:2] == _OLD_COMMIT and self.topic is InternalTopic.OFFSETS:
                 key = _COMMIT + key[2:]
             before = last.get(key)
             if before is not None and is_null[before] != is_null[number]:
@@ -128,10 +128,10 @@ class LastValues(Replay):
             last[key] = number
         for number, key in sorted([*turns, *((number, key) for key, number in last.items())]):
             value = records.value(first + number)
-            kept = None if value is None else Kept(int(rows["offset"][number]), bytes(value), producer_id)
+            kept = None if value is None else LastValue(int(rows["offset"][number]), bytes(value), producer_id)
             self._keep(key, kept)
 
-    def _keep(self, key: bytes, kept: Kept | None) -> None:
+    def _keep(self, key: bytes, kept: LastValue | None) -> None:
         if not _is_sound(key):
             self._strange["keys that cannot be read"].add(key)
             return
@@ -141,10 +141,10 @@ class LastValues(Replay):
             return
         name = name_of(key)
         self.changed.add(name)
-        is_offset = self.topic is Topic.OFFSETS and key[:2] == _COMMIT
+        is_offset = self.topic is InternalTopic.OFFSETS and key[:2] == _COMMIT
         if kept is None:
             self._remove(name, key)
-            if self.topic is Topic.OFFSETS and key[:2] in _GROUPS:
+            if self.topic is InternalTopic.OFFSETS and key[:2] in _GROUPS:
                 self.outliving.discard(name)
             if is_offset:
                 for keys in self.pending.values():

@@ -20,7 +20,7 @@ from kafkafs.errors import KafkafsError, WouldBlock
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.columns import Records
 from kafkafs.format.control import ControlType, control_type
-from kafkafs.format.messages.records import Message, Topic, Unreadable, parse_record
+from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, parse_record
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
 from kafkafs.log.log import Log
@@ -117,7 +117,7 @@ class Metadata(Replay):
                 self._record(f"{where}: offset {offset}", None if value is None else bytes(value))
 
     def _record(self, where: str, value: bytes | None) -> None:
-        message = parse_record(Topic.CLUSTER_METADATA, None, value)
+        message = parse_record(InternalTopic.CLUSTER_METADATA, None, value)
         if isinstance(message, Unreadable):
             self.tell(f"{where}: {message.reason}")
             return

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kafkafs.cluster.groups import Problem
-from kafkafs.cluster.last_values import NO_PRODUCER, OFFSET_COMMIT, Kept, kind_of
+from kafkafs.cluster.last_values import NO_PRODUCER, OFFSET_COMMIT, LastValue, kind_of
 from kafkafs.cluster.lines import known
-from kafkafs.format.messages.records import Topic, Unreadable, parse_record
+from kafkafs.format.messages.records import InternalTopic, Unreadable, parse_record
 
 _ZERO_ID = "A" * 22
 
@@ -25,13 +25,13 @@ class Commit(NamedTuple):
     producer_id: int | None
 
 
-def read_commits(records: Iterable[tuple[bytes, Kept]], problem: Problem) -> list[Commit]:
+def read_commits(records: Iterable[tuple[bytes, LastValue]], problem: Problem) -> list[Commit]:
     """The offsets among the records of a group, by topic and partition; what is pending behind what is in effect."""
     commits = []
     for key, kept in records:
         if kind_of(key) != OFFSET_COMMIT:
             continue
-        message = parse_record(Topic.OFFSETS, key, kept.value)
+        message = parse_record(InternalTopic.OFFSETS, key, kept.value)
         if isinstance(message, Unreadable):
             problem(f"offset {kept.offset}: {message.reason}")
             continue

@@ -32,7 +32,7 @@ class ReferenceTo(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class RegisteredSchema:
     """One version of a subject. `text` is None where it is encrypted or too large to be kept."""
 
     subject: str
@@ -64,7 +64,7 @@ def split_subject(subject: str) -> tuple[str, str]:
     return DEFAULT_CONTEXT, subject
 
 
-def parse_schema_record(key: Mapping[str, object], value: Mapping[str, object], offset: int) -> Schema:
+def parse_schema_record(key: Mapping[str, object], value: Mapping[str, object], offset: int) -> RegisteredSchema:
     """The schema of a record with keytype SCHEMA. CorruptData where a field is missing or of another type."""
     subject, version, number = (value.get(name, key.get(name)) for name in ("subject", "version", "id"))
     text, kind = value.get("schema"), value.get("schemaType") or "AVRO"
@@ -76,7 +76,7 @@ def parse_schema_record(key: Mapping[str, object], value: Mapping[str, object], 
     references = tuple(_references(value.get("references")))
     metadata = _mapping(value.get("metadata"))
     encrypted = "__enc__" in _mapping(metadata.get("properties"))
-    return Schema(
+    return RegisteredSchema(
         _text(subject), version, number, _text(kind).upper(), None if encrypted else text, references,
         _noted_guid(value) or _guid(text, references, metadata), value.get("deleted") is True, offset,
     )  # fmt: skip
@@ -136,17 +136,17 @@ def _guid(text: str, references: Iterable[ReferenceTo], metadata: Mapping[str, o
 class Registry:
     """See the module."""
 
-    def __init__(self, schemas: Iterable[Schema] = ()) -> None:
+    def __init__(self, schemas: Iterable[RegisteredSchema] = ()) -> None:
         """Of all with the same id in a context, the text that was there first is what the id means."""
-        self._versions: dict[tuple[str, int], Schema] = {}
-        self._by_id: dict[int, list[Schema]] = {}
-        self._by_guid: dict[bytes, list[Schema]] = {}
+        self._versions: dict[tuple[str, int], RegisteredSchema] = {}
+        self._by_id: dict[int, list[RegisteredSchema]] = {}
+        self._by_guid: dict[bytes, list[RegisteredSchema]] = {}
         for schema in sorted(schemas, key=lambda schema: schema.offset):
             self._versions[schema.subject, schema.version] = schema
             self._by_id.setdefault(schema.id, []).append(schema)
             self._by_guid.setdefault(schema.guid, []).append(schema)
 
-    def __iter__(self) -> Iterator[Schema]:
+    def __iter__(self) -> Iterator[RegisteredSchema]:
         """All versions, by subject and version."""
         return iter(sorted(self._versions.values(), key=lambda schema: (schema.subject, schema.version)))
 
@@ -154,7 +154,7 @@ class Registry:
         """How many versions there are."""
         return len(self._versions)
 
-    def find(self, name: SchemaName, topic: str, field: str) -> Schema | None:
+    def find(self, name: SchemaName, topic: str, field: str) -> RegisteredSchema | None:
         """The schema that a record of `topic` names; of several, the one of the topic's own subject, then of the
         default context, then what is not deleted."""
         if name.kind in (CELL_PREFIX_ID, CELL_HEADER_ID):
@@ -165,7 +165,7 @@ class Registry:
             return None
         own = f"{topic}-{field}"
 
-        def rank(schema: Schema) -> tuple[bool, bool, bool, bool, str, int]:
+        def rank(schema: RegisteredSchema) -> tuple[bool, bool, bool, bool, str, int]:
             context, subject = split_subject(schema.subject)
             return (
                 subject != own, context != DEFAULT_CONTEXT, schema.gone, schema.deleted, schema.subject, -schema.version
@@ -184,7 +184,7 @@ class Registry:
             return None
         return FoundSchema(self.decoder(schema), schema.id, schema.subject, schema.version, schema.type)
 
-    def decoder(self, schema: Schema) -> Decoder:
+    def decoder(self, schema: RegisteredSchema) -> Decoder:
         """What decodes payloads of a schema."""
         if schema.type == "JSON":  # which are what they are, whatever their schema and what it refers to
             return known_decoder(schema.type, "")
@@ -196,12 +196,12 @@ class Registry:
             return refusing(str(error))
         return known_decoder(schema.type, schema.text, references)
 
-    def references(self, schema: Schema) -> list[Reference]:
+    def references(self, schema: RegisteredSchema) -> list[Reference]:
         """The schemas that one uses, each behind those that it uses itself. CorruptData where one is missing."""
         found: dict[str, Reference] = {}
         open_: set[tuple[str, int]] = set()
 
-        def add(user: Schema) -> None:
+        def add(user: RegisteredSchema) -> None:
             for reference in user.references:
                 if reference.name in found:
                     continue
@@ -221,7 +221,7 @@ class Registry:
         add(schema)
         return list(found.values())
 
-    def _used(self, user: Schema, reference: ReferenceTo) -> Schema | None:
+    def _used(self, user: RegisteredSchema, reference: ReferenceTo) -> RegisteredSchema | None:
         """What a reference means: a subject of the user's own context, unless it says which; -1 is the newest."""
         subject = reference.subject
         if not subject.startswith(":.") and user.context != DEFAULT_CONTEXT:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from kafkafs.cluster.registry import DEFAULT_CONTEXT, Registry, Schema
+from kafkafs.cluster.registry import DEFAULT_CONTEXT, RegisteredSchema, Registry
 from kafkafs.format.json_string import escape_controls
 
 _EXTENSIONS = {"AVRO": "avsc", "PROTOBUF": "proto", "JSON": "json"}
@@ -26,7 +26,7 @@ def schema_lines(registry: Registry) -> Iterator[bytes]:
 
 def schema_texts(registry: Registry) -> dict[str, str]:
     """The texts by file name, `<id>.avsc`, `<id>.proto` or `<id>.json`. Of several contexts the default one counts."""
-    chosen: dict[int, Schema] = {}
+    chosen: dict[int, RegisteredSchema] = {}
     for schema in sorted(registry, key=_place):
         chosen.setdefault(schema.id, schema)
     return {
@@ -36,5 +36,5 @@ def schema_texts(registry: Registry) -> dict[str, str]:
     }
 
 
-def _place(schema: Schema) -> tuple[bool, str, int]:
+def _place(schema: RegisteredSchema) -> tuple[bool, str, int]:
     return schema.context != DEFAULT_CONTEXT, schema.context, schema.offset

@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkafs.cluster.following import Following, Replay
 from kafkafs.cluster.problems import Problems
-from kafkafs.cluster.registry import Registry, Schema, parse_json, parse_schema_record
+from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_json, parse_schema_record
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import CorruptData, NotFound
@@ -40,7 +40,7 @@ class SchemaRecords(Replay):
         self._forget()
 
     def _forget(self) -> None:
-        self._subjects: dict[str, dict[tuple[int, int], Schema]] = {}  # the schemas of each by version and id
+        self._subjects: dict[str, dict[tuple[int, int], RegisteredSchema]] = {}  # the schemas of each by version and id
         self._texts: dict[str, str] = {}  # one text of many subjects is kept once
         self._size = 0
         self.problems = Problems()
@@ -86,7 +86,7 @@ class SchemaRecords(Replay):
             if isinstance(last, int):
                 self._mark(subject, lambda schema: schema.version <= last, deleted=True)
 
-    def _keep(self, schema: Schema) -> None:
+    def _keep(self, schema: RegisteredSchema) -> None:
         text = schema.text
         if text is not None and text not in self._texts:
             if len(text) > SCHEMA_BYTES or self._size + len(text) + _OVERHEAD > KEPT_BYTES:
@@ -106,7 +106,9 @@ class SchemaRecords(Replay):
         versions[schema.version, schema.id] = replace(schema, text=kept, offset=first)
         self.changed = True
 
-    def _mark(self, subject: str, which: Callable[[Schema], bool], deleted: bool = False, gone: bool = False) -> None:
+    def _mark(
+        self, subject: str, which: Callable[[RegisteredSchema], bool], deleted: bool = False, gone: bool = False
+    ) -> None:
         for place, schema in self._subjects.get(subject, {}).items():
             if which(schema):
                 marked = replace(schema, deleted=deleted or schema.deleted, gone=gone or schema.gone)

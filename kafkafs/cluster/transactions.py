@@ -3,9 +3,9 @@
 from typing import Any, NamedTuple
 
 from kafkafs.cluster.groups import Problem
-from kafkafs.cluster.last_values import Kept
+from kafkafs.cluster.last_values import LastValue
 from kafkafs.cluster.lines import known
-from kafkafs.format.messages.records import Topic, Unreadable, parse_record
+from kafkafs.format.messages.records import InternalTopic, Unreadable, parse_record
 
 STATES = (
     "Empty",
@@ -33,9 +33,9 @@ class Transaction(NamedTuple):
     producer_ids: tuple[int, ...]
 
 
-def read_transaction(key: bytes, kept: Kept, problem: Problem) -> Transaction | None:
+def read_transaction(key: bytes, kept: LastValue, problem: Problem) -> Transaction | None:
     """The transactional id of that record; None where it cannot be read."""
-    message = parse_record(Topic.TRANSACTIONS, key, kept.value)
+    message = parse_record(InternalTopic.TRANSACTIONS, key, kept.value)
     if isinstance(message, Unreadable):
         problem(f"offset {kept.offset}: {message.reason}")
         return None

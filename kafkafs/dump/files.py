@@ -7,7 +7,7 @@ from kafkafs.dump.log import Pieces, RunAhead, dump_log
 from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import Text
 from kafkafs.dump.source import Source
-from kafkafs.dump.window import WHOLE, Window
+from kafkafs.dump.window import WHOLE, OffsetWindow
 from kafkafs.format.names import OFFSET_DIGITS
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
@@ -28,7 +28,7 @@ def is_log(name: str) -> bool:
 
 
 def dump(
-    source: Source, options: DumpOptions, findings: Findings, window: Window = WHOLE, run_ahead: RunAhead = iter
+    source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow = WHOLE, run_ahead: RunAhead = iter
 ) -> Iterator[Text]:
     """The text of one file, in pieces. The first line names it; an unknown kind has no other, and is a finding.
 
@@ -53,7 +53,7 @@ def dump_from(
         yield from ((None, line) for line in _heading(source, options, findings))
     suffix = _suffix(source.name)
     if suffix in _LOGS:
-        yield from dump_log(source, options, findings, Window(position=position), run_ahead)
+        yield from dump_log(source, options, findings, OffsetWindow(position=position), run_ahead)
     elif suffix in _TABLES:
         yield from ((None, text) for text in _table(suffix)(source, options, findings))
 

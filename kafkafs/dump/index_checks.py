@@ -9,7 +9,7 @@ from kafkafs.dump.damaged import records
 from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at
 from kafkafs.dump.findings import NOT_FOUND, Findings
 from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import OpenFile, Source
+from kafkafs.dump.source import ReadableFile, Source
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import walk
@@ -22,7 +22,7 @@ NO_TIMESTAMP = -1
 class OffsetCheck:
     """The entries of an offset index: at its position a batch must begin that ends with its offset."""
 
-    def __init__(self, source: Source, log: OpenFile, options: DumpOptions, findings: Findings) -> None:
+    def __init__(self, source: Source, log: ReadableFile, options: DumpOptions, findings: Findings) -> None:
         self._source = source
         self._log = log
         self._options = options
@@ -40,7 +40,7 @@ class OffsetCheck:
 class TimeCheck:
     """The entries of a time index: a batch must end with its offset and have its time as largest; times must rise."""
 
-    def __init__(self, source: Source, log: OpenFile, options: DumpOptions, findings: Findings) -> None:
+    def __init__(self, source: Source, log: ReadableFile, options: DumpOptions, findings: Findings) -> None:
         self._source = source
         self._log = log
         self._options = options
@@ -107,5 +107,5 @@ class _Starts:
         return max(0, int(self._positions[slot])) if slot >= 0 else 0
 
 
-def _entry(log: OpenFile, position: int, end: int) -> Batch | UnreadableEntry | None:
+def _entry(log: ReadableFile, position: int, end: int) -> Batch | UnreadableEntry | None:
     return entry_at(log.read(position, HEADER_READ), position, end) if position >= 0 else None

@@ -13,7 +13,7 @@ from kafkafs.dump.fields import FieldLines
 from kafkafs.dump.findings import Findings
 from kafkafs.dump.index_checks import OffsetCheck, TimeCheck
 from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import OpenFile, Source
+from kafkafs.dump.source import ReadableFile, Source
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 
@@ -91,7 +91,7 @@ def _filled(entries: Entries) -> Entries:
     return entries[: int(filled[-1]) + 1 if len(filled) else 0]
 
 
-def _log(source: Source, findings: Findings) -> OpenFile | None:
+def _log(source: Source, findings: Findings) -> ReadableFile | None:
     name = f"{source.stem}.log"
     log = source.beside(name)
     if log is None:

@@ -8,16 +8,24 @@ from functools import partial
 from kafkafs.dump.decoders import RecordDecoder
 from kafkafs.dump.remote_log import Refused, remote_log_text
 from kafkafs.format.messages.json_text import Embedded, jackson_string, key_json, value_json
-from kafkafs.format.messages.records import TOPICS, Message, Problem, Topic, Unreadable, parse_fields, parse_record
+from kafkafs.format.messages.records import (
+    TOPICS,
+    InternalTopic,
+    Message,
+    Problem,
+    Unreadable,
+    parse_fields,
+    parse_record,
+)
 from kafkafs.format.messages.values import Fields
 
 _DELETED = "<DELETE>"
 _CONSUMER = "consumer"
 _MEMBER_PROTOCOLS = {"subscription": "ConsumerProtocolSubscription", "assignment": "ConsumerProtocolAssignment"}
-_ERROR_AT = {Topic.CLUSTER_METADATA: "Error at"}
+_ERROR_AT = {InternalTopic.CLUSTER_METADATA: "Error at"}
 _NO_VALUE = {
-    Topic.CLUSTER_METADATA: "Error while reading frame version",
-    Topic.REMOTE_LOG_METADATA: 'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of'
+    InternalTopic.CLUSTER_METADATA: "Error while reading frame version",
+    InternalTopic.REMOTE_LOG_METADATA: 'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of'
     ' "org.apache.kafka.common.record.internal.Record.value()" is null',
 }
 
@@ -30,7 +38,7 @@ def record_decoder(topic: str) -> RecordDecoder:
     return partial(_record, TOPICS[topic])
 
 
-def _record(topic: Topic, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
+def _record(topic: InternalTopic, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
     found = parse_record(topic, key, value)
     if topic in _NO_VALUE:  # without keys
         return None, _framed(found, offset, _NO_VALUE[topic] if value is None else None)
@@ -43,7 +51,7 @@ def _record(topic: Topic, offset: int, key: bytes | None, value: bytes | None) -
 def _framed(found: Message | Unreadable, offset: int, missing: str | None) -> str:
     if isinstance(found, Unreadable):
         return _error(found.topic, offset, missing or found.reason)
-    if found.topic is Topic.CLUSTER_METADATA:
+    if found.topic is InternalTopic.CLUSTER_METADATA:
         return str(value_json(found, jackson_string))
     try:
         return remote_log_text(found)
@@ -51,7 +59,7 @@ def _framed(found: Message | Unreadable, offset: int, missing: str | None) -> st
         return _error(found.topic, offset, str(error))
 
 
-def _error(topic: Topic, offset: int, reason: str) -> str:
+def _error(topic: InternalTopic, offset: int, reason: str) -> str:
     return f"{_ERROR_AT.get(topic, 'Error at offset')} {offset}, skipping. {reason}"
 
 

@@ -14,7 +14,7 @@ from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import Text
 from kafkafs.dump.runs import EntryRun, within
 from kafkafs.dump.source import Source
-from kafkafs.dump.window import Window
+from kafkafs.dump.window import OffsetWindow
 from kafkafs.format.batch import Batch
 from kafkafs.format.batch_lines import batch_lines, unreadable_line
 from kafkafs.format.batches import is_control
@@ -28,7 +28,7 @@ NO_PARTITION = ("", -1)
 class JsonLog:
     """One pass through one file. `is_past` tells that the rest lies behind the window."""
 
-    def __init__(self, source: Source, options: DumpOptions, findings: Findings, window: Window) -> None:
+    def __init__(self, source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow) -> None:
         self._source = source
         self._options = options
         self._findings = findings

@@ -15,7 +15,7 @@ from kafkafs.dump.rendering import Text
 from kafkafs.dump.runs import EntryRun, read_run
 from kafkafs.dump.source import Source
 from kafkafs.dump.text_log import TextLog
-from kafkafs.dump.window import Window
+from kafkafs.dump.window import OffsetWindow
 from kafkafs.format.batch import Batch
 
 Pieces = Iterator[tuple[int | None, Text]]
@@ -44,7 +44,7 @@ class _Shown(Protocol):
 
 
 def dump_log(
-    source: Source, options: DumpOptions, findings: Findings, window: Window, run_ahead: RunAhead = iter
+    source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow, run_ahead: RunAhead = iter
 ) -> Pieces:
     """The batches of the window, and at the end of the file how many bytes are no batch."""
     shown = _shown(source, options, findings, window)
@@ -54,7 +54,7 @@ def dump_log(
             yield behind, b""
 
 
-def _shown(source: Source, options: DumpOptions, findings: Findings, window: Window) -> _Shown:
+def _shown(source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow) -> _Shown:
     if not options.json:
         return TextLog(source, options, findings, window)
     from kafkafs.dump.json_log import JsonLog  # imported where it is wanted only

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkafs.dump.source import Source
-from kafkafs.dump.window import Window
+from kafkafs.dump.window import OffsetWindow
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, is_wrapped, walk
@@ -58,7 +58,7 @@ def read_run(source: Source, position: int, end: int) -> EntryRun:
         size = needed
 
 
-def within(run: EntryRun, window: Window) -> tuple[EntryRun, bool]:
+def within(run: EntryRun, window: OffsetWindow) -> tuple[EntryRun, bool]:
     """The entries that the window has a part of, and whether it ends with them."""
     first, stop = 0, len(run.rows)
     if window.start is not None:

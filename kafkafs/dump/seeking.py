@@ -9,16 +9,16 @@ from kafkafs.dump.damaged import records
 from kafkafs.dump.entries import HEADER_READ, entry_at
 from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.source import Source
-from kafkafs.dump.window import Window
+from kafkafs.dump.window import OffsetWindow
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 
 
-def window_of(source: Source, start: int | None, stop: int | None) -> Window:
+def window_of(source: Source, start: int | None, stop: int | None) -> OffsetWindow:
     """The window for these offsets in one log."""
-    return Window(start, stop, 0 if start is None else _position_before(source, start))
+    return OffsetWindow(start, stop, 0 if start is None else _position_before(source, start))
 
 
 def offset_at(logs: Sequence[Source], time_ms: int, options: DumpOptions) -> int | None:

@@ -12,7 +12,7 @@ _OFFSET = re.compile(r"[+-]?0*[0-9]{1,19}")
 """What Java takes for a long."""
 
 
-class OpenFile(Protocol):
+class ReadableFile(Protocol):
     """An open file; `kafkafs.disk.directory.DataFile` is one."""
 
     @property
@@ -32,14 +32,14 @@ class Source:
 
     path: str
     absolute_path: str
-    open_file: Callable[[str], OpenFile]
+    open_file: Callable[[str], ReadableFile]
 
     @cached_property
-    def data(self) -> OpenFile:
+    def data(self) -> ReadableFile:
         """The file itself, opened when it is first needed. Raises NotFound and the like."""
         return self.open_file(self.name)
 
-    def beside(self, name: str) -> OpenFile | None:
+    def beside(self, name: str) -> ReadableFile | None:
         """Another file of the same directory, None if it is missing."""
         try:
             return self.open_file(name)

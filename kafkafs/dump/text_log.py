@@ -20,7 +20,7 @@ from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import Text, batch_lines, has_kernels, record_lines
 from kafkafs.dump.runs import EntryRun, within
 from kafkafs.dump.source import Source
-from kafkafs.dump.window import WHOLE, Window
+from kafkafs.dump.window import WHOLE, OffsetWindow
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import CODECS, HEADER_V2, Batch, crc_holds
 from kafkafs.format.batches import UNCHECKED, VALID, Batches, Flags, batch_at, is_control, rows_of
@@ -35,7 +35,7 @@ class TextLog:
     order in which they were made, and each once, though they may be made ahead by another thread.
     """
 
-    def __init__(self, source: Source, options: DumpOptions, findings: Findings, window: Window) -> None:
+    def __init__(self, source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow) -> None:
         self._source = source
         self._options = options
         self._findings = findings

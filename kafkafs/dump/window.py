@@ -13,7 +13,7 @@ MAX_OFFSET = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class OffsetWindow:
     """Offsets in [start, stop); a bound that is None is no bound. `position`: what stands before is not looked at."""
 
     start: int | None = None
@@ -31,4 +31,4 @@ class Window:
         return (self.start is None or offset >= self.start) and (self.stop is None or offset < self.stop)
 
 
-WHOLE = Window()
+WHOLE = OffsetWindow()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from kafkafs.format.cells import Cell, Cells
 from kafkafs.format.columns import Records
 from kafkafs.format.json_string import json_string
-from kafkafs.format.messages.records import Topic
+from kafkafs.format.messages.records import InternalTopic
 from kafkafs.format.messages.redaction import decoded_json
 from kafkafs.format.schemas.codebook import error_tail
 
@@ -16,7 +16,7 @@ Hold = Callable[[bytes], tuple[int, int]]
 """Keeps a text as long as cells point to it: its address and size."""
 
 
-def fill_cells(topic: Topic, records: Records, cells: Cells, first: int, hold: Hold) -> int:
+def fill_cells(topic: InternalTopic, records: Records, cells: Cells, first: int, hold: Hold) -> int:
     """The texts and tails of records from `first` on: the record before which it has made enough of them."""
     made = 0
     for number in range(first, len(records)):

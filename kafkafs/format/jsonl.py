@@ -7,6 +7,7 @@ base64, so that a line always tells the original bytes.
 
 import functools
 from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 
@@ -42,6 +43,13 @@ def line_head(prefix: bytes, row: np.void) -> bytes:
     """The line of a record up to `"key`, of which its partition's `prefix` comes first."""
     kind = _TYPES.get(int(row["timestamp_type"]), "null")
     return prefix + f'{row["offset"]},"timestamp":{row["timestamp"]},"timestampType":{kind},"key'.encode()
+
+
+class LineMaker(Protocol):
+    """Makes the lines of one partition's records: `JsonLines` as they are, `decoded_lines` by their schemas."""
+
+    def pieces(self, records: Records) -> Iterator[memoryview]:
+        """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
 
 
 class JsonLines:

@@ -5,7 +5,7 @@ Batches that cannot have a match are not decoded. What is corrupt is told, and t
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class Window:
     to_ms: int | None = None
 
 
-class Unit(NamedTuple):
+class SearchUnit(NamedTuple):
     """The offsets [start, end) of a partition, and about how many bytes they take."""
 
     partition: Partition
@@ -46,14 +46,7 @@ class Unit(NamedTuple):
     size: int
 
 
-class LineMaker(Protocol):
-    """Makes the lines of one partition's records, see `format.jsonl`."""
-
-    def pieces(self, records: Records) -> Iterator[memoryview]:
-        """The lines of all those records."""
-
-
-def units(partition: Partition, window: Window) -> Iterator[Unit]:
+def units(partition: Partition, window: Window) -> Iterator[SearchUnit]:
     """The window of one partition, cut; nothing where it holds nothing."""
     log = partition.log()
     start, end = _bounds(Reader(log, OPTIONS, OpenTransactions()), window)
@@ -62,7 +55,7 @@ def units(partition: Partition, window: Window) -> Iterator[Unit]:
         high = end if segment.next_base is None else min(end, segment.next_base)
         for stop, size in _cuts(log, segment):
             if stop > low and low < high:
-                yield Unit(partition, low, min(stop, high), size)
+                yield SearchUnit(partition, low, min(stop, high), size)
                 low = stop
 
 
@@ -114,7 +107,7 @@ def _cuts(log: Log, segment: Segment) -> Iterator[tuple[int, int]]:
 
 
 def selected(
-    unit: Unit, selection: Selection, tell: Callable[[str], None], maker: FieldMaker | None = None
+    unit: SearchUnit, selection: Selection, tell: Callable[[str], None], maker: FieldMaker | None = None
 ) -> Iterator[Records]:
     """The records of a unit that are selected, in order; `maker` decodes their fields.
 

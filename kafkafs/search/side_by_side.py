@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 from kafkafs.errors import Exhausted, KafkafsError
 from kafkafs.format.columns import Records
+from kafkafs.format.jsonl import LineMaker
 from kafkafs.log.partition import Partition
-from kafkafs.search.grep import LineMaker, Unit, Window, selected, units, unreadable
+from kafkafs.search.grep import SearchUnit, Window, selected, units, unreadable
 from kafkafs.search.selection import FieldMaker, Selection
 
 _PR_SET_PDEATHSIG = 1
@@ -54,7 +55,7 @@ class Done(NamedTuple):
 Event = Found | Trouble | Done
 
 
-class Task(NamedTuple):
+class SearchTask(NamedTuple):
     """What is done with each unit. Makers are those of a partition's directory name; without `lines_of` records are
     counted only. Of each partition `most` records are wanted."""
 
@@ -83,7 +84,7 @@ class _Worker:
 
 
 def search(
-    partitions: Mapping[str, Partition], task: Task, is_over: Callable[[str], bool], processes: int | None = None
+    partitions: Mapping[str, Partition], task: SearchTask, is_over: Callable[[str], bool], processes: int | None = None
 ) -> Iterator[Event]:
     """What is found, of each partition in order. Those of which `is_over` says so are not searched any further."""
     count, workers = processes or len(os.sched_getaffinity(0)), list[_Worker]()
@@ -97,7 +98,11 @@ def search(
 
 
 def _events(
-    partitions: Mapping[str, Partition], task: Task, is_over: Callable[[str], bool], count: int, workers: list[_Worker]
+    partitions: Mapping[str, Partition],
+    task: SearchTask,
+    is_over: Callable[[str], bool],
+    count: int,
+    workers: list[_Worker],
 ) -> Iterator[Event]:
     waiting, idle, held = _units(partitions, task.window, is_over), deque[_Worker](), 0
     running: defaultdict[str, deque[_Given]] = defaultdict(deque)  # of each partition, in the order of their units
@@ -163,7 +168,7 @@ def _passed(units: deque[_Given]) -> Iterator[Event]:
 
 def _units(
     partitions: Mapping[str, Partition], window: Window, is_over: Callable[[str], bool]
-) -> Iterator[Unit | Trouble]:
+) -> Iterator[SearchUnit | Trouble]:
     """All units, cut one by one; what cannot be cut, or not be read at all."""
     for name, partition in partitions.items():
         try:
@@ -177,7 +182,7 @@ def _units(
             yield Trouble(name, f"{name}: {error}")
 
 
-def _start(partitions: Mapping[str, Partition], task: Task) -> _Worker:
+def _start(partitions: Mapping[str, Partition], task: SearchTask) -> _Worker:
     context = multiprocessing.get_context("fork")  # it has the data directories open already
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, partitions, task, os.getpid()), daemon=True)
@@ -192,7 +197,7 @@ def _start(partitions: Mapping[str, Partition], task: Task) -> _Worker:
     return _Worker(process, ours)
 
 
-def _work(pipe: Connection, partitions: Mapping[str, Partition], task: Task, parent: int) -> None:
+def _work(pipe: Connection, partitions: Mapping[str, Partition], task: SearchTask, parent: int) -> None:
     """One process: searches the units that come, until none are sent, and no longer than its parent lives."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     own = task._replace(
@@ -203,13 +208,13 @@ def _work(pipe: Connection, partitions: Mapping[str, Partition], task: Task, par
         while os.getppid() == parent:
             name, start, end, size = pipe.recv()
             try:
-                _search_one(pipe, Unit(partitions[name], start, end, size), own)
+                _search_one(pipe, SearchUnit(partitions[name], start, end, size), own)
             except KafkafsError as error:
                 pipe.send(Trouble(name, f"{name}: {error}"))
             pipe.send(Done(name, size))
 
 
-def _search_one(pipe: Connection, unit: Unit, task: Task) -> None:
+def _search_one(pipe: Connection, unit: SearchUnit, task: SearchTask) -> None:
     name, left = unit.partition.name.directory, task.most
     fields = task.fields_of(name) if task.fields_of else None
     for records in selected(unit, task.selection, lambda sentence: pipe.send(Trouble(name, sentence)), fields):

@@ -31,7 +31,7 @@ _OPENING = 64 << 10  # what it costs to open a partition, in bytes that could ha
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetRange:
+class PartitionRange:
     """The offsets [start, end) of a partition."""
 
     location: Location
@@ -94,7 +94,7 @@ def _at_time(snapshot: Snapshot, time: int, no_match: str) -> int:
 
 def checked_ranges(
     snapshots: Snapshots, starts: PartitionOffsets, ends: PartitionOffsets, lost: Callable[[str], None]
-) -> list[OffsetRange]:
+) -> list[PartitionRange]:
     """The ranges that are there; `lost` hears of what is not, and raises unless that is to be passed over."""
     found = []
     for name, snapshot in sorted(snapshots.items()):
@@ -109,13 +109,13 @@ def checked_ranges(
             lost(f"{name} ends at offset {log.end_offset}, before {end}")
         start, end = max(start, log.start_offset), min(end, log.end_offset)
         if start < end:
-            found.append(OffsetRange(snapshot.location, start, end))
+            found.append(PartitionRange(snapshot.location, start, end))
     return found
 
 
-def pruned(ranges: list[OffsetRange], snapshots: Snapshots, wanted: Wanted) -> list[OffsetRange]:
+def pruned(ranges: list[PartitionRange], snapshots: Snapshots, wanted: Wanted) -> list[PartitionRange]:
     """What of the ranges can match the filters."""
-    found: list[OffsetRange] = []
+    found: list[PartitionRange] = []
     for each in ranges:
         if not wanted.takes(*each.location.name):
             continue
@@ -127,13 +127,13 @@ def pruned(ranges: list[OffsetRange], snapshots: Snapshots, wanted: Wanted) -> l
     return found
 
 
-def _since(each: OffsetRange, snapshot: Snapshot, time: int) -> list[OffsetRange]:
+def _since(each: PartitionRange, snapshot: Snapshot, time: int) -> list[PartitionRange]:
     """The parts of a range in segments that have a record at or after `time`, from the first such record on.
 
     What cannot be read is left in where such a record may be lost in it: the reader has to say so.
     """
     first, log = snapshot.reader.since(time), snapshot.log
-    parts: list[OffsetRange] = []
+    parts: list[PartitionRange] = []
     for segment in log.segments_between(each.start, each.end):
         start = max(each.start, segment.base_offset)
         if largest_timestamp(segment, log.walk_end(segment)) >= time:
@@ -153,13 +153,13 @@ def _since(each: OffsetRange, snapshot: Snapshot, time: int) -> list[OffsetRange
 
 
 def splits(
-    ranges: list[OffsetRange], snapshots: Snapshots, min_partitions: int | None, max_records: int | None
-) -> list[list[OffsetRange]]:
+    ranges: list[PartitionRange], snapshots: Snapshots, min_partitions: int | None, max_records: int | None
+) -> list[list[PartitionRange]]:
     """The ranges for each task: cut into some megabytes, small ones together; at least `min_partitions` tasks, and at
     most `max_records` offsets in each."""
     measured = [_Measured(each, snapshots[each.location.name].log) for each in ranges]
     total = sum(each.size for each in measured) or 1
-    found: list[tuple[OffsetRange, int]] = []
+    found: list[tuple[PartitionRange, int]] = []
     for each in measured:
         parts = -(-each.size // TASK_BYTES)
         if min_partitions is not None and min_partitions > len(ranges):
@@ -171,11 +171,11 @@ def splits(
     return _together(found, min_partitions)
 
 
-def _together(pieces: list[tuple[OffsetRange, int]], min_partitions: int | None) -> list[list[OffsetRange]]:
+def _together(pieces: list[tuple[PartitionRange, int]], min_partitions: int | None) -> list[list[PartitionRange]]:
     """Small pieces share a task, as long as there are as many tasks as were asked for."""
     small = [(piece, size + _OPENING) for piece, size in pieces if size < SMALL]
     enough = min(TOGETHER, sum(weight for _, weight in small) // (min_partitions or 1))
-    found: list[list[OffsetRange]] = []
+    found: list[list[PartitionRange]] = []
     filled = TOGETHER
     for piece, weight in small:
         if filled + weight > enough:
@@ -187,7 +187,7 @@ def _together(pieces: list[tuple[OffsetRange, int]], min_partitions: int | None)
     return found if len(found) >= (min_partitions or 1) else [[piece] for piece, _ in pieces]
 
 
-def files_of(each: OffsetRange, snapshot: Snapshot, size: int) -> list[tuple[OffsetRange, int]]:
+def files_of(each: PartitionRange, snapshot: Snapshot, size: int) -> list[tuple[PartitionRange, int]]:
     """A range in pieces of about `size` bytes of log, each with its bytes."""
     measured = _Measured(each, snapshot.log)
     parts = max(1, round(measured.size / size))
@@ -201,7 +201,7 @@ class _Measured:
     Of a small one nothing is read: a directory can have 100,000 segments that are smaller than what opens their index.
     """
 
-    def __init__(self, each: OffsetRange, log: Log) -> None:
+    def __init__(self, each: PartitionRange, log: Log) -> None:
         self.range = each
         self._offsets, self._places = np.empty(0, np.int64), np.empty(0, np.int64)
         segments = [segment for segment in log.segments_at(each.start) if segment.base_offset < each.end]
@@ -222,7 +222,7 @@ class _Measured:
         self._offsets, self._places = offsets[inside], places[inside] - low
         self.size = max(high - low, 1)
 
-    def cut(self, parts: int) -> list[OffsetRange]:
+    def cut(self, parts: int) -> list[PartitionRange]:
         """About `parts` pieces of much the same size; between index entries only where there are too few of them."""
         if parts == 1:
             return [self.range]
@@ -246,12 +246,12 @@ def _cuts(log: Log, segment: Segment) -> tuple["np.ndarray", "np.ndarray", int]:
     return np.append(offsets[:count], segment.next_base or log.end_offset), np.append(positions[:count], end), end
 
 
-def _evenly(each: OffsetRange, parts: int) -> list[OffsetRange]:
+def _evenly(each: PartitionRange, parts: int) -> list[PartitionRange]:
     """Cut by offsets alone."""
     span = each.end - each.start
     parts = min(parts, span)
     return _between(each, [each.start + span * number // parts for number in range(1, parts)])
 
 
-def _between(each: OffsetRange, borders: list[int]) -> list[OffsetRange]:
+def _between(each: PartitionRange, borders: list[int]) -> list[PartitionRange]:
     return [replace(each, start=start, end=end) for start, end in pairwise([each.start, *borders, each.end])]

@@ -22,7 +22,7 @@ from kafkafs.log.transactions import OpenTransactions
 from kafkafs.spark.arrow import record_batches, together
 from kafkafs.spark.locations import partition
 from kafkafs.spark.options import SourceOptions
-from kafkafs.spark.planning import OffsetRange
+from kafkafs.spark.planning import PartitionRange
 
 logger = logging.getLogger(__name__)
 _ATTEMPTS = 5
@@ -32,13 +32,13 @@ _ATTEMPTS = 5
 class Task(InputPartition):
     """What an executor is handed."""
 
-    ranges: tuple[OffsetRange, ...]
+    ranges: tuple[PartitionRange, ...]
     isolation: Isolation
     headers: bool
     fail_on_data_loss: bool
 
 
-def tasks(groups: Iterable[Iterable[OffsetRange]], options: SourceOptions) -> list[InputPartition]:
+def tasks(groups: Iterable[Iterable[PartitionRange]], options: SourceOptions) -> list[InputPartition]:
     """A task for each group of ranges."""
     return [
         Task(tuple(group), options.isolation, options.include_headers, options.fail_on_data_loss) for group in groups
@@ -66,7 +66,7 @@ def read(task: InputPartition) -> Iterator[pa.RecordBatch]:
 
 
 def batches_of(
-    each: OffsetRange, isolation: Isolation, headers: bool, lost: Callable[[str], None]
+    each: PartitionRange, isolation: Isolation, headers: bool, lost: Callable[[str], None]
 ) -> Iterator[pa.RecordBatch]:
     """The visible records of a range as Arrow batches."""
     name = each.location.name
@@ -84,7 +84,7 @@ class _PlannedEnd(OpenTransactions):
         return min(self._end, log.end_offset)
 
 
-def records_of(each: OffsetRange, isolation: Isolation, lost: Callable[[str], None]) -> Iterator[Records]:
+def records_of(each: PartitionRange, isolation: Isolation, lost: Callable[[str], None]) -> Iterator[Records]:
     """The visible records of a range, in order. Vanished where the log was truncated after some were handed out."""
     position, attempts = each.start, 0
     lineage: Lineage | None = None
@@ -111,7 +111,7 @@ def records_of(each: OffsetRange, isolation: Isolation, lost: Callable[[str], No
             partition(each.location).look_again()
 
 
-def _log_up_to(each: OffsetRange) -> Log:
+def _log_up_to(each: PartitionRange) -> Log:
     """The log as it is now; looked at once more where it ends before the range: its planner may have looked later."""
     found = partition(each.location)
     log = found.log()

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from kafkafs.cluster import files
-from kafkafs.cluster.cluster import Cluster, Found
+from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.files import LISTS, METADATA_TOPIC, Rows
 from kafkafs.cluster.offsets import Commit
@@ -251,7 +251,7 @@ class _OfGroup(_Node):
         super().__init__(sources, topics)
         self._path = path
 
-    def _ask(self, question: Callable[[Cluster, Found], Answer]) -> Answer:
+    def _ask(self, question: Callable[[Cluster, FoundGroup], Answer]) -> Answer:
         def asked(cluster: Cluster) -> Answer:
             found = cluster.group(self._path)
             if found is None:

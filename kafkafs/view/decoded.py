@@ -6,12 +6,13 @@ from typing import Literal, NamedTuple
 from kafkafs.errors import NoData
 from kafkafs.format.batch import Batch
 from kafkafs.format.columns import Records
+from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.names import PartitionName
 from kafkafs.log.lookup import Record
 from kafkafs.log.segment import Segment
 from kafkafs.view.answer_cache import AnswerCache
-from kafkafs.view.following import Following
-from kafkafs.view.line_makers import PLAIN, LineMaker, LinesOf, MakeLines
+from kafkafs.view.following import Follower
+from kafkafs.view.line_makers import PLAIN, LinesOf, MakeLines
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.raw import batch_xattrs
@@ -148,7 +149,7 @@ class JsonRange:
     def _open(self, snapshot: LogSnapshot) -> Stream:
         budget = self._view.resources.text
         if self._follows:
-            following = Following(self._view, snapshot, self._target)
+            following = Follower(self._view, snapshot, self._target)
             return Stream(
                 lambda offset: self._followed(following, offset), following.earliest, budget, following.has_more
             )
@@ -160,7 +161,7 @@ class JsonRange:
             lambda offset: self._lines(make, snapshot, offset, end), start, budget, held=snapshot.log.hold(start, end)
         )
 
-    def _followed(self, following: Following, offset: int) -> Pieces:
+    def _followed(self, following: Follower, offset: int) -> Pieces:
         snapshot = following.snapshot_from(offset)
         start = following.start(snapshot)
         if start is None:

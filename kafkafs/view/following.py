@@ -6,7 +6,7 @@ from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.targets import LogSnapshot, RangeTarget
 
 
-class Following:
+class Follower:
     """One follower. Its text goes on with what the log gets; what it has given out cannot change any more."""
 
     def __init__(self, view: PartitionView, snapshot: LogSnapshot, target: RangeTarget) -> None:

@@ -1,23 +1,14 @@
 """What the lines of a decoded view are made by: as they are (`.jsonl`), or with their schemas (`.decoded.jsonl`)."""
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.format.columns import Records
-from kafkafs.format.jsonl import JsonLines
+from kafkafs.format.jsonl import JsonLines, LineMaker
 from kafkafs.format.names import PartitionName
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.permissions import Access
-
-
-class LineMaker(Protocol):
-    """Makes the lines of one partition's records."""
-
-    def pieces(self, records: Records) -> Iterator[memoryview]:
-        """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
-
 
 MakeLines = Callable[[PartitionName], LineMaker]
 

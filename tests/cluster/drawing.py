@@ -10,8 +10,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kafkafs.format.messages.records import Topic
-from kafkafs.format.messages.schema import Field, Schema, names_by_number, schema
+from kafkafs.format.messages.records import InternalTopic
+from kafkafs.format.messages.schema import Field, MessageSchema, names_by_number, schema
 from tests.cluster.writing import Pair, coordinator_record, metadata
 
 _TEXTS = st.sampled_from(["", "g", "h", "t", "u", "..", "a/b", "\u2028\x7f\u00e9", "consumer"])
@@ -21,7 +21,7 @@ _PRODUCERS = st.sampled_from([-1, 1, 2])
 
 
 @functools.cache
-def pairs(topic: Topic) -> st.SearchStrategy[Pair]:
+def pairs(topic: InternalTopic) -> st.SearchStrategy[Pair]:
     """Key and value of a record of that topic, whole; sometimes a tombstone."""
     jar = topic.value
     keys = names_by_number(jar, "Key").values()
@@ -31,7 +31,7 @@ def pairs(topic: Topic) -> st.SearchStrategy[Pair]:
 
 
 @functools.cache
-def broken(topic: Topic) -> st.SearchStrategy[Pair]:
+def broken(topic: InternalTopic) -> st.SearchStrategy[Pair]:
     """The same cut, longer, with other bytes, or none of it."""
     return st.tuples(pairs(topic), st.booleans(), st.data()).map(_broken) | st.tuples(
         st.none() | st.binary(max_size=8), st.none() | st.binary(max_size=8)
@@ -92,14 +92,14 @@ def _message(jar: str, name: str, version: int) -> st.SearchStrategy[dict[str, A
     return _structure(found, found.fields, version)
 
 
-def _structure(found: Schema, fields: Sequence[Field], version: int) -> st.SearchStrategy[dict[str, Any]]:
+def _structure(found: MessageSchema, fields: Sequence[Field], version: int) -> st.SearchStrategy[dict[str, Any]]:
     there = [field for field in fields if version in field.versions]
     drawn = {field.name: _value(found, field, version) for field in there}
     tagged = {field.name: drawn.pop(field.name) for field in there if version in field.tagged}
     return st.fixed_dictionaries(drawn, optional=tagged)
 
 
-def _value(found: Schema, field: Field, version: int) -> st.SearchStrategy[Any]:
+def _value(found: MessageSchema, field: Field, version: int) -> st.SearchStrategy[Any]:
     kind = field.type.removeprefix("[]")
     one = _structure(found, found.structures[kind], version) if kind in found.structures else _primitive(field, kind)
     if field.type.startswith("[]"):

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
-from kafkafs.format.messages.records import Message, Topic, parse_record
+from kafkafs.format.messages.records import InternalTopic, Message, parse_record
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
@@ -55,7 +55,7 @@ def scram_secrets(data: Path) -> list[bytes]:
     found = []
     for records in Reader(log, ReadOptions(), OpenTransactions()).records(0):
         for number in range(len(records)):
-            record = parse_record(Topic.CLUSTER_METADATA, None, bytes(records.value(number) or b""))
+            record = parse_record(InternalTopic.CLUSTER_METADATA, None, bytes(records.value(number) or b""))
             if isinstance(record, Message) and record.name == "UserScramCredentialRecord" and record.value:
                 for field in ("salt", "storedKey", "serverKey"):
                     secret = record.value[field]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkafs.format.messages.records import Topic, Unreadable, parse_record
+from kafkafs.format.messages.records import InternalTopic, Unreadable, parse_record
 from kafkafs.log.options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster import drawing
@@ -21,15 +21,15 @@ from tests.kafka.clusters import Cluster
 from tests.mounting import wait_until
 
 PLACES = {
-    Topic.OFFSETS: "__consumer_offsets-0",
-    Topic.TRANSACTIONS: "__transaction_state-0",
-    Topic.CLUSTER_METADATA: "__cluster_metadata-0",
+    InternalTopic.OFFSETS: "__consumer_offsets-0",
+    InternalTopic.TRANSACTIONS: "__transaction_state-0",
+    InternalTopic.CLUSTER_METADATA: "__cluster_metadata-0",
 }
 SOUND_ID = "A" * 20 + "fw"
 SOUND = {
-    Topic.OFFSETS: commit("sound", "sound", 0, 5),
-    Topic.TRANSACTIONS: transaction("sound", producerId=99, transactionStatus=1),
-    Topic.CLUSTER_METADATA: metadata("TopicRecord", name="sound", topicId=SOUND_ID),
+    InternalTopic.OFFSETS: commit("sound", "sound", 0, 5),
+    InternalTopic.TRANSACTIONS: transaction("sound", producerId=99, transactionStatus=1),
+    InternalTopic.CLUSTER_METADATA: metadata("TopicRecord", name="sound", topicId=SOUND_ID),
 }
 PASSED_OVER = tuple(bytes((1, kind)) for kind in (10, 15, 20, 21, 26, 27))
 """How records of the metadata begin that tell of nothing that is shown."""
@@ -83,19 +83,19 @@ def of_sound(told: dict[str, list[Any]]) -> list[Any]:
     ]
 
 
-def write(data: Path, topic: Topic, records: Sequence[tuple[Pair, int]]) -> None:
+def write(data: Path, topic: InternalTopic, records: Sequence[tuple[Pair, int]]) -> None:
     """A log of the sound record and those, each with its producer in a batch of its own."""
     place = data / PLACES[topic]
     place.mkdir(exist_ok=True)
     made = [batch([SOUND[topic]], 0)]
     for number, (pair, producer) in enumerate(records):
-        is_end = topic is Topic.OFFSETS and pair == marker()
+        is_end = topic is InternalTopic.OFFSETS and pair == marker()
         made.append(batch([pair], 1 + number, producer_id=producer, is_control=is_end))
     (place / f"{0:020}.log").write_bytes(b"".join(made))
 
 
-def drawn(topic: Topic) -> st.SearchStrategy[list[tuple[Pair, int]]]:
-    producer = drawing.producers() if topic is Topic.OFFSETS else st.just(-1)
+def drawn(topic: InternalTopic) -> st.SearchStrategy[list[tuple[Pair, int]]]:
+    producer = drawing.producers() if topic is InternalTopic.OFFSETS else st.just(-1)
     one = drawing.pairs(topic) | drawing.broken(topic) | st.just(marker())
     return st.lists(st.tuples(one, producer), max_size=6)
 
@@ -103,7 +103,7 @@ def drawn(topic: Topic) -> st.SearchStrategy[list[tuple[Pair, int]]]:
 @pytest.mark.parametrize("topic", PLACES, ids=lambda topic: topic.value)
 @quickly
 @given(st.data())
-def test_what_records_say_ends_nothing_and_is_told(memory: Path, topic: Topic, draw: st.DataObject) -> None:
+def test_what_records_say_ends_nothing_and_is_told(memory: Path, topic: InternalTopic, draw: st.DataObject) -> None:
     """Records of every type and version, whole and broken, in any order; the last one is broken."""
     data = Data(memory / topic.value).path
     for each in PLACES:
@@ -120,7 +120,7 @@ def test_what_records_say_ends_nothing_and_is_told(memory: Path, topic: Topic, d
 @pytest.mark.parametrize("topic", PLACES, ids=lambda topic: topic.value)
 @settings(quickly, max_examples=10)
 @given(st.data())
-def test_who_follows_is_told_what_a_beginner_is(memory: Path, topic: Topic, draw: st.DataObject) -> None:
+def test_who_follows_is_told_what_a_beginner_is(memory: Path, topic: InternalTopic, draw: st.DataObject) -> None:
     """A log that grows while it is looked at; only the order of the problems may differ."""
     data = Data(memory / f"{topic.value}-followed").path
     for each in PLACES:
@@ -140,7 +140,7 @@ def in_order(told: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 RECORDS = [
-    SOUND[Topic.CLUSTER_METADATA],
+    SOUND[InternalTopic.CLUSTER_METADATA],
     metadata("PartitionRecord", 2, topicId=SOUND_ID, partitionId=0, replicas=[1], isr=[1], directories=["A" * 22]),
     metadata("ConfigRecord", resourceType=2, resourceName="sound", name="retention.ms", value="7"),
     metadata("RegisterBrokerRecord", 4, brokerId=1, endPoints=[{"name": "P", "host": "h", "port": 9, }], logDirs=[]),
@@ -155,7 +155,7 @@ RECORDS = [
 @given(drawing.damaged(snapshot(*RECORDS)), st.booleans())
 def test_a_damaged_snapshot_is_told_and_an_older_one_counts(memory: Path, damaged: bytes, is_older: bool) -> None:
     """All of it counts or none: a checksum holds each batch, and the footer says that nothing is missing."""
-    place = Data(memory / "snapshot").path / PLACES[Topic.CLUSTER_METADATA]
+    place = Data(memory / "snapshot").path / PLACES[InternalTopic.CLUSTER_METADATA]
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     newest, older = (place / f"{offset:020}-{1:010}.checkpoint" for offset in (9, 5))

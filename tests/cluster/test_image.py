@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkafs.cluster.image import Image
-from kafkafs.format.messages.records import Message, Topic, parse_record
+from kafkafs.format.messages.records import InternalTopic, Message, parse_record
 from tests.cluster.writing import metadata
 from tests.kafka import cache, jars
 
@@ -182,7 +182,7 @@ def image_of(lines: list[str]) -> Image:
     image = Image()
     for line in lines:
         if line not in ("apply", "end"):
-            record = parse_record(Topic.CLUSTER_METADATA, None, bytes.fromhex(line))
+            record = parse_record(InternalTopic.CLUSTER_METADATA, None, bytes.fromhex(line))
             assert isinstance(record, Message)
             image.take(record)
     return image

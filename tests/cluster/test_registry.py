@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from kafkafs.cluster.registry import Registry, Schema, parse_schema_record
+from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_record
 from kafkafs.cluster.schema_files import schema_lines, schema_texts
 from kafkafs.errors import CorruptData
 from kafkafs.format.native.layout import CELL_HEADER_GUID, CELL_HEADER_ID, CELL_PREFIX_ID
 from kafkafs.format.schemas.codebook import SchemaName
 
 
-def schema(subject: str, version: Any, number: Any, text: str = '"int"', **more: Any) -> Schema:
+def schema(subject: str, version: Any, number: Any, text: str = '"int"', **more: Any) -> RegisteredSchema:
     """A schema, at the offset that its id is."""
     value = {"subject": subject, "version": version, "id": number, "schema": text, **more}
     return parse_schema_record(value, value, number)
@@ -95,7 +95,7 @@ def test_json_needs_no_schema_to_be_read() -> None:
 
 
 def test_of_several_subjects_the_topics_own_counts_then_the_default_context() -> None:
-    def told(topic: str, field: str, *found: Schema) -> tuple[str, int]:
+    def told(topic: str, field: str, *found: RegisteredSchema) -> tuple[str, int]:
         chosen = Registry(found).find(SchemaName(CELL_PREFIX_ID, 7, 0), topic, field)
         assert chosen is not None
         return chosen.subject, chosen.version

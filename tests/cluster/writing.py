@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.format.messages.reading import default
-from kafkafs.format.messages.schema import NO_VERSIONS, Field, Schema, names_by_number, schema
+from kafkafs.format.messages.schema import NO_VERSIONS, Field, MessageSchema, names_by_number, schema
 from kafkafs.format.messages.values import NUMBERS
 from tests.format.batch_maker import sized, v2_around, varint
 
@@ -108,7 +108,7 @@ def _record(number: int, key: bytes | None, value: bytes | None) -> bytes:
     return varint(len(body)) + body
 
 
-def _structure(found: Schema, fields: Sequence[Field], version: int, given: Mapping[str, Any]) -> bytes:
+def _structure(found: MessageSchema, fields: Sequence[Field], version: int, given: Mapping[str, Any]) -> bytes:
     made, tagged = b"", list[tuple[int, bytes]]()
     for field in fields:
         if version not in field.versions:
@@ -124,7 +124,7 @@ def _structure(found: Schema, fields: Sequence[Field], version: int, given: Mapp
     return made + _unsigned(len(tagged)) + b"".join(behind)
 
 
-def _value(found: Schema, field: Field, kind: str, version: int, value: Any, is_tagged: bool = False) -> bytes:
+def _value(found: MessageSchema, field: Field, kind: str, version: int, value: Any, is_tagged: bool = False) -> bytes:
     if kind in NUMBERS:
         return struct.pack(f">{NUMBERS[kind]}", value)
     if kind == "uuid":

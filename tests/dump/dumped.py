@@ -14,7 +14,7 @@ from kafkafs.dump.findings import Findings
 from kafkafs.dump.internal_records import record_decoder
 from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.source import Source
-from kafkafs.dump.window import WHOLE, Window
+from kafkafs.dump.window import WHOLE, OffsetWindow
 from tests.kafka import cache, jars
 
 TOOL = "org.apache.kafka.tools.DumpLogSegments"
@@ -55,7 +55,7 @@ def source_of(directory: Path, name: str) -> Source:
     return Source(name, str(directory / name), lambda name: root.open_now(os.path.join(folder, name)))
 
 
-def dumped(directory: Path, name: str, options: DumpOptions, window: Window = WHOLE) -> Dumped:
+def dumped(directory: Path, name: str, options: DumpOptions, window: OffsetWindow = WHOLE) -> Dumped:
     """kafkafs' dump of one file."""
     findings = Findings()
     answer = Dumped("")

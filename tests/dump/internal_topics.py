@@ -10,18 +10,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafkafs.format.messages.records import Topic
-from kafkafs.format.messages.schema import Field, Schema, names_by_number, schema
+from kafkafs.format.messages.records import InternalTopic
+from kafkafs.format.messages.schema import Field, MessageSchema, names_by_number, schema
 from tests.kafka import cache, jars
 
 PROGRAM = Path(__file__).parents[1] / "kafka/java/InternalRecords.java"
 LOG = "00000000000000000000.log"
 FLAGS = {
-    Topic.OFFSETS: "--offsets-decoder",
-    Topic.TRANSACTIONS: "--transaction-log-decoder",
-    Topic.CLUSTER_METADATA: "--cluster-metadata-decoder",
-    Topic.REMOTE_LOG_METADATA: "--remote-log-metadata-decoder",
-    Topic.SHARE_STATE: "--share-group-state-decoder",
+    InternalTopic.OFFSETS: "--offsets-decoder",
+    InternalTopic.TRANSACTIONS: "--transaction-log-decoder",
+    InternalTopic.CLUSTER_METADATA: "--cluster-metadata-decoder",
+    InternalTopic.REMOTE_LOG_METADATA: "--remote-log-metadata-decoder",
+    InternalTopic.SHARE_STATE: "--share-group-state-decoder",
 }
 EACH = 12
 """Random messages of each version."""
@@ -36,21 +36,21 @@ def made() -> Path:
     chance = random.Random(20)
     tables = {
         f"{topic.value}.tsv": "\n".join([FLAGS[topic], *("\t".join(line) for line in _lines(topic, chance))]).encode()
-        for topic in Topic
+        for topic in InternalTopic
     }
 
     def make(place: Path) -> None:
         for name, table in tables.items():
             (place / name).write_bytes(table)
         jars.run(jars.DUMP_RELEASE, PROGRAM, str(place))
-        for topic in Topic:
+        for topic in InternalTopic:
             text = place / f"{topic.value}.txt"
             text.write_bytes(text.read_bytes().replace(f"{place}/".encode(), b""))
 
     return cache.once_of("internal-records", (jars.DUMP_RELEASE.encode(), PROGRAM.read_bytes(), *tables.values()), make)
 
 
-def _lines(topic: Topic, chance: random.Random) -> Iterator[Sequence[str]]:
+def _lines(topic: InternalTopic, chance: random.Random) -> Iterator[Sequence[str]]:
     jar = topic.value
     for name in names_by_number(jar, "Key").values():
         value = schema(jar, name.removesuffix("Key") + "Value")
@@ -66,11 +66,11 @@ def _lines(topic: Topic, chance: random.Random) -> Iterator[Sequence[str]]:
                 yield "-", "-", name, str(version), _message(record, version, chance)
 
 
-def _message(found: Schema, version: int, chance: random.Random) -> str:
+def _message(found: MessageSchema, version: int, chance: random.Random) -> str:
     return json.dumps(_fields(found, found.fields, version, chance))
 
 
-def _fields(found: Schema, fields: Sequence[Field], version: int, chance: random.Random) -> dict[str, Any]:
+def _fields(found: MessageSchema, fields: Sequence[Field], version: int, chance: random.Random) -> dict[str, Any]:
     return {
         field.name: _value(found, field, version, chance)
         for field in fields
@@ -78,7 +78,7 @@ def _fields(found: Schema, fields: Sequence[Field], version: int, chance: random
     }
 
 
-def _value(found: Schema, field: Field, version: int, chance: random.Random) -> Any:
+def _value(found: MessageSchema, field: Field, version: int, chance: random.Random) -> Any:
     if version in field.nullable and chance.random() < 0.3:
         return None
     if field.type.startswith("[]"):
@@ -86,7 +86,7 @@ def _value(found: Schema, field: Field, version: int, chance: random.Random) -> 
     return _single(found, field.type, field.name, version, chance)
 
 
-def _single(found: Schema, kind: str, name: str, version: int, chance: random.Random) -> Any:
+def _single(found: MessageSchema, kind: str, name: str, version: int, chance: random.Random) -> Any:
     if kind in found.structures:
         return _fields(found, found.structures[kind], version, chance)
     match kind:

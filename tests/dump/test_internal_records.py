@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.dump.internal_records import record_decoder
-from kafkafs.format.messages.records import TOPICS, Message, Topic, parse_record
+from kafkafs.format.messages.records import TOPICS, InternalTopic, Message, parse_record
 from kafkafs.format.messages.schema import names_by_number, schema
 from tests.dump import internal_topics
 from tests.dump.dumped import dumped, options_of
@@ -17,8 +17,8 @@ def made() -> Path:
     return internal_topics.made()
 
 
-@pytest.mark.parametrize("topic", Topic, ids=lambda topic: topic.value)
-def test_every_type_and_version_is_printed_as_the_tool_prints_it(made: Path, topic: Topic) -> None:
+@pytest.mark.parametrize("topic", InternalTopic, ids=lambda topic: topic.value)
+def test_every_type_and_version_is_printed_as_the_tool_prints_it(made: Path, topic: InternalTopic) -> None:
     """Random messages through Kafka's own classes, each also cut, longer, of another version, or damaged."""
     ours = dumped(made, f"{topic.value}-0/{internal_topics.LOG}", options_of([internal_topics.FLAGS[topic]]))
     theirs = (made / f"{topic.value}.txt").read_bytes().decode()
@@ -35,10 +35,10 @@ def _records(text: str) -> Iterator[str]:
 
 def test_what_is_compared_is_every_type_and_version(made: Path) -> None:
     seen = set()
-    for topic in Topic:
+    for topic in InternalTopic:
         text = (made / f"{topic.value}.tsv").read_text("utf-8")
         seen |= {(topic.value, cells[2], cells[3]) for line in text.splitlines()[1:] if (cells := line.split("\t"))}
-    for topic in Topic:
+    for topic in InternalTopic:
         for name in names_by_number(topic.value, "Value" if topic.value.endswith("coordinator") else "Record").values():
             found = schema(topic.value, name)
             for version in range(found.versions.lowest, found.versions.highest + 1):

@@ -3,7 +3,7 @@
 import pytest
 
 from kafkafs.dump.remote_log import Refused, remote_log_text
-from kafkafs.format.messages.records import Message, Topic
+from kafkafs.format.messages.records import InternalTopic, Message
 
 PARTITION = {"id": "A" * 22, "name": "t", "partition": 7}
 SEGMENT = {
@@ -15,7 +15,7 @@ SEGMENT = {
 
 
 def text(name: str, value: dict[str, object]) -> str:
-    return remote_log_text(Message(Topic.REMOTE_LOG_METADATA, 0, name, None, 0, value))
+    return remote_log_text(Message(InternalTopic.REMOTE_LOG_METADATA, 0, name, None, 0, value))
 
 
 def test_a_segment_is_shown_with_its_epochs_in_order() -> None:

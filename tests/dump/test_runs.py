@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.dump.runs import READ_SIZE, EntryRun, read_run, within
-from kafkafs.dump.window import Window
+from kafkafs.dump.window import OffsetWindow
 from kafkafs.format.batches import walk
 from tests.dump.dumped import source_of
 from tests.format.batch_maker import v2_around
@@ -46,7 +46,7 @@ def test_a_window_keeps_the_entries_that_overlap_it(sizes: list[int], start: int
     ends = np.cumsum([size + 1 for size in sizes]).tolist()
     bases = [0, *ends[:-1]]
     data = b"".join(v2_around(b"", 0, base, end - 1) for base, end in zip(bases, ends, strict=True))
-    kept, is_past = within(EntryRun(data, 0, walk(data, 0).rows), Window(start, stop))
+    kept, is_past = within(EntryRun(data, 0, walk(data, 0).rows), OffsetWindow(start, stop))
     wanted = [base for base, end in zip(bases, ends, strict=True)
               if (start is None or end > start) and (stop is None or base < max(stop, 0))]  # fmt: skip
     if start is None or stop is None or start < stop:

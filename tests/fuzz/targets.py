@@ -28,7 +28,7 @@ from kafkafs.format.names import parse_partition_name, parse_segment_file, parse
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.format.records import Refusal, decode
-from kafkafs.format.schemas.avro_typed import Reader
+from kafkafs.format.schemas.avro_typed import ColumnSchema
 from kafkafs.format.schemas.decoders import make_decoder
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import parse_transaction_index
@@ -118,7 +118,7 @@ def schema_texts(data: bytes) -> None:
     for kind in ("AVRO", "PROTOBUF", "JSON"):
         make_decoder(kind, text.decode("utf-8", "surrogateescape"))
         _decoded(kind, text.decode("utf-8", "replace"), payload)
-    _or_refused(lambda words: Reader(words.decode("utf-8", "replace")).program(EVERY_AVRO), text)
+    _or_refused(lambda words: ColumnSchema(words.decode("utf-8", "replace")).program(EVERY_AVRO), text)
 
 
 def avro_payloads(data: bytes) -> None:

@@ -14,7 +14,7 @@ from kafkafs.log.segment import Segment
 from kafkafs.search.grep import Window, units
 from kafkafs.search.pattern import Pattern
 from kafkafs.search.selection import Selection
-from kafkafs.search.side_by_side import Done, Found, Task, Trouble, search
+from kafkafs.search.side_by_side import Done, Found, SearchTask, Trouble, search
 from tests.log.making import made, partition_of, spread, write_partition
 from tests.mounting import wait_until
 
@@ -35,7 +35,7 @@ def test_each_partition_comes_in_order(partitions, processes, ahead, monkeypatch
     monkeypatch.setattr("kafkafs.search.side_by_side._AHEAD", ahead)
     every = [unit for partition in partitions.values() for unit in units(partition, Window())]
     assert len(every) > 20
-    task = Task(Selection(Pattern("v")), lines_of=lambda name: JsonLines("t", int(name[-1])))
+    task = SearchTask(Selection(Pattern("v")), lines_of=lambda name: JsonLines("t", int(name[-1])))
     events = list(search(partitions, task, lambda _: False, processes))
     for name in ("t-0", "t-1"):
         lines = b"".join(each.lines for each in events if isinstance(each, Found) and each.partition == name)
@@ -62,7 +62,7 @@ def test_a_process_that_is_ahead_goes_on(tmp_path):
     """What it finds is kept for its turn: `grep .` keeps all processors at work, not the one whose turn it is."""
     write_partition(tmp_path, spread([made(at * 100, [1] * 100) for at in range(11)], 1))
     partitions = {"t-0": partition_of(tmp_path)}
-    task = Task(Selection(Pattern("v")), lines_of=lambda _: _Slow(tmp_path / "done"))
+    task = SearchTask(Selection(Pattern("v")), lines_of=lambda _: _Slow(tmp_path / "done"))
     events = list(search(partitions, task, lambda _: False, 2))
     assert [int(each.lines.split(b"\n")[0]) for each in events if isinstance(each, Found)] == list(range(0, 1100, 100))
 
@@ -70,7 +70,7 @@ def test_a_process_that_is_ahead_goes_on(tmp_path):
 def test_a_partition_that_is_over_is_left(partitions):
     found: Counter[str] = Counter()
     done = 0
-    for event in search(partitions, Task(Selection(Pattern("v"))), lambda name: found[name] > 0, 2):
+    for event in search(partitions, SearchTask(Selection(Pattern("v"))), lambda name: found[name] > 0, 2):
         if isinstance(event, Found):
             found[event.partition] += event.records
         done += isinstance(event, Done)
@@ -80,7 +80,7 @@ def test_a_partition_that_is_over_is_left(partitions):
 
 def test_no_more_than_asked_for_is_handed_over(partitions):
     """A unit ends where its partition has all that is wanted."""
-    task = Task(Selection(Pattern("v")), most=3)
+    task = SearchTask(Selection(Pattern("v")), most=3)
     found = [each for each in search(partitions, task, lambda _: False, 2) if isinstance(each, Found)]
     assert max(each.records for each in found) == 3
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_cut_is_told_and_the_rest_is_searched(partitions, monkeyp
         raise Denied("not for you")
 
     monkeypatch.setattr(partitions["t-0"], "log", refuse)
-    events = list(search(partitions, Task(Selection(Pattern("v"))), lambda _: False, 2))
+    events = list(search(partitions, SearchTask(Selection(Pattern("v"))), lambda _: False, 2))
     assert [each for each in events if isinstance(each, Trouble)] == [Trouble("t-0", "t-0: not for you")]
     assert sum(each.records for each in events if isinstance(each, Found)) == 2000
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_cut_is_told_and_the_rest_is_searched(partitions, monkeyp
 def test_a_log_that_may_not_be_read_is_told(partitions, monkeypatch, window, is_told):
     """It is a gap for a range; for who looks for something, not finding it there is no answer."""
     monkeypatch.setattr(Segment, "is_readable", lambda segment: segment.base_offset != 0)
-    events = list(search(partitions, Task(Selection(Pattern("v")), window), lambda _: False, 2))
+    events = list(search(partitions, SearchTask(Selection(Pattern("v")), window), lambda _: False, 2))
     wanted = [Trouble(name, f"{name}: {0:020}.log may not be read") for name in ("t-0", "t-1")]
     assert [each for each in events if isinstance(each, Trouble)] == (wanted if is_told else [])
 

@@ -21,7 +21,7 @@ from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import Request
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
 from kafkafs.spark.options import Choice
-from kafkafs.spark.planning import OffsetRange
+from kafkafs.spark.planning import PartitionRange
 from tests.format import golden
 from tests.format.batch_maker import v2_batch
 from tests.kafka.dataset import Dataset
@@ -182,7 +182,7 @@ def test_a_plan_is_read_back_as_it_was(tmp_path):
     loaded = plan.settle(out, wanted)
     assert loaded.is_saved
     assert loaded.units == made.units
-    assert all(isinstance(unit.range, OffsetRange) for unit in loaded.units)
+    assert all(isinstance(unit.range, PartitionRange) for unit in loaded.units)
 
 
 def test_the_order_of_topics_and_directories_does_not_matter():

@@ -13,7 +13,7 @@ from kafkafs.format.names import segment_file
 from kafkafs.spark.audit.job import check_segment
 from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import OffsetRange
+from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.profile.measure import measure
 from kafkafs.spark.reindex.job import make
 from kafkafs.spark.segments import segments_of
@@ -99,7 +99,7 @@ def test_profile_counts_one_generation(cut, tmp_path):
 
 
 def test_a_task_is_one_moment_or_fails(cut, tmp_path):
-    whole = OffsetRange(Location(tmp_path / "data", TopicPartition("t", 0)), 0, log_of(tmp_path / "data").end_offset)
+    whole = PartitionRange(Location(tmp_path / "data", TopicPartition("t", 0)), 0, log_of(tmp_path / "data").end_offset)
     happening = cut()
     read = partial(records_of, whole, "read_uncommitted", data_loss(fail=False))
     try:

@@ -10,7 +10,7 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.spark.filters import Wanted
 from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import OffsetRange, pruned
+from kafkafs.spark.planning import PartitionRange, pruned
 from kafkafs.spark.snapshots import Snapshot
 from kafkafs.spark.tasks import data_loss, records_of
 from tests.format.batch_maker import v2_around
@@ -33,14 +33,14 @@ def unpackable(base: int, timestamp: int) -> Made:
 def since(path: Path, time: int) -> list[tuple[int, int]]:
     """The offsets that are left of the whole log."""
     location = Location(path, NAME)
-    whole = OffsetRange(location, 0, log_of(path).end_offset)
+    whole = PartitionRange(location, 0, log_of(path).end_offset)
     snapshots = {NAME: Snapshot(location, "read_uncommitted")}
     return [(each.start, each.end) for each in pruned([whole], snapshots, Wanted(since=time))]
 
 
 def read(path: Path, start: int, end: int) -> list[Row]:
     """The records that a task hands out."""
-    return rows(records_of(OffsetRange(Location(path, NAME), start, end), "read_uncommitted", data_loss(fail=True)))
+    return rows(records_of(PartitionRange(Location(path, NAME), start, end), "read_uncommitted", data_loss(fail=True)))
 
 
 def test_a_time_filter_begins_at_the_first_record_late_enough(tmp_path):

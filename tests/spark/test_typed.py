@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from kafkafs.cluster.registry import Registry, Schema, parse_schema_record
+from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_record
 from kafkafs.errors import UsageError
 from kafkafs.spark.arrow import BatchMaker
 from kafkafs.spark.export.job import export
@@ -314,7 +314,7 @@ def test_protobuf_is_read_by_the_newest_schema() -> None:
     assert "does not name" in unknown["valueError"]
 
 
-def registered_schemas() -> list[Schema]:
+def registered_schemas() -> list[RegisteredSchema]:
     """The schemas of the topic that a real broker wrote."""
     pairs = [(json.loads(key), json.loads(value)) for key, value in registered.REGISTRY if value and b"SCHEMA" in key]
     return [parse_schema_record(key, value, number) for number, (key, value) in enumerate(pairs) if "schema" in value]

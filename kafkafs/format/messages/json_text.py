@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kafkafs.format.java_text import java_double
 from kafkafs.format.messages.reading import default
 from kafkafs.format.messages.records import Message
-from kafkafs.format.messages.schema import Field, Schema, schema
+from kafkafs.format.messages.schema import Field, MessageSchema, schema
 from kafkafs.format.messages.values import NUMBERS, Fields, Value
 
 Quote = Callable[[str], str]
@@ -91,7 +91,7 @@ class _Always:
     """Equal to no value."""
 
 
-def _structure(found: Schema, fields: Sequence[Field], version: int) -> _Writer:
+def _structure(found: MessageSchema, fields: Sequence[Field], version: int) -> _Writer:
     members = [
         (
             f'"{field.name}":',
@@ -118,7 +118,7 @@ def _structure(found: Schema, fields: Sequence[Field], version: int) -> _Writer:
     return write
 
 
-def _value(found: Schema, kind: str, version: int) -> _Writer:
+def _value(found: MessageSchema, kind: str, version: int) -> _Writer:
     if kind.startswith("[]"):
         return _array(_value(found, kind[2:], version))
     if kind in found.structures:

@@ -8,7 +8,7 @@ import functools
 import struct
 from collections.abc import Callable, Mapping, Sequence
 
-from kafkafs.format.messages.schema import Field, Schema, schema
+from kafkafs.format.messages.schema import Field, MessageSchema, schema
 from kafkafs.format.messages.values import (
     NUMBERS,
     Broken,
@@ -45,7 +45,7 @@ def _reader(jar: str, name: str, version: int, is_beyond: bool) -> StructureRead
     return _Compiler(found, version, is_beyond).structure(found.fields)
 
 
-def default(found: Schema, field: Field, version: int) -> Value:
+def default(found: MessageSchema, field: Field, version: int) -> Value:
     """What a field holds that was not written."""
     text = field.default
     if text == "null":
@@ -75,7 +75,7 @@ def default(found: Schema, field: Field, version: int) -> Value:
 class _Compiler:
     """Makes the readers of one version of one schema."""
 
-    def __init__(self, found: Schema, version: int, is_beyond: bool) -> None:
+    def __init__(self, found: MessageSchema, version: int, is_beyond: bool) -> None:
         self._schema = found
         self._version = version
         self._is_beyond = is_beyond

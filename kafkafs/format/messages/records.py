@@ -25,7 +25,7 @@ _LARGEST = 0x7FFF
 _INT16 = struct.Struct(">h")
 
 
-class Topic(Enum):
+class InternalTopic(Enum):
     """Kafka's own topics whose records have schemas, by the jar that has them."""
 
     OFFSETS = "group-coordinator"
@@ -35,22 +35,22 @@ class Topic(Enum):
     REMOTE_LOG_METADATA = "storage"
 
 
-TOPICS: Mapping[str, Topic] = {
-    "__consumer_offsets": Topic.OFFSETS,
-    "__transaction_state": Topic.TRANSACTIONS,
-    "__share_group_state": Topic.SHARE_STATE,
-    "__cluster_metadata": Topic.CLUSTER_METADATA,
-    "__remote_log_metadata": Topic.REMOTE_LOG_METADATA,
+TOPICS: Mapping[str, InternalTopic] = {
+    "__consumer_offsets": InternalTopic.OFFSETS,
+    "__transaction_state": InternalTopic.TRANSACTIONS,
+    "__share_group_state": InternalTopic.SHARE_STATE,
+    "__cluster_metadata": InternalTopic.CLUSTER_METADATA,
+    "__remote_log_metadata": InternalTopic.REMOTE_LOG_METADATA,
 }
 """By their names."""
 
-_COORDINATORS = frozenset((Topic.OFFSETS, Topic.TRANSACTIONS, Topic.SHARE_STATE))
+_COORDINATORS = frozenset((InternalTopic.OFFSETS, InternalTopic.TRANSACTIONS, InternalTopic.SHARE_STATE))
 
 
 class Message(NamedTuple):
     """A record. `key` is None where the topic's records have none; `value` and `version` are None in a tombstone."""
 
-    topic: Topic
+    topic: InternalTopic
     number: int
     name: str  # of its type: OffsetCommit, TransactionLog, RegisterBrokerRecord
     key: Fields | None
@@ -69,18 +69,18 @@ class Problem(Enum):
 class Unreadable(NamedTuple):
     """A record that is not of the kind its topic should hold. `reason` is in Kafka's words, without an offset."""
 
-    topic: Topic
+    topic: InternalTopic
     problem: Problem
     reason: str
     number: int | None  # of its type, as far as it can be told
 
 
-def internal_topic(name: str) -> Topic | None:
+def internal_topic(name: str) -> InternalTopic | None:
     """Kafka's topic of that name; None for any other, or one without schemas."""
     return TOPICS.get(name)
 
 
-def parse_record(topic: Topic, key: bytes | None, value: bytes | None) -> Message | Unreadable:
+def parse_record(topic: InternalTopic, key: bytes | None, value: bytes | None) -> Message | Unreadable:
     """What a record of that topic says."""
     if topic in _COORDINATORS:
         return _coordinator_record(topic, key, value)
@@ -106,7 +106,7 @@ class _Type(NamedTuple):
 class _Values(dict[int, StructureReader]):
     """The readers of a type's value by version, made when first asked for; KeyError for an unknown one."""
 
-    def __init__(self, topic: Topic, name: str) -> None:
+    def __init__(self, topic: InternalTopic, name: str) -> None:
         super().__init__()
         self._topic = topic
         self._name = name
@@ -119,7 +119,7 @@ class _Values(dict[int, StructureReader]):
 
 
 @functools.cache
-def _types(topic: Topic) -> Mapping[int, _Type]:
+def _types(topic: InternalTopic) -> Mapping[int, _Type]:
     """A coordinator's record types by their numbers."""
     return {
         number: _Type(
@@ -132,12 +132,12 @@ def _types(topic: Topic) -> Mapping[int, _Type]:
 
 
 @functools.cache
-def _names(topic: Topic) -> Mapping[int, str]:
+def _names(topic: InternalTopic) -> Mapping[int, str]:
     """The names of the record types of a topic without keys, by their numbers."""
     return names_by_number(topic.value, "Record")
 
 
-def _coordinator_record(topic: Topic, key: bytes | None, value: bytes | None) -> Message | Unreadable:
+def _coordinator_record(topic: InternalTopic, key: bytes | None, value: bytes | None) -> Message | Unreadable:
     if key is None:
         return Unreadable(topic, Problem.NO_KEY, "message had a missing key", None)
     if len(key) < _INT16.size:
@@ -163,7 +163,7 @@ def _coordinator_record(topic: Topic, key: bytes | None, value: bytes | None) ->
         return _unread(topic, number, version, "value", error)
 
 
-def _unread(topic: Topic, number: int, version: int, part: str, error: Exception) -> Unreadable:
+def _unread(topic: InternalTopic, number: int, version: int, part: str, error: Exception) -> Unreadable:
     reason = str(error) if isinstance(error, Broken) else "null"
     return Unreadable(
         topic,
@@ -173,7 +173,7 @@ def _unread(topic: Topic, number: int, version: int, part: str, error: Exception
     )
 
 
-def _framed_record(topic: Topic, value: bytes | None) -> Message | Unreadable:
+def _framed_record(topic: InternalTopic, value: bytes | None) -> Message | Unreadable:
     if value is None:
         return Unreadable(topic, Problem.BROKEN, "the record has no value", None)
     try:

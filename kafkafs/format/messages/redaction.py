@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafkafs.format.messages.json_text import REDACTED, Quote, key_json, value_json
-from kafkafs.format.messages.records import Message, Topic, Unreadable, parse_record
+from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, parse_record
 from kafkafs.format.messages.shipped import CONFIGS
 from kafkafs.format.messages.values import Fields
 
@@ -43,18 +43,18 @@ class Decoded(NamedTuple):
     hides_raw: bool
 
 
-def decoded_json(topic: Topic, key: bytes | None, value: bytes | None, quote: Quote) -> Decoded:
+def decoded_json(topic: InternalTopic, key: bytes | None, value: bytes | None, quote: Quote) -> Decoded:
     """A record as `.decoded.jsonl` shows it; its JSON is that of the dump, with texts quoted by `quote`."""
     message = parse_record(topic, key, value)
     if isinstance(message, Unreadable):
-        return Decoded(None, None, message.reason, topic is Topic.CLUSTER_METADATA)
+        return Decoded(None, None, message.reason, topic is InternalTopic.CLUSTER_METADATA)
     message = redacted(message)
     return Decoded(key_json(message, quote), value_json(message, quote), None, False)
 
 
 def redacted(message: Message) -> Message:
     """The message without its secrets; itself where it has none."""
-    if message.topic is not Topic.CLUSTER_METADATA or message.value is None:
+    if message.topic is not InternalTopic.CLUSTER_METADATA or message.value is None:
         return message
     value = message.value
     if message.name == "ConfigRecord":

@@ -56,7 +56,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class MessageSchema:
     """One message. `structures` has the fields of each structure that a field's type may name."""
 
     name: str
@@ -68,7 +68,7 @@ class Schema:
 
 
 @functools.cache
-def schema(jar: str, name: str) -> Schema:
+def schema(jar: str, name: str) -> MessageSchema:
     """The schema of that name in that jar. KeyError where none is shipped."""
     read: dict[str, Any] = json.loads(_COMMENT.sub("", SCHEMAS[jar][name]))
     structures: dict[str, tuple[Field, ...]] = {}
@@ -76,7 +76,7 @@ def schema(jar: str, name: str) -> Schema:
     for common in read.get("commonStructs", ()):
         structures[common["name"]] = _fields(common["fields"], structures)
     number, versions, flexible = read.get("apiKey", -1), read["validVersions"], read["flexibleVersions"]
-    return Schema(name, number, _versions(versions), _versions(flexible), fields, structures)
+    return MessageSchema(name, number, _versions(versions), _versions(flexible), fields, structures)
 
 
 def names_by_number(jar: str, suffix: str) -> dict[int, str]:

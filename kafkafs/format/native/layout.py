@@ -27,7 +27,7 @@ class HeaderV2(NamedTuple):
     records: int = 61  # the first byte behind the header
 
 
-class Message(NamedTuple):
+class LegacyHeader(NamedTuple):
     """The same of a v0 or v1 message, which has no timestamp in v0. Source: LegacyRecord."""
 
     offset: int = 0  # int64; of a wrapper its last one
@@ -38,7 +38,7 @@ class Message(NamedTuple):
     timestamp: int = 18  # int64, [ms]
 
 
-V2, MESSAGE = HeaderV2(), Message()  # numba makes constants of their fields
+V2, MESSAGE = HeaderV2(), LegacyHeader()  # numba makes constants of their fields
 LENGTH_END = 12
 """The length does not count itself and the offset before it."""
 

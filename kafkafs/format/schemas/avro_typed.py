@@ -32,7 +32,7 @@ class _Type(NamedTuple):
     branches: tuple[Json, ...] = ()
 
 
-class Reader:
+class ColumnSchema:
     """The schema that columns follow. CorruptData where it is no schema, or one that columns cannot follow."""
 
     def __init__(self, text: str, references: Sequence[str] = ()) -> None:
@@ -137,7 +137,7 @@ def _leaf(found: _Type) -> Shape:
 class _Resolving(Compiler):
     """Compiles a writer's schema for a reader's columns."""
 
-    def __init__(self, names: Names, reader: Reader) -> None:
+    def __init__(self, names: Names, reader: ColumnSchema) -> None:
         super().__init__(names)
         self._reader = reader
         self._open: list[int] = []  # the reader's records that the place is in

@@ -33,10 +33,10 @@ _MOST_INDEXES = 100
 
 def compile_protobuf(text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:
     """What decodes payloads of that `.proto` text; `references` come before what imports them. CorruptData."""
-    return Schema(text, references).json
+    return ProtobufSchema(text, references).json
 
 
-class Schema:
+class ProtobufSchema:
     """A `.proto` text with its descriptors. `references` come before what imports them. CorruptData."""
 
     def __init__(self, text: str, references: Sequence[Reference]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kafkafs.cluster.registry import Registry, Schema
+from kafkafs.cluster.registry import RegisteredSchema, Registry
 from kafkafs.format.cells import NAME, Cell, find_cells, payload_of
 from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
@@ -19,7 +19,7 @@ _MOST_ASKED = 100
 class NamedValue(NamedTuple):
     """A value without its prefix, the schema that it names, and what a header holds behind the id."""
 
-    schema: Schema
+    schema: RegisteredSchema
     payload: bytes
     header: bytes | None
 

@@ -15,7 +15,7 @@ from kafkafs.spark.export.output import Output
 from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition
 from kafkafs.spark.options import Choice, Replicas
-from kafkafs.spark.planning import OffsetRange
+from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.snapshots import Snapshots, planned
 
 PLAN = "_kafkafs_export.json"
@@ -55,7 +55,7 @@ class Request:
 class FileUnit:
     """One file to be written: a range of a partition."""
 
-    range: OffsetRange
+    range: PartitionRange
     weight: int
     file: str  # from the output directory
 
@@ -117,7 +117,9 @@ def _made(snapshots: Snapshots, request: Request, begun: Mapping[TopicPartition,
         start, end = max(starts[name], snapshot.start_offset), min(ends[name], snapshot.visible_end)
         if start >= end:
             continue
-        for each, size in planning.files_of(OffsetRange(snapshot.location, start, end), snapshot, request.file_bytes):
+        for each, size in planning.files_of(
+            PartitionRange(snapshot.location, start, end), snapshot, request.file_bytes
+        ):
             units.append(FileUnit(each, size, _file(each)))
     return units
 
@@ -131,7 +133,7 @@ def _filled(limit: Limit, partitions: Iterable[TopicPartition], otherwise: int) 
     return Specific(dict.fromkeys(every, otherwise) | given)
 
 
-def _file(each: OffsetRange) -> str:
+def _file(each: PartitionRange) -> str:
     name = each.location.name
     return f"topic={name.topic}/partition={name.partition}/{each.start:020d}-{each.end:020d}.parquet"
 
@@ -178,7 +180,7 @@ def _told(unit: FileUnit) -> list[object]:
 def _unit(told: Sequence[object]) -> FileUnit:
     directory, topic, partition, start, end, weight = told
     location = Location(Path(str(directory)), TopicPartition(str(topic), int(str(partition))))
-    each = OffsetRange(location, int(str(start)), int(str(end)))
+    each = PartitionRange(location, int(str(start)), int(str(end)))
     return FileUnit(each, int(str(weight)), _file(each))
 
 

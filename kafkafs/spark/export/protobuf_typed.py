@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.json_string import json_string
-from kafkafs.format.schemas.protobuf import Schema
+from kafkafs.format.schemas.protobuf import ProtobufSchema
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import Shape, double_bits, float_bits
 from kafkafs.spark.export.protobuf_older import check_known, check_older
@@ -44,7 +44,7 @@ class ProtobufReader:
 
     def __init__(self, text: str, references: Sequence[Reference], name: str) -> None:
         self._source = text, tuple(references)
-        self._schema = Schema(text, references)
+        self._schema = ProtobufSchema(text, references)
         self._kind = self._schema.named(name)
         self._left = _MOST_COLUMNS
         self.shape, self._put = self._message(self._kind.DESCRIPTOR, ())
@@ -53,11 +53,11 @@ class ProtobufReader:
         """What makes lines of payloads of the schema `text`; it raises CorruptData for those that do not fit."""
         if (text, tuple(references)) == self._source:
             return partial(self._line, self._schema, False)
-        writer = Schema(text, references)
+        writer = ProtobufSchema(text, references)
         check_older(writer.named(self._kind.DESCRIPTOR.full_name).DESCRIPTOR, self._kind.DESCRIPTOR)
         return partial(self._line, writer, True)
 
-    def _line(self, schema: Schema, is_older: bool, payload: bytes, header: bytes | None) -> bytes:
+    def _line(self, schema: ProtobufSchema, is_older: bool, payload: bytes, header: bytes | None) -> bytes:
         kind, content = schema.message_of(payload, header)
         if kind.DESCRIPTOR.full_name != self._kind.DESCRIPTOR.full_name:
             raise CorruptData(f"it is a {kind.DESCRIPTOR.full_name}, not a {self._kind.DESCRIPTOR.full_name}")

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
-from kafkafs.cluster.registry import DEFAULT_CONTEXT, Registry, Schema, split_subject
+from kafkafs.cluster.registry import DEFAULT_CONTEXT, RegisteredSchema, Registry, split_subject
 from kafkafs.errors import CorruptData, Unsupported
 from kafkafs.format.native.layout import WAY_AVRO, WAY_PYTHON
-from kafkafs.format.schemas.avro_typed import Reader
+from kafkafs.format.schemas.avro_typed import ColumnSchema
 from kafkafs.format.schemas.decoders import INSTALL, Decoder, refusing
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import Shape
@@ -60,7 +60,7 @@ class Table:
             return NOTHING
         return values.shape_of(self.kind) if self.type == "JSON" else NOTHING
 
-    def decoder(self, registry: Registry, schema: Schema) -> Decoder:
+    def decoder(self, registry: Registry, schema: RegisteredSchema) -> Decoder:
         """What makes lines for this table of the values of a schema. Never raises: what does not fit refuses."""
         if schema.type != self.type:
             return refusing(f"the table's schema is of another type, {self.type or 'none'}")
@@ -83,8 +83,8 @@ class Table:
 
 
 @cache
-def _avro_reader(text: str, references: References) -> Reader:
-    return Reader(text, [reference.text for reference in references])
+def _avro_reader(text: str, references: References) -> ColumnSchema:
+    return ColumnSchema(text, [reference.text for reference in references])
 
 
 @cache
@@ -96,7 +96,7 @@ def _protobuf_reader(text: str, references: References, message: str) -> "Protob
     return ProtobufReader(text, references, message)
 
 
-def table_of(registry: Registry, topic: str, named: Iterable[tuple[Schema, bytes, bytes | None]]) -> Table:
+def table_of(registry: Registry, topic: str, named: Iterable[tuple[RegisteredSchema, bytes, bytes | None]]) -> Table:
     """The table of a topic. `named` are values, in order, with the schemas that they name, and with what a header
     holds behind the id."""
     first = next(iter(named), None)
@@ -121,7 +121,10 @@ def table_of(registry: Registry, topic: str, named: Iterable[tuple[Schema, bytes
 
 
 def _message(
-    registry: Registry, newest: Schema, references: References, first: tuple[Schema, bytes, bytes | None] | None
+    registry: Registry,
+    newest: RegisteredSchema,
+    references: References,
+    first: tuple[RegisteredSchema, bytes, bytes | None] | None,
 ) -> str:
     """The full name of the message that the first value is; of the text's first message where that is not to be had."""
     try:
@@ -132,8 +135,8 @@ def _message(
     if first is not None and first[0].type == "PROTOBUF" and first[0].text is not None:
         schema, payload, header = first
         try:
-            writer = protobuf.Schema(first[0].text, registry.references(schema))
+            writer = protobuf.ProtobufSchema(first[0].text, registry.references(schema))
             return writer.message_of(payload, header)[0].DESCRIPTOR.full_name
         except CorruptData:
             pass
-    return protobuf.Schema(newest.text, references).message_of(b"\0", None)[0].DESCRIPTOR.full_name
+    return protobuf.ProtobufSchema(newest.text, references).message_of(b"\0", None)[0].DESCRIPTOR.full_name

@@ -24,7 +24,7 @@ _FAR = 5  # times the span of the others
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Axis:
     """The steps [first, last] that are drawn, and the records before and behind them."""
 
     first: int
@@ -34,7 +34,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Rectangle:
     """A topic's part of a column, in the chart's own units; its number is that of its colour."""
 
     number: int
@@ -50,7 +50,7 @@ class Chart:
     """All that is to be drawn and said: scale, times at both ends, what is not drawn, topics by colour."""
 
     told: str
-    shapes: Sequence[Shape]
+    shapes: Sequence[Rectangle]
     scale: Sequence[int]
     ends: tuple[str, str]
     outside: str
@@ -87,7 +87,7 @@ def over_time(volumes: Mapping[str, Volume], step_s: int) -> Markup:
     return rendered("columns", chart, _WIDTH, _HEIGHT)
 
 
-def window_of(total: Volume) -> Window:
+def window_of(total: Volume) -> Axis:
     """What is drawn: nearly all records, and those near them."""
     steps = sorted(total)
     left = sum(records for records, _ in total.values()) * _OUTSIDE
@@ -96,7 +96,7 @@ def window_of(total: Volume) -> Window:
     first = next(step for step in steps if step >= low - room)
     last = next(step for step in reversed(steps) if step <= high + room)
     before = sum(total[step][0] for step in steps if step < first)
-    return Window(first, last, before, sum(total[step][0] for step in steps if step > last))
+    return Axis(first, last, before, sum(total[step][0] for step in steps if step > last))
 
 
 def _inner(steps: Sequence[int], total: Volume, left: float) -> int:
@@ -118,7 +118,7 @@ def _total(volumes: Iterable[Volume]) -> dict[int, tuple[int, int]]:
     return found
 
 
-def _bundled(volume: Volume, window: Window, bundle: int) -> dict[int, tuple[int, int]]:
+def _bundled(volume: Volume, window: Axis, bundle: int) -> dict[int, tuple[int, int]]:
     inside = {step: each for step, each in volume.items() if window.first <= step <= window.last}
     found: dict[int, tuple[int, int]] = {}
     for step, (records, size) in inside.items():
@@ -129,9 +129,9 @@ def _bundled(volume: Volume, window: Window, bundle: int) -> dict[int, tuple[int
 
 
 def _column(
-    at: int, columns: Sequence[Volume], topics: Sequence[str], count: int, highest: int, window: Window,
+    at: int, columns: Sequence[Volume], topics: Sequence[str], count: int, highest: int, window: Axis,
     steps: tuple[int, int],
-) -> list[Shape]:  # fmt: skip
+) -> list[Rectangle]:  # fmt: skip
     """One column: a part for each topic, the largest at the bottom."""
     wide, top, shapes = _WIDTH / count, float(_HEIGHT), []
     step_s, bundle = steps
@@ -142,11 +142,11 @@ def _column(
         height = max(1.0, _HEIGHT * records / highest)
         top = max(top - height, 0)
         title = f"{moment((window.first + at * bundle) * step_s)}, {topic}: {records:,} records, {amount(size)}"
-        shapes.append(Shape(number, at * wide, top, max(wide * 0.86, 0.8), height, title))
+        shapes.append(Rectangle(number, at * wide, top, max(wide * 0.86, 0.8), height, title))
     return shapes
 
 
-def _outside(total: Volume, window: Window, step_s: int) -> str:
+def _outside(total: Volume, window: Axis, step_s: int) -> str:
     told = []
     if window.before:
         told.append(f"{window.before:,} records are older, the oldest of {moment(min(total) * step_s)}")

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from kafkafs.format.messages.json_text import jackson_string
-from kafkafs.format.messages.records import Message, Topic, parse_record
+from kafkafs.format.messages.records import InternalTopic, Message, parse_record
 from kafkafs.format.messages.redaction import decoded_json, is_secret_config, redacted
 
 SECRET = b"hunter2"
@@ -22,7 +22,7 @@ def config(kind: int, name: str, value: bytes) -> bytes:
 
 
 def shown(record: bytes) -> str:
-    decoded = decoded_json(Topic.CLUSTER_METADATA, None, record, jackson_string)
+    decoded = decoded_json(InternalTopic.CLUSTER_METADATA, None, record, jackson_string)
     assert decoded.error is None
     return str(decoded.value)
 
@@ -87,11 +87,13 @@ def test_of_delegation_tokens_nothing_is_told() -> None:
 
 
 def test_a_metadata_record_that_cannot_be_read_is_not_shown_raw_either() -> None:
-    decoded = decoded_json(Topic.CLUSTER_METADATA, None, b"\1\x0b\0" + text("alice") + b"\1" + SECRET, jackson_string)
+    decoded = decoded_json(
+        InternalTopic.CLUSTER_METADATA, None, b"\1\x0b\0" + text("alice") + b"\1" + SECRET, jackson_string
+    )
     assert decoded == (None, None, "Failed to deserialize record with type 11", True)
 
 
 def test_a_message_without_secrets_is_left_alone() -> None:
-    message = parse_record(Topic.CLUSTER_METADATA, None, b"\1\x14\0\0")
+    message = parse_record(InternalTopic.CLUSTER_METADATA, None, b"\1\x14\0\0")
     assert isinstance(message, Message)
     assert redacted(message) is message
