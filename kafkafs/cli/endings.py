@@ -15,9 +15,9 @@ EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 EXIT_LEFT = 141  # 128 + SIGPIPE: what cat and grep leave in a shell
 
 
-def run_honestly(command: Callable[[], int], interrupted: str = "") -> int:
+def run_honestly(command: Callable[[], int], interrupted: Callable[[], str] = str) -> int:
     """Runs a command; what it raises becomes one sentence on standard error, never a traceback. After Ctrl-C that is
-    `interrupted`, if there is something to say."""
+    what `interrupted` answers, if there is something to say."""
     try:
         code = command()
         sys.stdout.flush()
@@ -26,8 +26,8 @@ def run_honestly(command: Callable[[], int], interrupted: str = "") -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nothing more to say
         return EXIT_LEFT
     except KeyboardInterrupt:
-        if interrupted:
-            say(interrupted)
+        if sentence := interrupted():
+            say(sentence)
         return EXIT_INTERRUPTED
     except KafkafsError as error:
         say(str(error))

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.cli import parser
+from kafkafs.cli.endings import EXIT_INTERRUPTED
 from kafkafs.cli.main import main
 from kafkafs.cli.parser import COMMANDS, build
 
@@ -52,3 +54,14 @@ def test_unmount_is_umount(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     """Both words are typed."""
     assert main(["unmount", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"kafkafs: no kafkafs is mounted at {str(tmp_path)!r}\n"
+
+
+def test_ctrl_c_before_a_command_is_known_ends_as_any_other(monkeypatch, capsys):
+    """Regression: a traceback, where it met the imports of a command."""
+
+    def interrupted(named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(parser, "build", interrupted)
+    assert main(["export", "x"]) == EXIT_INTERRUPTED
+    assert capsys.readouterr().err == ""

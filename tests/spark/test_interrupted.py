@@ -47,7 +47,7 @@ def test_ctrl_c_ends_all(after_s, tmp_path):
         took = time.monotonic() - began
     if " records in " in said:
         return  # it had told all it had to tell, and the signal met an interpreter that was tidying up
-    assert code == 130
+    assert code == 130, said
     assert said == "kafkafs: interrupted; the same command goes on from here\n"
     assert took < TOGETHER_S
     assert [pid for pid in processes if runs(pid)] == []
