@@ -10,6 +10,7 @@ anything is unusual the lookups are asked.
 """
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -40,16 +41,15 @@ _looked_at: WeakKeyDictionary[Segment, CachedValue[SegmentHealth]] = WeakKeyDict
 """What a closer look has found."""
 
 
-def look_at_all(root: Directory, partition: str, segments: Sequence[Segment]) -> dict[Segment, SegmentHealth]:
+def look_at_all(root: Directory, partition: str, segments: Sequence[Segment]) -> list[SegmentHealth]:
     """The health of each of a partition's segments, in their order."""
-    usual = [segment for segment in segments if _is_usual(segment)]
-    verdicts = look_at_closed(root, partition, map(_as_listed, usual))
-    quick = {
-        segment: _quick_health(segment, verdict, largest)
-        for segment, (verdict, largest) in zip(usual, verdicts, strict=True)
-        if verdict != IN_DOUBT
-    }
-    return {segment: quick.get(segment) or look_at(segment) for segment in segments}
+    usual = [_is_usual(segment) for segment in segments]
+    verdicts = iter(look_at_closed(root, partition, map(_as_listed, compress(segments, usual))))
+    found = []
+    for segment, is_usual in zip(segments, usual, strict=True):
+        verdict, largest = next(verdicts) if is_usual else (IN_DOUBT, -1)
+        found.append(look_at(segment) if verdict == IN_DOUBT else _quick_health(segment, verdict, largest))
+    return found
 
 
 def look_at(segment: Segment) -> SegmentHealth:
@@ -97,9 +97,8 @@ def _is_usual(segment: Segment) -> bool:
 def _as_listed(segment: Segment) -> ClosedSegment:
     files, next_base = segment.files, segment.next_base
     assert next_base is not None, "the last segment is not closed"
-    log = files["log"]
-    inodes = log.inode, files["index"].inode, files["timeindex"].inode
-    return ClosedSegment(segment.base_offset, next_base, *inodes, log.size, log.mtime_ns)
+    log, index, times = files["log"], files["index"], files["timeindex"]
+    return ClosedSegment(segment.base_offset, next_base, log.inode, index.inode, times.inode, log.size, log.mtime_ns)
 
 
 def _quick_health(segment: Segment, verdict: int, largest: int) -> SegmentHealth:

@@ -1,9 +1,9 @@
 """`info.json`: what a partition is and how it fares, for people and for `jq`. Unknown is null, never guessed."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 
 from kafkafs.disk.blocking import may_block
@@ -11,7 +11,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, Vanished
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
-from kafkafs.log.health import SegmentHealth, look_at_all, problems_of_listing
+from kafkafs.log.health import SegmentHealth, State, look_at_all, problems_of_listing
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import Newest, largest_timestamp, newest
@@ -58,8 +58,13 @@ def _logs(snapshot: LogSnapshot) -> Iterator[DataFile]:
 def _json(value: object) -> str:
     """As JSON, in ASCII; of a list each thing on a line of its own: `grep` finds one segment of thousands."""
     if isinstance(value, list) and value:
-        return "[\n    " + ",\n    ".join(map(json.dumps, value)) + "\n  ]"
+        lines = value if isinstance(value, _Encoded) else map(json.dumps, value)
+        return "[\n    " + ",\n    ".join(lines) + "\n  ]"
     return json.dumps(value)
+
+
+class _Encoded(list[str]):
+    """Things that are JSON already."""
 
 
 def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
@@ -74,9 +79,9 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     topic_id = _topic_id(view, problems)
     epochs = _leader_epochs(view, problems)
     health = look_at_all(view.partition.root, name.directory, log.segments)
-    for one in health.values():
+    for one in health:
         problems += one.problems
-    largest = {segment: _largest(log, segment, one) for segment, one in health.items()}
+    largest = [_largest(log, segment, one) for segment, one in zip(log.segments, health, strict=True)]
     sizes = [_size(log, segment) for segment in log.segments]
     return {
         "topic": name.topic,
@@ -93,26 +98,22 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
         "sizeBytes": sum(sizes),
         "replicas": [replica._asdict() for replica in replicas],
         "leaderEpochs": None if epochs is None else [_epoch(one) for one in epochs],
-        "segments": [
-            {
-                "baseOffset": segment.base_offset,
-                "file": segment.log_name,
-                "sizeBytes": size,
-                "largestTimestamp": largest[segment],
-                **_states(health[segment]),
-            }
-            for segment, size in zip(log.segments, sizes, strict=True)
-        ],
+        "segments": _Encoded(map(_segment_line, log.segments, sizes, largest, health)),
         "problems": problems,
     }
 
 
-def _states(health: SegmentHealth) -> dict[str, str]:
-    return {
-        "offsetIndex": health.offset_index,
-        "timeIndex": health.time_index,
-        "transactionIndex": health.transaction_index,
-    }
+def _segment_line(segment: Segment, size: int, largest: int | None, health: SegmentHealth) -> str:
+    """An object of JSON. There can be 20,000, and the encoder takes longer for one than all that is asked about it."""
+    time = "null" if largest is None else largest
+    states = _states(health.offset_index, health.time_index, health.transaction_index)
+    front = f'{{"baseOffset": {segment.base_offset}, "file": "{segment.log_name}", "sizeBytes": {size}'
+    return f'{front}, "largestTimestamp": {time}, {states}}}'
+
+
+@cache
+def _states(offset_index: State, time_index: State, transaction_index: State) -> str:
+    return f'"offsetIndex": "{offset_index}", "timeIndex": "{time_index}", "transactionIndex": "{transaction_index}"'
 
 
 def _size(log: Log, segment: Segment) -> int:
@@ -148,7 +149,7 @@ def _oldest(snapshot: LogSnapshot) -> int | None:
     return oldest
 
 
-def _newest(log: Log, largest: Mapping[Segment, int | None]) -> int | None:
+def _newest(log: Log, largest: Sequence[int | None]) -> int | None:
     """The largest timestamp of the data, where headers tell it; `largest` is that of each segment's batches.
 
     Markers carry wall-clock times and do not count. A batch that the log start cuts may have its largest below it: then
@@ -159,7 +160,9 @@ def _newest(log: Log, largest: Mapping[Segment, int | None]) -> int | None:
         return rows[~is_control(rows) & (rows["last_offset"] >= log.start_offset) & (rows["count"] > 0)]
 
     found: Newest | None = None
-    with_times = [(time, segment) for segment in log.visible_segments() if (time := largest[segment]) is not None]
+    visible_segments = log.visible_segments()
+    times = largest[len(largest) - len(visible_segments) :]
+    with_times = [(time, segment) for time, segment in zip(times, visible_segments, strict=True) if time is not None]
     for time, segment in sorted(with_times, key=lambda one: -one[0]):
         if found is not None and time <= found.timestamp:
             break

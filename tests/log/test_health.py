@@ -124,7 +124,7 @@ def test_the_quick_look_says_what_the_careful_one_says(tmp_path):
             (directory / segment_file(0, kind)).write_bytes(changed(whole[kind], chance))
         partition = partition_of(tmp_path)
         segment = partition.log().segments[0]
-        found = look_at_all(partition.root, NAME, [segment])[segment]
+        (found,) = look_at_all(partition.root, NAME, [segment])
         if found.largest is None:
             continue
         quick += 1
@@ -139,5 +139,5 @@ def test_healthy_closed_segments_take_no_closer_look(tmp_path, monkeypatch):
     partition = partition_of(tmp_path)
     segments = partition.log().segments[:-1]
     monkeypatch.setattr(health, "look_at", None)
-    found = look_at_all(partition.root, NAME, segments).values()
+    found = look_at_all(partition.root, NAME, segments)
     assert [(one.time_index, one.problems) for one in found] == [("ok", ())] * len(segments)
