@@ -34,6 +34,7 @@ _MASTER = re.compile(
 )
 _JAVAS_PART = ("jars", "assembly")  # of a release, and of a source tree
 _ANSWER_S = 10.0
+_INTERRUPTED = "KeyboardInterrupt while sending command."
 _RAISED = re.compile(r"^(?:[\w.]+: )*kafkafs\.errors\.(\w+): (.+)$", re.MULTILINE)
 _LAST_ERROR = re.compile(r"^(?:Caused by: )?([\w.]*(?:Error|Exception)): (.+)$", re.MULTILINE)
 
@@ -48,6 +49,7 @@ def session(master: str | None, name: str, meanwhile: Callable[[], None] = nothi
         raise UsageError(f"{master!r} is no Spark master; write for example local[4], spark://host:7077 or yarn")
     _check_standalone(master or EMBEDDED)
     known = jvm.children()
+    logging.getLogger().addFilter(_is_news)
     try:
         with tempfile.NamedTemporaryFile() as said:
             spark = awaited(lambda: _started(master or EMBEDDED, name, said), meanwhile)
@@ -59,6 +61,13 @@ def session(master: str | None, name: str, meanwhile: Callable[[], None] = nothi
     except BaseException:
         _abandon(known)
         raise
+    finally:
+        logging.getLogger().removeFilter(_is_news)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """False for what py4j tells the root logger, with a traceback, where Ctrl-C meets one of its calls."""
+    return record.msg != _INTERRUPTED
 
 
 def _raise_in_one_sentence(error: Exception) -> None:

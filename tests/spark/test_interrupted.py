@@ -4,6 +4,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -77,3 +78,22 @@ def _read(terminal: int) -> bytes:
         return os.read(terminal, 4096)
     except OSError:  # the other end is closed
         return b""
+
+
+INTERRUPTED = """
+import os, signal, threading
+from kafkafs.spark.session import session
+try:
+    with session("local[1]", "test") as spark:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        spark._jvm.java.lang.Thread.sleep(20_000)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.timeout(120)
+def test_ctrl_c_in_a_call_of_javas_prints_no_traceback():
+    """Regression: py4j tells the root logger of it, in ten lines. A full run met that once."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=100, check=False)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
