@@ -46,6 +46,8 @@ def _candidates(file: DataFile, position: int, end: int) -> Iterator[Batch]:
     """Headers that can be true and whose batch would end in time, in file order."""
     while (position := _next_data(file, position)) < end - FRAME_SIZE:
         window = file.read(position, min(_WINDOW + LARGEST_HEADER, end - position))
+        if len(window) < FRAME_SIZE:
+            return  # the log was cut meanwhile
         for at in _likely(window[: _WINDOW + _LOOKED_AT - 1]):
             header = parse_batch(window, at, position + at)
             if header is None and len(window) - at < LARGEST_HEADER:

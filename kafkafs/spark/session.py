@@ -50,6 +50,7 @@ def session(master: str | None, name: str, meanwhile: Callable[[], None] = nothi
     _check_standalone(master or EMBEDDED)
     known = jvm.children()
     logging.getLogger().addFilter(_is_news)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)  # it complains of the end of what it talks to
     try:
         with tempfile.NamedTemporaryFile() as said:
             spark = awaited(lambda: _started(master or EMBEDDED, name, said), meanwhile)
@@ -96,7 +97,6 @@ def _abandon(known: frozenset[int]) -> None:
     """The end without order: all processes go, and a second Ctrl-C does not keep us from that."""
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
-    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)  # it would complain of the end of what it talks to
     try:
         jvm.end(known)
     finally:
