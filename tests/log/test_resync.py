@@ -47,3 +47,10 @@ def test_holes_are_skipped(tmp_path):
     assert log.end_offset == 10
     assert log.tail is not None
     assert log.tail.position == len(BATCH.data)
+
+
+def test_a_log_that_is_cut_meanwhile_has_no_more(tmp_path):
+    """Regression: "bug in follow", where a window was empty by the time it was read."""
+    file = opened(tmp_path, b"\0" * 300 + b"\1" * 1000)
+    assert next_valid(file, 1_500, 5_000, lambda _: True) is None
+    assert next_valid(file, 1_299, 5_000, lambda _: True) is None

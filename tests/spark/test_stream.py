@@ -137,7 +137,11 @@ def test_a_stream_follows_a_living_broker(spark: SparkSession, running_broker, t
 
 def test_a_stream_that_lost_records_ends_with_a_sentence(spark: SparkSession, tmp_path):
     options = {"subscribe": "deleted", "startingOffsets": '{"deleted":{"0":1}}'}
-    with pytest.raises(StreamingQueryException, match="are gone"):
-        run(read(spark, LATEST.path, **options), tmp_path / "fails")
+    for attempt in range(3):  # Spark gives up a Python worker that a loaded machine starts too late: not what is asked
+        with pytest.raises(StreamingQueryException) as failed:
+            run(read(spark, LATEST.path, **options), tmp_path / f"fails-{attempt}")
+        if "failed to connect back" not in str(failed.value):
+            break
+    assert "are gone" in str(failed.value)
     found = run(read(spark, LATEST.path, failOnDataLoss="false", **options), tmp_path / "goes-on")
     assert [offset for _, offset in found] == [record.offset for record in LATEST.records("deleted")]
