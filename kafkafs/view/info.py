@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from typing import TypeVar
 
 from kafkafs.disk.blocking import may_block
@@ -11,7 +11,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, Vanished
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
-from kafkafs.log.health import SegmentHealth, State, look_at_all, problems_of_listing
+from kafkafs.log.health import SegmentHealth, look_at_all, problems_of_listing
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import Newest, largest_timestamp, newest
@@ -105,15 +105,10 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
 
 def _segment_line(segment: Segment, size: int, largest: int | None, health: SegmentHealth) -> str:
     """An object of JSON. There can be 20,000, and the encoder takes longer for one than all that is asked about it."""
-    time = "null" if largest is None else largest
-    states = _states(health.offset_index, health.time_index, health.transaction_index)
-    front = f'{{"baseOffset": {segment.base_offset}, "file": "{segment.log_name}", "sizeBytes": {size}'
-    return f'{front}, "largestTimestamp": {time}, {states}}}'
-
-
-@cache
-def _states(offset_index: State, time_index: State, transaction_index: State) -> str:
-    return f'"offsetIndex": "{offset_index}", "timeIndex": "{time_index}", "transactionIndex": "{transaction_index}"'
+    front = f'"baseOffset": {segment.base_offset}, "file": "{segment.log_name}", "sizeBytes": {size}'
+    time = f'"largestTimestamp": {"null" if largest is None else largest}'
+    indexes = f'"offsetIndex": "{health.offset_index}", "timeIndex": "{health.time_index}"'
+    return f'{{{front}, {time}, {indexes}, "transactionIndex": "{health.transaction_index}"}}'
 
 
 def _size(log: Log, segment: Segment) -> int:
