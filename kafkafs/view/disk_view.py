@@ -1,8 +1,9 @@
 """What the mount's root shows of one data directory: its names, who may enter, when it changed, how much it holds.
 
 Several data directories are several disks, and the root belongs to all of them: one that hangs must not take the root
-with it. So each is looked at by one thread at a time; while that hangs, or where it fails, what was last known counts.
-With a single data directory nothing is gained by that, and a failure is told.
+with it. So each is looked at by one thread at a time: in a mount by the sweeper's, which a request waits for only for a
+moment. While that hangs, or where it fails, what was last known counts. With a single data directory nothing is gained
+by that, and a failure is told.
 """
 
 import os
@@ -23,7 +24,7 @@ from kafkafs.view.permissions import Access, access, below_ancestors
 USAGE_S = 30.0  # how long it is good for: half a minute
 MEASURE_S = 3.0  # how long it may take
 
-AMONG_S = 0.9  # how long a look is good for beside others; a sweep comes earlier, so that hardly a request looks itself
+AMONG_S = 0.9  # how long a look is good for beside others: two sweeps
 WAIT_S = 0.25  # for the look of another thread, the first time that it takes long
 
 
@@ -44,7 +45,9 @@ class DiskView:
         self._ancestors = Ancestors(directory.path)
         self._alone = alone
         self._looking = threading.Lock()
+        self._looked = threading.Condition()
         self._slow = False  # a look takes long; it is not waited for any more
+        self._is_swept = False  # something looks again and again: beside others no request does so itself
         options = directory.options
         self._latest = self._look()
         self._known: CachedValue[Known] = CachedValue(options.names_fresh_s if alone else AMONG_S, options.clock)
@@ -55,8 +58,15 @@ class DiskView:
         """What there is, at most as old as a look is good for unless the disk fails or hangs."""
         if self._known.fresh() is None and not self._slow:
             may_block()
-            self.refresh()
+            if self._is_swept and not self._alone:
+                self._await_sweep()
+            else:
+                self.refresh()
         return self._latest
+
+    def _await_sweep(self) -> None:
+        with self._looked:
+            self._slow = not self._looked.wait_for(lambda: self._known.fresh() is not None, WAIT_S)
 
     def refresh(self) -> None:
         """Looks again, unless another thread is at it and does not come back."""
@@ -74,9 +84,12 @@ class DiskView:
             self._known.store(self._latest)  # it is asked again a moment later
         finally:
             self._looking.release()
+            with self._looked:
+                self._looked.notify_all()
 
     def sweep(self) -> None:
-        """Looks again, and lets go of files that are not read."""
+        """Looks again, and lets go of files that are not read. A mount calls it a few times a second."""
+        self._is_swept = True
         self.refresh()
         self.directory.root.sweep()
 

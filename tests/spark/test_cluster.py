@@ -26,6 +26,7 @@ from kafkafs.spark.options import Choice
 from kafkafs.spark.profile.job import profile
 from kafkafs.spark.reindex.job import check_target, reindex
 from kafkafs.spark.session import session
+from tests.spark.streams import finish
 path, master, out = sys.argv[1:]
 with session(master, "test") as spark:
     register(spark)
@@ -42,7 +43,7 @@ with session(master, "test") as spark:
     stream = spark.readStream.format("kafkafs").option("path", path).option("subscribe", "partitions")
     places = {"path": f"{out}/table", "checkpointLocation": f"{out}/checkpoint"}
     query = stream.option("startingOffsets", "earliest").load().writeStream.format("parquet").options(**places)
-    query.trigger(availableNow=True).start().awaitTermination()
+    finish(lambda: query.trigger(availableNow=True).start().awaitTermination())
     print(spark.read.parquet(f"{out}/table").count())
 with session("local[1]", "another") as spark:
     print(spark.range(7).count())

@@ -21,6 +21,7 @@ DRIVER = """
 import sys
 from kafkafs.spark import register
 from kafkafs.spark.session import session
+from tests.spark.streams import finish
 path, topic, out = sys.argv[1:]
 with session("local[2]", "stream") as spark:
     register(spark)
@@ -28,7 +29,7 @@ with session("local[2]", "stream") as spark:
     read = read.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", 100).load()
     places = {"path": f"{out}/table", "checkpointLocation": f"{out}/checkpoint"}
     query = read.select("partition", "offset", "value").writeStream.format("parquet").options(**places)
-    query.start().awaitTermination()
+    finish(lambda: query.start().awaitTermination())
 """
 
 

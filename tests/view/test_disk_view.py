@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -10,7 +11,8 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import KafkafsError, Vanished
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
-from kafkafs.view.disk_view import DiskView
+from kafkafs.view.disk_view import AMONG_S, DiskView
+from tests.bindfs import bindfs
 from tests.mounting import wait_until
 from tests.view.trees import cat, opened, read, tree
 
@@ -49,6 +51,26 @@ def test_a_sweep_looks_though_the_last_look_is_young(data):
     wait_until(lambda: "new-0" in disk.directory.names())
     disk.refresh()
     assert "new-0" in names(disk)
+
+
+def test_beside_others_a_request_never_looks_itself_where_something_sweeps(data, tmp_path):
+    """Regression: on a busy machine the sweep was late, and `ls` of the root hung in the disk that had just hung."""
+    now = [0.0]
+    with bindfs(data, tmp_path / "disk") as hanging:
+        disk = DiskView(open_data_directory(hanging.path, ReadOptions(clock=lambda: now[0])), alone=False)
+        disk.sweep()
+        now[0] += AMONG_S
+        hanging.hang()
+        with ThreadPoolExecutor(1) as thread:
+            asked = thread.submit(names, disk)
+            try:
+                assert "test-0" in asked.result(10)
+            finally:
+                hanging.go_on()
+        shutil.copytree(data / "test-0", data / "new-0")
+        now[0] += AMONG_S
+        disk.sweep()
+        assert "new-0" in names(disk)
 
 
 def test_a_disk_that_fails_keeps_what_was_known_beside_others_and_is_told_alone(data):
