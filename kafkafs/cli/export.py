@@ -81,6 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
             from kafkafs.spark.export.job import export
 
             done = export(spark, out, request, settled, progress)
+    for sentence in settled.gone:
+        print(f"kafkafs: {sentence}", file=sys.stderr)
     again = "" if done.written == done.files else f" ({done.files - done.written:,} of them from an earlier run)"
     print(f"{done.records:,} records in {done.files:,} files{again}, {done.size / 1e6:,.1f} MB of Parquet in {out}",
           file=sys.stderr)  # fmt: skip

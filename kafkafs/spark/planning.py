@@ -107,7 +107,9 @@ def checked_ranges(
             lost(f"offsets {start} to {last} of {name} are gone: it starts at {log.start_offset}")
         if end > log.end_offset:
             lost(f"{name} ends at offset {log.end_offset}, before {end}")
-        start, end = max(start, log.start_offset), min(end, log.end_offset)
+        elif end > snapshot.visible_end:
+            lost(f"{name} has an open transaction, which hides offsets {snapshot.visible_end} to {end - 1}")
+        start, end = max(start, log.start_offset), min(end, snapshot.visible_end)
         if start < end:
             found.append(PartitionRange(snapshot.location, start, end))
     return found

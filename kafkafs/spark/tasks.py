@@ -45,12 +45,12 @@ def tasks(groups: Iterable[Iterable[PartitionRange]], options: SourceOptions) ->
     ]
 
 
-def data_loss(fail: bool) -> Callable[[str], None]:
+def data_loss(fail: bool, advice: str = "set failOnDataLoss to false to go on without them") -> Callable[[str], None]:
     """What hears of records that are gone: raises NotFound, or writes to the log, as `failOnDataLoss` says."""
 
     def lost(what: str) -> None:
         if fail:
-            raise NotFound(f"{what}; set failOnDataLoss to false to go on without them")
+            raise NotFound(f"{what}; {advice}")
         logger.warning("%s; going on without them, as failOnDataLoss is false", what)
 
     return lost

@@ -1,6 +1,7 @@
 """Exports: what is in the files, what a second run does, and what is refused."""
 
 import json
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,12 +14,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkafs.cli.main import main
-from kafkafs.errors import UsageError
+from kafkafs.errors import NotFound, UsageError
 from kafkafs.log.options import ReadOptions
-from kafkafs.spark.export import plan, values
+from kafkafs.spark.export import parquet, plan, values
 from kafkafs.spark.export.job import Exported, export
 from kafkafs.spark.export.output import output
-from kafkafs.spark.export.plan import Request
+from kafkafs.spark.export.plan import FileUnit, Request
+from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
 from kafkafs.spark.options import Choice
 from kafkafs.spark.planning import PartitionRange
@@ -231,6 +233,49 @@ def test_an_end_that_was_asked_for_is_the_end(tmp_path):
     write_partition(tmp_path / "data", {0: documents(0, "1", "2", "3")}, "t-0")
     time.sleep(2 * ReadOptions().names_fresh_s)
     assert [unit.range.end for unit in plan.settle(out, wanted).units] == [2]
+
+
+def test_what_was_deleted_or_cut_between_two_runs_is_told(tmp_path):
+    """Regression: the next day's run said nothing of records that it missed, and lost those written behind a cut."""
+    data, out = tmp_path / "data", output(str(tmp_path / "out"))
+    wanted = Request((data,), Choice(pattern="."), AllAt(EARLIEST), AllAt(LATEST))
+
+    def settled(start: int, end: int) -> plan.Plan:
+        shutil.rmtree(data, ignore_errors=True)
+        write_partition(data, {start: documents(start, *"x" * (end - start))}, "t-0")
+        if end < 6:
+            write_partition(data, {0: documents(0, "x")}, "u-0")
+        found = plan.settle(out, wanted)
+        plan.save(out, wanted, found)
+        return found
+
+    assert settled(0, 3).gone == []
+    assert settled(1, 4).gone == []
+    later = settled(6, 8)
+    assert [each.split(" of t-0")[0] for each in later.gone] == [
+        "u-0 is not there any more; what was exported of it stays", "offsets 4 to 5",
+    ]  # fmt: skip
+    assert [(each.range.start, each.range.end) for each in later.units] == [(0, 3), (0, 1), (3, 4), (6, 8)]
+    with pytest.raises(UsageError, match="t-0 was exported up to offset 8 and ends at 7 now"):
+        settled(0, 7)
+
+
+def test_a_run_that_cannot_go_on_names_a_way_that_export_has(tmp_path):
+    """Regression: it advised an option of the data source."""
+    write_partition(tmp_path, {3: documents(3, "4")}, "t-0")
+    place = PartitionRange(Location(tmp_path, TopicPartition("t", 0)), 0, 4)
+    with pytest.raises(NotFound, match="offsets 0 to 2 of t-0 are gone; name a new directory"):
+        parquet.write(FileUnit(place, 1, "one.parquet"), output(str(tmp_path / "out")), "read_uncommitted", "none",
+                      parquet.plain, parquet.plain_schema())  # fmt: skip
+
+
+@pytest.mark.parametrize("side", ["from", "to"])
+def test_offsets_of_what_is_not_exported_are_refused(side, tmp_path, capsys):
+    """Regression: a slip of the pen in a topic's name exported all of the topic."""
+    words = ["--topics", "segments", f"--{side}-offsets", '{"segmentz":{"0":5}}']
+    assert main(["export", str(LATEST_DATA.path), "--to", str(tmp_path / "out"), *words]) == 2
+    assert f"--{side}-offsets names segmentz-0, and to be exported are segments-0" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("place", ["gopher://bucket/out", "hdfs://name/out", "s3a://", "dbfs://x"])

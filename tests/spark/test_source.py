@@ -191,6 +191,18 @@ def test_lost_records_fail_a_read_unless_it_may_go_on(spark: SparkSession):
     assert found[0][2] == earliest == LATEST.records("deleted")[0].offset
 
 
+def test_what_an_open_transaction_hides_stays_hidden():
+    """Regression: an ending offset behind the last stable one handed out records of open transactions as committed."""
+    options = {
+        "subscribe": "transactions-open", "kafka__isolation__level": "read_committed",
+        "endingOffsets": f'{{"transactions-open":{{"0":{LATEST.offsets("transactions-open").latest}}}}}',
+    }  # fmt: skip
+    with pytest.raises(Exception, match="has an open transaction, which hides offsets 10 to"):
+        planned(LATEST.path, **options)
+    tasks = planned(LATEST.path, failOnDataLoss="false", **options)
+    assert read_all(tasks) == len(LATEST.records("transactions-open", isolation="read_committed"))
+
+
 @pytest.mark.parametrize("topic", ["long-index", "segments", "one-record", "compacted"])
 @pytest.mark.parametrize("wish", [{"minPartitions": 7}, {"maxRecordsPerPartition": 11}, {"minPartitions": 1000}])
 def test_splits_tile_the_log(topic, wish):

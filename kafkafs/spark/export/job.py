@@ -12,7 +12,7 @@ from kafkafs.spark import jobs
 from kafkafs.spark.export import parquet, plan, values
 from kafkafs.spark.export.named import first_named, named_values
 from kafkafs.spark.export.output import Output
-from kafkafs.spark.export.plan import FileUnit, Plan, Request
+from kafkafs.spark.export.plan import GONE, FileUnit, Plan, Request
 from kafkafs.spark.export.registered import TypedValues
 from kafkafs.spark.export.tables import Table, table_of
 from kafkafs.spark.jobs import Progress, no_progress
@@ -57,7 +57,7 @@ class _Inference:
         return found
 
     def _documents(self, registry: Registry) -> Iterator[Iterable[bytes | None]]:
-        lost = data_loss(fail=True)
+        lost = data_loss(fail=True, advice=GONE)
         if self.registered:
             for piece in records_of(self.unit.range, self.isolation, lost):
                 yield (each.payload for each in named_values(piece, registry, self.unit.topic))

@@ -9,7 +9,7 @@ from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
 from kafkafs.format.schemas.codebook import SchemaName
 from kafkafs.log.options import Isolation
-from kafkafs.spark.export.plan import FileUnit
+from kafkafs.spark.export.plan import GONE, FileUnit
 from kafkafs.spark.tasks import data_loss, records_of
 
 _MOST_ASKED = 100
@@ -36,6 +36,6 @@ def named_values(piece: Records, registry: Registry, topic: str) -> Iterator[Nam
 def first_named(units: Iterable[FileUnit], isolation: Isolation, registry: Registry) -> Iterator[NamedValue]:
     """Values of the first records of some files, in order."""
     for unit in list(units)[:_MOST_ASKED]:
-        piece = next(records_of(unit.range, isolation, data_loss(fail=True)), None)
+        piece = next(records_of(unit.range, isolation, data_loss(fail=True, advice=GONE)), None)
         if piece is not None:
             yield from named_values(piece, registry, unit.topic)

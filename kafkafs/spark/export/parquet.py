@@ -9,7 +9,7 @@ from kafkafs.format.columns import Records
 from kafkafs.log.options import Isolation
 from kafkafs.spark.arrow import BatchMaker, extent, grouped, groups, schema
 from kafkafs.spark.export.output import Output
-from kafkafs.spark.export.plan import FileUnit
+from kafkafs.spark.export.plan import GONE, FileUnit
 from kafkafs.spark.tasks import data_loss, records_of
 
 ROW_GROUP = 1 << 20
@@ -31,7 +31,7 @@ def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, s
 def _shaped(unit: FileUnit, isolation: Isolation, shape: Shape) -> Iterator[pa.RecordBatch]:
     name = unit.range.location.name
     maker = BatchMaker(name.topic, name.partition, headers=True)
-    for pieces in groups(records_of(unit.range, isolation, data_loss(fail=True))):
+    for pieces in groups(records_of(unit.range, isolation, data_loss(fail=True, advice=GONE))):
         yield from shape(pieces, maker.batch(pieces))
 
 

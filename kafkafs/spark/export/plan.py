@@ -13,12 +13,14 @@ from kafkafs.log.options import Isolation
 from kafkafs.spark import planning
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.locations import Location, chosen
-from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition
+from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
 from kafkafs.spark.options import Choice, Replicas
 from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.snapshots import Snapshots, planned
 
 PLAN = "_kafkafs_export.json"
+GONE = "name a new directory to export what is left"
+"""What to do where records of the plan were deleted before they were written."""
 _VERSION = 2
 
 
@@ -76,6 +78,7 @@ class Plan:
     units: list[FileUnit]
     value_types: dict[str, object] = field(default_factory=dict)
     is_saved: bool = False
+    gone: list[str] = field(default_factory=list)  # sentences: what a later run finds deleted before it was exported
 
     def new_units(self) -> list[FileUnit]:
         """The files of topics whose values have no type yet."""
@@ -86,9 +89,10 @@ def settle(out: Output, request: Request) -> Plan:
     """The plan of an earlier run below `out` and what is new since, or a new plan. UsageError for what cannot be."""
     before = load(out, request)
     if before is None:
-        return Plan(_units(request, {}))
-    fresh = _units(request, _ends(before)) if request.ending == AllAt(LATEST) else []
-    return Plan(before.units + fresh, before.value_types, is_saved=not fresh)
+        return Plan(_units(request, {}, []))
+    gone: list[str] = []
+    fresh = _units(request, _ends(before), gone) if request.ending == AllAt(LATEST) else []
+    return Plan(before.units + fresh, before.value_types, is_saved=not fresh, gone=gone)
 
 
 def _ends(plan: Plan) -> PartitionOffsets:
@@ -100,20 +104,46 @@ def _ends(plan: Plan) -> PartitionOffsets:
     return ends
 
 
-def _units(request: Request, begun: PartitionOffsets) -> list[FileUnit]:
-    """The files of the logs as they are now; of partitions that are `begun` already, from there on."""
+def _units(request: Request, begun: PartitionOffsets, gone: list[str]) -> list[FileUnit]:
+    """The files of the logs as they are now; of partitions that are `begun` already, from there on. What of those is
+    `gone` is told there. UsageError where one does not reach to there any more: it is another log."""
     locations = chosen(request.paths, request.choice, request.replicas)
     if not locations:
         raise UsageError("no topic is chosen: name some with --topics, or a pattern that fits some")
-    return planned(locations, request.isolation, lambda snapshots: _made(snapshots, request, begun))
+    if not begun:
+        _check_names(request, locations)
+    gone += [
+        f"{name} is not there any more; what was exported of it stays" for name in sorted(set(begun) - set(locations))
+    ]
+    units, missed = planned(locations, request.isolation, lambda snapshots: _made(snapshots, request, begun))
+    gone += missed
+    return units
 
 
-def _made(snapshots: Snapshots, request: Request, begun: Mapping[TopicPartition, int]) -> list[FileUnit]:
+def _check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
+    for option, limit in (("--from-offsets", request.starting), ("--to-offsets", request.ending)):
+        unknown = set(limit.offsets) - set(locations) if isinstance(limit, Specific) else set()
+        if unknown:
+            raise UsageError(f"{option} names {names(unknown)}, and to be exported are {names(locations)}")
+
+
+def _made(
+    snapshots: Snapshots, request: Request, begun: Mapping[TopicPartition, int]
+) -> tuple[list[FileUnit], list[str]]:
     new = {name: each for name, each in snapshots.items() if name not in begun}
     starts = dict(begun) | planning.resolve(_filled(request.starting, new, EARLIEST), new, starting=True)
     ends = planning.resolve(_filled(request.ending, snapshots, LATEST), snapshots, starting=False)
-    units = []
+    units, missed = [], []
     for name, snapshot in sorted(snapshots.items()):
+        if begun.get(name, 0) > snapshot.visible_end:
+            raise UsageError(
+                f"{name} was exported up to offset {begun[name]} and ends at {snapshot.visible_end} now: it was cut,"
+                " or made anew; name a new directory for an export"
+            )
+        if name in begun and begun[name] < snapshot.start_offset:
+            missed.append(
+                f"offsets {begun[name]} to {snapshot.start_offset - 1} of {name} were deleted before this run"
+            )
         start, end = max(starts[name], snapshot.start_offset), min(ends[name], snapshot.visible_end)
         if start >= end:
             continue
@@ -121,7 +151,7 @@ def _made(snapshots: Snapshots, request: Request, begun: Mapping[TopicPartition,
             PartitionRange(snapshot.location, start, end), snapshot, request.file_bytes
         ):
             units.append(FileUnit(each, size, _file(each)))
-    return units
+    return units, missed
 
 
 def _filled(limit: Limit, partitions: Iterable[TopicPartition], otherwise: int) -> Limit:
