@@ -130,4 +130,4 @@ def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> Limit:
     milliseconds = parse_time_ms(moment, time.time_ns() // 1_000_000)
     if milliseconds is None:
         raise UsageError(f"--{side}-time {moment!r} is no time; write milliseconds, @seconds, ISO-8601, now, -1h")
-    return Timestamps(milliseconds, "latest")
+    return Timestamps(milliseconds, "latest") if milliseconds > 0 else AllAt(EARLIEST)  # as in a range of by-time/

@@ -81,6 +81,13 @@ def _resolved(offset: int, snapshot: Snapshot) -> int:
 
 
 def _at_time(snapshot: Snapshot, time: int, no_match: str) -> int:
+    """The offset of the first record late enough. -1 and -2 mean what they mean as offsets, as they do to a broker."""
+    if time in (LATEST, EARLIEST):
+        return _resolved(time, snapshot)
+    if time < 0:
+        raise UsageError(
+            f"the time {time} lies before 1970; name milliseconds since then, -1 (latest) or -2 (earliest)"
+        )
     found = snapshot.reader.first_at(time)
     if found is not None:
         return found.offset

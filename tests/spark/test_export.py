@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from kafkafs.cli.export import _request
 from kafkafs.cli.main import main
+from kafkafs.cli.parser import build
 from kafkafs.errors import NotFound, UsageError
 from kafkafs.log.options import ReadOptions
 from kafkafs.spark.export import parquet, plan, values
@@ -276,6 +278,13 @@ def test_offsets_of_what_is_not_exported_are_refused(side, tmp_path, capsys):
     assert main(["export", str(LATEST_DATA.path), "--to", str(tmp_path / "out"), *words]) == 2
     assert f"--{side}-offsets names segmentz-0, and to be exported are segments-0" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("word", ["1970-01-01", "1969-12-31T23:59:59.998Z", "1969-12-31T23:59:59.999Z", "1960-01-01"])
+def test_a_window_from_before_1970_begins_at_the_log_start(word):
+    """Such a time is told as -1, which a broker and the data source take for the latest."""
+    parsed = build(["export"]).parse_args(["export", str(LATEST_DATA.path), "--to", "out", f"--from-time={word}"])
+    assert _request(parsed).starting == AllAt(EARLIEST)
 
 
 @pytest.mark.parametrize("place", ["gopher://bucket/out", "hdfs://name/out", "s3a://", "dbfs://x"])

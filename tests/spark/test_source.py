@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, LessThan
 
-from kafkafs.errors import Unsupported
+from kafkafs.errors import Unsupported, UsageError
 from kafkafs.spark.arrow import schema as arrow_schema
 from kafkafs.spark.options import batch_options
 from kafkafs.spark.source import FilteringReader, KafkafsDataSource
@@ -115,6 +115,21 @@ def test_times_lead_to_the_first_record_late_enough(topic):
         planned(LATEST.path, subscribe=topic, startingTimestamp=late)
     strategy = {"startingOffsetsByTimestampStrategy": "latest"}
     assert planned(LATEST.path, subscribe=topic, startingTimestamp=late, **strategy) == []
+
+
+def test_a_time_can_be_latest_or_earliest():
+    """Regression: all records came before the latest, and none up to it: what Spark's own source hands to a broker."""
+
+    def tiles(side: str, time: int) -> list[tuple[str, int, int]]:
+        times = {f"{side}OffsetsByTimestamp": json.dumps({"segments": {"0": time}})}
+        found = ranges(planned(LATEST.path, subscribe="segments", **times))
+        assert ranges(planned(LATEST.path, subscribe="segments", **{f"{side}Timestamp": time})) == found
+        return found
+
+    assert tiles("starting", -2) == tiles("ending", -1) == ranges(planned(LATEST.path, subscribe="segments")) != []
+    assert tiles("starting", -1) == tiles("ending", -2) == []
+    with pytest.raises(UsageError, match="lies before 1970"):
+        tiles("starting", -5)
 
 
 REFUSED: dict[str, dict[str, object]] = {
