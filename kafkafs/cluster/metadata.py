@@ -145,7 +145,7 @@ class Metadata(Replay):
     def _snapshots(self) -> list[tuple[int, int, str]]:
         """Offset, epoch and name of each, the newest first."""
         found = []
-        for name in self._partition.listing().files:
+        for name in self._partition.listing().names:
             parts = _SNAPSHOT.fullmatch(name)
             if parts is not None:
                 found.append((int(parts[1]), int(parts[2]), name))

@@ -6,6 +6,7 @@ offsets has only a complete `.log.swap`; that one then stands in, up to the next
 
 import os
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -45,7 +46,8 @@ class Listing:
     stamp: tuple[int, int]
     settled: bool
     segments: dict[int, dict[str, FileName]]
-    files: dict[str, FileName]
+    snapshots: dict[int, str]  # names of the producers' snapshots by offset
+    names: tuple[str, ...]  # of all regular files
     logless: tuple[int, ...] = ()  # offsets of indexes whose log is missing
     problems: tuple[str, ...] = field(default=())
 
@@ -83,27 +85,50 @@ def _prefer_rebuilt(listing: Listing, indexes: Directory, partition: str) -> Non
 
 
 def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
-    files: dict[str, FileName] = {}
+    """There can be 100,000 names: of each as little is asked as can be, and once."""
+    grouped: defaultdict[str, dict[str, FileName]] = defaultdict(dict)  # by digits: each offset is parsed once
+    snapshots: list[str] = []
+    others: list[os.DirEntry[str]] = []
+    names: list[str] = []
     problems: list[str] = []
     with root.scan(partition) as entries:
         for entry in entries:
-            if entry.is_file(follow_symlinks=False):
-                files[entry.name] = _file_name(entry)
-            elif parse_segment_file(entry.name) or entry.name in _BESIDE:
-                kind = "link" if entry.is_symlink() else "directory" if entry.is_dir() else "special file"
-                problems.append(f"{entry.name} is a {kind} and not served: only regular files are")
-            elif not entry.is_dir(follow_symlinks=False):
-                problems.append(f"{entry.name!r} is no regular file and not served")
-    settled = is_settled(stamp[1])
-    found = _segments(files)
+            name = entry.name
+            if not entry.is_file(follow_symlinks=False):
+                problems += _not_served(entry)
+                continue
+            names.append(name)
+            kind = SEGMENT_KINDS.get(name[OFFSET_DIGITS:])
+            if kind == "log":
+                grouped[name[:OFFSET_DIGITS]][kind] = _log_name(entry)
+            elif kind == "snapshot":
+                snapshots.append(name)
+            elif kind is not None:
+                grouped[name[:OFFSET_DIGITS]][kind] = FileName(name, entry.inode())
+            else:
+                others.append(entry)
+        swaps, unfinished = _transitional(others)
+    found = {base: kinds for digits, kinds in grouped.items() if (base := parse_offset(digits)) is not None}
+    for base, kinds in swaps.items():
+        complete = "log" in kinds and not any(other <= base for other in unfinished)
+        if complete and "log" not in found.get(base, {}):
+            found[base] = kinds
     segments = {base: found[base] for base in sorted(found) if "log" in found[base]}
     logless = tuple(sorted(found.keys() - segments.keys()))
-    return Listing(stamp, settled, segments, files, logless, tuple(sorted(problems)))
+    by_offset = {offset: name for name in snapshots if (offset := parse_offset(name[:OFFSET_DIGITS])) is not None}
+    return Listing(stamp, is_settled(stamp[1]), segments, by_offset, tuple(names), logless, tuple(sorted(problems)))
 
 
-def _file_name(entry: "os.DirEntry[str]") -> FileName:
-    if ".log" not in entry.name:
-        return FileName(entry.name, entry.inode())
+def _not_served(entry: "os.DirEntry[str]") -> Iterator[str]:
+    """What is to be said of an entry that is no regular file: nothing of a directory of another's."""
+    if parse_segment_file(entry.name) or entry.name in _BESIDE:
+        kind = "link" if entry.is_symlink() else "directory" if entry.is_dir() else "special file"
+        yield f"{entry.name} is a {kind} and not served: only regular files are"
+    elif not entry.is_dir(follow_symlinks=False):
+        yield f"{entry.name!r} is no regular file and not served"
+
+
+def _log_name(entry: "os.DirEntry[str]") -> FileName:
     try:
         about = entry.stat(follow_symlinks=False)
     except FileNotFoundError as error:  # as such `scan` would take it for the directory's
@@ -111,24 +136,16 @@ def _file_name(entry: "os.DirEntry[str]") -> FileName:
     return FileName(entry.name, about.st_ino, about.st_size, about.st_mtime_ns)
 
 
-def _segments(files: dict[str, FileName]) -> dict[int, dict[str, FileName]]:
-    """The files of each offset by kind, without snapshots, unsorted; not all have a log."""
-    grouped: defaultdict[str, dict[str, FileName]] = defaultdict(dict)  # there can be 100,000 names: each offset once
-    swapped: defaultdict[int, dict[str, FileName]] = defaultdict(dict)
+def _transitional(entries: Iterable["os.DirEntry[str]"]) -> tuple[dict[int, dict[str, FileName]], list[int]]:
+    """Files that wait to be swapped in, by offset and kind; and the offsets of such as are not finished."""
+    swaps: defaultdict[int, dict[str, FileName]] = defaultdict(dict)
     unfinished: list[int] = []
-    for name, file in files.items():
-        if kind := SEGMENT_KINDS.get(name[OFFSET_DIGITS:]):
-            if kind != "snapshot":
-                grouped[name[:OFFSET_DIGITS]][kind] = file
-        elif transitional := parse_transitional_file(name):
+    for entry in entries:
+        if transitional := parse_transitional_file(entry.name):
             parsed, state = transitional
             if state == "swap":
-                swapped[parsed.offset][parsed.kind] = file
+                is_log = parsed.kind == "log"
+                swaps[parsed.offset][parsed.kind] = _log_name(entry) if is_log else FileName(entry.name, entry.inode())
             elif state == "cleaned":
                 unfinished.append(parsed.offset)
-    plain = {base: kinds for digits, kinds in grouped.items() if (base := parse_offset(digits)) is not None}
-    for base, kinds in swapped.items():
-        complete = "log" in kinds and not any(other <= base for other in unfinished)
-        if complete and "log" not in plain.get(base, {}):
-            plain[base] = kinds
-    return plain
+    return swaps, unfinished

@@ -13,7 +13,6 @@ import numpy as np
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batches import is_control, is_transactional
 from kafkafs.format.control import coordinator_epoch
-from kafkafs.format.names import parse_segment_file
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Start
@@ -66,13 +65,12 @@ def open_transactions(partition: Partition, log: Log) -> list[OpenTransaction]:
 
 def _newest_snapshot(partition: Partition, log: Log) -> tuple[int, dict[int, _Producer]]:
     """The offset of the newest snapshot that can be read, and the producers in it; of none, the log's first."""
-    files = filter(None, map(parse_segment_file, partition.listing().files))
-    offsets = {each.offset: each.name for each in files if each.kind == "snapshot"}
-    for offset in sorted(offsets, reverse=True):
+    names = partition.listing().snapshots
+    for offset in sorted(names, reverse=True):
         if offset > log.end_offset:
             continue
         try:
-            told = parse_producer_snapshot(partition.root.read_whole(f"{partition.name.directory}/{offsets[offset]}"))
+            told = parse_producer_snapshot(partition.root.read_whole(f"{partition.name.directory}/{names[offset]}"))
         except _UNREADABLE:
             continue
         return offset, {

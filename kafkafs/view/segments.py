@@ -33,7 +33,7 @@ class Segments(ViewDirectory):
         raise NotFound(f"there is no file {name!r} in {self._view.shown_as}")
 
     def _names(self) -> set[str]:
-        return {name for name in self._view.partition.listing().files if _SERVED.fullmatch(name)}
+        return {name for name in self._view.partition.listing().names if _SERVED.fullmatch(name)}
 
 
 class RealFile:

@@ -24,7 +24,7 @@ def partition_access(partition: Partition) -> tuple[Access, int]:
     above = access(root.stat(name), root.acl(name))
     granted = [Access(above.uid, above.gid, (above.mode & 0o111) * 7)]
     newest = 0
-    for file_name in partition.listing().files:
+    for file_name in partition.listing().names:
         if file_name.endswith((".log", ".checkpoint")) and not file_name.startswith(_EMPTY_SNAPSHOT):
             file = root.open_now(f"{name}/{file_name}")
             about = file.stat()

@@ -72,7 +72,7 @@ def test_what_is_no_regular_file_is_told_of_and_not_opened(tmp_path, name, make)
     make(path)
     listing = list_partition(partition_of(tmp_path).root, NAME)
     assert any(name in problem for problem in listing.problems)
-    assert name not in listing.files
+    assert name not in listing.names
     assert offsets(tmp_path) == wanted(OLD[:3] + OLD[6:] if name.endswith(".log") else OLD)
 
 

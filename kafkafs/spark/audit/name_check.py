@@ -38,7 +38,7 @@ def check_names(directory: DataDirectory) -> list[Finding]:
             findings.append(where.finding("foreign", "no file that a broker makes has this name"))
     for partition in sorted(directory.names()):
         try:
-            names = sorted(directory.partition(partition).listing().files)
+            names = sorted(directory.partition(partition).listing().names)
         except (NotFound, Vanished):
             continue
         for name in names:

@@ -78,7 +78,7 @@ def check_small_files(partition: Partition, data_directory: str) -> list[Finding
     directory = partition.name.directory
     for problem in listing.problems:
         findings.append(Where(data_directory, directory).finding("not-regular", problem))
-    for name in listing.files:
+    for name in listing.names:
         parsed = parse_segment_file(name)
         if parsed is not None and parsed.kind == "snapshot":
             findings += _parsed(partition, data_directory, name, "snapshot", parse_producer_snapshot)

@@ -41,7 +41,7 @@ def topic_intervals(directory: DataDirectory) -> dict[str, int]:
 
 def _snapshot(partition: Partition) -> Iterator[Records]:
     """The records of the newest snapshot: what was true before the log begins."""
-    names = sorted(name for name in partition.listing().files if name.endswith(".checkpoint"))
+    names = sorted(name for name in partition.listing().names if name.endswith(".checkpoint"))
     if not names:
         return
     data = partition.root.read_whole(f"{METADATA}/{names[-1]}", _LARGEST_SNAPSHOT)
