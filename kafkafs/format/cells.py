@@ -4,39 +4,17 @@ Two rows a record, the key's and the value's. `decoded_lines` and `internal_cell
 the typed columns of an export take only the values.
 """
 
-from enum import IntEnum
-
 import numpy as np
 
 from kafkafs.format import native
 from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
-from kafkafs.format.native.layout import CELL_WORDS
+from kafkafs.format.native.layout import CELL_SLOT, CELL_WORDS
 
 Cells = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 OneCell = np.ndarray[tuple[int], np.dtype[np.int64]]
 
-
-class Cell(IntEnum):
-    """The columns, as the layout tells what each one holds."""
-
-    KIND = layout.CELL_KIND // 8
-    ID = layout.CELL_ID // 8
-    GUID_REST = layout.CELL_GUID_REST // 8
-    PAYLOAD_AT = layout.CELL_PAYLOAD_AT // 8
-    PAYLOAD_SIZE = layout.CELL_PAYLOAD_SIZE // 8
-    TEXT = layout.CELL_TEXT // 8
-    TEXT_SIZE = layout.CELL_TEXT_SIZE // 8
-    TAIL = layout.CELL_TAIL // 8
-    TAIL_SIZE = layout.CELL_TAIL_SIZE // 8
-    DECODER = layout.CELL_DECODER // 8
-    INDEXES_AT = layout.CELL_INDEXES_AT // 8
-    INDEXES_SIZE = layout.CELL_INDEXES_SIZE // 8
-    ERROR = layout.CELL_ERROR // 8
-    ERROR_AT = layout.CELL_ERROR_AT // 8
-
-
-NAME = slice(Cell.KIND, Cell.GUID_REST + 1)
+NAME = slice(CELL_SLOT.kind, CELL_SLOT.guid_rest + 1)
 """The columns that name a schema, as `SchemaName`."""
 
 
@@ -52,12 +30,12 @@ def find_cells(records: Records) -> tuple[Cells, int]:
 
 def payload_of(records: Records, cell: OneCell) -> tuple[bytes, bytes | None]:
     """What a cell that names a schema holds without a prefix; and what a header holds behind the name, None without."""
-    payload = _bytes(records, cell, Cell.PAYLOAD_AT)
-    if cell[Cell.KIND] not in (layout.CELL_HEADER_ID, layout.CELL_HEADER_GUID):
+    payload = _bytes(records, cell, CELL_SLOT.payload_at)
+    if cell[CELL_SLOT.kind] not in (layout.CELL_HEADER_ID, layout.CELL_HEADER_GUID):
         return payload, None
-    return payload, _bytes(records, cell, Cell.INDEXES_AT)
+    return payload, _bytes(records, cell, CELL_SLOT.indexes_at)
 
 
-def _bytes(records: Records, cell: OneCell, at: Cell) -> bytes:
+def _bytes(records: Records, cell: OneCell, at: int) -> bytes:
     """What lies where a cell says, its size in the column behind."""
     return records.data[cell[at] : cell[at] + cell[at + 1]].tobytes()

@@ -14,7 +14,7 @@ import numpy as np
 from kafkafs.errors import CorruptData
 from kafkafs.format import native
 from kafkafs.format.buffers import Array, Buffers
-from kafkafs.format.cells import NAME, Cell, Cells, OneCell, find_cells, payload_of
+from kafkafs.format.cells import NAME, Cells, OneCell, find_cells, payload_of
 from kafkafs.format.columns import Records
 from kafkafs.format.internal_cells import fill_cells
 from kafkafs.format.jsonl import line_head, padded_prefix
@@ -22,7 +22,7 @@ from kafkafs.format.long_line import long_field, long_headers
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.messages.records import internal_topic
 from kafkafs.format.native import layout
-from kafkafs.format.native.layout import AVRO_SCRATCH, DECODED_ASKS, TEXT_MOST
+from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_SLOT, DECODED_ASKS, TEXT_MOST
 from kafkafs.format.schemas.codebook import Codebook, error_tail
 
 _CHUNK = 1024
@@ -96,9 +96,9 @@ class DecodedLines:
 
     def _choose(self, cells: Cells) -> None:
         """Sets the decoder of each cell that names a schema."""
-        places = np.nonzero(cells[:, Cell.KIND] >= layout.CELL_PREFIX_ID)[0]
+        places = np.nonzero(cells[:, CELL_SLOT.kind] >= layout.CELL_PREFIX_ID)[0]
         if len(places):
-            cells[places, Cell.DECODER] = self._book.rows(cells[places, NAME], places & 1 ^ 1)
+            cells[places, CELL_SLOT.decoder] = self._book.rows(cells[places, NAME], places & 1 ^ 1)
 
     def _decode(self, records: Records, cells: Cells, first: int, texts: Array) -> int:
         """The texts and tails of the cells from `first` on: the cell before which there was no more room."""
@@ -122,28 +122,28 @@ class DecodedLines:
     def _ask(self, records: Records, cells: Cells, number: int) -> int:
         """Decodes a cell that no kernel can: how many bytes its text has."""
         cell = cells[number]
-        decoder = self._book.decoder(int(cell[Cell.DECODER]))
+        decoder = self._book.decoder(int(cell[CELL_SLOT.decoder]))
         try:
             text = decoder.decode(*payload_of(records, cell)) if decoder.decode is not None else b"null"
         except CorruptData as error:
-            cell[Cell.ERROR], self._reasons[number] = layout.ASKED_MISFIT, str(error)
+            cell[CELL_SLOT.error], self._reasons[number] = layout.ASKED_MISFIT, str(error)
             return 0
-        cell[Cell.TEXT], cell[Cell.TEXT_SIZE] = self._hold(text)
+        cell[CELL_SLOT.text], cell[CELL_SLOT.text_size] = self._hold(text)
         return len(text)
 
     def _tell(self, cells: Cells, first: int, stop: int) -> None:
         """Sets the tails of cells [first, stop)."""
         part = cells[first:stop]
-        places = np.nonzero(part[:, Cell.DECODER] >= 0)[0]
-        rows = part[places, Cell.DECODER]
-        part[places, Cell.TAIL] = self._book.table[rows, 3]
-        part[places, Cell.TAIL_SIZE] = self._book.tail_sizes[rows]
-        for place in np.nonzero(part[:, Cell.ERROR])[0].tolist():
+        places = np.nonzero(part[:, CELL_SLOT.decoder] >= 0)[0]
+        rows = part[places, CELL_SLOT.decoder]
+        part[places, CELL_SLOT.tail] = self._book.table[rows, 3]
+        part[places, CELL_SLOT.tail_size] = self._book.tail_sizes[rows]
+        for place in np.nonzero(part[:, CELL_SLOT.error])[0].tolist():
             cell = part[place]
-            reason = self._reasons.get(first + place, int(cell[Cell.ERROR]))
-            sentence = self._book.misfit(int(cell[Cell.DECODER]), reason, int(cell[Cell.ERROR_AT]))
+            reason = self._reasons.get(first + place, int(cell[CELL_SLOT.error]))
+            sentence = self._book.misfit(int(cell[CELL_SLOT.decoder]), reason, int(cell[CELL_SLOT.error_at]))
             tail = error_tail("value" if (first + place) & 1 else "key", sentence)
-            cell[Cell.TAIL], cell[Cell.TAIL_SIZE] = self._hold(tail)
+            cell[CELL_SLOT.tail], cell[CELL_SLOT.tail_size] = self._hold(tail)
 
     def _hold(self, text: bytes) -> tuple[int, int]:
         """Keeps a text until the lines of its chunk are written: its address and size."""
@@ -174,22 +174,22 @@ class DecodedLines:
             (cells[2 * number], row["key_at"], row["key_size"], b',"value'),
             (cells[2 * number + 1], row["value_at"], row["value_size"], b',"headers":['),
         ):
-            if cell[Cell.TEXT]:
+            if cell[CELL_SLOT.text]:
                 yield memoryview(b'":')
-                for start in range(0, int(cell[Cell.TEXT_SIZE]), _PIECE):
-                    length = min(_PIECE, int(cell[Cell.TEXT_SIZE]) - start)
-                    yield memoryview(ctypes.string_at(int(cell[Cell.TEXT]) + start, length))
+                for start in range(0, int(cell[CELL_SLOT.text_size]), _PIECE):
+                    length = min(_PIECE, int(cell[CELL_SLOT.text_size]) - start)
+                    yield memoryview(ctypes.string_at(int(cell[CELL_SLOT.text]) + start, length))
             else:
                 yield from long_field(records, int(at), int(size))
-            yield memoryview(ctypes.string_at(int(cell[Cell.TAIL]), int(cell[Cell.TAIL_SIZE])) + behind)
+            yield memoryview(ctypes.string_at(int(cell[CELL_SLOT.tail]), int(cell[CELL_SLOT.tail_size])) + behind)
         yield from long_headers(records, number)
         yield memoryview(b"]}\n")
 
 
 def _content(cell: OneCell, raw: memoryview | None) -> bytes | None:
     """What a cell tells, or else the bytes that it stands for."""
-    if cell[Cell.TEXT]:
-        text = ctypes.string_at(int(cell[Cell.TEXT]), int(cell[Cell.TEXT_SIZE]))
+    if cell[CELL_SLOT.text]:
+        text = ctypes.string_at(int(cell[CELL_SLOT.text]), int(cell[CELL_SLOT.text_size]))
         if text.startswith(b'"'):
             return json.loads(text).encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
         return None if text == b"null" else text

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
-from kafkafs.format.cells import Cell, Cells
+from kafkafs.format.cells import Cells
 from kafkafs.format.columns import Records
 from kafkafs.format.json_string import json_string
 from kafkafs.format.messages.records import InternalTopic
 from kafkafs.format.messages.redaction import decoded_json
+from kafkafs.format.native.layout import CELL_SLOT
 from kafkafs.format.schemas.codebook import error_tail
 
 _ENOUGH = 2 << 20
@@ -28,11 +29,11 @@ def fill_cells(topic: InternalTopic, records: Records, cells: Cells, first: int,
             texts = ["null", "null"]
         for cell, text in zip(cells[2 * number : 2 * number + 2], texts, strict=True):
             if text is not None:
-                cell[Cell.TEXT], cell[Cell.TEXT_SIZE] = hold(text.encode())
+                cell[CELL_SLOT.text], cell[CELL_SLOT.text_size] = hold(text.encode())
                 made += len(text)
         if decoded.error is not None:
             field, cell = ("key", cells[2 * number]) if value is None else ("value", cells[2 * number + 1])
-            cell[Cell.TAIL], cell[Cell.TAIL_SIZE] = hold(error_tail(field, decoded.error))
+            cell[CELL_SLOT.tail], cell[CELL_SLOT.tail_size] = hold(error_tail(field, decoded.error))
         if made > _ENOUGH:
             return number + 1
     return len(records)

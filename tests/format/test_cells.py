@@ -3,9 +3,10 @@
 import numpy as np
 
 from kafkafs.format.batches import walk
-from kafkafs.format.cells import Cell, find_cells, payload_of
+from kafkafs.format.cells import find_cells, payload_of
 from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
+from kafkafs.format.native.layout import CELL_SLOT
 from kafkafs.format.records import decode
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
@@ -50,17 +51,17 @@ def test_a_cell_tells_the_schema_and_the_payload() -> None:
     cells, named = find_cells(records)
     for number, (_, headers, (kind, payload, header)) in enumerate(VALUES):
         key, value = cells[2 * number], cells[2 * number + 1]
-        assert value[Cell.KIND] == kind, number
+        assert value[CELL_SLOT.kind] == kind, number
         if kind >= layout.CELL_PREFIX_ID:
             assert payload_of(records, value) == (payload, header)
         expected = layout.CELL_PREFIX_ID if number % 2 else layout.CELL_NULL
         in_header = headers.get("__key_schema_id") is not None and number % 2
-        assert key[Cell.KIND] == (layout.CELL_HEADER_ID if in_header else expected)
-    assert named == int(np.count_nonzero(cells[:, Cell.KIND] >= layout.CELL_PREFIX_ID))
+        assert key[CELL_SLOT.kind] == (layout.CELL_HEADER_ID if in_header else expected)
+    assert named == int(np.count_nonzero(cells[:, CELL_SLOT.kind] >= layout.CELL_PREFIX_ID))
 
 
 def test_rows_that_do_not_lie_together_are_taken_too() -> None:
     """Isolation and windows leave rows out."""
     records = _records()
     cells, _ = find_cells(Records(records.data, records.rows[::3]))
-    assert cells[1::2, Cell.KIND].tolist() == [told[2][0] for told in VALUES[::3]]
+    assert cells[1::2, CELL_SLOT.kind].tolist() == [told[2][0] for told in VALUES[::3]]

@@ -88,38 +88,45 @@ def _places(row: np.dtype[np.void]) -> tuple[int, ...]:
     return tuple(row.fields[name][1] for name in row.names or () if row.fields and name != "padding")
 
 
+class BatchRow(NamedTuple):
+    """Where each field of a row of BATCH lies, in bytes from its first."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    leader_epoch: int
+    crc: int
+    base_sequence: int
+    record_count: int
+    attributes: int
+    producer_epoch: int
+    magic: int
+    valid: int
+
+
+class RecordRow(NamedTuple):
+    """The same of a row of RECORD."""
+
+    offset: int
+    timestamp: int
+    key_at: int
+    value_at: int
+    headers_at: int
+    key_size: int
+    value_size: int
+    header_count: int
+    headers_size: int
+    batch: int
+    timestamp_type: int
+    magic: int
+
+
+BATCH_AT, RECORD_AT = BatchRow(*_places(BATCH)), RecordRow(*_places(RECORD))
 BATCH_ROW, RECORD_ROW = BATCH.itemsize, RECORD.itemsize
-(
-    BATCH_POSITION,
-    BATCH_SIZE,
-    BATCH_BASE_OFFSET,
-    BATCH_LAST_OFFSET,
-    BATCH_BASE_TIMESTAMP,
-    BATCH_MAX_TIMESTAMP,
-    BATCH_PRODUCER_ID,
-    BATCH_LEADER_EPOCH,
-    BATCH_CRC,
-    BATCH_BASE_SEQUENCE,
-    BATCH_COUNT,
-    BATCH_ATTRIBUTES,
-    BATCH_PRODUCER_EPOCH,
-    BATCH_MAGIC,
-    BATCH_VALID,
-) = _places(BATCH)
-(
-    RECORD_OFFSET,
-    RECORD_TIMESTAMP,
-    RECORD_KEY_AT,
-    RECORD_VALUE_AT,
-    RECORD_HEADERS_AT,
-    RECORD_KEY_SIZE,
-    RECORD_VALUE_SIZE,
-    RECORD_HEADER_COUNT,
-    RECORD_HEADERS_SIZE,
-    RECORD_BATCH,
-    RECORD_TIMESTAMP_TYPE,
-    RECORD_MAGIC,
-) = _places(RECORD)
 
 # What a dump's lines show of a record: two bits, then two each for the decoders of key and value.
 DUMP_METADATA, DUMP_CONTENTS = 1, 2
@@ -226,26 +233,31 @@ AVRO_SCRATCH = 16 << 10  # bytes: for frames, and for the digits of a decimal
 JSON_MISFIT = -14  # a payload of a JSON schema that is no JSON text
 ASKED_MISFIT = -15  # one that Python could not decode, for a reason of its own
 
-# What is known of a key or a value on its way to a decoded line: CELL_WORDS int64, two cells a record, the key's first.
-CELL_WORDS = 16
-(
-    CELL_KIND,
-    CELL_ID,  # of the schema, or the first half of its GUID
-    CELL_GUID_REST,
-    CELL_PAYLOAD_AT,  # in the data, without a prefix
-    CELL_PAYLOAD_SIZE,
-    CELL_TEXT,  # address of the JSON text that it became; 0: none
-    CELL_TEXT_SIZE,
-    CELL_TAIL,  # address of what follows in the line: `,"valueSchema":...` or `,"valueError":...`
-    CELL_TAIL_SIZE,
-    CELL_DECODER,  # row in the table of decoders; -1: none
-    CELL_INDEXES_AT,  # in the data: what a header holds behind the id, Protobuf's message indexes
-    CELL_INDEXES_SIZE,
-    CELL_ERROR,  # AVRO_... or JSON_MISFIT where the payload does not fit; 0: none
-    CELL_ERROR_AT,  # byte of the payload
-    CELL_SIZE,  # of the whole key or value; -1 for null
-    CELL_AT,
-) = range(0, 128, 8)
+
+class CellRow(NamedTuple):
+    """What is known of a key or a value on its way to a decoded line: int64, two cells a record, the key's first."""
+
+    kind: int  # one of those below
+    id: int  # of the schema, or the first half of its GUID
+    guid_rest: int
+    payload_at: int  # in the data, without a prefix
+    payload_size: int
+    text: int  # address of the JSON text that it became; 0: none
+    text_size: int
+    tail: int  # address of what follows in the line: `,"valueSchema":...` or `,"valueError":...`
+    tail_size: int
+    decoder: int  # row in the table of decoders; -1: none
+    indexes_at: int  # in the data: what a header holds behind the id, Protobuf's message indexes
+    indexes_size: int
+    error: int  # AVRO_... or JSON_MISFIT where the payload does not fit; 0: none
+    error_at: int  # byte of the payload
+    size: int  # of the whole key or value; -1 for null
+    at: int
+
+
+CELL_SLOT = CellRow(*range(len(CellRow._fields)))
+CELL_AT = CellRow(*range(0, 8 * len(CellRow._fields), 8))
+CELL_WORDS = len(CellRow._fields)
 CELL_NULL, CELL_PLAIN, CELL_PREFIX_ID, CELL_PREFIX_GUID, CELL_HEADER_ID, CELL_HEADER_GUID = range(6)
 
 # A row of the table of decoders: four int64.

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kafkafs.cluster.registry import RegisteredSchema, Registry
-from kafkafs.format.cells import NAME, Cell, find_cells, payload_of
+from kafkafs.format.cells import NAME, find_cells, payload_of
 from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
+from kafkafs.format.native.layout import CELL_SLOT
 from kafkafs.format.schemas.codebook import SchemaName
 from kafkafs.log.options import Isolation
 from kafkafs.spark.export.plan import GONE, FileUnit
@@ -27,7 +28,7 @@ class NamedValue(NamedTuple):
 def named_values(piece: Records, registry: Registry, topic: str) -> Iterator[NamedValue]:
     """The values that name a schema of the registry, in order."""
     values = find_cells(piece)[0][1::2]
-    for cell in values[values[:, Cell.KIND] >= layout.CELL_PREFIX_ID]:
+    for cell in values[values[:, CELL_SLOT.kind] >= layout.CELL_PREFIX_ID]:
         schema = registry.find(SchemaName(*cell[NAME].tolist()), topic, "value")
         if schema is not None:
             yield NamedValue(schema, *payload_of(piece, cell))

@@ -14,10 +14,10 @@ from kafkafs.cluster.registry import Registry
 from kafkafs.errors import CorruptData
 from kafkafs.format import native
 from kafkafs.format.buffers import Array
-from kafkafs.format.cells import NAME, Cell, Cells, OneCell, find_cells, payload_of
+from kafkafs.format.cells import NAME, Cells, OneCell, find_cells, payload_of
 from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
-from kafkafs.format.native.layout import AVRO_SCRATCH, DECODED_NO_ROOM
+from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_SLOT, DECODED_NO_ROOM
 from kafkafs.format.schemas.codebook import Codebook, FoundSchema, SchemaName
 from kafkafs.spark.export.columns import Lines, Numbers, column_type
 from kafkafs.spark.export.tables import Table
@@ -79,9 +79,11 @@ class TypedValues:
         for piece in pieces:
             cells, _ = find_cells(piece)
             values = cells[1::2]
-            places = np.flatnonzero(values[:, Cell.KIND] >= layout.CELL_PREFIX_ID)
+            places = np.flatnonzero(values[:, CELL_SLOT.kind] >= layout.CELL_PREFIX_ID)
             if len(places):
-                values[places, Cell.DECODER] = self._book.rows(values[places, NAME], np.zeros(len(places), np.int64))
+                values[places, CELL_SLOT.decoder] = self._book.rows(
+                    values[places, NAME], np.zeros(len(places), np.int64)
+                )
             yield piece, cells, first
             first += len(piece)
 
@@ -94,21 +96,21 @@ class TypedValues:
         )  # fmt: skip
         stop = int(self._out[0]) // 2 if answer == DECODED_NO_ROOM else len(piece)
         values = cells[1::2][done:stop]
-        made = np.flatnonzero(values[:, Cell.TEXT])
+        made = np.flatnonzero(values[:, CELL_SLOT.text])
         part.rows.append(made + (first + done))
-        part.ends.append(part.size + np.cumsum(values[made, Cell.TEXT_SIZE], dtype=np.int64))
+        part.ends.append(part.size + np.cumsum(values[made, CELL_SLOT.text_size], dtype=np.int64))
         part.size += int(self._out[1])
-        for row in np.flatnonzero((values[:, Cell.TEXT] == 0) & (values[:, Cell.DECODER] >= 0)).tolist():
+        for row in np.flatnonzero((values[:, CELL_SLOT.text] == 0) & (values[:, CELL_SLOT.decoder] >= 0)).tolist():
             self._other(piece, values[row], first + done + row, part)
         return stop
 
     def _other(self, piece: Records, cell: OneCell, row: int, part: "_Part") -> None:
         """A value of which no kernel made a line: Python does, or says why not."""
-        number, error = int(cell[Cell.DECODER]), int(cell[Cell.ERROR])
+        number, error = int(cell[CELL_SLOT.decoder]), int(cell[CELL_SLOT.error])
         decoder = self._book.decoder(number)
         if decoder.decode is None:
             refusal = self._book.refusal(number)
-            part.errors[row] = refusal or self._book.misfit(number, error, int(cell[Cell.ERROR_AT]))
+            part.errors[row] = refusal or self._book.misfit(number, error, int(cell[CELL_SLOT.error_at]))
             return
         try:
             part.others += decoder.decode(*payload_of(piece, cell))

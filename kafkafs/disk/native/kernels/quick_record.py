@@ -15,17 +15,11 @@ from kafkafs.format.native.kernels.machine import (
 )
 from kafkafs.format.native.kernels.records import finish, record
 from kafkafs.format.native.layout import (
-    BATCH_BASE_OFFSET,
-    BATCH_COUNT,
-    BATCH_MAX_TIMESTAMP,
+    BATCH_AT,
     COUNT_NEGATIVE,
     LENGTH_END,
-    RECORD_HEADERS_AT,
-    RECORD_HEADERS_SIZE,
-    RECORD_KEY_AT,
+    RECORD_AT,
     RECORD_ROW,
-    RECORD_TIMESTAMP,
-    RECORD_VALUE_AT,
     RECORDS_CUT,
     SOUND,
     V2,
@@ -45,10 +39,10 @@ def quick_record(state: int, first_offset: int, timestamp: int, batch: int, row:
     data, proven = load_i64(state + AT.room) + load_i64(state + AT.at), load_i64(state + AT.proven)
     if load_i8(data + V2.magic) < 2 or load_i16be(data + V2.attributes) & _PACKED_OR_CONTROL:
         return NO_RECORD
-    store_64(batch + BATCH_BASE_OFFSET, load_i64be(data + V2.base_offset))
+    store_64(batch + BATCH_AT.base_offset, load_i64be(data + V2.base_offset))
     fill_v2(batch, data)
     stop = data + (proven or load_i32be(data + V2.length) + LENGTH_END)
-    count, before, place = load_i32(batch + BATCH_COUNT), load_i64be(data + V2.base_offset) - 1, row
+    count, before, place = load_i32(batch + BATCH_AT.record_count), load_i64be(data + V2.base_offset) - 1, row
     if load_i64(state + AT.before) != ANY:
         before = load_i64(state + AT.before)
     key = batch_key(load_i64(state + AT.generation), load_i64(state + AT.position), REACHES_TIME)
@@ -66,18 +60,18 @@ def quick_record(state: int, first_offset: int, timestamp: int, batch: int, row:
         if wrong != SOUND:
             break
         finish(batch, 0, place)
-        time = load_i64(place + RECORD_TIMESTAMP)
+        time = load_i64(place + RECORD_AT.timestamp)
         largest = max(largest, time)
         if before >= first_offset and time >= timestamp:
             place, found = row + RECORD_ROW, 1
     if not found or wrong != SOUND or (here != stop and not proven):
         return NO_RECORD
-    if largest == load_i64(batch + BATCH_MAX_TIMESTAMP) and not proven:
+    if largest == load_i64(batch + BATCH_AT.max_timestamp) and not proven:
         set_verified(load_i64(state + AT.verified), key)
-    start = load_i64(row + RECORD_KEY_AT)
+    start = load_i64(row + RECORD_AT.key_at)
     store_64(out, start)
-    store_64(out + 8, load_i64(row + RECORD_HEADERS_AT) + load_i32(row + RECORD_HEADERS_SIZE) - start)
-    store_64(row + RECORD_KEY_AT, 0)
-    store_64(row + RECORD_VALUE_AT, load_i64(row + RECORD_VALUE_AT) - start)
-    store_64(row + RECORD_HEADERS_AT, load_i64(row + RECORD_HEADERS_AT) - start)
+    store_64(out + 8, load_i64(row + RECORD_AT.headers_at) + load_i32(row + RECORD_AT.headers_size) - start)
+    store_64(row + RECORD_AT.key_at, 0)
+    store_64(row + RECORD_AT.value_at, load_i64(row + RECORD_AT.value_at) - start)
+    store_64(row + RECORD_AT.headers_at, load_i64(row + RECORD_AT.headers_at) - start)
     return ONE_RECORD

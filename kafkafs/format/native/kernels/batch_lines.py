@@ -12,26 +12,7 @@ from kafkafs.format.native.kernels.machine import (
     store_64,
 )
 from kafkafs.format.native.kernels.numbers import put_number
-from kafkafs.format.native.layout import (
-    BATCH_ATTRIBUTES,
-    BATCH_BASE_OFFSET,
-    BATCH_BASE_SEQUENCE,
-    BATCH_BASE_TIMESTAMP,
-    BATCH_COUNT,
-    BATCH_CRC,
-    BATCH_LAST_OFFSET,
-    BATCH_LEADER_EPOCH,
-    BATCH_MAGIC,
-    BATCH_MAX_TIMESTAMP,
-    BATCH_POSITION,
-    BATCH_PRODUCER_EPOCH,
-    BATCH_PRODUCER_ID,
-    BATCH_ROW,
-    BATCH_SIZE,
-    BATCH_VALID,
-    INVALID,
-    VALID,
-)
+from kafkafs.format.native.layout import BATCH_AT, BATCH_ROW, INVALID, VALID
 
 _LONGEST = 800  # bytes; more than a line's names and 16 numbers of 20 digits
 
@@ -62,18 +43,18 @@ def _put_codec(to: int, codec: int) -> int:
 def _put_offsets(to: int, row: int, known: bool) -> int:
     """From `baseOffset` to `count`: the first and the number of a compressed v0 or v1 message take unpacking."""
     base = put(to, ',"baseOffset":')
-    to = put_number(base, load_i64(row + BATCH_BASE_OFFSET)) if known else put(base, "null")
-    count = put(put_number(put(to, ',"lastOffset":'), load_i64(row + BATCH_LAST_OFFSET)), ',"count":')
-    return put_number(count, load_i32(row + BATCH_COUNT)) if known else put(count, "null")
+    to = put_number(base, load_i64(row + BATCH_AT.base_offset)) if known else put(base, "null")
+    count = put(put_number(put(to, ',"lastOffset":'), load_i64(row + BATCH_AT.last_offset)), ',"count":')
+    return put_number(count, load_i32(row + BATCH_AT.record_count)) if known else put(count, "null")
 
 
 @inlined
 def _put_checks(to: int, row: int, magic: int, attributes: int) -> int:
     """From `partitionLeaderEpoch` to `timestampType`."""
     epoch = put(to, ',"partitionLeaderEpoch":')
-    to = put_number(epoch, load_i32(row + BATCH_LEADER_EPOCH)) if magic == 2 else put(epoch, "null")
-    to = put(put_number(put(to, ',"crc":'), load_u32(row + BATCH_CRC)), ',"valid":')
-    valid = load_i8(row + BATCH_VALID)
+    to = put_number(epoch, load_i32(row + BATCH_AT.leader_epoch)) if magic == 2 else put(epoch, "null")
+    to = put(put_number(put(to, ',"crc":'), load_u32(row + BATCH_AT.crc)), ',"valid":')
+    valid = load_i8(row + BATCH_AT.valid)
     to = _put_flag(to, valid == VALID) if valid >= INVALID else put(to, "null")
     kind = put(_put_codec(put(to, ',"codec":'), attributes & _CODEC), ',"timestampType":')
     if magic == 0:
@@ -85,9 +66,10 @@ def _put_checks(to: int, row: int, magic: int, attributes: int) -> int:
 def _put_times(to: int, row: int, magic: int) -> int:
     base = put(to, ',"baseTimestamp":')
     largest = put(
-        put_number(base, load_i64(row + BATCH_BASE_TIMESTAMP)) if magic == 2 else put(base, "null"), ',"maxTimestamp":'
+        put_number(base, load_i64(row + BATCH_AT.base_timestamp)) if magic == 2 else put(base, "null"),
+        ',"maxTimestamp":',
     )
-    return put_number(largest, load_i64(row + BATCH_MAX_TIMESTAMP)) if magic else put(largest, "null")
+    return put_number(largest, load_i64(row + BATCH_AT.max_timestamp)) if magic else put(largest, "null")
 
 
 @inlined
@@ -96,11 +78,11 @@ def _put_producer(to: int, row: int, attributes: int) -> int:
     to = _put_flag(put(to, ',"isTransactional":'), attributes & _TRANSACTIONAL)
     horizon = put(_put_flag(put(to, ',"isControl":'), attributes & _CONTROL), ',"deleteHorizonMs":')
     deleting = attributes & _DELETE_HORIZON
-    to = put_number(horizon, load_i64(row + BATCH_BASE_TIMESTAMP)) if deleting else put(horizon, "null")
-    to = put_number(put(to, ',"producerId":'), load_i64(row + BATCH_PRODUCER_ID))
-    to = put_number(put(to, ',"producerEpoch":'), load_i16(row + BATCH_PRODUCER_EPOCH))
-    first = load_i32(row + BATCH_BASE_SEQUENCE)
-    last = first + load_i64(row + BATCH_LAST_OFFSET) - load_i64(row + BATCH_BASE_OFFSET)
+    to = put_number(horizon, load_i64(row + BATCH_AT.base_timestamp)) if deleting else put(horizon, "null")
+    to = put_number(put(to, ',"producerId":'), load_i64(row + BATCH_AT.producer_id))
+    to = put_number(put(to, ',"producerEpoch":'), load_i16(row + BATCH_AT.producer_epoch))
+    first = load_i32(row + BATCH_AT.base_sequence)
+    last = first + load_i64(row + BATCH_AT.last_offset) - load_i64(row + BATCH_AT.base_offset)
     to = put(put_number(put(to, ',"baseSequence":'), first), ',"lastSequence":')
     return put_number(to, -1 if first < 0 else last & 0x7FFFFFFF)  # sequences wrap to 0
 
@@ -108,9 +90,9 @@ def _put_producer(to: int, row: int, attributes: int) -> int:
 @inlined
 def _put_line(to: int, row: int) -> int:
     """All of a line behind `"position":`."""
-    magic, attributes = load_i8(row + BATCH_MAGIC), load_i16(row + BATCH_ATTRIBUTES)
-    to = put_number(to, load_i64(row + BATCH_POSITION))
-    to = put_number(put(to, ',"size":'), load_i64(row + BATCH_SIZE))
+    magic, attributes = load_i8(row + BATCH_AT.magic), load_i16(row + BATCH_AT.attributes)
+    to = put_number(to, load_i64(row + BATCH_AT.position))
+    to = put_number(put(to, ',"size":'), load_i64(row + BATCH_AT.size))
     to = put_number(put(to, ',"magic":'), magic)
     to = _put_offsets(to, row, magic == 2 or attributes & _CODEC == 0)
     to = _put_times(_put_checks(to, row, magic, attributes), row, magic)

@@ -21,25 +21,12 @@ from kafkafs.format.native.kernels.varint import varint
 from kafkafs.format.native.layout import (
     AVRO_NO_ROOM,
     CELL_AT,
-    CELL_DECODER,
-    CELL_ERROR,
-    CELL_ERROR_AT,
-    CELL_GUID_REST,
     CELL_HEADER_GUID,
     CELL_HEADER_ID,
-    CELL_ID,
-    CELL_INDEXES_AT,
-    CELL_INDEXES_SIZE,
-    CELL_KIND,
     CELL_NULL,
-    CELL_PAYLOAD_AT,
-    CELL_PAYLOAD_SIZE,
     CELL_PLAIN,
     CELL_PREFIX_GUID,
     CELL_PREFIX_ID,
-    CELL_SIZE,
-    CELL_TEXT,
-    CELL_TEXT_SIZE,
     CELL_WORDS,
     DECODED_ALL,
     DECODED_ASKS,
@@ -51,14 +38,8 @@ from kafkafs.format.native.layout import (
     JSON_AS_IS,
     JSON_MISFIT,
     JSON_NONE,
-    RECORD_HEADER_COUNT,
-    RECORD_HEADERS_AT,
-    RECORD_HEADERS_SIZE,
-    RECORD_KEY_AT,
-    RECORD_KEY_SIZE,
+    RECORD_AT,
     RECORD_ROW,
-    RECORD_VALUE_AT,
-    RECORD_VALUE_SIZE,
     TEXT_FACTOR,
     TEXT_LEAST,
     TEXT_MOST,
@@ -95,20 +76,20 @@ def _names_schema(at: int, size: int) -> int:
 @inlined
 def _take_name(cell: int, at: int, named: int, with_id: int, with_guid: int) -> None:
     if named == _ID:
-        store_64(cell + CELL_KIND, with_id)
-        store_64(cell + CELL_ID, load_i32be(at + 1))
+        store_64(cell + CELL_AT.kind, with_id)
+        store_64(cell + CELL_AT.id, load_i32be(at + 1))
     else:
-        store_64(cell + CELL_KIND, with_guid)
-        store_64(cell + CELL_ID, load_i64be(at + 1))
-        store_64(cell + CELL_GUID_REST, load_i64be(at + 9))
+        store_64(cell + CELL_AT.kind, with_guid)
+        store_64(cell + CELL_AT.id, load_i64be(at + 1))
+        store_64(cell + CELL_AT.guid_rest, load_i64be(at + 9))
 
 
 @called
 def _look_in_headers(row: int, data: int, key: int, value: int) -> None:
     """Takes the schemas that headers name: the last header of a name counts."""
-    at = data + load_i64(row + RECORD_HEADERS_AT)
-    end = at + load_i32(row + RECORD_HEADERS_SIZE)
-    for _ in range(load_i32(row + RECORD_HEADER_COUNT)):
+    at = data + load_i64(row + RECORD_AT.headers_at)
+    end = at + load_i32(row + RECORD_AT.headers_size)
+    for _ in range(load_i32(row + RECORD_AT.header_count)):
         size, name_at = varint(at, end)
         if name_at == 0 or size < 0 or size > end - name_at:  # cannot be: decoding looked at them
             return
@@ -122,14 +103,14 @@ def _look_in_headers(row: int, data: int, key: int, value: int) -> None:
             cell = value
         elif _is_name(name_at, name_size, _key_header(), _KEY_HEADER_SIZE):
             cell = key
-        if cell and load_i64(cell + CELL_KIND) != CELL_NULL:
+        if cell and load_i64(cell + CELL_AT.kind) != CELL_NULL:
             named = _names_schema(value_at, size)
             if named:
                 _take_name(cell, value_at, named, CELL_HEADER_ID, CELL_HEADER_GUID)
-                store_64(cell + CELL_PAYLOAD_AT, load_i64(cell + CELL_AT))
-                store_64(cell + CELL_PAYLOAD_SIZE, load_i64(cell + CELL_SIZE))
-                store_64(cell + CELL_INDEXES_AT, value_at + named - data)
-                store_64(cell + CELL_INDEXES_SIZE, size - named)
+                store_64(cell + CELL_AT.payload_at, load_i64(cell + CELL_AT.at))
+                store_64(cell + CELL_AT.payload_size, load_i64(cell + CELL_AT.size))
+                store_64(cell + CELL_AT.indexes_at, value_at + named - data)
+                store_64(cell + CELL_AT.indexes_size, size - named)
 
 
 @inlined
@@ -137,17 +118,17 @@ def _look(cell: int, data: int, at: int, size: int) -> None:
     """Fills a cell by the bytes of the key or value alone."""
     for word in range(0, 8 * CELL_WORDS, 8):
         store_64(cell + word, 0)
-    store_64(cell + CELL_DECODER, -1)
-    store_64(cell + CELL_AT, at)
-    store_64(cell + CELL_SIZE, size)
+    store_64(cell + CELL_AT.decoder, -1)
+    store_64(cell + CELL_AT.at, at)
+    store_64(cell + CELL_AT.size, size)
     if size < 0:
         return
-    store_64(cell + CELL_KIND, CELL_PLAIN)
+    store_64(cell + CELL_AT.kind, CELL_PLAIN)
     named = _names_schema(data + at, size)
     if named:
         _take_name(cell, data + at, named, CELL_PREFIX_ID, CELL_PREFIX_GUID)
-        store_64(cell + CELL_PAYLOAD_AT, at + named)
-        store_64(cell + CELL_PAYLOAD_SIZE, size - named)
+        store_64(cell + CELL_AT.payload_at, at + named)
+        store_64(cell + CELL_AT.payload_size, size - named)
 
 
 def find_cells(rows: int, count: int, data: int, cells: int) -> int:
@@ -156,12 +137,12 @@ def find_cells(rows: int, count: int, data: int, cells: int) -> int:
     for index in range(count):
         row, key = rows + index * RECORD_ROW, cells + index * 16 * CELL_WORDS
         value = key + 8 * CELL_WORDS
-        _look(key, data, load_i64(row + RECORD_KEY_AT), load_i32(row + RECORD_KEY_SIZE))
-        _look(value, data, load_i64(row + RECORD_VALUE_AT), load_i32(row + RECORD_VALUE_SIZE))
-        if load_i32(row + RECORD_HEADER_COUNT):
+        _look(key, data, load_i64(row + RECORD_AT.key_at), load_i32(row + RECORD_AT.key_size))
+        _look(value, data, load_i64(row + RECORD_AT.value_at), load_i32(row + RECORD_AT.value_size))
+        if load_i32(row + RECORD_AT.header_count):
             _look_in_headers(row, data, key, value)
-        named += 1 if load_i64(key + CELL_KIND) > CELL_PLAIN else 0
-        named += 1 if load_i64(value + CELL_KIND) > CELL_PLAIN else 0
+        named += 1 if load_i64(key + CELL_AT.kind) > CELL_PLAIN else 0
+        named += 1 if load_i64(value + CELL_AT.kind) > CELL_PLAIN else 0
     return named
 
 
@@ -177,32 +158,32 @@ def _put_json(cell: int, at: int, size: int, limit: int, to: int, room_end: int,
     if verdict == JSON_NONE:
         return 0
     if verdict == JSON_AS_IS:
-        store_64(cell + CELL_TEXT, at)
-        store_64(cell + CELL_TEXT_SIZE, size)
+        store_64(cell + CELL_AT.text, at)
+        store_64(cell + CELL_AT.text_size, size)
         return to
     if 6 * size + 64 > TEXT_MOST:
         return 0
     if room_end - to < 6 * size + 64:
         return AVRO_NO_ROOM
     behind = put_clean_json(to, at, size, limit)
-    store_64(cell + CELL_TEXT, to)
-    store_64(cell + CELL_TEXT_SIZE, behind - to)
+    store_64(cell + CELL_AT.text, to)
+    store_64(cell + CELL_AT.text_size, behind - to)
     return behind
 
 
 @called
 def _decode(cell: int, decoder: int, data: int, limit: int, to: int, room_end: int, scratch: int) -> int:
     """By the schema that the cell names: the address behind what is written; why not, where it is negative."""
-    at, size = data + load_i64(cell + CELL_PAYLOAD_AT), load_i64(cell + CELL_PAYLOAD_SIZE)
+    at, size = data + load_i64(cell + CELL_AT.payload_at), load_i64(cell + CELL_AT.payload_size)
     if load_i64(decoder + DECODER_WAY) == WAY_JSON:
         behind = _put_json(cell, at, size, limit, to, room_end, scratch)
         return behind if behind else JSON_MISFIT
     code, pool = load_i64(decoder + DECODER_CODE), load_i64(decoder + DECODER_POOL)
     end = min(room_end, to + _allowed(size))
-    behind = put_avro(code, pool, at, size, limit, to, end, scratch, cell + CELL_ERROR_AT)
+    behind = put_avro(code, pool, at, size, limit, to, end, scratch, cell + CELL_AT.error_at)
     if behind >= 0:
-        store_64(cell + CELL_TEXT, to)
-        store_64(cell + CELL_TEXT_SIZE, behind - to)
+        store_64(cell + CELL_AT.text, to)
+        store_64(cell + CELL_AT.text_size, behind - to)
     return behind
 
 
@@ -219,8 +200,8 @@ def decode_cells(
     to, limit, room_end, number, answer = out, data + size, out + capacity, first, DECODED_ALL
     while number < stop:
         cell = cells + number * 8 * CELL_WORDS
-        if load_i64(cell + CELL_KIND) != CELL_NULL:
-            row = load_i64(cell + CELL_DECODER)
+        if load_i64(cell + CELL_AT.kind) != CELL_NULL:
+            row = load_i64(cell + CELL_AT.decoder)
             decoder = decoders + max(row, 0) * DECODER_ROW
             way = load_i64(decoder + DECODER_WAY) if row >= 0 else WAY_NONE
             if way == WAY_PYTHON:
@@ -229,15 +210,15 @@ def decode_cells(
             behind = 0
             if way in (WAY_AVRO, WAY_JSON):
                 behind = _decode(cell, decoder, data, limit, to, room_end, scratch)
-                allowed = _allowed(load_i64(cell + CELL_PAYLOAD_SIZE))
+                allowed = _allowed(load_i64(cell + CELL_AT.payload_size))
                 if behind == AVRO_NO_ROOM and room_end - to < allowed:
                     answer = DECODED_NO_ROOM
                     break
                 if behind < 0:
-                    store_64(cell + CELL_ERROR, behind)
+                    store_64(cell + CELL_AT.error, behind)
             if behind <= 0:
-                whole = load_i64(cell + CELL_SIZE)
-                behind = _put_json(cell, data + load_i64(cell + CELL_AT), whole, limit, to, room_end, scratch)
+                whole = load_i64(cell + CELL_AT.size)
+                behind = _put_json(cell, data + load_i64(cell + CELL_AT.at), whole, limit, to, room_end, scratch)
                 if behind < 0:
                     answer = DECODED_NO_ROOM
                     break
@@ -259,15 +240,15 @@ def type_cells(
     to, limit, room_end, number, answer = out, data + size, out + capacity, first, DECODED_ALL
     while number < stop:
         cell = cells + number * 8 * CELL_WORDS
-        row = load_i64(cell + CELL_DECODER)
+        row = load_i64(cell + CELL_AT.decoder)
         decoder = decoders + max(row, 0) * DECODER_ROW
         if row >= 0 and load_i64(decoder + DECODER_WAY) == WAY_AVRO:
             behind = _decode(cell, decoder, data, limit, to, room_end, scratch)
-            if behind == AVRO_NO_ROOM and room_end - to < _allowed(load_i64(cell + CELL_PAYLOAD_SIZE)):
+            if behind == AVRO_NO_ROOM and room_end - to < _allowed(load_i64(cell + CELL_AT.payload_size)):
                 answer = DECODED_NO_ROOM
                 break
             if behind < 0:
-                store_64(cell + CELL_ERROR, behind)
+                store_64(cell + CELL_AT.error, behind)
             to = max(behind, to)
         number += 1
     store_64(result, number)

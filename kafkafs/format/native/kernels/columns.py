@@ -33,17 +33,8 @@ from kafkafs.format.native.layout import (
     COLUMN_NULLS,
     COLUMN_ROWS,
     COLUMN_USED,
-    RECORD_HEADER_COUNT,
-    RECORD_HEADERS_AT,
-    RECORD_HEADERS_SIZE,
-    RECORD_KEY_AT,
-    RECORD_KEY_SIZE,
-    RECORD_OFFSET,
+    RECORD_AT,
     RECORD_ROW,
-    RECORD_TIMESTAMP,
-    RECORD_TIMESTAMP_TYPE,
-    RECORD_VALUE_AT,
-    RECORD_VALUE_SIZE,
 )
 
 
@@ -91,11 +82,11 @@ def arrow_columns(rows: int, count: int, data: int, size: int, table: int) -> in
     keys, values = table + ARROW_KEYS, table + ARROW_VALUES
     for index in range(count):
         row, place = rows + index * RECORD_ROW, first + index
-        store_64(offsets + place * 8, load_i64(row + RECORD_OFFSET))
-        store_64(timestamps + place * 8, load_i64(row + RECORD_TIMESTAMP) * 1000)
-        store_32(types + place * 4, load_i8(row + RECORD_TIMESTAMP_TYPE))
-        _append(keys, data + load_i64(row + RECORD_KEY_AT), load_i32(row + RECORD_KEY_SIZE), end)
-        _append(values, data + load_i64(row + RECORD_VALUE_AT), load_i32(row + RECORD_VALUE_SIZE), end)
+        store_64(offsets + place * 8, load_i64(row + RECORD_AT.offset))
+        store_64(timestamps + place * 8, load_i64(row + RECORD_AT.timestamp) * 1000)
+        store_32(types + place * 4, load_i8(row + RECORD_AT.timestamp_type))
+        _append(keys, data + load_i64(row + RECORD_AT.key_at), load_i32(row + RECORD_AT.key_size), end)
+        _append(values, data + load_i64(row + RECORD_AT.value_at), load_i32(row + RECORD_AT.value_size), end)
     store_64(table + ARROW_ROW, first + count)
     return count
 
@@ -106,8 +97,8 @@ def arrow_headers(rows: int, count: int, data: int, size: int, table: int) -> in
     lists, names, values = table + ARROW_HEADER_LISTS, table + ARROW_HEADER_NAMES, table + ARROW_HEADER_VALUES
     for index in range(count):
         row = rows + index * RECORD_ROW
-        headers, at = load_i32(row + RECORD_HEADER_COUNT), data + load_i64(row + RECORD_HEADERS_AT)
-        stop = at + load_i32(row + RECORD_HEADERS_SIZE)
+        headers, at = load_i32(row + RECORD_AT.header_count), data + load_i64(row + RECORD_AT.headers_at)
+        stop = at + load_i32(row + RECORD_AT.headers_size)
         for _ in range(headers):
             length, at = varint(at, stop)
             _append(names, at, length, end)

@@ -13,48 +13,39 @@ from kafkafs.format.native.kernels.machine import (
 )
 from kafkafs.format.native.kernels.numbers import put_number
 from kafkafs.format.native.kernels.text import put_field
-from kafkafs.format.native.layout import (
-    CELL_AT,
-    CELL_SIZE,
-    CELL_TAIL,
-    CELL_TAIL_SIZE,
-    CELL_TEXT,
-    CELL_TEXT_SIZE,
-    CELL_WORDS,
-    RECORD_HEADER_COUNT,
-    RECORD_HEADERS_AT,
-    RECORD_HEADERS_SIZE,
-    RECORD_OFFSET,
-    RECORD_ROW,
-)
+from kafkafs.format.native.layout import CELL_AT, CELL_WORDS, RECORD_AT, RECORD_ROW
 
 
 @inlined
 def _cell_bound(cell: int) -> int:
-    text = load_i64(cell + CELL_TEXT_SIZE) if load_i64(cell + CELL_TEXT) else max(load_i64(cell + CELL_SIZE), 0) * WORST
-    return text + load_i64(cell + CELL_TAIL_SIZE)
+    text = (
+        load_i64(cell + CELL_AT.text_size)
+        if load_i64(cell + CELL_AT.text)
+        else max(load_i64(cell + CELL_AT.size), 0) * WORST
+    )
+    return text + load_i64(cell + CELL_AT.tail_size)
 
 
 @inlined
 def _bound(row: int, key: int, prefix_size: int) -> int:
     """More bytes than the line of a record can have."""
-    headers = load_i32(row + RECORD_HEADERS_SIZE) * WORST + load_i32(row + RECORD_HEADER_COUNT) * HEADER_WORDS
+    headers = load_i32(row + RECORD_AT.headers_size) * WORST + load_i32(row + RECORD_AT.header_count) * HEADER_WORDS
     return prefix_size + WORDS + _cell_bound(key) + _cell_bound(key + 8 * CELL_WORDS) + headers
 
 
 @called
 def _put_cell(to: int, cell: int, data: int, limit: int) -> int:
     """The rest of a field whose name has been begun, and its tail."""
-    text = load_i64(cell + CELL_TEXT)
+    text = load_i64(cell + CELL_AT.text)
     if text:
-        size = load_i64(cell + CELL_TEXT_SIZE)
+        size = load_i64(cell + CELL_AT.text_size)
         to = put(to, '":')
         copy_bytes(to, text, size)
         to += size
     else:
-        to = put_field(to, data + load_i64(cell + CELL_AT), load_i64(cell + CELL_SIZE), limit)
-    size = load_i64(cell + CELL_TAIL_SIZE)
-    copy_bytes(to, load_i64(cell + CELL_TAIL), size)
+        to = put_field(to, data + load_i64(cell + CELL_AT.at), load_i64(cell + CELL_AT.size), limit)
+    size = load_i64(cell + CELL_AT.tail_size)
+    copy_bytes(to, load_i64(cell + CELL_AT.tail), size)
     return to + size
 
 
@@ -73,13 +64,13 @@ def decoded_lines(
             break
         for step in range(0, prefix_size, 16):
             copy_16(to + step, prefix + step)
-        to = put_times(put_number(to + prefix_size, load_i64(row + RECORD_OFFSET)), row)
+        to = put_times(put_number(to + prefix_size, load_i64(row + RECORD_AT.offset)), row)
         to = put(_put_cell(to, key, data, limit), ',"value')
         to = _put_cell(to, key + 8 * CELL_WORDS, data, limit)
-        count = load_i32(row + RECORD_HEADER_COUNT)
+        count = load_i32(row + RECORD_AT.header_count)
         to = put(to, ',"headers":[')
-        at = data + load_i64(row + RECORD_HEADERS_AT)
-        end = at + load_i32(row + RECORD_HEADERS_SIZE)
+        at = data + load_i64(row + RECORD_AT.headers_at)
+        end = at + load_i32(row + RECORD_AT.headers_size)
         to, _, _ = put_headers(to, EVERYWHERE, at, end, 0, count, limit)
         to = put(to, "]}\n")
         number += 1

@@ -1,21 +1,7 @@
 """Records of two replicas side by side. See `kafkafs.format.differences`."""
 
 from kafkafs.format.native.kernels.machine import inlined, load_i32, load_i64, load_u8
-from kafkafs.format.native.layout import (
-    BATCH_LEADER_EPOCH,
-    BATCH_ROW,
-    RECORD_BATCH,
-    RECORD_HEADER_COUNT,
-    RECORD_HEADERS_AT,
-    RECORD_HEADERS_SIZE,
-    RECORD_KEY_AT,
-    RECORD_KEY_SIZE,
-    RECORD_OFFSET,
-    RECORD_ROW,
-    RECORD_TIMESTAMP,
-    RECORD_VALUE_AT,
-    RECORD_VALUE_SIZE,
-)
+from kafkafs.format.native.layout import BATCH_AT, BATCH_ROW, RECORD_AT, RECORD_ROW
 
 
 @inlined
@@ -44,22 +30,22 @@ def _same_field(one: int, one_data: int, other: int, other_data: int, place: int
 
 @inlined
 def _epoch(record: int, batches: int) -> int:
-    return load_i32(batches + load_i32(record + RECORD_BATCH) * BATCH_ROW + BATCH_LEADER_EPOCH)
+    return load_i32(batches + load_i32(record + RECORD_AT.batch) * BATCH_ROW + BATCH_AT.leader_epoch)
 
 
 @inlined
 def _same(one: int, one_data: int, one_batches: int, other: int, other_data: int, other_batches: int) -> bool:
-    if load_i64(one + RECORD_TIMESTAMP) != load_i64(other + RECORD_TIMESTAMP):
+    if load_i64(one + RECORD_AT.timestamp) != load_i64(other + RECORD_AT.timestamp):
         return False
-    if load_i32(one + RECORD_HEADER_COUNT) != load_i32(other + RECORD_HEADER_COUNT):
+    if load_i32(one + RECORD_AT.header_count) != load_i32(other + RECORD_AT.header_count):
         return False
     if _epoch(one, one_batches) != _epoch(other, other_batches):
         return False
-    if not _same_field(one, one_data, other, other_data, RECORD_KEY_AT, RECORD_KEY_SIZE):
+    if not _same_field(one, one_data, other, other_data, RECORD_AT.key_at, RECORD_AT.key_size):
         return False
-    if not _same_field(one, one_data, other, other_data, RECORD_VALUE_AT, RECORD_VALUE_SIZE):
+    if not _same_field(one, one_data, other, other_data, RECORD_AT.value_at, RECORD_AT.value_size):
         return False
-    return _same_field(one, one_data, other, other_data, RECORD_HEADERS_AT, RECORD_HEADERS_SIZE)
+    return _same_field(one, one_data, other, other_data, RECORD_AT.headers_at, RECORD_AT.headers_size)
 
 
 def unlike_record(
@@ -73,7 +59,7 @@ def unlike_record(
     at = index = 0
     while index < one_count and at < other_count:
         record, beside = one + index * RECORD_ROW, other + at * RECORD_ROW
-        offset, other_offset = load_i64(record + RECORD_OFFSET), load_i64(beside + RECORD_OFFSET)
+        offset, other_offset = load_i64(record + RECORD_AT.offset), load_i64(beside + RECORD_AT.offset)
         if offset < other_offset:
             index += 1
         elif other_offset < offset:

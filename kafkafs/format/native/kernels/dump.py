@@ -21,22 +21,8 @@ from kafkafs.format.native.kernels.machine import (
 from kafkafs.format.native.kernels.numbers import put_number
 from kafkafs.format.native.kernels.varint import varint
 from kafkafs.format.native.layout import (
-    BATCH_ATTRIBUTES,
-    BATCH_BASE_OFFSET,
-    BATCH_BASE_SEQUENCE,
-    BATCH_BASE_TIMESTAMP,
-    BATCH_COUNT,
-    BATCH_CRC,
-    BATCH_LAST_OFFSET,
-    BATCH_LEADER_EPOCH,
-    BATCH_MAGIC,
-    BATCH_MAX_TIMESTAMP,
-    BATCH_POSITION,
-    BATCH_PRODUCER_EPOCH,
-    BATCH_PRODUCER_ID,
+    BATCH_AT,
     BATCH_ROW,
-    BATCH_SIZE,
-    BATCH_VALID,
     DUMP_BYTES,
     DUMP_CONTENTS,
     DUMP_INTEGER,
@@ -46,18 +32,8 @@ from kafkafs.format.native.layout import (
     DUMP_ODD,
     DUMP_STRING,
     DUMP_VALUE,
-    RECORD_BATCH,
-    RECORD_HEADER_COUNT,
-    RECORD_HEADERS_AT,
-    RECORD_HEADERS_SIZE,
-    RECORD_KEY_AT,
-    RECORD_KEY_SIZE,
-    RECORD_MAGIC,
-    RECORD_OFFSET,
+    RECORD_AT,
     RECORD_ROW,
-    RECORD_TIMESTAMP,
-    RECORD_VALUE_AT,
-    RECORD_VALUE_SIZE,
     VALID,
 )
 
@@ -112,47 +88,47 @@ def _sequence_after(sequence: int, delta: int) -> int:
 @inlined
 def _put_front(to: int, row: int) -> int:
     """What only a batch of v2 has."""
-    base, last = load_i64(row + BATCH_BASE_OFFSET), load_i64(row + BATCH_LAST_OFFSET)
-    sequence, attributes = load_i32(row + BATCH_BASE_SEQUENCE), load_i16(row + BATCH_ATTRIBUTES)
+    base, last = load_i64(row + BATCH_AT.base_offset), load_i64(row + BATCH_AT.last_offset)
+    sequence, attributes = load_i32(row + BATCH_AT.base_sequence), load_i16(row + BATCH_AT.attributes)
     to = put_number(put(to, "baseOffset: "), base)
     to = put_number(put(to, " lastOffset: "), last)
-    to = put_number(put(to, " count: "), load_i32(row + BATCH_COUNT))
+    to = put_number(put(to, " count: "), load_i32(row + BATCH_AT.record_count))
     to = put_number(put(to, " baseSequence: "), sequence)
     to = put_number(put(to, " lastSequence: "), -1 if sequence == -1 else _sequence_after(sequence, last - base))
-    to = put_number(put(to, " producerId: "), load_i64(row + BATCH_PRODUCER_ID))
-    to = put_number(put(to, " producerEpoch: "), load_i16(row + BATCH_PRODUCER_EPOCH))
-    to = put_number(put(to, " partitionLeaderEpoch: "), load_i32(row + BATCH_LEADER_EPOCH))
+    to = put_number(put(to, " producerId: "), load_i64(row + BATCH_AT.producer_id))
+    to = put_number(put(to, " producerEpoch: "), load_i16(row + BATCH_AT.producer_epoch))
+    to = put_number(put(to, " partitionLeaderEpoch: "), load_i32(row + BATCH_AT.leader_epoch))
     to = _put_flag(put(to, " isTransactional: "), attributes & 0x10)
     to = _put_flag(put(to, " isControl: "), attributes & 0x20)
     if attributes & 0x40:
-        return put(put_number(put(to, " deleteHorizonMs: OptionalLong["), load_i64(row + BATCH_BASE_TIMESTAMP)), "]")
+        return put(put_number(put(to, " deleteHorizonMs: OptionalLong["), load_i64(row + BATCH_AT.base_timestamp)), "]")
     return put(to, " deleteHorizonMs: OptionalLong.empty")
 
 
 @inlined
 def _put_batch(to: int, row: int) -> int:
     """The line of a batch."""
-    magic, attributes = load_i8(row + BATCH_MAGIC), load_i16(row + BATCH_ATTRIBUTES)
+    magic, attributes = load_i8(row + BATCH_AT.magic), load_i16(row + BATCH_AT.attributes)
     if magic >= 2:
         to = _put_front(to, row)
     else:
-        to = put_number(put(to, "offset: "), load_i64(row + BATCH_LAST_OFFSET))
-    to = put_number(put(to, " position: "), load_i64(row + BATCH_POSITION))
-    to = put_number(_put_time_label(to, magic, attributes), load_i64(row + BATCH_MAX_TIMESTAMP))
-    to = put_number(put(to, " size: "), load_i64(row + BATCH_SIZE))
+        to = put_number(put(to, "offset: "), load_i64(row + BATCH_AT.last_offset))
+    to = put_number(put(to, " position: "), load_i64(row + BATCH_AT.position))
+    to = put_number(_put_time_label(to, magic, attributes), load_i64(row + BATCH_AT.max_timestamp))
+    to = put_number(put(to, " size: "), load_i64(row + BATCH_AT.size))
     to = put_number(put(to, " magic: "), magic)
     to = _put_codec(put(to, " compresscodec: "), attributes & 7)
-    to = put_number(put(to, " crc: "), load_u32(row + BATCH_CRC))
-    to = _put_flag(put(to, " isvalid: "), load_i8(row + BATCH_VALID) == VALID)
+    to = put_number(put(to, " crc: "), load_u32(row + BATCH_AT.crc))
+    to = _put_flag(put(to, " isvalid: "), load_i8(row + BATCH_AT.valid) == VALID)
     store_8(to, 0x0A)
     return to + 1
 
 
 @inlined
 def _put_header_keys(to: int, data: int, row: int) -> int:
-    place = data + load_i64(row + RECORD_HEADERS_AT)
-    end = place + load_i32(row + RECORD_HEADERS_SIZE)
-    for number in range(load_i32(row + RECORD_HEADER_COUNT)):
+    place = data + load_i64(row + RECORD_AT.headers_at)
+    end = place + load_i32(row + RECORD_AT.headers_size)
+    for number in range(load_i32(row + RECORD_AT.header_count)):
         size, place = varint(place, end)
         if number:
             store_8(to, 0x2C)
@@ -165,15 +141,15 @@ def _put_header_keys(to: int, data: int, row: int) -> int:
 
 @inlined
 def _is_control(batch: int) -> int:
-    return load_i16(batch + BATCH_ATTRIBUTES) & 0x20 if load_i8(batch + BATCH_MAGIC) >= 2 else 0
+    return load_i16(batch + BATCH_AT.attributes) & 0x20 if load_i8(batch + BATCH_AT.magic) >= 2 else 0
 
 
 @inlined
 def _is_marker(data: int, row: int) -> bool:
     """Whether a control record ends a transaction, as far as Kafka looks."""
-    if load_i32(row + RECORD_KEY_SIZE) < 4 or load_i32(row + RECORD_VALUE_SIZE) < 6:
+    if load_i32(row + RECORD_AT.key_size) < 4 or load_i32(row + RECORD_AT.value_size) < 6:
         return False
-    key, value = data + load_i64(row + RECORD_KEY_AT), data + load_i64(row + RECORD_VALUE_AT)
+    key, value = data + load_i64(row + RECORD_AT.key_at), data + load_i64(row + RECORD_AT.value_at)
     kind = load_i16be(key + 2)
     return bool(load_i16be(key) >= 0 and (kind == 0 or kind == 1) and load_i16be(value) >= 0)
 
@@ -181,8 +157,8 @@ def _is_marker(data: int, row: int) -> bool:
 @inlined
 def _has_markers_only(data: int, rows: int, first: int, stop: int) -> bool:
     """Whether all records of the control batch that begins at row `first` end a transaction."""
-    number = load_i32(rows + first * RECORD_ROW + RECORD_BATCH)
-    while first < stop and load_i32(rows + first * RECORD_ROW + RECORD_BATCH) == number:
+    number = load_i32(rows + first * RECORD_ROW + RECORD_AT.batch)
+    while first < stop and load_i32(rows + first * RECORD_ROW + RECORD_AT.batch) == number:
         if not _is_marker(data, rows + first * RECORD_ROW):
             return False
         first += 1
@@ -191,7 +167,7 @@ def _has_markers_only(data: int, rows: int, first: int, stop: int) -> bool:
 
 @inlined
 def _put_marker(to: int, data: int, row: int) -> int:
-    key, value = data + load_i64(row + RECORD_KEY_AT), data + load_i64(row + RECORD_VALUE_AT)
+    key, value = data + load_i64(row + RECORD_AT.key_at), data + load_i64(row + RECORD_AT.value_at)
     to = put(to, " endTxnMarker: COMMIT") if load_i16be(key + 2) else put(to, " endTxnMarker: ABORT")
     return put_number(put(to, " coordinatorEpoch: "), load_i32be(value + 2))
 
@@ -199,11 +175,11 @@ def _put_marker(to: int, data: int, row: int) -> int:
 @inlined
 def _put_v2(to: int, batch: int, data: int, row: int) -> int:
     """What only a record of v2 has."""
-    sequence = load_i32(batch + BATCH_BASE_SEQUENCE)
-    to = put_number(put(to, " keySize: "), load_i32(row + RECORD_KEY_SIZE))
-    to = put_number(put(to, " valueSize: "), load_i32(row + RECORD_VALUE_SIZE))
+    sequence = load_i32(batch + BATCH_AT.base_sequence)
+    to = put_number(put(to, " keySize: "), load_i32(row + RECORD_AT.key_size))
+    to = put_number(put(to, " valueSize: "), load_i32(row + RECORD_AT.value_size))
     if sequence >= 0:
-        delta = load_i64(row + RECORD_OFFSET) - load_i64(batch + BATCH_BASE_OFFSET)
+        delta = load_i64(row + RECORD_AT.offset) - load_i64(batch + BATCH_AT.base_offset)
         sequence = _sequence_after(sequence, delta)
     else:
         sequence = -1
@@ -215,19 +191,19 @@ def _put_v2(to: int, batch: int, data: int, row: int) -> int:
 @inlined
 def _put_message(to: int, data: int, row: int) -> int:
     """What only a message of v0 or v1 has; its sizes are shown as stored. Decoding has found its CRC to hold."""
-    key, value = data + load_i64(row + RECORD_KEY_AT), data + load_i64(row + RECORD_VALUE_AT)
+    key, value = data + load_i64(row + RECORD_AT.key_at), data + load_i64(row + RECORD_AT.value_at)
     to = put_number(put(to, " keySize: "), load_i32be(key - 4))
     to = put_number(put(to, " valueSize: "), load_i32be(value - 4))
-    crc = key - (_KEY_IN_V1 if load_i8(row + RECORD_MAGIC) else _KEY_IN_V0)
+    crc = key - (_KEY_IN_V1 if load_i8(row + RECORD_AT.magic) else _KEY_IN_V0)
     return put_number(put(to, " isValid: true crc: "), load_u32be(crc))
 
 
 @inlined
 def _put_metadata(to: int, batch: int, data: int, row: int) -> int:
-    magic = load_i8(batch + BATCH_MAGIC)
-    to = put_number(put(to, "| offset: "), load_i64(row + RECORD_OFFSET))
-    to = _put_time_label(to, magic, load_i16(batch + BATCH_ATTRIBUTES))
-    to = put_number(to, load_i64(row + RECORD_TIMESTAMP))
+    magic = load_i8(batch + BATCH_AT.magic)
+    to = put_number(put(to, "| offset: "), load_i64(row + RECORD_AT.offset))
+    to = _put_time_label(to, magic, load_i16(batch + BATCH_AT.attributes))
+    to = put_number(to, load_i64(row + RECORD_AT.timestamp))
     return _put_v2(to, batch, data, row) if magic >= 2 else _put_message(to, data, row)
 
 
@@ -257,17 +233,17 @@ def _put_decoded(to: int, at: int, size: int, decoder: int) -> int:
 
 @inlined
 def _put_contents(to: int, data: int, row: int, shown: int) -> int:
-    key_size, value_size = load_i32(row + RECORD_KEY_SIZE), load_i32(row + RECORD_VALUE_SIZE)
+    key_size, value_size = load_i32(row + RECORD_AT.key_size), load_i32(row + RECORD_AT.value_size)
     if not shown & DUMP_METADATA and (key_size >= 0 or value_size >= 0):
         store_8(to, 0x7C)
         to += 1
     if key_size >= 0:
         store_8(to, 0x20)
-        key = data + load_i64(row + RECORD_KEY_AT)
+        key = data + load_i64(row + RECORD_AT.key_at)
         to = _put_decoded(put(to + 1, "key: "), key, key_size, shown >> DUMP_KEY & 3)
     if value_size >= 0:
         store_8(to, 0x20)
-        value = data + load_i64(row + RECORD_VALUE_AT)
+        value = data + load_i64(row + RECORD_AT.value_at)
         to = _put_decoded(put(to + 1, "payload: "), value, value_size, shown >> DUMP_VALUE & 3)
     return to
 
@@ -277,9 +253,9 @@ def _most(row: int, shown: int) -> int:
     """Bytes that the line of a record does not exceed."""
     most = _RECORD_LINE
     if shown & DUMP_METADATA:
-        most += 3 * load_i32(row + RECORD_HEADERS_SIZE)
+        most += 3 * load_i32(row + RECORD_AT.headers_size)
     if shown & DUMP_CONTENTS:
-        most += 3 * (max(load_i32(row + RECORD_KEY_SIZE), 0) + max(load_i32(row + RECORD_VALUE_SIZE), 0))
+        most += 3 * (max(load_i32(row + RECORD_AT.key_size), 0) + max(load_i32(row + RECORD_AT.value_size), 0))
     return most + _SLACK
 
 
@@ -318,7 +294,7 @@ def dump_records(
     to, end, why = out, out + room, 0
     while first < stop and why == 0:
         row = rows + first * RECORD_ROW
-        number = load_i32(row + RECORD_BATCH)
+        number = load_i32(row + RECORD_AT.batch)
         batch = batches + number * BATCH_ROW
         control = _is_control(batch)
         if control and next_batch <= number and not _has_markers_only(data, rows, first, stop):

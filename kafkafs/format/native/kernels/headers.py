@@ -17,22 +17,8 @@ from kafkafs.format.native.kernels.machine import (
     store_64,
 )
 from kafkafs.format.native.layout import (
-    BATCH_ATTRIBUTES,
-    BATCH_BASE_OFFSET,
-    BATCH_BASE_SEQUENCE,
-    BATCH_BASE_TIMESTAMP,
-    BATCH_COUNT,
-    BATCH_CRC,
-    BATCH_LAST_OFFSET,
-    BATCH_LEADER_EPOCH,
-    BATCH_MAGIC,
-    BATCH_MAX_TIMESTAMP,
-    BATCH_POSITION,
-    BATCH_PRODUCER_EPOCH,
-    BATCH_PRODUCER_ID,
+    BATCH_AT,
     BATCH_ROW,
-    BATCH_SIZE,
-    BATCH_VALID,
     INVALID,
     LENGTH_END,
     MESSAGE,
@@ -92,32 +78,32 @@ def max_timestamp(at: int) -> int:
 @inlined
 def fill_v2(row: int, at: int) -> None:
     """What the v2 header at `at` says, but for position, size, base offset and magic, into a row of BATCH."""
-    store_64(row + BATCH_LAST_OFFSET, load_i64be(at + V2.base_offset) + load_i32be(at + V2.last_offset_delta))
-    store_64(row + BATCH_BASE_TIMESTAMP, load_i64be(at + V2.base_timestamp))
-    store_64(row + BATCH_MAX_TIMESTAMP, load_i64be(at + V2.max_timestamp))
-    store_64(row + BATCH_PRODUCER_ID, load_i64be(at + V2.producer_id))
-    store_32(row + BATCH_LEADER_EPOCH, load_i32be(at + V2.leader_epoch))
-    store_32(row + BATCH_CRC, load_i32be(at + V2.crc))
-    store_32(row + BATCH_BASE_SEQUENCE, load_i32be(at + V2.base_sequence))
-    store_32(row + BATCH_COUNT, load_i32be(at + V2.record_count))
-    store_16(row + BATCH_ATTRIBUTES, load_i16be(at + V2.attributes))
-    store_16(row + BATCH_PRODUCER_EPOCH, load_i16be(at + V2.producer_epoch))
+    store_64(row + BATCH_AT.last_offset, load_i64be(at + V2.base_offset) + load_i32be(at + V2.last_offset_delta))
+    store_64(row + BATCH_AT.base_timestamp, load_i64be(at + V2.base_timestamp))
+    store_64(row + BATCH_AT.max_timestamp, load_i64be(at + V2.max_timestamp))
+    store_64(row + BATCH_AT.producer_id, load_i64be(at + V2.producer_id))
+    store_32(row + BATCH_AT.leader_epoch, load_i32be(at + V2.leader_epoch))
+    store_32(row + BATCH_AT.crc, load_i32be(at + V2.crc))
+    store_32(row + BATCH_AT.base_sequence, load_i32be(at + V2.base_sequence))
+    store_32(row + BATCH_AT.record_count, load_i32be(at + V2.record_count))
+    store_16(row + BATCH_AT.attributes, load_i16be(at + V2.attributes))
+    store_16(row + BATCH_AT.producer_epoch, load_i16be(at + V2.producer_epoch))
 
 
 @inlined
 def _fill_legacy(row: int, at: int) -> None:
     """The same of a message; what it does not have is -1."""
     timestamp = max_timestamp(at)
-    store_64(row + BATCH_LAST_OFFSET, load_i64be(at + MESSAGE.offset))
-    store_64(row + BATCH_BASE_TIMESTAMP, timestamp)
-    store_64(row + BATCH_MAX_TIMESTAMP, timestamp)
-    store_64(row + BATCH_PRODUCER_ID, -1)
-    store_32(row + BATCH_LEADER_EPOCH, -1)
-    store_32(row + BATCH_CRC, load_i32be(at + MESSAGE.crc))
-    store_32(row + BATCH_BASE_SEQUENCE, -1)
-    store_32(row + BATCH_COUNT, 1)
-    store_16(row + BATCH_ATTRIBUTES, load_i8(at + MESSAGE.attributes))
-    store_16(row + BATCH_PRODUCER_EPOCH, -1)
+    store_64(row + BATCH_AT.last_offset, load_i64be(at + MESSAGE.offset))
+    store_64(row + BATCH_AT.base_timestamp, timestamp)
+    store_64(row + BATCH_AT.max_timestamp, timestamp)
+    store_64(row + BATCH_AT.producer_id, -1)
+    store_32(row + BATCH_AT.leader_epoch, -1)
+    store_32(row + BATCH_AT.crc, load_i32be(at + MESSAGE.crc))
+    store_32(row + BATCH_AT.base_sequence, -1)
+    store_32(row + BATCH_AT.record_count, 1)
+    store_16(row + BATCH_AT.attributes, load_i8(at + MESSAGE.attributes))
+    store_16(row + BATCH_AT.producer_epoch, -1)
 
 
 @inlined
@@ -152,15 +138,15 @@ def walk(data: int, at: int, end: int, position: int, verify: int, rows: int, ca
             reason = WALK_BROKEN
             break
         row = rows + made * BATCH_ROW
-        store_64(row + BATCH_POSITION, position + at)
-        store_64(row + BATCH_SIZE, size)
-        store_64(row + BATCH_BASE_OFFSET, load_i64be(here + V2.base_offset))
-        store_8(row + BATCH_MAGIC, magic)
+        store_64(row + BATCH_AT.position, position + at)
+        store_64(row + BATCH_AT.size, size)
+        store_64(row + BATCH_AT.base_offset, load_i64be(here + V2.base_offset))
+        store_8(row + BATCH_AT.magic, magic)
         if magic == 2:
             fill_v2(row, here)
         else:
             _fill_legacy(row, here)
-        store_8(row + BATCH_VALID, verdict(here, size, magic) if verify else UNCHECKED)
+        store_8(row + BATCH_AT.valid, verdict(here, size, magic) if verify else UNCHECKED)
         made += 1
         at += size
     store_64(out, at)

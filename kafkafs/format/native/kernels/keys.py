@@ -13,12 +13,7 @@ from kafkafs.format.native.kernels.machine import (
     store_64,
 )
 from kafkafs.format.native.kernels.siphash import siphash
-from kafkafs.format.native.layout import (
-    RECORD_KEY_AT,
-    RECORD_KEY_SIZE,
-    RECORD_OFFSET,
-    RECORD_ROW,
-)
+from kafkafs.format.native.layout import RECORD_AT, RECORD_ROW
 
 _LOW = 0xFFFFFFFF
 _DIGIT, _BUCKETS = 11, 1 << 11
@@ -44,13 +39,13 @@ def hash_keys(records: int, count: int, data: int, seed: int, base: int, rows: i
     made, seed_0, seed_1 = 0, load_i64(seed), load_i64(seed + 8)
     for index in range(count):
         record = records + index * RECORD_ROW
-        size = load_i32(record + RECORD_KEY_SIZE)
+        size = load_i32(record + RECORD_AT.key_size)
         if size < 0:
             continue
-        offset = load_i64(record + RECORD_OFFSET) - base
+        offset = load_i64(record + RECORD_AT.offset) - base
         if offset < 0 or offset > _LOW:
             return -1
-        first, second = siphash(data + load_i64(record + RECORD_KEY_AT), size, seed_0, seed_1)
+        first, second = siphash(data + load_i64(record + RECORD_AT.key_at), size, seed_0, seed_1)
         store_64(rows + made * 8, shift_right(first, 33) << 32 | offset)
         store_64(checks + made * 8, second)
         made += 1
@@ -106,8 +101,8 @@ def match_keys(records: int, count: int, data: int, key: int, size: int, out: in
     made = 0
     for index in range(count):
         record = records + index * RECORD_ROW
-        if load_i32(record + RECORD_KEY_SIZE) == size and same_bytes(
-            data + load_i64(record + RECORD_KEY_AT), key, size
+        if load_i32(record + RECORD_AT.key_size) == size and same_bytes(
+            data + load_i64(record + RECORD_AT.key_at), key, size
         ):
             store_64(out + made * 8, index)
             made += 1

@@ -14,21 +14,7 @@ from kafkafs.format.native.kernels.machine import (
 from kafkafs.format.native.kernels.numbers import put_number
 from kafkafs.format.native.kernels.text import character, put_base64, put_field, put_text
 from kafkafs.format.native.kernels.varint import varint
-from kafkafs.format.native.layout import (
-    CREATE_TIME,
-    LOG_APPEND_TIME,
-    RECORD_HEADER_COUNT,
-    RECORD_HEADERS_AT,
-    RECORD_HEADERS_SIZE,
-    RECORD_KEY_AT,
-    RECORD_KEY_SIZE,
-    RECORD_OFFSET,
-    RECORD_ROW,
-    RECORD_TIMESTAMP,
-    RECORD_TIMESTAMP_TYPE,
-    RECORD_VALUE_AT,
-    RECORD_VALUE_SIZE,
-)
+from kafkafs.format.native.layout import CREATE_TIME, LOG_APPEND_TIME, RECORD_AT, RECORD_ROW
 
 WORDS = 256  # bytes; more than a line's names, numbers and punctuation, and the reach of a store behind the end
 HEADER_WORDS = 64  # the same for one header
@@ -39,8 +25,8 @@ WORST = 6  # bytes of output for one of input, at most: \u0000
 @inlined
 def _bound(row: int, prefix_size: int) -> int:
     """More bytes than the line of a record can have."""
-    content = max(load_i32(row + RECORD_KEY_SIZE), 0) + max(load_i32(row + RECORD_VALUE_SIZE), 0)
-    headers = load_i32(row + RECORD_HEADERS_SIZE) * WORST + load_i32(row + RECORD_HEADER_COUNT) * HEADER_WORDS
+    content = max(load_i32(row + RECORD_AT.key_size), 0) + max(load_i32(row + RECORD_AT.value_size), 0)
+    headers = load_i32(row + RECORD_AT.headers_size) * WORST + load_i32(row + RECORD_AT.header_count) * HEADER_WORDS
     return prefix_size + WORDS + content * WORST + headers
 
 
@@ -69,15 +55,15 @@ def put_headers(to: int, room_end: int, at: int, end: int, index: int, count: in
 @inlined
 def same_times(row: int, other: int) -> bool:
     """Whether two records, often neighbours within a millisecond, have the same timestamp and type of it."""
-    timestamp, kind = load_i64(row + RECORD_TIMESTAMP), load_i8(row + RECORD_TIMESTAMP_TYPE)
-    return timestamp == load_i64(other + RECORD_TIMESTAMP) and kind == load_i8(other + RECORD_TIMESTAMP_TYPE)
+    timestamp, kind = load_i64(row + RECORD_AT.timestamp), load_i8(row + RECORD_AT.timestamp_type)
+    return timestamp == load_i64(other + RECORD_AT.timestamp) and kind == load_i8(other + RECORD_AT.timestamp_type)
 
 
 @called
 def put_times(to: int, row: int) -> int:
     """Timestamp and type of a record, and the beginning of its key."""
-    to = put_number(put(to, ',"timestamp":'), load_i64(row + RECORD_TIMESTAMP))
-    return _put_type(to, load_i8(row + RECORD_TIMESTAMP_TYPE))
+    to = put_number(put(to, ',"timestamp":'), load_i64(row + RECORD_AT.timestamp))
+    return _put_type(to, load_i8(row + RECORD_AT.timestamp_type))
 
 
 @inlined
@@ -92,14 +78,14 @@ def _put_type(to: int, timestamp_type: int) -> int:
 @inlined
 def _put_rest(to: int, row: int, data: int, limit: int) -> int:
     """All of a line behind its timestamp type."""
-    to = put_field(to, data + load_i64(row + RECORD_KEY_AT), load_i32(row + RECORD_KEY_SIZE), limit)
+    to = put_field(to, data + load_i64(row + RECORD_AT.key_at), load_i32(row + RECORD_AT.key_size), limit)
     to = put(to, ',"value')
-    to = put_field(to, data + load_i64(row + RECORD_VALUE_AT), load_i32(row + RECORD_VALUE_SIZE), limit)
-    count = load_i32(row + RECORD_HEADER_COUNT)
+    to = put_field(to, data + load_i64(row + RECORD_AT.value_at), load_i32(row + RECORD_AT.value_size), limit)
+    count = load_i32(row + RECORD_AT.header_count)
     if count == 0:
         return put(to, ',"headers":[]}\n')
-    at = data + load_i64(row + RECORD_HEADERS_AT)
-    end = at + load_i32(row + RECORD_HEADERS_SIZE)
+    at = data + load_i64(row + RECORD_AT.headers_at)
+    end = at + load_i32(row + RECORD_AT.headers_size)
     to, _, _ = put_headers(put(to, ',"headers":['), EVERYWHERE, at, end, 0, count, limit)
     return put(to, "]}\n")
 
@@ -121,7 +107,7 @@ def json_lines(
             break
         for step in range(0, prefix_size, 16):
             copy_16(to + step, prefix + step)
-        to = put_number(to + prefix_size, load_i64(row + RECORD_OFFSET))
+        to = put_number(to + prefix_size, load_i64(row + RECORD_AT.offset))
         if times and same_times(row, row - RECORD_ROW):
             for step in range(0, times_size, 16):
                 copy_16(to + step, times + step)

@@ -16,10 +16,7 @@ from kafkafs.format.native.kernels.machine import (
     store_64,
 )
 from kafkafs.format.native.layout import (
-    BATCH_ATTRIBUTES,
-    BATCH_LAST_OFFSET,
-    BATCH_MAGIC,
-    BATCH_MAX_TIMESTAMP,
+    BATCH_AT,
     BATCH_ROW,
     CREATE_TIME,
     KEY_BAD,
@@ -33,19 +30,8 @@ from kafkafs.format.native.layout import (
     MESSAGE_SIZE,
     NO_TIMESTAMP_TYPE,
     OFFSET_ORDER,
-    RECORD_BATCH,
-    RECORD_HEADER_COUNT,
-    RECORD_HEADERS_AT,
-    RECORD_HEADERS_SIZE,
-    RECORD_KEY_AT,
-    RECORD_KEY_SIZE,
-    RECORD_MAGIC,
-    RECORD_OFFSET,
+    RECORD_AT,
     RECORD_ROW,
-    RECORD_TIMESTAMP,
-    RECORD_TIMESTAMP_TYPE,
-    RECORD_VALUE_AT,
-    RECORD_VALUE_SIZE,
     SOUND,
     VALUE_BAD,
 )
@@ -70,17 +56,17 @@ def _message(data: int, at: int, end: int, row: int) -> int:
     value_size = load_i32be(value_at - 4)
     if value_size > end - value_at:
         return VALUE_BAD
-    store_64(row + RECORD_TIMESTAMP, load_i64be(at + MESSAGE.timestamp) if magic else -1)
-    store_64(row + RECORD_KEY_AT, key_at - data)
-    store_64(row + RECORD_VALUE_AT, value_at - data)
-    store_64(row + RECORD_HEADERS_AT, value_at + max(value_size, 0) - data)
-    store_32(row + RECORD_KEY_SIZE, max(key_size, -1))
-    store_32(row + RECORD_VALUE_SIZE, max(value_size, -1))
-    store_32(row + RECORD_HEADER_COUNT, 0)
-    store_32(row + RECORD_HEADERS_SIZE, 0)
+    store_64(row + RECORD_AT.timestamp, load_i64be(at + MESSAGE.timestamp) if magic else -1)
+    store_64(row + RECORD_AT.key_at, key_at - data)
+    store_64(row + RECORD_AT.value_at, value_at - data)
+    store_64(row + RECORD_AT.headers_at, value_at + max(value_size, 0) - data)
+    store_32(row + RECORD_AT.key_size, max(key_size, -1))
+    store_32(row + RECORD_AT.value_size, max(value_size, -1))
+    store_32(row + RECORD_AT.header_count, 0)
+    store_32(row + RECORD_AT.headers_size, 0)
     own_type = LOG_APPEND_TIME if load_i8(at + MESSAGE.attributes) & 8 else CREATE_TIME
-    store_8(row + RECORD_TIMESTAMP_TYPE, own_type if magic else NO_TIMESTAMP_TYPE)
-    store_8(row + RECORD_MAGIC, magic)
+    store_8(row + RECORD_AT.timestamp_type, own_type if magic else NO_TIMESTAMP_TYPE)
+    store_8(row + RECORD_AT.magic, magic)
     return SOUND
 
 
@@ -96,8 +82,8 @@ def decode_plain(batches: int, spans: int, first: int, stop: int, data: int, row
         wrong = _message(data, at, at + load_i64(spans + number * 16 + 8), row)
         if wrong != SOUND:
             break
-        store_64(row + RECORD_OFFSET, load_i64(batch + BATCH_LAST_OFFSET))
-        store_32(row + RECORD_BATCH, number)
+        store_64(row + RECORD_AT.offset, load_i64(batch + BATCH_AT.last_offset))
+        store_32(row + RECORD_AT.batch, number)
         made += 1
         number += 1
     store_64(out, number)
@@ -122,7 +108,7 @@ def check_wrapped(batch: int, data: int, at: int, end: int, row: int, out: int) 
     `row` is scratch. out: how many messages there are, and what to add to an inner offset: where a v1 wrapper holds
     relative ones, its own is that of the last (an old librdkafka left it at 0: then they are absolute).
     """
-    wrapper_offset, count, last = load_i64(batch + BATCH_LAST_OFFSET), 0, -1
+    wrapper_offset, count, last = load_i64(batch + BATCH_AT.last_offset), 0, -1
     at, end = data + at, data + end
     size = _inner_size(at, end)
     while size > 0:
@@ -144,7 +130,7 @@ def check_wrapped(batch: int, data: int, at: int, end: int, row: int, out: int) 
     if count == 0:
         return MESSAGE_NONE
     base = 0
-    if load_i8(batch + BATCH_MAGIC) == 1 and wrapper_offset:
+    if load_i8(batch + BATCH_AT.magic) == 1 and wrapper_offset:
         base = wrapper_offset - last
         if base < 0:
             return MESSAGE_OFFSETS
@@ -155,16 +141,16 @@ def check_wrapped(batch: int, data: int, at: int, end: int, row: int, out: int) 
 
 def decode_wrapped(batch: int, number: int, data: int, at: int, end: int, count: int, base: int, rows: int) -> int:
     """Kernel: rows for the next `count` messages of a sound wrapper (see `check_wrapped`); the byte behind them."""
-    log_append = load_i8(batch + BATCH_MAGIC) == 1 and load_i16(batch + BATCH_ATTRIBUTES) & 8 != 0
+    log_append = load_i8(batch + BATCH_AT.magic) == 1 and load_i16(batch + BATCH_AT.attributes) & 8 != 0
     here, end = data + at, data + end
     for index in range(count):
         row, size = rows + index * RECORD_ROW, _inner_size(here, end)
         _message(data, here, here + size, row)
-        store_64(row + RECORD_OFFSET, load_i64be(here) + base)
-        store_32(row + RECORD_BATCH, number)
-        if load_i8(batch + BATCH_MAGIC) == 1 and load_i8(here + MESSAGE.magic) == 1:  # the wrapper's type counts
-            store_8(row + RECORD_TIMESTAMP_TYPE, LOG_APPEND_TIME if log_append else CREATE_TIME)
+        store_64(row + RECORD_AT.offset, load_i64be(here) + base)
+        store_32(row + RECORD_AT.batch, number)
+        if load_i8(batch + BATCH_AT.magic) == 1 and load_i8(here + MESSAGE.magic) == 1:  # the wrapper's type counts
+            store_8(row + RECORD_AT.timestamp_type, LOG_APPEND_TIME if log_append else CREATE_TIME)
             if log_append:
-                store_64(row + RECORD_TIMESTAMP, load_i64(batch + BATCH_MAX_TIMESTAMP))
+                store_64(row + RECORD_AT.timestamp, load_i64(batch + BATCH_AT.max_timestamp))
         here += size
     return here - data

@@ -18,20 +18,13 @@ from kafkafs.format.native.kernels.machine import (
     trailing_zeros,
 )
 from kafkafs.format.native.layout import (
-    BATCH_ATTRIBUTES,
-    BATCH_POSITION,
+    BATCH_AT,
     BATCH_ROW,
-    BATCH_SIZE,
     NEEDLE_HEADERS,
     NEEDLE_KEY,
     NEEDLE_VALUE,
-    RECORD_HEADERS_AT,
-    RECORD_HEADERS_SIZE,
-    RECORD_KEY_AT,
-    RECORD_KEY_SIZE,
+    RECORD_AT,
     RECORD_ROW,
-    RECORD_VALUE_AT,
-    RECORD_VALUE_SIZE,
 )
 
 
@@ -77,9 +70,9 @@ def needle_batches(
     made = 0
     for number in range(count):
         batch = batches + number * BATCH_ROW
-        at = data + load_i64(batch + BATCH_POSITION) - position
-        packed = load_i16(batch + BATCH_ATTRIBUTES) & 7
-        if packed or _holds(at, at + load_i64(batch + BATCH_SIZE), needle, other, size):
+        at = data + load_i64(batch + BATCH_AT.position) - position
+        packed = load_i16(batch + BATCH_AT.attributes) & 7
+        if packed or _holds(at, at + load_i64(batch + BATCH_AT.size), needle, other, size):
             store_64(out + made * 8, number)
             made += 1
     return made
@@ -96,13 +89,13 @@ def needle_records(
     for number in range(count):
         record, found = records + number * RECORD_ROW, False
         if fields & NEEDLE_KEY:
-            at, length = data + load_i64(record + RECORD_KEY_AT), load_i32(record + RECORD_KEY_SIZE)
+            at, length = data + load_i64(record + RECORD_AT.key_at), load_i32(record + RECORD_AT.key_size)
             found = length >= size and _holds(at, at + length, needle, other, size)
         if fields & NEEDLE_VALUE and not found:
-            at, length = data + load_i64(record + RECORD_VALUE_AT), load_i32(record + RECORD_VALUE_SIZE)
+            at, length = data + load_i64(record + RECORD_AT.value_at), load_i32(record + RECORD_AT.value_size)
             found = length >= size and _holds(at, at + length, needle, other, size)
         if fields & NEEDLE_HEADERS and not found:
-            at, length = data + load_i64(record + RECORD_HEADERS_AT), load_i32(record + RECORD_HEADERS_SIZE)
+            at, length = data + load_i64(record + RECORD_AT.headers_at), load_i32(record + RECORD_AT.headers_size)
             found = length >= size and _holds(at, at + length, needle, other, size)
         if found:
             store_64(out + made * 8, number)

@@ -10,7 +10,7 @@ from kafkafs.format.native.kernels.machine import (
 )
 
 _ASCII_ZEROS = 0x3030303030303030
-_TEN_TO_8, _TEN_TO_16 = 10**8, 10**16
+_TEN_TO_8 = 10**8
 
 
 @inlined

@@ -11,13 +11,8 @@ from kafkafs.format.native.kernels.machine import (
 )
 from kafkafs.format.native.kernels.varint import varint, varlong
 from kafkafs.format.native.layout import (
-    BATCH_ATTRIBUTES,
-    BATCH_BASE_OFFSET,
-    BATCH_BASE_TIMESTAMP,
-    BATCH_COUNT,
-    BATCH_LAST_OFFSET,
+    BATCH_AT,
     BATCH_LEFTOVER,
-    BATCH_MAX_TIMESTAMP,
     BATCH_ROW,
     COUNT_NEGATIVE,
     CREATE_TIME,
@@ -26,20 +21,9 @@ from kafkafs.format.native.layout import (
     LENGTH_BAD,
     LOG_APPEND_TIME,
     OFFSET_ORDER,
-    RECORD_BATCH,
-    RECORD_HEADER_COUNT,
-    RECORD_HEADERS_AT,
-    RECORD_HEADERS_SIZE,
-    RECORD_KEY_AT,
-    RECORD_KEY_SIZE,
+    RECORD_AT,
     RECORD_LEFTOVER,
-    RECORD_MAGIC,
-    RECORD_OFFSET,
     RECORD_ROW,
-    RECORD_TIMESTAMP,
-    RECORD_TIMESTAMP_TYPE,
-    RECORD_VALUE_AT,
-    RECORD_VALUE_SIZE,
     RECORDS_CUT,
     SOUND,
     VALUE_BAD,
@@ -76,8 +60,8 @@ def record(batch: int, data: int, at: int, end: int, previous: int, row: int) ->
     delta, at = varint(at, stop)
     if at == 0:
         return 0, 0, VARINT_BAD
-    offset = load_i64(batch + BATCH_BASE_OFFSET) + delta
-    if offset <= previous or offset > load_i64(batch + BATCH_LAST_OFFSET):
+    offset = load_i64(batch + BATCH_AT.base_offset) + delta
+    if offset <= previous or offset > load_i64(batch + BATCH_AT.last_offset):
         return 0, 0, OFFSET_ORDER
     key_size, at = varint(at, stop)
     if at == 0 or key_size > stop - at:
@@ -98,27 +82,27 @@ def record(batch: int, data: int, at: int, end: int, previous: int, row: int) ->
     if at != stop:
         return 0, 0, RECORD_LEFTOVER
     if row:
-        store_64(row + RECORD_OFFSET, offset)
-        store_64(row + RECORD_TIMESTAMP, load_i64(batch + BATCH_BASE_TIMESTAMP) + timestamp)
-        store_64(row + RECORD_KEY_AT, key_at - data)
-        store_64(row + RECORD_VALUE_AT, value_at - data)
-        store_64(row + RECORD_HEADERS_AT, headers_at - data)
-        store_32(row + RECORD_KEY_SIZE, max(key_size, -1))
-        store_32(row + RECORD_VALUE_SIZE, max(value_size, -1))
-        store_32(row + RECORD_HEADER_COUNT, headers)
-        store_32(row + RECORD_HEADERS_SIZE, stop - headers_at)
+        store_64(row + RECORD_AT.offset, offset)
+        store_64(row + RECORD_AT.timestamp, load_i64(batch + BATCH_AT.base_timestamp) + timestamp)
+        store_64(row + RECORD_AT.key_at, key_at - data)
+        store_64(row + RECORD_AT.value_at, value_at - data)
+        store_64(row + RECORD_AT.headers_at, headers_at - data)
+        store_32(row + RECORD_AT.key_size, max(key_size, -1))
+        store_32(row + RECORD_AT.value_size, max(value_size, -1))
+        store_32(row + RECORD_AT.header_count, headers)
+        store_32(row + RECORD_AT.headers_size, stop - headers_at)
     return at, offset, SOUND
 
 
 @inlined
 def finish(batch: int, number: int, row: int) -> None:
     """What a row has of its batch."""
-    log_append = load_i16(batch + BATCH_ATTRIBUTES) & 8
+    log_append = load_i16(batch + BATCH_AT.attributes) & 8
     if log_append:
-        store_64(row + RECORD_TIMESTAMP, load_i64(batch + BATCH_MAX_TIMESTAMP))
-    store_32(row + RECORD_BATCH, number)
-    store_8(row + RECORD_TIMESTAMP_TYPE, LOG_APPEND_TIME if log_append else CREATE_TIME)
-    store_8(row + RECORD_MAGIC, 2)
+        store_64(row + RECORD_AT.timestamp, load_i64(batch + BATCH_AT.max_timestamp))
+    store_32(row + RECORD_AT.batch, number)
+    store_8(row + RECORD_AT.timestamp_type, LOG_APPEND_TIME if log_append else CREATE_TIME)
+    store_8(row + RECORD_AT.magic, 2)
 
 
 @inlined
@@ -148,7 +132,7 @@ def decode_v2(batches: int, spans: int, first: int, stop: int, data: int, rows: 
     made, number, wrong = 0, first, SOUND
     while number < stop:
         batch = batches + number * BATCH_ROW
-        count = load_i32(batch + BATCH_COUNT)
+        count = load_i32(batch + BATCH_AT.record_count)
         if count < 0:
             wrong = COUNT_NEGATIVE
             break
@@ -156,7 +140,7 @@ def decode_v2(batches: int, spans: int, first: int, stop: int, data: int, rows: 
             break
         at = data + load_i64(spans + number * 16)
         end = at + load_i64(spans + number * 16 + 8)
-        before = load_i64(batch + BATCH_BASE_OFFSET) - 1
+        before = load_i64(batch + BATCH_AT.base_offset) - 1
         at, before, wrong = _records(batch, number, data, at, end, count, before, rows + made * RECORD_ROW)
         if wrong == SOUND and at != end:
             wrong = BATCH_LEFTOVER
@@ -171,10 +155,10 @@ def decode_v2(batches: int, spans: int, first: int, stop: int, data: int, rows: 
 
 def check_v2(batch: int, data: int, at: int, end: int) -> int:
     """Kernel: what is wrong with the records in [at, end) of `data` that are all of a batch; SOUND for nothing."""
-    count = load_i32(batch + BATCH_COUNT)
+    count = load_i32(batch + BATCH_AT.record_count)
     if count < 0:
         return COUNT_NEGATIVE
-    before = load_i64(batch + BATCH_BASE_OFFSET) - 1
+    before = load_i64(batch + BATCH_AT.base_offset) - 1
     behind, _, wrong = _records(batch, 0, data, data + at, data + end, count, before, 0)
     return BATCH_LEFTOVER if wrong == SOUND and behind != data + end else wrong
 

@@ -2,13 +2,8 @@
 
 from kafkafs.format.native.kernels.machine import inlined, load_i8, load_i16, load_i32, load_i64, store_64
 from kafkafs.format.native.layout import (
-    BATCH_ATTRIBUTES,
-    BATCH_COUNT,
-    BATCH_MAGIC,
-    BATCH_POSITION,
+    BATCH_AT,
     BATCH_ROW,
-    BATCH_SIZE,
-    BATCH_VALID,
     INVALID,
     WAY_BAD_CRC,
     WAY_OUTSIDE,
@@ -24,12 +19,12 @@ _HEADER_SIZE_V2 = 61
 
 @inlined
 def _way(batch: int, at: int, data_size: int, limit: int) -> int:
-    size, legacy = load_i64(batch + BATCH_SIZE), load_i8(batch + BATCH_MAGIC) < 2
+    size, legacy = load_i64(batch + BATCH_AT.size), load_i8(batch + BATCH_AT.magic) < 2
     if at < 0 or at > data_size - size or size < (1 if legacy else _HEADER_SIZE_V2):
         return WAY_OUTSIDE
-    if load_i8(batch + BATCH_VALID) == INVALID:
+    if load_i8(batch + BATCH_AT.valid) == INVALID:
         return WAY_BAD_CRC
-    if load_i16(batch + BATCH_ATTRIBUTES) & 7:
+    if load_i16(batch + BATCH_AT.attributes) & 7:
         return WAY_PACKED_LEGACY if legacy else WAY_PACKED_V2
     if size - _HEADER_SIZE_V2 > limit:
         return WAY_TOO_LARGE
@@ -47,15 +42,15 @@ def next_run(
     way, total, number = -1, 0, first
     while number < stop:
         batch = batches + number * BATCH_ROW
-        at = load_i64(batch + BATCH_POSITION) - position
+        at = load_i64(batch + BATCH_AT.position) - position
         own = _way(batch, at, data_size, limit)
         if way >= 0 and own != way:
             break
         way = own
-        skipped = 0 if load_i8(batch + BATCH_MAGIC) < 2 else _HEADER_SIZE_V2
+        skipped = 0 if load_i8(batch + BATCH_AT.magic) < 2 else _HEADER_SIZE_V2
         store_64(spans + number * 16, at + skipped)
-        store_64(spans + number * 16 + 8, load_i64(batch + BATCH_SIZE) - skipped)
-        total += max(load_i32(batch + BATCH_COUNT), 0)
+        store_64(spans + number * 16 + 8, load_i64(batch + BATCH_AT.size) - skipped)
+        total += max(load_i32(batch + BATCH_AT.record_count), 0)
         number += 1
     store_64(result, way)
     store_64(result + 8, total)

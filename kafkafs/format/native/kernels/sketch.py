@@ -9,7 +9,7 @@ from kafkafs.format.native.kernels.machine import (
     shift_right,
     store_8,
 )
-from kafkafs.format.native.layout import RECORD_KEY_AT, RECORD_KEY_SIZE, RECORD_ROW
+from kafkafs.format.native.layout import RECORD_AT, RECORD_ROW
 
 _FIRST, _SECOND = 0x9E3779B97F4A7C15 - (1 << 64), 0xC2B2AE3D27D4EB4F - (1 << 64)
 
@@ -43,11 +43,11 @@ def sketch_keys(rows: int, count: int, data: int, registers: int, bits: int) -> 
     keys = 0
     for index in range(count):
         row = rows + index * RECORD_ROW
-        size = load_i32(row + RECORD_KEY_SIZE)
+        size = load_i32(row + RECORD_AT.key_size)
         if size < 0:
             continue
         keys += 1
-        value = _hashed(data + load_i64(row + RECORD_KEY_AT), size)
+        value = _hashed(data + load_i64(row + RECORD_AT.key_at), size)
         place = registers + shift_right(value, 64 - bits)
         rank = leading_zeros(value << bits | 1 << (bits - 1)) + 1
         if rank > load_u8(place):

@@ -3,7 +3,7 @@
 from kafkafs.format.native.kernels.lz4 import lz4_frame_of
 from kafkafs.format.native.kernels.machine import load_i16, load_i64, store_64
 from kafkafs.format.native.kernels.snappy import snappy_stream_of
-from kafkafs.format.native.layout import BATCH_ATTRIBUTES, BATCH_ROW
+from kafkafs.format.native.layout import BATCH_AT, BATCH_ROW
 
 _SNAPPY, _LZ4 = 2, 3
 
@@ -19,7 +19,7 @@ def unpack_batches(
     """
     number, made = first, 0
     while number < stop:
-        codec = load_i16(batches + number * BATCH_ROW + BATCH_ATTRIBUTES) & 7
+        codec = load_i16(batches + number * BATCH_ROW + BATCH_AT.attributes) & 7
         span = spans + number * 16
         at = data + load_i64(span)
         end = at + load_i64(span + 8)
