@@ -7,6 +7,9 @@
     page_cache     reads that leave the broker's hot pages hot, and bring in none of their own
     system_calls   what Python has no function for
     ancestors      the directories above a data directory, and who may search them
+    cached_value   a value that was true a moment ago; `lru_cache`: a few of many such things
+    in_parts       a look at many files by two threads: `closed_segments` for their health, `log_access` for their modes
+    native         kernels that read files, and the tables that they fill
 
 Nothing here knows what is in a file.
 """

@@ -13,7 +13,7 @@ _OFFSET = re.compile(r"[+-]?0*[0-9]{1,19}")
 
 
 class ReadableFile(Protocol):
-    """An open file; `kafkafs.disk.directory.DataFile` is one."""
+    """An open file; `kafkafs.disk.data_file.DataFile` is one."""
 
     @property
     def size(self) -> int:

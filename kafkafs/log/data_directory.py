@@ -25,7 +25,10 @@ _MARKS_OF_KAFKA = ("meta.properties", LOG_START, HIGH_WATERMARK, "recovery-point
 
 
 class DataDirectory:
-    """One data directory, held open. Nothing in it is opened until it is asked for."""
+    """One data directory, held open. Nothing in it is opened until it is asked for.
+
+    `_lock` is held while its names are listed and stored; `_partitions` has a lock of its own.
+    """
 
     def __init__(self, path: Path, options: ReadOptions, indexes: Directory | None = None) -> None:
         """`indexes` holds rebuilt indexes (`kafkafs reindex`), which then count instead of the broker's own.

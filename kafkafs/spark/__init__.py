@@ -4,6 +4,14 @@ data directories.
     from kafkafs.spark import register
     register(spark)
     spark.read.format("kafkafs").option("path", "/var/kafka-logs").option("subscribe", "test").load()
+
+    source       what Spark is told about; `options` and `filters` say what is wanted
+    locations    the data directory that each partition is read from, of several replicas one
+    snapshots    one look at each partition for a whole plan
+    planning     limits -> a range of offsets of each partition -> ranges for each task
+    tasks        in an executor: ranges -> records -> Arrow batches (`arrow`); `stream`: the same in micro-batches
+    segments     a job's unit of work, a segment at one moment; `jobs` maps a function over many
+    session      the Spark of a command and its end; `jvm` ends Java's processes
 """
 
 import os
