@@ -72,17 +72,16 @@ class _Blocks:
 
 
 class PrefetchBudget:
-    """Which readers of one tree may hold blocks: `readers` of them, 4 MiB each and what they are reading."""
+    """Which readers of one tree may hold blocks: `_READERS` of them, 4 MiB each and what they are reading."""
 
-    def __init__(self, readers: int = _READERS) -> None:
-        self._readers = readers
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._admitted: dict[Prefetch, float] = {}  # since when each has asked for no other block: the longest first
 
     def admit(self, reader: "Prefetch") -> bool:
         """Whether it may hold one more block. One that is idle makes room for another."""
         with self._lock:
-            if self._admitted.pop(reader, None) is None and len(self._admitted) >= self._readers:
+            if self._admitted.pop(reader, None) is None and len(self._admitted) >= _READERS:
                 idle, since = next(iter(self._admitted.items()))
                 if time.monotonic() - since < _IDLE_S:
                     return False

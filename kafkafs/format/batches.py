@@ -54,15 +54,15 @@ class Walk:
     missing: int
 
 
-def walk(data: Bytes, position: int, at: int = 0, *, verify: bool = True) -> Walk:
-    """The batches in `data[at:]`, whose byte 0 lies at `position` in its segment.
+def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
+    """The batches in `data`, whose byte 0 lies at `position` in its segment.
 
     With `verify` each row's `valid` tells whether the CRC holds, else it is UNCHECKED. The walk goes on behind a batch
     whose CRC fails: its length is outside the CRC, so look at `valid` before it is trusted.
     """
     kernel, start, out = native.kernel("walk"), native.address(data) if len(data) else 0, np.empty(3, np.int64)
     tables: list[Batches] = []
-    capacity, reason = max(16, (len(data) - at) // 4096), WALK_FULL
+    at, capacity, reason = 0, max(16, len(data) // 4096), WALK_FULL
     while reason == WALK_FULL:
         table = np.empty(capacity, BATCH)
         made = kernel(start, at, len(data), position, verify, native.address(table), capacity, native.address(out))

@@ -8,11 +8,12 @@ one takes a single record out of it. Whatever is unusual is left to the careful 
 from collections.abc import Callable
 from typing import TypeVar
 
+from kafkafs.disk.native.layout import ANY, NEED_ALL, NEED_HEADER, NEED_RECORD
 from kafkafs.errors import KafkafsError, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.format.columns import Records
 from kafkafs.log.indexes import UNREADABLE
-from kafkafs.log.quick_table import ANY, NEED_ALL, NEED_HEADER, NEED_RECORD, QuickBatch, QuickTable
+from kafkafs.log.quick_table import QuickBatch, QuickTable
 from kafkafs.log.segment import Segment
 from kafkafs.log.visible import Visible
 

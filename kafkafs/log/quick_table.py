@@ -17,9 +17,6 @@ from kafkafs.disk.native.layout import (
     ANY,
     CHANGED,
     LOOKUP_SLOTS,
-    NEED_ALL,
-    NEED_HEADER,
-    NEED_RECORD,
     ONE_RECORD,
     RECORD_INDEX_BITS,
     RECORD_INDEX_ROW,
@@ -35,8 +32,6 @@ from kafkafs.format.native.layout import BATCH_ROW, RECORD, RECORD_ROW
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.log.batch_runs import BatchRun
-
-__all__ = ["ANY", "NEED_ALL", "NEED_HEADER", "NEED_RECORD", "QuickBatch", "QuickTable"]
 
 _NO_LIMIT = 2**63 - 1
 _ROOM = (1 << 20) + 4096

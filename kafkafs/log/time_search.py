@@ -17,7 +17,7 @@ from kafkafs.format.time_index import TimestampOffset
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.offset_search import scan_start
 from kafkafs.log.segment import Segment
-from kafkafs.log.trace import Trace, no_trace
+from kafkafs.log.trace import Trace
 
 
 class Candidate(NamedTuple):
@@ -38,7 +38,7 @@ class _Contradiction(Exception):
 
 
 def late_batches(
-    segment: Segment, timestamp: int, end: int, min_offset: int, trace: Trace = no_trace
+    segment: Segment, timestamp: int, end: int, min_offset: int, trace: Trace
 ) -> Iterator[Candidate | Damage]:
     """The batches with offsets at or behind `min_offset` that may hold a record at or after `timestamp`, in order, and
     the damage between them. `end` is the position at which the log ends.

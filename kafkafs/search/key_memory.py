@@ -10,17 +10,17 @@ BUDGET = 64 << 20
 
 
 class KeyHolder(Protocol):
-    """Who can let go of keys and find them again."""
+    """What can let go of keys and find them again."""
 
     def forget(self) -> bool:
         """Let go of all, unless they are being looked for now; whether it did."""
 
 
 class KeyMemory:
-    """Who holds how much, in the order in which they asked last."""
+    """What holds how much, in the order in which it asked last."""
 
     def __init__(self, budget: int = BUDGET) -> None:
-        self.budget = budget
+        self._budget = budget
         self._lock = threading.Lock()
         self._held: OrderedDict[ReferenceType[KeyHolder], int] = OrderedDict()
 
@@ -33,8 +33,8 @@ class KeyMemory:
             self._held.move_to_end(mine)
             for who in list(self._held):
                 other = who()
-                if sum(self._held.values()) <= self.budget or who == mine:
+                if sum(self._held.values()) <= self._budget or who == mine:
                     break
                 if other is not None and other.forget():
                     self._held.pop(who)
-            return sum(self._held.values()) <= self.budget
+            return sum(self._held.values()) <= self._budget

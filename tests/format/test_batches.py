@@ -77,14 +77,6 @@ def test_without_verify_nothing_is_said_about_validity():
     assert walk(V2_NONE + V1_NONE, 0, verify=False).rows["valid"].tolist() == [UNCHECKED] * 4
 
 
-def test_a_walk_starts_anywhere_and_counts_positions_from_the_start_of_the_data():
-    """A reader goes on behind what it has seen, in the same buffer."""
-    data = V2_NONE + V2_GZIP + COMMIT
-    found = walk(data, 10_000, len(V2_NONE))
-    assert found.rows["position"].tolist() == [10_000 + len(V2_NONE), 10_000 + len(V2_NONE + V2_GZIP)]
-    assert found.at == len(data)
-
-
 def test_a_hundred_thousand_empty_batches_are_all_found():
     """The table grows with what is there, not with what might be."""
     data = v2_around(b"", 0) * 100_000

@@ -61,7 +61,7 @@ class _Limit(logging.Filter):
         return count < BURST
 
 
-def start(log_file: Path | None = None, syslog: bool = False, level: int = logging.INFO) -> None:
+def start(log_file: Path | None = None, syslog: bool = False) -> None:
     """Sends the log to a file, to syslog (nowhere on a machine that has none), or to standard error."""
     handler: logging.Handler
     if log_file is not None:
@@ -75,5 +75,5 @@ def start(log_file: Path | None = None, syslog: bool = False, level: int = loggi
         handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines("" if syslog and log_file is None else "%(asctime)s "))
     handler.addFilter(_Limit())
-    logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.raiseExceptions = False  # a log that cannot be written must not end the mount

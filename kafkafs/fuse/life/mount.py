@@ -35,7 +35,7 @@ from kafkafs.fuse.serve.operations import Operations
 from kafkafs.fuse.serve.sweeping import sweep
 from kafkafs.fuse.serve.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.serve.waiting import WaitingReads
-from kafkafs.fuse.serve.workers import Workers
+from kafkafs.fuse.serve.workers import CallKind, Workers
 from kafkafs.log.ownership import Owner
 from kafkafs.view import manual
 from kafkafs.view.node import Tree
@@ -119,7 +119,9 @@ def _mount(operations: Operations, mountpoint: Path, settings: Settings) -> int 
 
 async def _serve(operations: Operations, lanes: int, connection_fd: int | None) -> None:
     operations.workers = workers = Workers(lanes)
-    operations.waiting = waiting = WaitingReads(operations.look_in_worker, connection_fd)
+    operations.waiting = waiting = WaitingReads(
+        functools.partial(operations.read_in_worker, kind=CallKind.WAKE), connection_fd
+    )
     _add_gauges(operations)
     poll_busily(lambda: not workers.busy)
     root = trio.lowlevel.current_root_task()

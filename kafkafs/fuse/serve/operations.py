@@ -218,13 +218,11 @@ class Operations(pyfuse3.Operations):
         except WouldBlock:
             return await self.workers.run(lane, question, kind)
 
-    async def read_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
-        """What a read of the file gives, asked in a thread of its disk's lane."""
-        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), CallKind.READ)
-
-    async def look_in_worker(self, file: OpenFile, offset: int, size: int) -> bytes | memoryview:
-        """As `read_in_worker`, for a read that waits at the end of the log."""
-        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), CallKind.WAKE)
+    async def read_in_worker(
+        self, file: OpenFile, offset: int, size: int, kind: CallKind = CallKind.READ
+    ) -> bytes | memoryview:
+        """What a read of the file gives, asked in a thread of its disk's lane; `WAKE` where it waits for the log."""
+        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), kind)
 
 
 def _look_up(directory: Directory, name: str, lane: str) -> tuple[Node, Attributes | None]:
