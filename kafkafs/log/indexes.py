@@ -57,7 +57,7 @@ class SegmentIndexes:
 
     def aborted(self) -> tuple[AbortedTransaction, ...] | None:
         """The transaction index; None where the segment has none. CorruptData where it cannot be true."""
-        if "txnindex" not in self._files.named:
+        if "txnindex" not in self._files.listed:
             return None
         file = self._files.open("txnindex")
         return parse_transaction_index(file.read(0, file.size), self._files.base_offset)
@@ -72,7 +72,7 @@ class SegmentIndexes:
         A file that is gone or cannot be read reads as empty: an index is a hint. Where that may pass, as an error of
         the disk may, there is no length, and nothing that was made of the index is remembered.
         """
-        if kind not in self._files.named:
+        if kind not in self._files.listed:
             return (lambda _position, _size: b""), 0
 
         def read(position: int, size: int) -> bytes:
@@ -101,7 +101,7 @@ class SegmentIndexes:
 
     def _last_time(self) -> int:
         """The last time index entry's timestamp. A listing asks all segments, once: the file does not stay open."""
-        if "timeindex" not in self._files.named:
+        if "timeindex" not in self._files.listed:
             return -1
         try:
             file = self._files.open_once("timeindex")

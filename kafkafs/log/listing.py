@@ -26,7 +26,7 @@ _BESIDE = ("leader-epoch-checkpoint", "partition.metadata")
 _ATTEMPTS = 5
 
 
-class FileName(NamedTuple):
+class ListedFile(NamedTuple):
     """A regular file of the partition: its name, its inode and, of a log, its size and when it was last written.
 
     Two looks that find these alike have found the same file: inodes alone are used again soon after a deletion.
@@ -45,7 +45,7 @@ class Listing:
 
     stamp: tuple[int, int]
     settled: bool
-    segments: dict[int, dict[str, FileName]]
+    segments: dict[int, dict[str, ListedFile]]
     snapshots: dict[int, str]  # names of the producers' snapshots by offset
     names: tuple[str, ...]  # of all regular files
     logless: tuple[int, ...] = ()  # offsets of indexes whose log is missing
@@ -81,12 +81,12 @@ def _prefer_rebuilt(listing: Listing, indexes: Directory, partition: str) -> Non
     for name, inode in found:
         parsed = parse_segment_file(name)
         if parsed and parsed.kind in INDEX_KINDS and parsed.offset in listing.segments:
-            listing.segments[parsed.offset][parsed.kind] = FileName(name, inode, rebuilt=True)
+            listing.segments[parsed.offset][parsed.kind] = ListedFile(name, inode, rebuilt=True)
 
 
 def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
     """There can be 100,000 names: of each as little is asked as can be, and once."""
-    grouped: defaultdict[str, dict[str, FileName]] = defaultdict(dict)  # by digits: each offset is parsed once
+    grouped: defaultdict[str, dict[str, ListedFile]] = defaultdict(dict)  # by digits: each offset is parsed once
     snapshots: list[str] = []
     others: list[os.DirEntry[str]] = []
     names: list[str] = []
@@ -100,11 +100,11 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
             names.append(name)
             kind = SEGMENT_KINDS.get(name[OFFSET_DIGITS:])
             if kind == "log":
-                grouped[name[:OFFSET_DIGITS]][kind] = _log_name(entry)
+                grouped[name[:OFFSET_DIGITS]][kind] = _listed_log(entry)
             elif kind == "snapshot":
                 snapshots.append(name)
             elif kind is not None:
-                grouped[name[:OFFSET_DIGITS]][kind] = FileName(name, entry.inode())
+                grouped[name[:OFFSET_DIGITS]][kind] = ListedFile(name, entry.inode())
             else:
                 others.append(entry)
         swaps, unfinished = _transitional(others)
@@ -128,24 +128,26 @@ def _not_served(entry: "os.DirEntry[str]") -> Iterator[str]:
         yield f"{entry.name!r} is no regular file and not served"
 
 
-def _log_name(entry: "os.DirEntry[str]") -> FileName:
+def _listed_log(entry: "os.DirEntry[str]") -> ListedFile:
     try:
         about = entry.stat(follow_symlinks=False)
     except FileNotFoundError as error:  # as such `scan` would take it for the directory's
         raise Vanished(f"{entry.name!r} went away while its directory was listed; read again") from error
-    return FileName(entry.name, about.st_ino, about.st_size, about.st_mtime_ns)
+    return ListedFile(entry.name, about.st_ino, about.st_size, about.st_mtime_ns)
 
 
-def _transitional(entries: Iterable["os.DirEntry[str]"]) -> tuple[dict[int, dict[str, FileName]], list[int]]:
+def _transitional(entries: Iterable["os.DirEntry[str]"]) -> tuple[dict[int, dict[str, ListedFile]], list[int]]:
     """Files that wait to be swapped in, by offset and kind; and the offsets of such as are not finished."""
-    swaps: defaultdict[int, dict[str, FileName]] = defaultdict(dict)
+    swaps: defaultdict[int, dict[str, ListedFile]] = defaultdict(dict)
     unfinished: list[int] = []
     for entry in entries:
         if transitional := parse_transitional_file(entry.name):
             parsed, state = transitional
             if state == "swap":
                 is_log = parsed.kind == "log"
-                swaps[parsed.offset][parsed.kind] = _log_name(entry) if is_log else FileName(entry.name, entry.inode())
+                swaps[parsed.offset][parsed.kind] = (
+                    _listed_log(entry) if is_log else ListedFile(entry.name, entry.inode())
+                )
             elif state == "cleaned":
                 unfinished.append(parsed.offset)
     return swaps, unfinished

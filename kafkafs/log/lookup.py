@@ -124,7 +124,7 @@ class Lookup:
     def _careful_first(self, offset: int) -> Record:
         for segment, item in self.visible.batches(offset, self.end_offset):
             if isinstance(item, Damage):
-                self.visible.refuse(item)
+                self.visible.skip_or_raise(item)
                 continue
             for row in range(len(item.rows)):
                 record = self.visible.first_record(item, row, offset)

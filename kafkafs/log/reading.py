@@ -22,7 +22,7 @@ class Reader(Lookup):
         end = self.end_offset if end is None else min(end, self.end_offset)
         for _, item in self.visible.batches(start, end):
             if isinstance(item, Damage):
-                self.visible.refuse(item)
+                self.visible.skip_or_raise(item)
                 continue
             for piece in self.visible.records(item):
                 yield piece.between(start, end)

@@ -15,7 +15,7 @@ from kafkafs.errors import Denied, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, Batch, parse_batch
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.indexes import SegmentIndexes
-from kafkafs.log.listing import FileName
+from kafkafs.log.listing import ListedFile
 from kafkafs.log.quick_table import QuickTable
 from kafkafs.log.segment_files import SegmentFiles
 
@@ -47,7 +47,7 @@ class Segment:
 
     def __init__(self, files: SegmentFiles, next_base: int | None) -> None:
         self.open_files = files
-        self.files = files.named
+        self.files = files.listed
         self.base_offset = files.base_offset
         self.next_base = next_base
         self.indexes = SegmentIndexes(files, next_base is not None)
@@ -102,7 +102,7 @@ class Segment:
         """Whether it is a swap file that stands in for segments of which some are still there behind it."""
         return self.log_name.endswith(".swap") and self.next_base is not None
 
-    def is_made_of(self, files: dict[str, FileName], next_base: int | None) -> bool:
+    def is_made_of(self, files: dict[str, ListedFile], next_base: int | None) -> bool:
         """Whether it is the segment of these files. The last one's log grows; `find_tail` knows it by its content."""
         if next_base is not None or self.next_base is not None:
             return self.files == files and self.next_base == next_base

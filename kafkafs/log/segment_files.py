@@ -9,54 +9,53 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.names import segment_file
-from kafkafs.log.listing import FileName
+from kafkafs.log.listing import ListedFile
 
 
 class SegmentFiles:
-    """The files of the segment with `base_offset` in the directory `partition`, as a listing named them.
+    """The files of the segment with `base_offset` in the directory `partition`, as a `Listing` has them.
 
     `_open` is written by any thread, without a lock: what it knows of a kind is a file or None, and either is right.
     """
 
-    __slots__ = ("_indexes", "_open", "_partition", "_root", "base_offset", "named")
+    __slots__ = ("_indexes", "_open", "_partition", "_root", "base_offset", "listed")
 
     def __init__(
-        self, root: Directory, partition: str, base_offset: int, named: dict[str, FileName], indexes: Directory | None
+        self, root: Directory, partition: str, base: int, listed: dict[str, ListedFile], indexes: Directory | None
     ) -> None:
         """`indexes` is where rebuilt indexes lie."""
         self._root = root
         self._indexes = indexes
         self._partition = partition
-        self.base_offset = base_offset
-        self.named = named
+        self.base_offset = base
+        self.listed = listed
         self._open: dict[str, ReferenceType[DataFile]] = {}
 
     def name_of(self, kind: str) -> str:
         """The file's name; the one that it would have, where there is none."""
-        return self.named[kind].name if kind in self.named else segment_file(self.base_offset, kind)
+        return self.listed[kind].name if kind in self.listed else segment_file(self.base_offset, kind)
 
     def open(self, kind: str) -> DataFile:
         """One of the files, open for as long as the directory's cache or another reader keeps it."""
         known = self._open.get(kind)
         file = known() if known is not None else None
         if file is None:
-            name = self.named[kind]
-            file = self._root_of(name).open(f"{self._partition}/{name.name}", name.inode)
+            listed = self.listed[kind]
+            file = self._root_of(listed).open(f"{self._partition}/{listed.name}", listed.inode)
             self._open[kind] = ref(file)
         file.touch()
         return file
 
     def open_once(self, kind: str) -> DataFile | None:
         """One of the files, which does not stay open: for a question to all segments. None where it is another now."""
-        name = self.named[kind]
-        file = self._root_of(name).open_now(f"{self._partition}/{name.name}")
-        return file if file.inode == name.inode else None
+        listed = self.listed[kind]
+        file = self._root_of(listed).open_now(f"{self._partition}/{listed.name}")
+        return file if file.inode == listed.inode else None
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Changes when one of the files does: inode, size and time of each. Vanished where one is gone: list anew."""
-        stats = ((name, self._root_of(name)) for name in self.named.values())
         try:
-            found = [root.stat(f"{self._partition}/{name.name}") for name, root in stats]
+            found = [self._root_of(file).stat(f"{self._partition}/{file.name}") for file in self.listed.values()]
         except NotFound as error:
             raise Vanished(f"a file of {self.name_of('log')!r} is gone: {error}") from error
         return tuple((about.st_ino, about.st_size, about.st_mtime_ns) for about in found)
@@ -71,7 +70,7 @@ class SegmentFiles:
 
     def anew(self) -> "SegmentFiles":
         """The same files, none of them open."""
-        return SegmentFiles(self._root, self._partition, self.base_offset, self.named, self._indexes)
+        return SegmentFiles(self._root, self._partition, self.base_offset, self.listed, self._indexes)
 
-    def _root_of(self, name: FileName) -> Directory:
-        return self._indexes if name.rebuilt and self._indexes is not None else self._root
+    def _root_of(self, file: ListedFile) -> Directory:
+        return self._indexes if file.rebuilt and self._indexes is not None else self._root

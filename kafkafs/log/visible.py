@@ -73,7 +73,7 @@ class Visible:
         """All records of a run that `batches` gave, in pieces. CorruptData and TooLarge where one cannot be decoded."""
         for piece in decode(run.data, run.position, run.rows, self.options.max_batch, self.options.memory):
             if isinstance(piece, Refusal):
-                self._pass_over(piece)
+                self._skip_or_raise(piece)
             else:
                 yield piece
             del piece  # and with it a large batch's memory, before the next is unpacked
@@ -119,14 +119,14 @@ class Visible:
         place = Start(int(rows["position"][0]), int(rows["base_offset"][0]))
         return bool(Outcomes(self.log, segment, place).aborted(rows)[0])
 
-    def _pass_over(self, refusal: Refusal) -> None:
-        """Raise, or go on behind a corrupt batch under `corrupt=skip`. A batch too large to unpack is never skipped."""
+    def _skip_or_raise(self, refusal: Refusal) -> None:
+        """Go on behind a corrupt batch under `corrupt=skip`, or raise. A batch too large to unpack is never skipped."""
         if not (self.options.corrupt_skip and isinstance(refusal.error, CorruptData)):
             raise refusal.error
         logger.warning("%s: passing over a corrupt batch: %s", self.log.name.directory, refusal.error)
 
-    def refuse(self, damage: Damage) -> None:
-        """Raise CorruptData, or go on behind the damage under `corrupt=skip`."""
+    def skip_or_raise(self, damage: Damage) -> None:
+        """Go on behind the damage under `corrupt=skip`, or raise CorruptData."""
         message = f"{self.log.name.directory}: {damage.size} bytes at position {damage.position} are no valid batch"
         if not self.options.corrupt_skip:
             raise CorruptData(message)

@@ -196,7 +196,7 @@ def _together(pieces: list[tuple[PartitionRange, int]], min_partitions: int | No
     return found if len(found) >= (min_partitions or 1) else [[piece] for piece, _ in pieces]
 
 
-def files_of(each: PartitionRange, snapshot: Snapshot, size: int) -> list[tuple[PartitionRange, int]]:
+def pieces_of(each: PartitionRange, snapshot: Snapshot, size: int) -> list[tuple[PartitionRange, int]]:
     """A range in pieces of about `size` bytes of log, each with its bytes."""
     measured = _Measured(each, snapshot.log)
     parts = max(1, round(measured.size / size))

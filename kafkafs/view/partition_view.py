@@ -97,8 +97,7 @@ class PartitionView:
         self.options = options = resources.options
         self.find_replicas = find_replicas
         self._name = name
-        # Of the partition not the thing itself: see above.
-        self._known: CachedValue[ReferenceType[PartitionCache]] = CachedValue(0.0, options.clock)
+        self._known: CachedValue[ReferenceType[PartitionCache]] = CachedValue(0.0, options.clock)  # a view keeps none
         self._directory: CachedValue[_Directory] = CachedValue(KEEP_S / 4, options.clock)
 
     @property
@@ -111,13 +110,13 @@ class PartitionView:
         return f"{self.partition.name.directory}/{name}"
 
     @property
-    def _seen(self) -> PartitionCache:
+    def _cache(self) -> PartitionCache:
         partition = self.partition
-        seen: LruCache[PartitionCache] = self.resources.partitions
-        return seen.get(
+        caches: LruCache[PartitionCache] = self.resources.partitions
+        return caches.get(
             self.shown_as,
             lambda: PartitionCache(partition, self.options, self._keys()),
-            lambda seen: seen.partition is partition,
+            lambda cache: cache.partition is partition,
         )
 
     def _keys(self) -> PartitionKeys:
@@ -127,7 +126,7 @@ class PartitionView:
     @property
     def transactions(self) -> OpenTransactions:
         """The transactions that were open at the last look, kept between views."""
-        return self._seen.transactions
+        return self._cache.transactions
 
     @property
     def lane(self) -> str:
@@ -136,17 +135,17 @@ class PartitionView:
 
     def snapshot(self) -> LogSnapshot:
         """The log as it is now, seen through the options."""
-        seen = self._seen
-        return seen.snapshot_of(seen.partition.log())
+        cache = self._cache
+        return cache.snapshot_of(cache.partition.log())
 
     def ask(self, question: Callable[[LogSnapshot], Answer]) -> Answer:
         """`question` asked of the log as it is; asked again where files were replaced meanwhile."""
         known = self._known.fresh()
-        seen = known() if known is not None else None
-        if seen is None:
-            seen = self._seen
-            self._known.store(ref(seen), fresh_until=self.data_directory.fresh_until)
-        return seen.partition.answer(lambda log: question(seen.snapshot_of(log)))
+        cache = known() if known is not None else None
+        if cache is None:
+            cache = self._cache
+            self._known.store(ref(cache), fresh_until=self.data_directory.fresh_until)
+        return cache.partition.answer(lambda log: question(cache.snapshot_of(log)))
 
     def go_on(self, question: Callable[[LogSnapshot], Answer]) -> Answer:
         """As `ask`, for a reader that has begun: a partition that is gone is no missing name to it."""
@@ -203,16 +202,15 @@ class PartitionView:
 
     def _shared_access(self, segments: Sequence[Segment]) -> LogAccess | None:
         """As `common_log_access`; known for a moment, as every tool asks for attributes several times."""
-        cache = self._seen.shared_access
-        known = cache.fresh()
+        shared = self._cache.shared_access
+        known = shared.fresh()
         if known is None or known.segments != segments:
             may_block()
-            names = [segment.files["log"] for segment in segments]
-            if any(name.name.endswith(".swap") for name in names):
+            if any(segment.log_name.endswith(".swap") for segment in segments):
                 return None
-            logs = [(segment.base_offset, name.inode) for segment, name in zip(segments, names, strict=True)]
+            logs = [(segment.base_offset, segment.files["log"].inode) for segment in segments]
             found = common_log_access(self.partition.root, self._name, logs)
-            known = cache.store(_SharedAccess(segments, found))
+            known = shared.store(_SharedAccess(segments, found))
         return known.access
 
 

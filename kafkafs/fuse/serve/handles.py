@@ -16,7 +16,7 @@ from typing import Generic, ParamSpec, TypeVar, cast
 
 from kafkafs.errors import Vanished
 from kafkafs.fuse.serve.inodes import Inode
-from kafkafs.fuse.serve.signals import opener as find_opener
+from kafkafs.fuse.serve.signals import opener
 from kafkafs.view.node import Content, Entry, Growing, Prefetching
 
 P = ParamSpec("P")
@@ -28,16 +28,16 @@ class OpenFile:
 
     __slots__ = ("_lock", "_reading", "_released", "content", "follows", "inode", "opener", "prefetching")
 
-    def __init__(self, inode: Inode, content: Content, opener: int) -> None:
-        """`opener` is a process or thread id in the daemon's namespace, 0 where it is in none of those it can see."""
+    def __init__(self, inode: Inode, content: Content, pid: int) -> None:
+        """`pid`: the opener, process or thread, in the daemon's namespace; 0 where it is in none that it can see."""
         self.inode = inode
         inode.opened += 1
         self.content = content
         self.follows = content.follows
         self.prefetching: Prefetching | None = content if _can(type(content), "prefetch") else None  # type: ignore[assignment]
-        if opener and _can(type(content), "grow"):
-            inode.growing = {**inode.growing, opener: self}
-        self.opener = find_opener(opener) if self.follows else None  # only a read that waits asks for it
+        if pid and _can(type(content), "grow"):
+            inode.growing = {**inode.growing, pid: self}
+        self.opener = opener(pid) if self.follows else None  # only a read that waits asks for it
         self._lock = threading.Lock()
         self._reading = 0
         self._released = False
@@ -84,7 +84,7 @@ class OpenFile:
         """Nobody has it open any more."""
         self.inode.opened -= 1
         if self.inode.growing:
-            self.inode.growing = {opener: file for opener, file in self.inode.growing.items() if file is not self}
+            self.inode.growing = {pid: file for pid, file in self.inode.growing.items() if file is not self}
         with self._lock:
             self._released = True
             is_last = not self._reading

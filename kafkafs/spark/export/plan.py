@@ -147,7 +147,7 @@ def _made(
         start, end = max(starts[name], snapshot.start_offset), min(ends[name], snapshot.visible_end)
         if start >= end:
             continue
-        for each, size in planning.files_of(
+        for each, size in planning.pieces_of(
             PartitionRange(snapshot.location, start, end), snapshot, request.file_bytes
         ):
             units.append(FileUnit(each, size, _file(each)))
