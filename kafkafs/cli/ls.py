@@ -1,8 +1,10 @@
 """`kafkafs ls DATA_DIR [PATH...]`: what a mount would list, without a mount; `-l` looks as ls(1) does."""
 
 import argparse
+import grp
 import locale
 import os
+import pwd
 import shutil
 import sys
 import time
@@ -132,9 +134,6 @@ def _columns(line: Line) -> tuple[str, str, str, str, str, str, str]:
 
 def owner_names(uid: int, gid: int) -> tuple[str, str]:
     """The names of a user and a group, their numbers where they have none."""
-    import grp
-    import pwd
-
     owner, group = str(uid), str(gid)
     with suppress(KeyError):
         owner = pwd.getpwuid(uid).pw_name

@@ -79,7 +79,7 @@ class Parser(argparse.ArgumentParser):
 
     @staticmethod
     def _nearest(word: str, known: Iterable[str]) -> str:
-        from difflib import get_close_matches
+        from difflib import get_close_matches  # only where a word is mistyped
 
         found = get_close_matches(word.partition("=")[0], known, 1)
         return f"; did you mean {found[0]}?" if found else ""

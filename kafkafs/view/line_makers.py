@@ -24,7 +24,7 @@ class LinesOf(NamedTuple):
 
 
 def _decoded(view: PartitionView) -> MakeLines:
-    from kafkafs.view.decoded_lines import lines_with_schemas
+    from kafkafs.view.decoded_lines import lines_with_schemas  # with Avro and all: other lines do without
 
     may_block()  # schemas may have to be read, and compiled
     return lines_with_schemas(view.resources.schemas, view.options.memory)
@@ -32,7 +32,7 @@ def _decoded(view: PartitionView) -> MakeLines:
 
 def _readable_with_schemas(view: PartitionView, about: Attributes) -> Attributes:
     """For those only who may read `_schemas-0` too, unless no value of the topic has a schema of it."""
-    from kafkafs.format.messages.records import internal_topic
+    from kafkafs.format.messages.records import internal_topic  # with Kafka's schemas
 
     if internal_topic(view.partition.name.topic) is not None:
         return about

@@ -27,7 +27,7 @@ class Segments(ViewDirectory):
             return RealFile(self._view, name)
         stem = name.removesuffix(".txt")
         if stem != name and stem in names:
-            from kafkafs.view.dumped_file import dumped_file
+            from kafkafs.view.dumped_file import dumped_file  # with all that dumps
 
             return dumped_file(self._view, stem)
         raise NotFound(f"there is no file {name!r} in {self._view.shown_as}")

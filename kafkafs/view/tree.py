@@ -145,7 +145,7 @@ class PartitionDirectory:
             link.target()
             return link
         if name == INFO:
-            from kafkafs.view.info import Info
+            from kafkafs.view.info import Info  # with all that looks for damage: `ls` and `cat` mostly do without
 
             return Info(self.view)
         if name not in self._directories:

@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to mount. `fsname` is what `df` and `findmnt` show as the source; `readable` are further directories to read.
+    """How to mount. `readable` are further directories to read.
 
     A daemon that is root becomes `owner`. It is not confined where the kernels would be compiled while it serves.
     """
