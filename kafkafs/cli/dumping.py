@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
 
-from kafkafs.cli.prefetch import prefetched
 from kafkafs.cli.progress import Progress
+from kafkafs.cli.run_ahead import run_ahead
 from kafkafs.disk.directory import Directory
 from kafkafs.dump.decoders import RecordDecoder, as_string, decoder
 from kafkafs.dump.files import dump, is_dumpable, is_log
@@ -64,7 +64,7 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress
         windows = _windows(sources, wanted, options) if wanted else repeat(WHOLE)
         for source, window in zip(sources, windows, strict=False):
             try:
-                yield from dump(source, options, findings, window, prefetched)
+                yield from dump(source, options, findings, window, run_ahead)
             except KafkafsError as error:
                 findings.problem(source, str(error))
 

@@ -131,7 +131,7 @@ def pruned(ranges: list[PartitionRange], snapshots: Snapshots, wanted: Wanted) -
         stop = each.end if wanted.stop_offset is None else min(each.end, wanted.stop_offset)
         each = replace(each, start=max(each.start, wanted.first_offset), end=stop)
         if each.start < each.end:
-            snapshot = snapshots[each.location.name].whatever_is_visible()
+            snapshot = snapshots[each.location.name].uncommitted()
             found += [each] if wanted.since is None else _since(each, snapshot, wanted.since)
     return found
 

@@ -50,7 +50,7 @@ class Snapshot:
         """The offset behind the last visible one: the log end, or the last stable offset."""
         return self.log.end_offset if self.isolation == "read_uncommitted" else self.reader.end_offset
 
-    def whatever_is_visible(self) -> "Snapshot":
+    def uncommitted(self) -> "Snapshot":
         """The same moment without regard to transactions."""
         return Snapshot(self.location, "read_uncommitted", self.log)
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkafs.cli.prefetch import DEPTH, prefetched
+from kafkafs.cli.run_ahead import DEPTH, run_ahead
 from tests.mounting import wait_until
 
 
 def test_the_same_things_come_in_order() -> None:
-    assert list(prefetched(iter(range(1000)))) == list(range(1000))
-    assert list(prefetched(iter([None, None]))) == [None, None]
-    assert list(prefetched(iter(()))) == []
+    assert list(run_ahead(iter(range(1000)))) == list(range(1000))
+    assert list(run_ahead(iter([None, None]))) == [None, None]
+    assert list(run_ahead(iter(()))) == []
 
 
 def test_they_are_made_before_they_are_asked_for_by_another_thread() -> None:
@@ -24,10 +24,10 @@ def test_they_are_made_before_they_are_asked_for_by_another_thread() -> None:
             made.append(threading.current_thread().name)
             yield number
 
-    found = prefetched(things())
+    found = run_ahead(things())
     assert next(found) == 0
     wait_until(lambda: len(made) == DEPTH + 2)
-    assert set(made) == {"prefetch"}
+    assert set(made) == {"run-ahead"}
     assert [next(found), next(found)] == [1, 2]
     assert len(made) <= DEPTH + 4
 
@@ -37,7 +37,7 @@ def test_an_error_comes_in_its_place() -> None:
         yield 1
         raise ValueError("the file ended")
 
-    found = prefetched(things())
+    found = run_ahead(things())
     assert next(found) == 1
     with pytest.raises(ValueError, match="the file ended"):
         next(found)

@@ -11,7 +11,7 @@ DEPTH = 2
 """Things that wait to be asked for; one more is being made meanwhile."""
 
 
-def prefetched(things: Iterator[T]) -> Iterator[T]:
+def run_ahead(things: Iterator[T]) -> Iterator[T]:
     """The same things, and the same error in its place."""
     made: queue.Queue[tuple[T] | BaseException | None] = queue.Queue(DEPTH)
     left = threading.Event()
@@ -26,7 +26,7 @@ def prefetched(things: Iterator[T]) -> Iterator[T]:
         except BaseException as error:
             made.put(error)
 
-    threading.Thread(target=make, name="prefetch", daemon=True).start()
+    threading.Thread(target=make, name="run-ahead", daemon=True).start()
     try:
         while (thing := made.get()) is not None:
             if isinstance(thing, BaseException):
