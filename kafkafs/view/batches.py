@@ -95,7 +95,7 @@ class BatchesPoint:
         def attributes(snapshot: LogSnapshot) -> Attributes:
             segment, found, line = self._line(snapshot)
             timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
-            return self._view.file([segment.log()], len(line), timestamp_ms, KEEP_S)
+            return self._view.file_attributes([segment.log()], len(line), timestamp_ms, KEEP_S)
 
         return self._view.ask(attributes)
 
@@ -115,7 +115,7 @@ class BatchesRange:
 
     def attributes(self) -> Attributes:
         return self._view.ask(
-            lambda snapshot: self._view.stream(snapshot, *self._target.offsets(snapshot, decoded=False))
+            lambda snapshot: self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, decoded=False))
         )
 
     def open(self) -> Stream:

@@ -79,8 +79,8 @@ class History:
 
     def _attributes(self, snapshot: LogSnapshot) -> Attributes:
         last = self._target.record(snapshot)
-        whole = self._view.stream(snapshot, snapshot.log.start_offset, None)
-        own = self._view.file([last.segment.log()], 0, last.timestamp, 0.0)
+        whole = self._view.stream_attributes(snapshot, snapshot.log.start_offset, None)
+        own = self._view.file_attributes([last.segment.log()], 0, last.timestamp, 0.0)
         return whole._replace(mtime_ns=own.mtime_ns)
 
     def open(self) -> Stream:

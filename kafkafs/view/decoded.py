@@ -87,7 +87,7 @@ class _OneRecord:
     def attributes(self) -> Attributes:
         def attributes(snapshot: LogSnapshot) -> Attributes:
             found = self._found(snapshot)
-            return self._view.file([found.segment.log()], len(found.answer or b""), found.timestamp, KEEP_S)
+            return self._view.file_attributes([found.segment.log()], len(found.answer or b""), found.timestamp, KEEP_S)
 
         return self._view.ask(attributes)
 
@@ -139,7 +139,7 @@ class JsonRange:
 
     def attributes(self) -> Attributes:
         own = self._view.ask(
-            lambda snapshot: self._view.stream(snapshot, *self._target.offsets(snapshot, decoded=True))
+            lambda snapshot: self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, decoded=True))
         )
         return self._lines_of.attributes(self._view, own)
 

@@ -35,7 +35,7 @@ class DumpedFile:
 
     def attributes(self) -> Attributes:
         may_block()
-        return self._view.file(self._files(), 0, -1, 0.0)
+        return self._view.file_attributes(self._files(), 0, -1, 0.0)
 
     def _files(self) -> Iterator[DataFile]:
         """The log that an index is held against, if it is there, and the file itself."""

@@ -30,7 +30,7 @@ class Explanation:
         def attributes(snapshot: LogSnapshot) -> Attributes:
             segment, found = self._target.batch(snapshot)
             timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
-            return self._view.file([segment.log()], len(self._text(snapshot)), timestamp_ms, 0.0)
+            return self._view.file_attributes([segment.log()], len(self._text(snapshot)), timestamp_ms, 0.0)
 
         return self._view.ask(attributes)
 

@@ -34,7 +34,7 @@ class Info:
         self._view = view
 
     def attributes(self) -> Attributes:
-        return self._view.ask(lambda snapshot: self._view.stream_of(snapshot.log.segments, _logs(snapshot), -1))
+        return self._view.ask(lambda snapshot: self._view.attributes_over(snapshot.log.segments, _logs(snapshot), -1))
 
     def open(self) -> TextContent:
         may_block()

@@ -154,7 +154,7 @@ class PartitionView:
         except NotFound as error:
             raise Vanished(f"{self.shown_as} was deleted while it was read") from error
 
-    def directory(self) -> Attributes:
+    def directory_attributes(self) -> Attributes:
         """The attributes of the partition's directory, which its views' directories share."""
         known = self._directory.fresh()
         if known is None:
@@ -163,12 +163,12 @@ class PartitionView:
         uid, gid, mode = known.access
         return Attributes("directory", mode, uid, gid, 0, 0, known.mtime_ns, 2, KEEP_S / 2)
 
-    def link(self) -> Attributes:
+    def link_attributes(self) -> Attributes:
         """The attributes of a symbolic link in the partition's directory. It moves with the log."""
-        about = self.directory()
+        about = self.directory_attributes()
         return Attributes("symlink", 0o777, about.uid, about.gid, 0, 0, about.mtime_ns, 1, 0.0)
 
-    def file(self, files: Iterable[DataFile], size: int, timestamp_ms: int, keep_s: float) -> Attributes:
+    def file_attributes(self, files: Iterable[DataFile], size: int, timestamp_ms: int, keep_s: float) -> Attributes:
         """The attributes of a view over `files`: what all of them grant. A negative timestamp: the last file's own.
 
         It holds no blocks: those are counted where the files themselves are shown, in `segments/`.
@@ -179,25 +179,25 @@ class PartitionView:
             about = file.stat_lately()
             granted.append(access(about, file.acl(about)))
         if about is None:
-            whole = self.directory()
+            whole = self.directory_attributes()
             return Attributes("file", whole.mode & 0o444, whole.uid, whole.gid, 0, 0, whole.mtime_ns, 1, keep_s)
         granted_by_all = common(granted) if len(granted) > 1 else granted[0]
         return _of_file(granted_by_all, about.st_mtime_ns, size, timestamp_ms, keep_s)
 
-    def stream(self, snapshot: LogSnapshot, start: int, end: int | None) -> Attributes:
+    def stream_attributes(self, snapshot: LogSnapshot, start: int, end: int | None) -> Attributes:
         """The attributes of a stream over the offsets [start, end), of no size; `None` for the log end."""
         timestamp_ms = snapshot.log.indexed_timestamp(start, end)
         segments = snapshot.log.segments_between(start, end)
-        return self.stream_of(segments, (segment.log() for segment in segments), timestamp_ms)
+        return self.attributes_over(segments, (segment.log() for segment in segments), timestamp_ms)
 
-    def stream_of(self, segments: Sequence[Segment], logs: Iterable[DataFile], timestamp_ms: int) -> Attributes:
-        """The attributes of a stream over those segments, as `file` has them of their logs.
+    def attributes_over(self, segments: Sequence[Segment], logs: Iterable[DataFile], timestamp_ms: int) -> Attributes:
+        """The attributes of a stream over those segments, as `file_attributes` has them of their logs.
 
         Many logs are looked at together; `logs` opens them one by one, where they are few or not alike.
         """
         shared = self._shared_access(segments) if len(segments) > _MANY else None
         if shared is None:
-            return self.file(logs, 0, timestamp_ms, 0.0)
+            return self.file_attributes(logs, 0, timestamp_ms, 0.0)
         return _of_file(Access(shared.uid, shared.gid, shared.mode), shared.mtime_ns, 0, timestamp_ms, 0.0)
 
     def _shared_access(self, segments: Sequence[Segment]) -> LogAccess | None:
@@ -231,4 +231,4 @@ class ViewDirectory:
         return self._view.lane
 
     def attributes(self) -> Attributes:
-        return self._view.directory()
+        return self._view.directory_attributes()

@@ -196,7 +196,7 @@ class RawPoint:
         # What is found only now is checked where it is found; what was known may have changed since.
         segment, found = self._checked(snapshot) if self._known else self._found(snapshot)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
-        return self._view.file([segment.log()], found.size, timestamp_ms, KEEP_S)
+        return self._view.file_attributes([segment.log()], found.size, timestamp_ms, KEEP_S)
 
     def open(self) -> BatchContent:
         return self._view.ask(self._open)
@@ -234,7 +234,7 @@ class RawRange:
         settled = end is not None and end < snapshot.log.end_offset
         timestamp_ms = snapshot.log.indexed_timestamp(start, end)
         keep_s = KEEP_S if settled else 0.0
-        return self._view.file((extent.segment.log() for extent in extents), size, timestamp_ms, keep_s)
+        return self._view.file_attributes((extent.segment.log() for extent in extents), size, timestamp_ms, keep_s)
 
     def open(self) -> RawContent:
         return self._view.ask(self._open)

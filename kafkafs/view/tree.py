@@ -137,7 +137,7 @@ class PartitionDirectory:
         return self.view.lane
 
     def attributes(self) -> Attributes:
-        return self.view.directory()
+        return self.view.directory_attributes()
 
     def child(self, name: str) -> Node:
         if name in ("earliest", "latest"):
@@ -169,7 +169,7 @@ class EndLink:
 
     def attributes(self) -> Attributes:
         self.target()
-        return self._view.link()
+        return self._view.link_attributes()
 
     def target(self) -> str:
         """The path, relative to the partition's directory; NotFound where no record is visible."""

@@ -61,11 +61,11 @@ def test_a_view_over_several_files_grants_what_all_of_them_do(view, tmp_path):
     first.chmod(0o640)
     second.chmod(0o604)
     files = [segment.log() for segment in view.snapshot().log.segments]
-    assert view.file(files[:1], 5, 7, 0.5).mode == 0o440
-    both = view.file(files, 513, 7, 0.5)
+    assert view.file_attributes(files[:1], 5, 7, 0.5).mode == 0o440
+    both = view.file_attributes(files, 513, 7, 0.5)
     assert (both.mode, both.size, both.blocks, both.mtime_ns, both.timeout_s) == (0o400, 513, 0, 7_000_000, 0.5)
-    assert view.file(files, 0, -1, 0.0).mtime_ns == second.stat().st_mtime_ns
-    assert view.file(files, 0, 2**63 - 1, 0.0).mtime_ns == second.stat().st_mtime_ns
+    assert view.file_attributes(files, 0, -1, 0.0).mtime_ns == second.stat().st_mtime_ns
+    assert view.file_attributes(files, 0, 2**63 - 1, 0.0).mtime_ns == second.stat().st_mtime_ns
 
 
 def test_a_directory_is_told_of_at_once(tmp_path, monkeypatch):
@@ -83,15 +83,15 @@ def test_a_directory_is_told_of_at_once(tmp_path, monkeypatch):
 def test_a_directory_that_somebody_else_must_be_asked_for_takes_a_worker(view, monkeypatch):
     monkeypatch.setattr(view.data_directory.root, "_far", deque())
     with non_blocking(), pytest.raises(WouldBlock):
-        view.directory()
-    assert view.directory().kind == "directory"
+        view.directory_attributes()
+    assert view.directory_attributes().kind == "directory"
 
 
 def test_an_empty_view_is_the_directorys(view, tmp_path):
     (tmp_path / "t-0").chmod(0o750)
-    wait_until(lambda: view.directory().mode == 0o550, 2 * KEEP_S)
-    assert view.file([], 0, -1, 0.0).mode == 0o440
-    assert (view.link().kind, view.link().mode) == ("symlink", 0o777)
+    wait_until(lambda: view.directory_attributes().mode == 0o550, 2 * KEEP_S)
+    assert view.file_attributes([], 0, -1, 0.0).mode == 0o440
+    assert (view.link_attributes().kind, view.link_attributes().mode) == ("symlink", 0o777)
 
 
 def test_what_many_logs_grant_is_asked_once_a_moment(view, monkeypatch, tmp_path):
@@ -104,9 +104,9 @@ def test_what_many_logs_grant_is_asked_once_a_moment(view, monkeypatch, tmp_path
 
     monkeypatch.setattr(partition_view, "_MANY", 1)
     monkeypatch.setattr(partition_view, "common_log_access", look)
-    first = view.stream(view.snapshot(), 0, None)
-    assert view.stream(view.snapshot(), 0, None) == first
+    first = view.stream_attributes(view.snapshot(), 0, None)
+    assert view.stream_attributes(view.snapshot(), 0, None) == first
     assert len(looks) == 1
     (tmp_path / "t-0" / f"{0:020}.log").chmod(0o600)
     (tmp_path / "t-0" / f"{1:020}.log").chmod(0o600)
-    wait_until(lambda: view.stream(view.snapshot(), 0, None).mode == 0o400, 1)
+    wait_until(lambda: view.stream_attributes(view.snapshot(), 0, None).mode == 0o400, 1)
