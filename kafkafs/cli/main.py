@@ -11,7 +11,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command: its exit code, 2 for what was asked wrongly, 1 for what failed."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads that nothing here has a use for
     words = sys.argv[1:] if arguments is None else arguments
-    interrupted = ""
+    interrupted = "interrupted"  # until it is known what the command would say
 
     def run() -> int:  # with all that is imported for it: Ctrl-C may come then too
         nonlocal interrupted

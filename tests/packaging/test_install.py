@@ -74,10 +74,13 @@ def installed(root: Path) -> Path:
 
 
 def environment(*first: Path) -> dict[str, str]:
-    """Without this test's own virtual environment, unless it is named to come `first`."""
+    """Without this test's own virtual environment, unless it is named to come `first`.
+
+    pip compiles no module: it would compile all that numpy has, of which what runs here needs little.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     usual = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    return kept | {"PATH": ":".join([*map(str, first), usual])}
+    return kept | {"PATH": ":".join([*map(str, first), usual]), "PIP_NO_COMPILE": "1"}
 
 
 def test_what_the_page_tells_to_link_and_to_copy_is_there(root):

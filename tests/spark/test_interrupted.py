@@ -17,6 +17,7 @@ from tests.mounting import KAFKAFS
 pytestmark = pytest.mark.urgent  # two seconds are measured, and Java starts in them
 LATEST = Dataset("4.3.1", "stopped")
 TOGETHER_S = 2.0
+BEGUN_S = 1.2  # until then a busy machine may not have read the command yet
 
 
 def below(pid: int) -> list[int]:
@@ -49,7 +50,8 @@ def test_ctrl_c_ends_all(after_s, tmp_path):
     if " records in " in said:
         return  # it had told all it had to tell, and the signal met an interpreter that was tidying up
     assert code == 130, said
-    assert said == "kafkafs: interrupted; the same command goes on from here\n"
+    went_on = "; the same command goes on from here"
+    assert said in (f"kafkafs: interrupted{went_on}\n", "kafkafs: interrupted\n" if after_s < BEGUN_S else "")
     assert took < TOGETHER_S
     assert [pid for pid in processes if runs(pid)] == []
 
