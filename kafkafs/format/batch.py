@@ -91,11 +91,6 @@ class Batch:
         """True for transaction markers and KRaft's own records, which consumers never see."""
         return self.magic >= 2 and bool(self.attributes & CONTROL)
 
-    @property
-    def delete_horizon_ms(self) -> int | None:
-        """When its tombstones may go, if compaction has set it; it then stands in the place of the base timestamp."""
-        return self.base_timestamp if self.magic >= 2 and self.attributes & 0x40 else None
-
 
 def parse_batch(data: bytes | memoryview, at: int, position: int) -> Batch | None:
     """The header at `data[at:]`, which lies at `position` in its segment; None where it is cut or cannot be true.

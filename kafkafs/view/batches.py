@@ -11,7 +11,7 @@ from kafkafs.log.offset_search import scan_start
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import first_offset, overlapping
 from kafkafs.view.decoded import BytesContent
-from kafkafs.view.node import Attributes
+from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.streams import Pieces, Stream
@@ -106,7 +106,7 @@ class BatchesPoint:
         return RawPoint(self._view, self._target).xattrs()
 
 
-class BatchesRange:
+class BatchesRange(NoXattrs):
     """The lines of all batches that overlap a range: a stream."""
 
     def __init__(self, view: PartitionView, target: RangeTarget) -> None:
@@ -132,6 +132,3 @@ class BatchesRange:
             self._view.resources.text,
             held=log.hold(start, stop),
         )
-
-    def xattrs(self) -> Mapping[str, bytes]:
-        return {}

@@ -1,6 +1,6 @@
 """`by-key/`: the last visible record with a key in this partition, and all of them. Nothing is listed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
@@ -11,7 +11,7 @@ from kafkafs.view.explain import Explanation
 from kafkafs.view.grammar import Suffix
 from kafkafs.view.key_names import HISTORY, parse_key_name, printable
 from kafkafs.view.line_makers import DECODED, PLAIN
-from kafkafs.view.node import Attributes, Entry, File
+from kafkafs.view.node import Attributes, Entry, File, NoXattrs
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.streams import Pieces, Stream
@@ -67,7 +67,7 @@ class ByKey(ViewDirectory):
         return make(self._view, AtKey(asked.key))
 
 
-class History:
+class History(NoXattrs):
     """`.history.jsonl`: a stream of the visible records with a key, a line each."""
 
     def __init__(self, view: PartitionView, target: AtKey) -> None:
@@ -96,6 +96,3 @@ class History:
     def _lines(self, snapshot: LogSnapshot, start: int, end: int) -> Pieces:
         found = snapshot.keys.history(snapshot.decoded, self._target.key, start, end)
         return line_pieces(PLAIN.make(self._view)(snapshot.log.name), found)
-
-    def xattrs(self) -> Mapping[str, bytes]:
-        return {}

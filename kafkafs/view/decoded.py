@@ -13,7 +13,7 @@ from kafkafs.log.segment import Segment
 from kafkafs.view.answer_cache import AnswerCache
 from kafkafs.view.following import Follower
 from kafkafs.view.line_makers import PLAIN, LinesOf, MakeLines
-from kafkafs.view.node import Attributes
+from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.raw import batch_xattrs
 from kafkafs.view.streams import Pieces, Stream
@@ -128,7 +128,7 @@ class FieldPoint(_OneRecord):
         return None if data is None else bytes(data)
 
 
-class JsonRange:
+class JsonRange(NoXattrs):
     """`.jsonl` and `.follow.jsonl` of a range, decoded too: a stream of the visible records, a line each."""
 
     def __init__(self, view: PartitionView, target: RangeTarget, follows: bool, lines_of: LinesOf = PLAIN) -> None:
@@ -174,9 +174,6 @@ class JsonRange:
 
     def _lines(self, make: MakeLines, snapshot: LogSnapshot, start: int, end: int | None) -> Pieces:
         return line_pieces(make(snapshot.log.name), snapshot.decoded.records(start, end))
-
-    def xattrs(self) -> Mapping[str, bytes]:
-        return {}
 
 
 def line_pieces(lines: LineMaker, found: Iterator[Records]) -> Pieces:

@@ -3,7 +3,7 @@
 Apart from `segments`, for all that dumps takes long to import.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 
 from kafkafs.disk.blocking import may_block
@@ -14,7 +14,7 @@ from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.source import Source
 from kafkafs.errors import NotFound
 from kafkafs.log.segment import Segment
-from kafkafs.view.node import Attributes
+from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.streams import Pieces, Stream
 
@@ -26,7 +26,7 @@ def dumped_file(view: PartitionView, name: str) -> "DumpedFile":
     return DumpedFile(view, name)
 
 
-class DumpedFile:
+class DumpedFile(NoXattrs):
     """What `kafka-dump-log.sh --print-data-log` prints about a file: a stream."""
 
     def __init__(self, view: PartitionView, name: str) -> None:
@@ -57,9 +57,6 @@ class DumpedFile:
             return dump_from(Source(path, path, files.open), options, Unheard(), position)
 
         return Stream(text, 0, self._view.resources.text)
-
-    def xattrs(self) -> Mapping[str, bytes]:
-        return {}
 
 
 class _OpenedOnce:

@@ -1,7 +1,7 @@
 """`info.json`: what a partition is and how it fares, for people and for `jq`. Unknown is null, never guessed."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
@@ -16,7 +16,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import Newest, largest_timestamp, newest
 from kafkafs.view.decoded import TextContent
-from kafkafs.view.node import Attributes
+from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.replicas import shown_replicas, twins
 from kafkafs.view.targets import LogSnapshot
@@ -27,7 +27,7 @@ _FEW_SEGMENTS, _FEW_BYTES = 16, 4 << 20
 """Up to so many all records are looked at: some milliseconds."""
 
 
-class Info:
+class Info(NoXattrs):
     """The file, made when it is opened. Like `/proc` it claims no size, so that `ls -l` looks at no index."""
 
     def __init__(self, view: PartitionView) -> None:
@@ -39,9 +39,6 @@ class Info:
     def open(self) -> TextContent:
         may_block()
         return TextContent(self._view.ask(self._text))
-
-    def xattrs(self) -> Mapping[str, bytes]:
-        return {}
 
     def _text(self, snapshot: LogSnapshot) -> bytes:
         fields = (f"  {json.dumps(name)}: {_json(value)}" for name, value in describe(self._view, snapshot).items())

@@ -110,6 +110,13 @@ class File(Protocol):
         """Extended attributes by full name, `user.kafkafs.…`."""
 
 
+class NoXattrs:
+    """What files without extended attributes share."""
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        return {}
+
+
 class Link(Protocol):
     """A symbolic link within the mount."""
 

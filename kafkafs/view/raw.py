@@ -22,7 +22,7 @@ from kafkafs.log.lookup import LocatedBatch
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange
-from kafkafs.view.node import Attributes
+from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.targets import AtOffset, BetweenOffsets, LogSnapshot, PointTarget, RangeTarget
 
@@ -217,7 +217,7 @@ class RawPoint:
         return batch_xattrs(segment, found, offset)
 
 
-class RawRange:
+class RawRange(NoXattrs):
     """All batches that overlap a range; without an end it grows with the log."""
 
     def __init__(self, view: PartitionView, target: RangeTarget) -> None:
@@ -245,9 +245,6 @@ class RawRange:
         keep_cache = self._view.options.cache_keep and _stands_still(self._target, snapshot)
         extents = extents_between(snapshot.log, start, end)
         return RawContent(extents, growth, keep_cache, self._view.resources.prefetch)
-
-    def xattrs(self) -> Mapping[str, bytes]:
-        return {}
 
 
 def _stands_still(target: PointTarget | RangeTarget, snapshot: LogSnapshot) -> bool:

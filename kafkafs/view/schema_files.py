@@ -1,6 +1,6 @@
 """`.cluster/schemas.jsonl` and `.cluster/schemas/`: the registry, recovered from its topic."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from kafkafs.cluster.registry import Registry
 from kafkafs.cluster.schema_files import schema_lines, schema_texts
@@ -8,7 +8,7 @@ from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
 from kafkafs.view.decoded import TextContent
-from kafkafs.view.node import Attributes, Entry, Kind
+from kafkafs.view.node import Attributes, Entry, Kind, NoXattrs
 
 LINES, TEXTS = "schemas.jsonl", "schemas"
 
@@ -35,7 +35,7 @@ class SchemaTextsDirectory:
         return SchemaFile(self._topic, self._about, lambda registry: schema_texts(registry).get(name, "").encode())
 
 
-class SchemaFile:
+class SchemaFile(NoXattrs):
     """A file that is made of the registry when it is opened."""
 
     def __init__(self, topic: SchemaTopic, about: About, text: Callable[[Registry], bytes]) -> None:
@@ -49,9 +49,6 @@ class SchemaFile:
     def open(self) -> TextContent:
         may_block()
         return TextContent(self._text(self._topic.registry()))
-
-    def xattrs(self) -> Mapping[str, bytes]:
-        return {}
 
 
 def lines_file(topic: SchemaTopic, about: About) -> SchemaFile:

@@ -1,13 +1,13 @@
 """`segments/`: the partition's real files under their own names, byte for byte, and `<file>.txt`, what is in them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
 from kafkafs.errors import NotFound
-from kafkafs.view.node import Attributes, Entry, File
+from kafkafs.view.node import Attributes, Entry, File, NoXattrs
 from kafkafs.view.partition_view import KEEP_S, PartitionView, ViewDirectory
 from kafkafs.view.permissions import access
 
@@ -36,7 +36,7 @@ class Segments(ViewDirectory):
         return {name for name in self._view.partition.listing().names if _SERVED.fullmatch(name)}
 
 
-class RealFile:
+class RealFile(NoXattrs):
     """One of the broker's files. It is read as it is at each moment, like the file itself."""
 
     def __init__(self, view: PartitionView, name: str) -> None:
@@ -62,9 +62,6 @@ class RealFile:
         """Whether the kernel may keep pages until size or time change: brokers write indexes through mappings, which
         changes neither, and replace small files by others that may be like them."""
         return self._view.options.cache_keep and self._name.endswith(".log")
-
-    def xattrs(self) -> Mapping[str, bytes]:
-        return {}
 
 
 class RealContent:

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.batch import CODECS, FRAME_SIZE, SMALLEST, Batch, crc_holds, parse_batch
-from tests.format.batch_maker import v2_around
 from tests.format.golden import BATCHES, COMMIT, V0_LZ4, V1_GZIP, V2_GZIP, V2_NONE
 
 EPOCH = range(12, 16)
@@ -15,7 +14,7 @@ def test_a_v2_header_field_by_field():
     batch = parse_batch(V2_GZIP, 0, 5000)
     assert batch == Batch(5000, 117, 2, 100, 102, 7, 0x592AD703, 1, 1000, 1005, -1, -1, -1, 3)
     assert (batch.end, CODECS[batch.codec], batch.timestamp_type) == (5117, "gzip", "CreateTime")
-    assert (batch.is_transactional, batch.is_control, batch.delete_horizon_ms) == (False, False, None)
+    assert (batch.is_transactional, batch.is_control) == (False, False)
 
 
 def test_a_marker_is_transactional_and_control():
@@ -67,16 +66,6 @@ def test_noise_never_raises(noise):
     for at in range(len(noise) + 1):
         found = parse_batch(noise, at, at)
         assert found is None or found.size >= SMALLEST[found.magic]
-
-
-def test_bit_six_makes_the_base_timestamp_a_delete_horizon():
-    """Not the first record's time: whoever takes it for that shows wall-clock times."""
-    batch = parse_batch(v2_around(b"", 0, base_timestamp=77, attributes=0x40), 0, 0)
-    assert batch is not None
-    assert batch.delete_horizon_ms == 77
-    plain = parse_batch(V2_NONE, 0, 0)
-    assert plain is not None
-    assert plain.delete_horizon_ms is None
 
 
 @pytest.mark.parametrize("magic", [3, 4, 127, 128, 255])

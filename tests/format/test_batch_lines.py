@@ -35,7 +35,7 @@ def model(batch: Batch, valid: bool) -> bytes:
         "maxTimestamp": batch.max_timestamp if batch.magic else None,
         "isTransactional": batch.is_transactional if v2 else None,
         "isControl": batch.is_control if v2 else None,
-        "deleteHorizonMs": batch.delete_horizon_ms,
+        "deleteHorizonMs": batch.base_timestamp if v2 and batch.attributes & 0x40 else None,
         "producerId": batch.producer_id if v2 else None,
         "producerEpoch": batch.producer_epoch if v2 else None,
         "baseSequence": batch.base_sequence if v2 else None,

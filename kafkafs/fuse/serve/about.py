@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from kafkafs.errors import NotFound
-from kafkafs.view.node import Attributes, Content, Directory, Disk, Entry, Kind, Node, Tree
+from kafkafs.view.node import Attributes, Content, Directory, Disk, Entry, Kind, Node, NoXattrs, Tree
 
 NAME = ".kafkafs"
 
@@ -41,7 +41,7 @@ class Text:
         pass
 
 
-class TextFile:
+class TextFile(NoXattrs):
     """A file whose bytes are made anew for each open."""
 
     def __init__(self, make: Callable[[], bytes]) -> None:
@@ -52,9 +52,6 @@ class TextFile:
 
     def open(self) -> Content:
         return Text(self._make())
-
-    def xattrs(self) -> Mapping[str, bytes]:
-        return {}
 
 
 class AboutDirectory:
