@@ -13,7 +13,11 @@ Value = TypeVar("Value")
 
 
 class CachedValue(Generic[Value]):
-    """One value, which is never None. Holds no lock: its owner has one where two threads may store."""
+    """One value, which is never None.
+
+    Any thread may store, at once and without a lock: of two that do so together either was true a moment ago. An owner
+    that would not have both of them look has a lock of its own.
+    """
 
     __slots__ = ("_clock", "_good_for_s", "_validator", "_value", "fresh_until")
 

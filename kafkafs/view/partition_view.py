@@ -36,7 +36,10 @@ Answer = TypeVar("Answer")
 
 
 class PartitionCache:
-    """What is remembered of a partition that is looked at. A tree keeps few of them (see `disk.lru_cache`)."""
+    """What is remembered of a partition that is looked at. A tree keeps few of them (see `disk.lru_cache`).
+
+    `_snapshot` is written by any thread, at once and without a lock: two make one of the same log, and the later stays.
+    """
 
     def __init__(self, partition: Partition, options: ReadOptions, keys: PartitionKeys) -> None:
         self.partition = partition
