@@ -109,13 +109,23 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
     if least is not None and most is not None and least > most:
         raise UsageError(f"minOffsetsPerTrigger ({least}) is higher than maxOffsetsPerTrigger ({most})")
     return SourceOptions(
-        _paths(options), _choice(options), starting, ending,
-        isolation("kafka.isolation.level", options.get("kafka.isolation.level", "read_uncommitted").strip().lower()),
-        _flag(options, "includeHeaders", False), _flag(options, "failOnDataLoss", True),
-        _positive(options, "minPartitions"), _positive(options, "maxRecordsPerPartition"),
-        most, least, _duration(options, "maxTriggerDelay"), _replicas(options.get("replicas", "furthest")),
-        _flag(options, "pushFilters", False),
-    )  # fmt: skip
+        paths=_paths(options),
+        choice=_choice(options),
+        starting=starting,
+        ending=ending,
+        isolation=isolation(
+            "kafka.isolation.level", options.get("kafka.isolation.level", "read_uncommitted").strip().lower()
+        ),
+        include_headers=_flag(options, "includeHeaders", False),
+        fail_on_data_loss=_flag(options, "failOnDataLoss", True),
+        min_partitions=_positive(options, "minPartitions"),
+        max_records_per_partition=_positive(options, "maxRecordsPerPartition"),
+        max_offsets_per_trigger=most,
+        min_offsets_per_trigger=least,
+        max_trigger_delay_s=_duration(options, "maxTriggerDelay"),
+        replicas=_replicas(options.get("replicas", "furthest")),
+        push_filters=_flag(options, "pushFilters", False),
+    )
 
 
 def _replicas(value: str) -> Replicas:
