@@ -271,6 +271,14 @@ def test_a_run_that_cannot_go_on_names_a_way_that_export_has(tmp_path):
                       parquet.plain, parquet.plain_schema())  # fmt: skip
 
 
+@pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"version":2}', '{"version":'])
+def test_a_plan_that_is_none_is_refused(text, tmp_path):
+    """Regression: some gave "this is a bug"."""
+    (tmp_path / plan.PLAN).write_text(text)
+    with pytest.raises(UsageError, match="is no plan of an export"):
+        plan.load(output(str(tmp_path)), request("partitions"))
+
+
 @pytest.mark.parametrize("side", ["from", "to"])
 def test_offsets_of_what_is_not_exported_are_refused(side, tmp_path, capsys):
     """Regression: a slip of the pen in a topic's name exported all of the topic."""

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.errors import DiskError
 from kafkafs.spark.locations import data_directory
 from kafkafs.spark.reindex.intervals import topic_intervals
-from kafkafs.spark.reindex.job import make
+from kafkafs.spark.reindex.job import make, write_index
 from kafkafs.spark.segments import segments_of
 from tests.kafka import broker
 from tests.kafka.dataset import Dataset
@@ -134,3 +135,12 @@ def _answer(explained: bytes) -> list[bytes]:
 
 def _state(data: Path) -> dict[Path, tuple[int, bytes]]:
     return {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in data.rglob("*") if file.is_file()}
+
+
+def test_an_index_that_cannot_be_written_leaves_nothing_behind(tmp_path):
+    """Regression: on a full disk half of each index stayed there, under names that no later run took away."""
+    place = tmp_path / "t-0" / "00000000000000000000.index"
+    place.mkdir(parents=True)
+    with pytest.raises(DiskError, match="cannot be written"):
+        write_index(place, b"12345678")
+    assert list(place.parent.iterdir()) == [place]

@@ -178,13 +178,13 @@ def load(out: Output, request: Request) -> Plan | None:
         return None
     try:
         told = json.loads(text)
-    except ValueError as error:
-        place = f"{out}/{PLAN}"
-        raise UsageError(f"{place!r} cannot be read: {error}; name a new directory for an export") from error
-    if told.get("version") != _VERSION or told.get("request") != request.words():
-        raise UsageError(f"{str(out)!r} holds an export of something else; name another directory, or the same request")
-    units = [_unit(each) for each in told["files"]]
-    return Plan(units, told["valueTypes"], is_saved=True)
+        if told["version"] != _VERSION or told["request"] != request.words():
+            raise UsageError(
+                f"{str(out)!r} holds an export of something else; name another directory, or the same request"
+            )
+        return Plan([_unit(each) for each in told["files"]], dict(told["valueTypes"]), is_saved=True)
+    except (ValueError, TypeError, LookupError) as error:
+        raise UsageError(f"'{out}/{PLAN}' is no plan of an export; name a new directory for one") from error
 
 
 def save(out: Output, request: Request, plan: Plan) -> None:

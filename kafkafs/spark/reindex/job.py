@@ -5,6 +5,7 @@ Each file is written beside its place and renamed, so that readers of D find who
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,13 +96,15 @@ def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = D
 
 def write_index(place: Path, content: bytes, *, keep: bool = True) -> None:
     """Puts a whole file in its place, or takes away what is there."""
+    unfinished = place.with_name(f"{place.name}.{os.getpid()}.tmp")
     try:
         if not keep:
             place.unlink(missing_ok=True)
             return
         place.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = place.with_name(f"{place.name}.{os.getpid()}.tmp")
         unfinished.write_bytes(content)
         unfinished.replace(place)
     except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink()
         raise DiskError(f"{str(place)!r} cannot be written: {error.strerror}") from error
