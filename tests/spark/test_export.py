@@ -171,6 +171,22 @@ def test_types_of_json_meet():
     assert [each["valueBytes"] for each in shaped] == [None, None, None, b"\xff", None]
 
 
+def by_one_type(*told: bytes) -> list[tuple[object, bytes | None]]:
+    """Values beside what of them stays bytes, where these are all that a topic has."""
+    kind = values.kind_of_values(told)
+    batch = pa.record_batch([pa.array(told, pa.binary())], names=["value"])
+    (columns,) = values.shaped(values.shaped_schema(batch.schema, kind), kind, [], batch)
+    return [(each["value"], each["valueBytes"]) for each in columns.to_pylist()]
+
+
+def test_no_whole_number_of_json_becomes_another():
+    """Regression: 9007199254740993 beside a 1.5, and any beyond 64 bits, came out as the double next to it."""
+    large, huge = b'{"a":9007199254740993}', b'{"a":12345678901234567891}'
+    assert by_one_type(large, b'{"a":1}') == [({"a": 2**53 + 1}, None), ({"a": 1}, None)]
+    assert by_one_type(large, b'{"a":1.5}') == [(None, large), ({"a": 1.5}, None)]
+    assert by_one_type(huge, b'{"a":1}') == [({"a": "12345678901234567891"}, None), ({"a": "1"}, None)]
+
+
 def test_values_that_are_no_json_are_kept(run: Run, tmp_path):
     run(tmp_path / "out", request("binary", value="json"))
     kept = [each["valueBytes"] for each in table(tmp_path / "out").sort_by("offset").to_pylist()]

@@ -1,8 +1,9 @@
 """JSON values: one type for all of them, found by a first pass, and applied in a second.
 
 Types meet as in Spark's own inference: whole numbers and others give others, objects are merged field by field, and
-what does not fit together becomes text, in which an object or a list stands as its JSON. A value that is no JSON
-object, or one that columns cannot hold, stays in `valueBytes`, so that nothing is lost.
+what does not fit together becomes text, in which an object or a list stands as its JSON; so does a whole number that
+neither 64 bits nor a double hold. A value that is no JSON object, or one that columns cannot hold as it is, stays in
+`valueBytes`, so that nothing is lost; of a key that stands twice in an object the last one counts.
 
 `pyarrow.json` is ten times as fast and was tried in its place. It ends at the first field that holds two types, without
 telling the others', and it makes timestamps of texts that look like some: those values would not come out as they are.
@@ -36,7 +37,7 @@ def kind_of(value: Any) -> Kind:
         case bool():
             return "boolean"
         case int():
-            return "long" if -_LONGEST <= value < _LONGEST else "double"
+            return "long" if -_LONGEST <= value < _LONGEST else "double" if float(value) == value else "string"
         case float():
             return "double"
         case str():
@@ -128,7 +129,7 @@ def converter(kind: Kind) -> Convert:
         case "boolean" | "long":
             return lambda value: value
         case "double":
-            return lambda value: None if value is None else float(value)
+            return _double
         case ["list", inner]:
             convert = converter(inner)
             return lambda value: None if value is None else [convert(each) for each in value]
@@ -147,6 +148,16 @@ def _object(fields: dict[str, Kind]) -> Convert:
         return {name: convert_one(value.get(name)) for name, convert_one in converters.items()}
 
     return convert
+
+
+def _double(value: Any) -> float | None:
+    """A number as a double. CorruptData for a whole one that a double would make another of."""
+    if value is None:
+        return None
+    number = float(value)
+    if number != value and isinstance(value, int):
+        raise CorruptData("it has a whole number that its column would alter")
+    return number
 
 
 def _text(value: Any) -> str | None:
@@ -179,9 +190,14 @@ class Documents:
         document = parsed(payload)
         if document is None:
             raise CorruptData("it is no JSON object that columns can hold")
-        if merged(self._kind, kind_of(document)) != self._kind:
-            raise CorruptData("it is of another type than the others were")
-        return f'{{"value":{default_text(self._shape, self._convert(document))}}}\n'.encode()
+        return f'{{"value":{default_text(self._shape, fitted(self._kind, self._convert, document))}}}\n'.encode()
+
+
+def fitted(kind: Kind, convert: Convert, document: dict[str, Any]) -> Any:
+    """The object by the columns of `kind`. CorruptData where they do not hold it as it is."""
+    if merged(kind, kind_of(document)) != kind:
+        raise CorruptData("it is of another type than the others were")
+    return convert(document)
 
 
 def shaped_schema(plain: pa.Schema, kind: Kind) -> pa.Schema:
@@ -197,9 +213,12 @@ def shaped(schema: pa.Schema, kind: Kind, _: list[Records], batch: pa.RecordBatc
     objects, others = [], []
     for value in batch.column("value").to_pylist():
         document = parsed(value)
-        fitting = document is not None and merged(kind, kind_of(document)) == kind
-        objects.append(convert(document) if fitting else None)
-        others.append(None if fitting else value)
+        try:
+            objects.append(None if document is None else fitted(kind, convert, document))
+            others.append(value if document is None else None)
+        except CorruptData:
+            objects.append(None)
+            others.append(value)
     columns = {name: batch.column(name) for name in batch.schema.names}
     columns["value"] = pa.array(objects, schema.field("value").type)
     columns["valueBytes"] = pa.array(others, pa.binary())
