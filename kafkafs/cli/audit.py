@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from kafkafs.cli.endings import EXIT_USAGE, say
+from kafkafs.cli.endings import EXIT_USAGE, drop_output, say
 from kafkafs.cli.parser import Commands
 from kafkafs.cli.spark_arguments import add_common, data_directories, file_to_write
 from kafkafs.cli.spark_progress import SparkProgress
@@ -76,11 +76,22 @@ def _audit(arguments: argparse.Namespace) -> "Report":
 
             report = audit(spark, paths, progress, deep=arguments.deep, compare_replicas=arguments.compare_replicas)
     lines = "".join(finding.to_json() + "\n" for finding in report.findings)
-    if place is None:
-        sys.stdout.write(lines)
-        return report
-    try:
-        place.write_text(lines)
-    except OSError as error:
-        raise UsageError(f"{str(place)!r} cannot be written: {error.strerror}") from error
+    _write(lines, place)
     return report
+
+
+def _write(lines: str, place: Path | None) -> None:
+    """To a file or to standard output. UsageError where it cannot be: no exit code may say "clean" or "findings"."""
+    try:
+        if place is not None:
+            place.write_text(lines)
+        elif lines:
+            sys.stdout.write(lines)
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if place is None:
+            drop_output()
+        told = "standard output" if place is None else repr(str(place))
+        raise UsageError(f"{told} cannot be written: {error.strerror}") from error

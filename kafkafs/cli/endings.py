@@ -13,6 +13,7 @@ EXIT_USAGE = 2
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits(3)
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 EXIT_LEFT = 141  # 128 + SIGPIPE: what cat and grep leave in a shell
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def run_honestly(command: Callable[[], int], interrupted: Callable[[], str] = str) -> int:
@@ -23,7 +24,7 @@ def run_honestly(command: Callable[[], int], interrupted: Callable[[], str] = st
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nothing more to say
+        drop_output()  # the reader has left: nothing more to say
         return EXIT_LEFT
     except KeyboardInterrupt:
         if sentence := interrupted():
@@ -33,6 +34,10 @@ def run_honestly(command: Callable[[], int], interrupted: Callable[[], str] = st
         say(str(error))
         return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+            drop_output()
+            say(f"standard output cannot be written: {error.strerror}")
+            return EXIT_FAILED
         if lack := _lack(error):
             say(lack)
             return EXIT_FAILED
@@ -42,6 +47,11 @@ def run_honestly(command: Callable[[], int], interrupted: Callable[[], str] = st
         where = f"{place.filename}:{place.lineno}, kafkafs {kafkafs.__version__}"
         say(f"this is a bug, please report it: {error!r} at {where}")
         return EXIT_BUG
+
+
+def drop_output() -> None:
+    """What waits to be written to standard output goes nowhere, so that the end of Python does not try it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _lack(error: Exception) -> str | None:

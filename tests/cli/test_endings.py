@@ -1,12 +1,17 @@
 """How a command ends, whatever it raises: an exit code, and one sentence for the person at the terminal."""
 
 import errno
+import io
 import re
+import subprocess
 
 import pytest
 
+from kafkafs.cli import audit
 from kafkafs.cli.endings import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, run_honestly, say
 from kafkafs.errors import DiskError, UsageError
+from kafkafs.sample import unpack
+from tests.mounting import KAFKAFS
 
 
 @pytest.mark.parametrize(
@@ -37,3 +42,21 @@ def test_nothing_that_a_terminal_obeys_is_said(capsys):
     """Names in messages come from strangers."""
     say("evil\x1b[2J\nname")
     assert capsys.readouterr().err == "kafkafs: evil\\x1b[2J\\nname\n"
+
+
+@pytest.mark.parametrize("word", ["ls", "groups"])
+def test_a_full_disk_behind_standard_output_is_a_sentence(word, tmp_path):
+    """Regression: "this is a bug, please report it"."""
+    data = unpack(tmp_path)
+    done = subprocess.run(f"{KAFKAFS} {word} {data} > /dev/full", shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (
+        1, "kafkafs: standard output cannot be written: No space left on device\n",
+    )  # fmt: skip
+
+
+def test_an_audit_whose_findings_cannot_be_written_could_not_run(monkeypatch):
+    """Its exit code 1 means that there are findings to be read."""
+    full = io.TextIOWrapper(open("/dev/full", "wb"))  # noqa: SIM115
+    monkeypatch.setattr("sys.stdout", full)
+    with pytest.raises(UsageError, match="standard output cannot be written: No space left on device"):
+        audit._write("{}\n", None)
