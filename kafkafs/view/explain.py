@@ -51,12 +51,7 @@ class Explanation:
             if doubtful := doubt(_stem(self._asked)):
                 lines.append(f"note: {doubtful}")
         steps: list[str] = []
-        try:
-            place = self._target.batch(snapshot, steps.append)
-        except NotFound:
-            answer = ["answer: none"]
-        else:
-            answer = self._answer(snapshot, *place)
+        answer = self._answer(snapshot, *self._target.batch(snapshot, steps.append))
         lines += [f"{number}. {step}" for number, step in enumerate(dict.fromkeys(steps), start=1)]
         return ("\n".join(lines + answer) + "\n").encode()
 

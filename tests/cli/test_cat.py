@@ -19,7 +19,7 @@ PATHS = [
     "transactions-0/by-offset/0...batches.jsonl",
     "segments-0/by-offset/2.value", "segments-0/by-offset/2.key", "segments-0/by-offset/99999999", "segments-0/nothing",
     "segments-0/info.json/x", "segments-0/by-offset/5.explain", "segments-0/by-offset/5.explain/",
-    "segments-0", "nothing-0/info.json",
+    "segments-0/by-offset/99999999.explain", "segments-0/by-key/nobody.explain", "segments-0", "nothing-0/info.json",
 ]  # fmt: skip
 
 

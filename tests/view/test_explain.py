@@ -31,9 +31,12 @@ def test_a_time_is_explained_step_by_step(root):
     assert [text.index(step) for step in steps] == sorted(text.index(step) for step in steps)
 
 
-def test_a_lookup_that_leads_nowhere_has_no_explanation_either(root):
-    with pytest.raises(NotFound):
-        node(root, "test-0/by-offset/99.explain").attributes()
+@pytest.mark.parametrize("name", ["by-offset/99", "by-time/9000000000000", "by-key/nobody"])
+def test_a_lookup_that_leads_nowhere_has_no_explanation_either(root, name):
+    """Regression: who opened it without a look at its attributes, as `kafkafs cat` does, got one."""
+    for ask in (lambda it: it.attributes(), lambda it: it.open()):
+        with pytest.raises(NotFound):
+            ask(node(root, f"test-0/{name}.explain"))
 
 
 def test_what_the_log_contradicts_is_told(tmp_path):
