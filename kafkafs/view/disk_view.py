@@ -3,7 +3,7 @@
 Several data directories are several disks, and the root belongs to all of them: one that hangs must not take the root
 with it. So each is looked at by one thread at a time: in a mount by the sweeper's, which a request waits for only for a
 moment. While that hangs, or where it fails, what was last known counts. With a single data directory nothing is gained
-by that, and a failure is told.
+by that, and whoever asks for names is told of a failure; the root itself stays, and with it `.kafkafs`.
 """
 
 import os
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.cached_value import CachedValue
-from kafkafs.errors import Denied, KafkafsError, NotFound
+from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.view.node import Usage
@@ -62,6 +62,12 @@ class DiskView:
                 self._await_sweep()
             else:
                 self.refresh()
+        return self._latest
+
+    def last_known(self) -> Known:
+        """The same, and what was known before where the disk fails: the root and `.kafkafs`, which tells of it, stay."""
+        with suppress(Denied, DiskError, NotFound, Vanished):
+            return self.known()
         return self._latest
 
     def _await_sweep(self) -> None:

@@ -55,7 +55,7 @@ class Root:
         return ClusterDirectory(sources)
 
     def attributes(self) -> Attributes:
-        known = [disk.known() for disk in self._disks]
+        known = [disk.last_known() for disk in self._disks]
         mode = common([disk.access for disk in known])
         newest = max(disk.mtime_ns for disk in known)
         keep_s = KEEP_S / 2 if len(known) == 1 else KEEP_S / 10  # of several, what is known may be old

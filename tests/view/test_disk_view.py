@@ -97,6 +97,7 @@ def test_a_data_directory_that_was_put_aside_is_told_of(data, tmp_path, caplog, 
     (disk, *_) = root.disks()
     wait_until(lambda: asked(lambda: cat(root, "test-0/by-offset/0..")) is Vanished, 5)
     assert disk.is_replaced
+    assert root.attributes().kind == "directory"  # regression: .kafkafs, which names it, was behind a stale root
     assert read(content) == whole  # what is open stays open
     assert [message for message in caplog.messages if "put in its place" in message] == [
         f"{moved} was moved away, and another directory put in its place: mount again"
