@@ -75,6 +75,11 @@ class Batch:
         return self.attributes & 7
 
     @property
+    def is_wrapped(self) -> bool:
+        """A compressed message of v0 or v1, whose `base_offset` repeats its last one."""
+        return self.magic < 2 and self.codec > 0
+
+    @property
     def timestamp_type(self) -> str | None:
         """How Kafka names it; None for v0, which has no timestamps."""
         if self.magic == 0:

@@ -146,7 +146,7 @@ class Lookup:
 
     def bounds_at(self, timestamp: int) -> tuple[int, int] | None:
         """The smallest and the largest offset that the record of `first_at` can have: the same, but in a batch that is
-        too large to unpack."""
+        too large to unpack. Of a message whose header tells its last offset only, the largest is one more."""
         late = self._at(timestamp).late
         return None if late is None else self._bounds(late)
 
@@ -159,7 +159,8 @@ class Lookup:
 
     def _bounds(self, late: _Late) -> tuple[int, int]:
         if isinstance(late.record, TooLarge):
-            return max(late.batch.base_offset, self.log.start_offset), late.batch.last_offset
+            batch = late.batch
+            return max(batch.base_offset, self.log.start_offset), batch.last_offset + batch.is_wrapped
         offset = int(late.record.rows["offset"][0])
         return offset, offset
 
@@ -182,7 +183,7 @@ class Lookup:
 
     def _may_be_cut(self, batch: Batch) -> bool:
         """Whether the record with the batch's largest timestamp may lie below the log start."""
-        return batch.base_offset < self.log.start_offset or (batch.magic < 2 and batch.codec > 0)
+        return batch.base_offset < self.log.start_offset or batch.is_wrapped
 
     def _at(self, timestamp: int, trace: Trace = no_trace) -> _TimeFound:
         """The first visible record at or after `timestamp`, or the batch too large to unpack that may have it.

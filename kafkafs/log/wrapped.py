@@ -27,7 +27,7 @@ def span(file: DataFile, batch: Batch) -> str:
 
 def contents(file: DataFile, batch: Batch) -> tuple[int, int]:
     """The first offset that the batch holds, and how many records; from its header where that tells."""
-    if batch.magic >= 2 or not batch.codec:
+    if not batch.is_wrapped:
         return batch.base_offset, batch.count
     data, first, count = file.read(batch.position, batch.size), batch.base_offset, 0
     for piece in decode(data, batch.position, walk(data, batch.position).rows[:1], _LIMIT):

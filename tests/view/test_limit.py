@@ -9,6 +9,7 @@ import pytest
 
 from kafkafs.errors import KafkafsError, TooLarge
 from kafkafs.view.node import File, Link
+from tests.kafka.dataset import Dataset
 from tests.log.making import Made, made, write_partition, write_start
 from tests.view.trees import cat, node, opened, tree
 
@@ -67,6 +68,16 @@ def test_a_range_that_ends_in_what_is_too_large_ends_with_the_error(tmp_path):
     assert offsets(tmp_path, "by-time/1..3.jsonl") == [0, TooLarge]
     assert offsets(tmp_path, "by-time/3..4.jsonl") == [TooLarge]
     assert offsets(tmp_path, "by-time/3..3.jsonl") == []
+
+
+def test_a_range_within_an_old_message_that_is_too_large_is_none(tmp_path):
+    """Regression: of a compressed message of v1 the header tells the last offset only, and the range was empty."""
+    path = Dataset("2.8.0", "stopped").path
+    whole = [json.loads(line) for line in cat(tree(path), "v1-snappy-0/by-offset/0...jsonl").splitlines()]
+    root = tree(path, max_batch=1)
+    for time_ms in {record["timestamp"] for record in whole}:
+        with pytest.raises(TooLarge):
+            cat(root, f"v1-snappy-0/by-time/{time_ms}..{time_ms + 1}.jsonl")
 
 
 def test_raw_views_by_time_need_no_unpacking(around):
