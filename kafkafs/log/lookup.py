@@ -146,7 +146,7 @@ class Lookup:
 
     def bounds_at(self, timestamp: int) -> tuple[int, int] | None:
         """The smallest and the largest offset that the record of `first_at` can have: the same, but in a batch that is
-        too large to unpack. Of a message whose header tells its last offset only, the largest is one more."""
+        too large to unpack. Where its header tells neither, the second is behind it: it takes the batch to know."""
         late = self._at(timestamp).late
         return None if late is None else self._bounds(late)
 
@@ -160,7 +160,7 @@ class Lookup:
     def _bounds(self, late: _Late) -> tuple[int, int]:
         if isinstance(late.record, TooLarge):
             batch = late.batch
-            return max(batch.base_offset, self.log.start_offset), batch.last_offset + batch.is_wrapped
+            return max(batch.base_offset, self.log.start_offset), batch.last_offset + self._may_be_cut(batch)
         offset = int(late.record.rows["offset"][0])
         return offset, offset
 

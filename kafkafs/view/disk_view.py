@@ -65,7 +65,7 @@ class DiskView:
         return self._latest
 
     def last_known(self) -> Known:
-        """The same, and what was known before where the disk fails: the root and `.kafkafs`, which tells of it, stay."""
+        """The same, or what was known before the disk failed: the root stays, and `.kafkafs`, which tells of it."""
         with suppress(Denied, DiskError, NotFound, Vanished):
             return self.known()
         return self._latest

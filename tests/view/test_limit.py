@@ -102,6 +102,15 @@ def test_a_raw_point_says_so_where_only_the_records_tell(tmp_path):
         cat(tree(tmp_path, max_batch=LIMIT), "t-0/by-time/5")
 
 
+def test_a_range_does_not_end_in_front_of_what_the_log_start_cuts(tmp_path):
+    """Regression: its largest timestamp lies below, so what is as late comes behind it; the range was empty."""
+    write_partition(tmp_path, {0: [bomb(0, 9, 1), made(2, [9])]})
+    write_start(tmp_path, 1)
+    for name in ("0..5.jsonl", "1..5.jsonl"):
+        assert offsets(tmp_path, f"by-time/{name}", limit=256 << 20) == [1]
+        assert offsets(tmp_path, f"by-time/{name}") == [TooLarge]
+
+
 def test_the_links_count_what_is_too_large(tmp_path):
     """`earliest` and `latest` hid it; behind the link the batch says itself what is wrong."""
     write_partition(tmp_path, {0: [bomb(0, 1, 2), made(2, [3]), bomb(3, 4, 5)]})
