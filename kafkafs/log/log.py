@@ -114,6 +114,10 @@ class Log:
         start = max(start, self.start_offset)
         return [segment for segment in self.segments_from(start) if segment.base_offset < end] if start < end else []
 
+    def growing(self) -> list[Segment]:
+        """The last segment, if it may be read: the file that what is empty yet will be read from."""
+        return list(filter(Segment.is_readable, self.segments[-1:]))
+
     def hold(self, start: int, end: int) -> list[DataFile]:
         """The files behind the offsets [start, end), for a handle to hold open: the first ones, if there are many."""
         held = []

@@ -175,7 +175,7 @@ class PartitionView:
         """The attributes of a view over `files`: what all of them grant. A negative timestamp: the last file's own.
 
         It holds no blocks: those are counted where the files themselves are shown, in `segments/`.
-        Without files, the attributes of an empty view: those of the directory, less search.
+        Without files: those of the directory, less search.
         """
         granted, about = [], None
         for file in files:
@@ -190,7 +190,7 @@ class PartitionView:
     def stream_attributes(self, snapshot: LogSnapshot, start: int, end: int | None) -> Attributes:
         """The attributes of a stream over the offsets [start, end), of no size; `None` for the log end."""
         timestamp_ms = snapshot.log.indexed_timestamp(start, end)
-        segments = snapshot.log.segments_between(start, end)
+        segments = snapshot.log.segments_between(start, end) or snapshot.log.growing()
         return self.attributes_over(segments, (segment.log() for segment in segments), timestamp_ms)
 
     def attributes_over(self, segments: Sequence[Segment], logs: Iterable[DataFile], timestamp_ms: int) -> Attributes:

@@ -234,7 +234,8 @@ class RawRange(NoXattrs):
         settled = end is not None and end < snapshot.log.end_offset
         timestamp_ms = snapshot.log.indexed_timestamp(start, end)
         keep_s = KEEP_S if settled else 0.0
-        return self._view.file_attributes((extent.segment.log() for extent in extents), size, timestamp_ms, keep_s)
+        segments = [extent.segment for extent in extents] or snapshot.log.growing()
+        return self._view.file_attributes((segment.log() for segment in segments), size, timestamp_ms, keep_s)
 
     def open(self) -> RawContent:
         return self._view.ask(self._open)

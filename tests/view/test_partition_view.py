@@ -10,6 +10,7 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.log_access import common_log_access
 from kafkafs.errors import Vanished, WouldBlock
 from kafkafs.view import partition_view
+from kafkafs.view.node import File
 from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.tree import PartitionDirectory
 from tests.log.making import made, write_partition
@@ -54,6 +55,20 @@ def test_a_question_is_asked_again_where_files_vanish(view):
 
     with pytest.raises(Vanished):
         view.ask(hopeless)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["by-offset/end..", "by-offset/end...follow.jsonl", "by-time/now...follow.jsonl", "by-offset/0..0.batches.jsonl"],
+)
+def test_what_is_empty_yet_grants_no_more_than_the_log_that_it_will_be_read_from(tmp_path, name):
+    """Regression: it had the directory's mode, and who opened it read on as the log grew."""
+    directory = write_partition(tmp_path, {0: [made(0, [1])]})
+    log = directory / f"{0:020}.log"
+    directory.chmod(0o755)
+    log.chmod(0o600)
+    about = cast(File, node(tree(tmp_path), f"t-0/{name}")).attributes()
+    assert (about.mode, about.size, about.mtime_ns) == (0o400, 0, log.stat().st_mtime_ns)
 
 
 def test_a_view_over_several_files_grants_what_all_of_them_do(view, tmp_path):
