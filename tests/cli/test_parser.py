@@ -57,11 +57,11 @@ def test_unmount_is_umount(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
 
 
 def test_ctrl_c_before_a_command_is_known_ends_as_any_other(monkeypatch, capsys):
-    """Regression: a traceback, where it met the imports of a command."""
+    """Regression: a traceback, later no word at all, where it met the imports of a command."""
 
     def interrupted(named: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(parser, "build", interrupted)
     assert main(["export", "x"]) == EXIT_INTERRUPTED
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "kafkafs: interrupted\n"

@@ -72,7 +72,7 @@ def is_failing(descriptor: int) -> bool:
     return False
 
 
-@pytest.mark.alone  # a machine that is busy for seconds looks like a disk that hangs
+@pytest.mark.urgent
 def test_a_hung_disk_stops_only_its_own_directory(disks, mount):
     """A cluster's disks die one at a time; the mount must stay useful for finding out what was on the others."""
     healthy, disk = disks
