@@ -183,7 +183,7 @@ def test_a_fresh_environment_says_its_version_and_mounts(scratch, installed):
         assert "WARNING" not in mounted.log
 
 
-def test_without_the_extra_a_spark_command_says_what_to_install(scratch, installed):
+def test_without_the_extra_an_audit_says_what_to_install(scratch, installed):
     """A traceback about a missing module helps nobody."""
     command = [installed / "bin/kafkafs", "audit", unpack(scratch / "for-audit")]
     done = run(*command, check=False, env=environment(), cwd="/")
