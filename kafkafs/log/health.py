@@ -10,7 +10,6 @@ anything is unusual the lookups are asked.
 """
 
 from collections.abc import Sequence
-from itertools import compress
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -43,11 +42,11 @@ _looked_at: WeakKeyDictionary[Segment, CachedValue[SegmentHealth]] = WeakKeyDict
 
 def look_at_all(root: Directory, partition: str, segments: Sequence[Segment]) -> list[SegmentHealth]:
     """The health of each of a partition's segments, in their order."""
-    usual = [_is_usual(segment) for segment in segments]
-    verdicts = iter(look_at_closed(root, partition, map(_as_listed, compress(segments, usual))))
+    usual = [_usual(segment) for segment in segments]
+    verdicts = iter(look_at_closed(root, partition, filter(None, usual)))
     found = []
-    for segment, is_usual in zip(segments, usual, strict=True):
-        verdict, largest = next(verdicts) if is_usual else (IN_DOUBT, -1)
+    for segment, listed in zip(segments, usual, strict=True):
+        verdict, largest = next(verdicts) if listed else (IN_DOUBT, -1)
         found.append(look_at(segment) if verdict == IN_DOUBT else _quick_health(segment, verdict, largest))
     return found
 
@@ -85,19 +84,15 @@ def _look(segment: Segment) -> SegmentHealth:
     return SegmentHealth(*states, tuple(problems))
 
 
-def _is_usual(segment: Segment) -> bool:
-    """Whether the quick look can tell of it: closed, its files beside each other and called as its offset says."""
-    files = segment.files
-    index, times = files.get("index"), files.get("timeindex")
-    if segment.next_base is None or segment.stands_in or index is None or times is None:
-        return False
-    return not index.rebuilt and not times.rebuilt and ("txnindex" not in files or _transaction_index(segment) == "ok")
-
-
-def _as_listed(segment: Segment) -> ClosedSegment:
+def _usual(segment: Segment) -> ClosedSegment | None:
+    """What the quick look asks about, if it can tell of the segment: closed, its files beside each other and called as
+    its offset says."""
     files, next_base = segment.files, segment.next_base
-    assert next_base is not None, "the last segment is not closed"
-    log, index, times = files["log"], files["index"], files["timeindex"]
+    log, index, times = files["log"], files.get("index"), files.get("timeindex")
+    if next_base is None or segment.stands_in or index is None or times is None or index.rebuilt or times.rebuilt:
+        return None
+    if "txnindex" in files and _transaction_index(segment) != "ok":
+        return None
     return ClosedSegment(segment.base_offset, next_base, log.inode, index.inode, times.inode, log.size, log.mtime_ns)
 
 

@@ -102,10 +102,11 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
 
 def _segment_line(segment: Segment, size: int, largest: int | None, health: SegmentHealth) -> str:
     """An object of JSON. There can be 20,000, and the encoder takes longer for one than all that is asked about it."""
-    front = f'"baseOffset": {segment.base_offset}, "file": "{segment.log_name}", "sizeBytes": {size}'
-    time = f'"largestTimestamp": {"null" if largest is None else largest}'
-    indexes = f'"offsetIndex": "{health.offset_index}", "timeIndex": "{health.time_index}"'
-    return f'{{{front}, {time}, {indexes}, "transactionIndex": "{health.transaction_index}"}}'
+    return (
+        f'{{"baseOffset": {segment.base_offset}, "file": "{segment.log_name}", "sizeBytes": {size},'
+        f' "largestTimestamp": {"null" if largest is None else largest}, "offsetIndex": "{health.offset_index}",'
+        f' "timeIndex": "{health.time_index}", "transactionIndex": "{health.transaction_index}"}}'
+    )
 
 
 def _size(log: Log, segment: Segment) -> int:

@@ -20,7 +20,6 @@ def run(bench: Bench, rounds: int) -> Iterator[Result]:
         "stat of one record": ["stat", bench.path, f"{place}/by-offset/latest"],
         "ls -l": ["ls", "-l", bench.path],
         "cat .cluster/state.json": ["cat", bench.path, ".cluster/state.json"],
-        "groups": ["groups", bench.path],
     }
     contestants = {"numpy": _FLOOR} | {what: [KAFKAFS, *words] for what, words in commands.items()}
     found = in_turns({what: lambda words=words: _milliseconds(words) for what, words in contestants.items()},  # type: ignore[misc]
