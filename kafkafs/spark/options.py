@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,8 +183,10 @@ def _pattern(value: str) -> str:
     if not value:
         raise UsageError("the pattern in the option 'subscribePattern' is empty")
     try:
-        re.compile(value)
-    except re.error as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)  # sets such as [a&&b], which Java has and Python has not
+            re.compile(value)
+    except (re.error, FutureWarning) as error:
         raise UsageError(f"the pattern {value!r} in the option 'subscribePattern' is malformed: {error}") from error
     return value
 

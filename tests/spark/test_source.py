@@ -137,6 +137,7 @@ REFUSED: dict[str, dict[str, object]] = {
     "only one of the options": {"subscribe": "binary", "subscribePattern": "b.*"},
     "no topics to subscribe": {"subscribe": " , "},
     "is empty": {"subscribePattern": " "},
+    "is malformed: Possible set intersection": {"subscribePattern": "[a-z&&b]inary"},
     "expected e.g.": {"assign": '{"binary":0}'},
     "no topic 'nope'": {"subscribe": "nope"},
     "no partition binary-7": {"assign": '{"binary":[7]}'},
