@@ -99,14 +99,12 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
                 continue
             names.append(name)
             kind = SEGMENT_KINDS.get(name[OFFSET_DIGITS:])
-            if kind == "log":
-                grouped[name[:OFFSET_DIGITS]][kind] = _listed_log(entry)
+            if kind is None:
+                others.append(entry)
             elif kind == "snapshot":
                 snapshots.append(name)
-            elif kind is not None:
-                grouped[name[:OFFSET_DIGITS]][kind] = ListedFile(name, entry.inode())
             else:
-                others.append(entry)
+                grouped[name[:OFFSET_DIGITS]][kind] = _listed(entry, kind)
         swaps, unfinished = _transitional(others)
     found = {base: kinds for digits, kinds in grouped.items() if (base := parse_offset(digits)) is not None}
     for base, kinds in swaps.items():
@@ -128,7 +126,9 @@ def _not_served(entry: "os.DirEntry[str]") -> Iterator[str]:
         yield f"{entry.name!r} is no regular file and not served"
 
 
-def _listed_log(entry: "os.DirEntry[str]") -> ListedFile:
+def _listed(entry: "os.DirEntry[str]", kind: str) -> ListedFile:
+    if kind != "log":
+        return ListedFile(entry.name, entry.inode())
     try:
         about = entry.stat(follow_symlinks=False)
     except FileNotFoundError as error:  # as such `scan` would take it for the directory's
@@ -144,10 +144,7 @@ def _transitional(entries: Iterable["os.DirEntry[str]"]) -> tuple[dict[int, dict
         if transitional := parse_transitional_file(entry.name):
             parsed, state = transitional
             if state == "swap":
-                is_log = parsed.kind == "log"
-                swaps[parsed.offset][parsed.kind] = (
-                    _listed_log(entry) if is_log else ListedFile(entry.name, entry.inode())
-                )
+                swaps[parsed.offset][parsed.kind] = _listed(entry, parsed.kind)
             elif state == "cleaned":
                 unfinished.append(parsed.offset)
     return swaps, unfinished

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
-from kafkafs.format.names import PartitionName, parse_segment_file, segment_file
+from kafkafs.format.names import PartitionName, segment_file
 from kafkafs.format.producer_snapshot import open_transactions, parse_producer_snapshot
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
@@ -78,12 +78,10 @@ def check_small_files(partition: Partition, data_directory: str) -> list[Finding
     directory = partition.name.directory
     for problem in listing.problems:
         findings.append(Where(data_directory, directory).finding("not-regular", problem))
-    for name in listing.names:
-        parsed = parse_segment_file(name)
-        if parsed is not None and parsed.kind == "snapshot":
-            findings += _parsed(partition, data_directory, name, "snapshot", parse_producer_snapshot)
-        elif name == METADATA:
-            findings += _parsed(partition, data_directory, name, "partition-metadata", parse_partition_metadata)
+    for name in listing.snapshots.values():
+        findings += _parsed(partition, data_directory, name, "snapshot", parse_producer_snapshot)
+    if METADATA in listing.names:
+        findings += _parsed(partition, data_directory, METADATA, "partition-metadata", parse_partition_metadata)
     for offset in listing.logless:
         where = Where(data_directory, f"{directory}/{segment_file(offset, 'log')}")
         findings.append(where.finding("missing-log", "the log is missing though its indexes are there", offset=offset))

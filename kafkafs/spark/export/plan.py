@@ -89,9 +89,10 @@ def settle(out: Output, request: Request) -> Plan:
     """The plan of an earlier run below `out` and what is new since, or a new plan. UsageError for what cannot be."""
     before = load(out, request)
     if before is None:
-        return Plan(_units(request, {}, []))
-    gone: list[str] = []
-    fresh = _units(request, _ends(before), gone) if request.ending == AllAt(LATEST) else []
+        return Plan(_units(request, {})[0])
+    if request.ending != AllAt(LATEST):
+        return before
+    fresh, gone = _units(request, _ends(before))
     return Plan(before.units + fresh, before.value_types, is_saved=not fresh, gone=gone)
 
 
@@ -104,20 +105,17 @@ def _ends(plan: Plan) -> PartitionOffsets:
     return ends
 
 
-def _units(request: Request, begun: PartitionOffsets, gone: list[str]) -> list[FileUnit]:
-    """The files of the logs as they are now; of partitions that are `begun` already, from there on. What of those is
-    `gone` is told there. UsageError where one does not reach to there any more: it is another log."""
+def _units(request: Request, begun: PartitionOffsets) -> tuple[list[FileUnit], list[str]]:
+    """The files of the logs as they are now; of partitions that are `begun` already, from there on, and a sentence for
+    each of those of which something is gone. UsageError where one ends before that: it is another log."""
     locations = chosen(request.paths, request.choice, request.replicas)
     if not locations:
         raise UsageError("no topic is chosen: name some with --topics, or a pattern that fits some")
     if not begun:
         _check_names(request, locations)
-    gone += [
-        f"{name} is not there any more; what was exported of it stays" for name in sorted(set(begun) - set(locations))
-    ]
+    gone = [f"{name} is not there any more; what was exported of it stays" for name in sorted({*begun} - {*locations})]
     units, missed = planned(locations, request.isolation, lambda snapshots: _made(snapshots, request, begun))
-    gone += missed
-    return units
+    return units, gone + missed
 
 
 def _check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
