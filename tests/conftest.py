@@ -4,6 +4,7 @@ Kafka's data are made before the first test that asks for them. `mounting` has `
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +17,8 @@ from tests.mounting import GUARD_S, KAFKAFS, Mounted, mounting
 pytest_plugins = ["tests.kafka.fixtures", "tests.side_by_side"]
 
 os.environ.update(class_archives.spark())  # of programs that tests start, too
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each that imports numpy would spin a tenth of a second for more of them
+signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup` and `&` ignore it, and so would what tests interrupt
 
 Mount = Callable[..., Mounted]
 

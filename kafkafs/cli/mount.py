@@ -90,7 +90,6 @@ def _daemon(
     """What the serving process does; `on_ready` is called when the mount answers."""
 
     def serve_tree(on_ready: Callable[[], None]) -> int:
-        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy would start threads before the process is confined
         from kafkafs.format import native
         from kafkafs.format.memory import MemoryBudget
         from kafkafs.fuse.life.mount import Settings, serve

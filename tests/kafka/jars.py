@@ -12,6 +12,12 @@ ZOOKEEPER_RELEASE = "2.8.0"  # the worked example's; the last that writes format
 KRAFT_RELEASES = ("3.9.1", "4.3.1")
 RELEASES = (ZOOKEEPER_RELEASE, *KRAFT_RELEASES)
 APICURIO_RELEASE = "2.6.5.Final"
+SPARK_CONNECTOR = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    "org.apache.kafka:kafka-clients:3.9.1",
+    "org.apache.commons:commons-pool2:2.12.1",
+)
 DUMP_RELEASE = "4.3.1"  # whose DumpLogSegments is the truth for `kafkafs dump`
 
 FETCH_TIMEOUT_S = 300
@@ -42,6 +48,11 @@ def serializers() -> Path:
     """The directory of Apicurio's Avro serializer with all it needs (23 MB): it writes Confluent's wire format, whose
     own serializers no public Maven repository of the usual kind has."""
     return cache.once(cache.root() / "jars" / f"apicurio-{APICURIO_RELEASE}", _fetch_serializers)
+
+
+def connector() -> Path:
+    """The directory of the jars of Spark's own Kafka source."""
+    return cache.once(cache.root() / "jars" / "spark-connector", _fetch_connector)
 
 
 def command(release: str, main_class: str | Path, *args: str | Path, options: Sequence[str] = ()) -> list[str]:
@@ -82,6 +93,11 @@ def _copy_dependencies(what: str, needed: Sequence[tuple[str, str, str]], place:
 def _fetch_streams(place: Path) -> None:
     artifact = f"-Dartifact=org.apache.kafka:kafka-streams:{DUMP_RELEASE}"
     maven("Kafka Streams", "dependency:copy", artifact, f"-DoutputDirectory={place}")
+
+
+def _fetch_connector(place: Path) -> None:
+    for artifact in SPARK_CONNECTOR:
+        maven("Spark's Kafka source", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={place}")
 
 
 def _fetch_serializers(place: Path) -> None:

@@ -28,8 +28,8 @@ def test_one_batch_is_one_batch_on_disk(running_broker: RunningBroker, release: 
     assert _read(broker.address, "batches") == [b"1", b"2", b"3"]
 
 
-def test_a_running_broker_is_the_same_for_the_whole_run(running_broker: RunningBroker) -> None:
-    """A start costs seconds: twenty tests must not pay it twenty times."""
+def test_a_running_broker_is_started_once(running_broker: RunningBroker) -> None:
+    """A start costs seconds."""
     assert running_broker("4.3.1") is running_broker("4.3.1")
 
 

@@ -14,6 +14,7 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kafkafs.disk.directory import Directory
@@ -76,15 +77,17 @@ def _write(path: Path) -> int:
     source = Dataset("4.3.1", "stopped").directory("codec-none").joinpath(f"{0:020d}.log").read_bytes()
     batch = 12 + int.from_bytes(source[8:12], "big")
     count = 1 + int.from_bytes(source[23:27], "big")
-    indexed = 0
-    with open(path, "wb") as file, open(path.with_suffix(".index"), "wb") as index:
-        for number in range(SIZE // batch):
-            if number * batch - indexed > INDEX_INTERVAL:
-                indexed = number * batch
-                index.write(struct.pack(">ii", (number + 1) * count - 1, indexed))
-            file.write((number * count).to_bytes(8, "big") + source[8:batch])  # the offset is outside the checksum
+    numbers = np.arange(SIZE // batch)
+    batches = np.tile(np.frombuffer(source[:batch], np.uint8), (len(numbers), 1))
+    batches[:, :8] = (numbers * count).astype(">i8")[:, None].view(np.uint8)  # the offset is outside the checksum
+    step = INDEX_INTERVAL // batch + 1
+    indexed = numbers[step::step]
+    entries = np.stack([(indexed + 1) * count - 1, indexed * batch], axis=1)
+    path.with_suffix(".index").write_bytes(entries.astype(">i4").tobytes())
+    with open(path, "wb") as file:
+        file.write(batches.data)
         os.fsync(file.fileno())
-    return SIZE // batch * count
+    return len(numbers) * count
 
 
 def cached(path: Path, position: int, size: int) -> int:

@@ -80,6 +80,7 @@ def attack(request) -> Iterator[Attack]:
         environment = os.environ | {
             "PYTHONPATH": f"{Path(__file__).with_name('patched')}:{ROOT}",
             "KAFKAFS_TEST_WITHOUT": without,
+            "OPENBLAS_NUM_THREADS": "4",  # as somebody may have set it
             forbidden.PLACE: forbidden.place_for(log, outside, place, tcp.getsockname()[1], victim.pid),
         }
         try:

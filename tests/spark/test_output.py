@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import pyarrow.dataset as ds
 import pytest
-from moto.server import ThreadedMotoServer
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
@@ -26,6 +25,8 @@ SECRET = "not-to-be-told"
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """What stands behind a bucket's name: an S3 server with the bucket `bucket`."""
+    from moto.server import ThreadedMotoServer  # half a second, which each worker would wait when it collects
+
     running = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     running.start()
     host, port = running.get_host_and_port()

@@ -75,7 +75,8 @@ def colours(image: Path) -> tuple[int, set[bytes]]:
         size, kind = struct.unpack_from(">I4s", data, at)
         packed += data[at + 8 : at + 8 + size] if kind == b"IDAT" else b""
         at += size + 12
-    return width, {zlib.decompress(packed)[each : each + 64] for each in range(0, 400_000, 997)}
+    rows = zlib.decompress(packed)
+    return width, {rows[each : each + 64] for each in range(0, 400_000, 997)}
 
 
 def browse(place: Path, size: str, *options: str) -> str:

@@ -6,7 +6,6 @@ segment is measured on one core.
 """
 
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -25,17 +24,11 @@ from kafkafs.spark.segments import segments_of
 from tests.bench.data import Bench, topic_of
 from tests.bench.measure import Result, Spread, in_turns, seconds
 from tests.bench.sections.points import warm
-from tests.kafka import cache
+from tests.kafka import jars
 from tests.kafka.broker import Broker
 
 MASTER = "local[2]"
 MOST_ROUNDS = 3
-CONNECTOR = (
-    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
-    "org.apache.kafka:kafka-clients:3.9.1",
-    "org.apache.commons:commons-pool2:2.12.1",
-)
 _TASKS = 8
 _SCAN_GOALS = {"none": 3.0, "lz4": 2.5}
 _EXPORT_GOAL, _AUDIT_GOAL = 4.0, 1.0
@@ -45,7 +38,7 @@ def run(bench: Bench, rounds: int) -> Iterator[Result]:
     rounds = min(rounds, MOST_ROUNDS)
     yield _audit(bench, rounds)
     with bench.broker() as broker:
-        spark = session(**{"spark.jars": ",".join(map(str, connector().glob("*.jar")))})
+        spark = session(**{"spark.jars": ",".join(map(str, jars.connector().glob("*.jar")))})
         try:
             for codec, goal in _SCAN_GOALS.items():
                 yield _scan(spark, bench, broker, codec, goal, rounds)
@@ -64,18 +57,6 @@ def session(**settings: str) -> SparkSession:
     spark = builder.getOrCreate()
     register(spark)
     return spark
-
-
-def connector() -> Path:
-    """The directory of the connector's jars, fetched once."""
-    return cache.once(cache.root() / "jars" / "spark-connector", _fetch)
-
-
-def _fetch(place: Path) -> None:
-    for artifact in CONNECTOR:
-        for goal in (["dependency:get", "-Dtransitive=false"], ["dependency:copy", f"-DoutputDirectory={place}"]):
-            subprocess.run(["mvn", "-q", "-B", goal[0], f"-Dartifact={artifact}", *goal[1:]],
-                           check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=300)  # fmt: skip
 
 
 def _ours(spark: SparkSession, bench: Bench, topic: str, tasks: int = 1) -> DataFrame:
