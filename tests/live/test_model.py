@@ -5,30 +5,23 @@ each answer must be as of now; through a mount, as of a moment less than a secon
 as long as one wants. A failing run prints its moves, and its seed gives them again.
 """
 
-import itertools
 import json
 import os
 import shutil
 import tempfile
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 
-from kafkafs.errors import CorruptData, NotFound, Vanished
+from kafkafs.errors import CorruptData
+from tests.live.comparison import Comparison, counted, read_all
 from tests.live.doors import Door, InProcess, ThroughMount
 from tests.live.handles import Follower, Snapshot
 from tests.live.moves import Moves
@@ -47,13 +40,10 @@ SHARES = st.floats(0, 1, width=16)
 FOLLOWS_S = 5.0
 """How long a follower may take to come to the end; how soon it wakes is measured elsewhere."""
 
-Answer = TypeVar("Answer")
 Handle = TypeVar("Handle", Snapshot, Follower)
 
-counted: Counter[str] = Counter()
 
-
-class BrokerBesideReader(RuleBasedStateMachine):
+class BrokerBesideReader(Comparison):
     """One partition, its broker, and all that is open on it."""
 
     @staticmethod
@@ -70,7 +60,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
     def begin(self) -> None:
         self.broker = Moves(self.place())
         self.door = self.enter(self.broker.data)
-        self.looks: deque[tuple[float, Naive]] = deque()  # what was true, and since when; the newest first
+        self.looks = deque()
         self.snapshots: list[Snapshot] = []
         self.followers: list[Follower] = []
         self.compacting: Iterator[str] = iter(())
@@ -268,7 +258,7 @@ class BrokerBesideReader(RuleBasedStateMachine):
 
         text, fails = answer(naive)
         if len(self._recent(time.monotonic())) > 1:  # it must be asked which of them it was opened on
-            text, fails = self._agree(lambda: _read_all(content), answer)
+            text, fails = self._agree(lambda: read_all(content), answer)
         self.snapshots.append(Snapshot(content, text, fails, must_hold))
 
     @rule(start=st.integers(0, 12))
@@ -311,83 +301,6 @@ class BrokerBesideReader(RuleBasedStateMachine):
             counted["looks"] += 1
             self.steps += 1
             self.read_what_is_open(self.steps * 0.618 % 1, 1 + self.steps * 37 % 4000)
-
-    # How answers are compared
-
-    def _look(self) -> Naive:
-        """What is true now; to be called after each move."""
-        naive = Naive(self.broker.directory, self.broker.made)
-        if not self.looks or naive != self.looks[0][1]:
-            self.looks.appendleft((time.monotonic(), naive))
-        return naive
-
-    def _recent(self, asked: float) -> list[Naive]:
-        """What an answer to a question asked then may say: what was true then, or had been a moment before."""
-        recent = [self.looks[0][1]]
-        for (superseded, _), (_, naive) in itertools.pairwise(self.looks):
-            if superseded > asked - self.door.late_s:
-                recent.append(naive)
-        while len(self.looks) > len(recent):
-            self.looks.pop()
-        return recent
-
-    def _agree(self, ask: Callable[[], Answer], answer: Callable[[Naive], object]) -> Answer:
-        """The mount's answer, which must be that of one moment: for one there was no partition, if it was made anew."""
-        asked = time.monotonic()
-        try:
-            got = ask()
-        except NotFound:
-            if asked < self.made_at + self.door.late_s:
-                return self._agree(ask, answer)
-            raise
-        except Vanished:
-            if len(self._recent(asked)) > 1:
-                return self._agree(ask, answer)
-            raise
-        assert got in [answer(naive) for naive in self._recent(asked)]
-        return got
-
-    def _soon(self, ask: Callable[[], object], wanted: object) -> None:
-        """The mount's answer, which must be this one if it was asked for late enough."""
-        while True:
-            asked, got = time.monotonic(), None
-            with suppress(OSError, NotFound, Vanished):
-                got = ask()
-            if got == wanted:
-                return
-            assert asked < self.looks[0][0] + self.door.late_s, f"{got!r} instead of {wanted!r}"
-            time.sleep(0.01)
-
-    def _range(self, name: str) -> tuple[bytes, bool]:
-        content = self.door.open(f"by-offset/{name}")
-        try:
-            return _read_all(content)
-        finally:
-            content.close()
-
-    def _whole(self, name: str) -> Any:
-        """An answer's bytes, None for no such file, or the error's type."""
-        counted["answers"] += 1
-        try:
-            content = self.door.open(name)
-        except NotFound:
-            return None
-        except CorruptData:
-            return CorruptData
-        data, failed = _read_all(content)
-        content.close()
-        return CorruptData if failed else data
-
-
-def _read_all(content: Any) -> tuple[bytes, bool]:
-    counted["answers"] += 1
-    text = b""
-    try:
-        while got := bytes(content.read(len(text), 3000)):
-            text += got
-    except CorruptData:
-        return text, True
-    return text, False
 
 
 def _still_good(handles: list[Handle]) -> list[Handle]:
