@@ -97,12 +97,15 @@ def _abandon(known: frozenset[int]) -> None:
     """The end without order: all processes go, and a second Ctrl-C does not keep us from that."""
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)  # which a client's pyspark has not
+    accumulators = getattr(getattr(context, "_active_spark_context", None), "_accumulatorServer", None)
+    if accumulators is not None:
+        accumulators.handle_error = lambda *_: None  # it prints a traceback where the JVM is gone before it
     try:
         jvm.end(known)
     finally:
         if is_main:
             signal.signal(signal.SIGINT, before)
-        context = getattr(sys.modules.get("pyspark"), "SparkContext", None)  # which a client's pyspark has not
         if context is not None:
             context._gateway = context._jvm = context._active_spark_context = None
 

@@ -57,6 +57,24 @@ def test_ctrl_c_ends_all(after_s, tmp_path):
     assert [pid for pid in processes if runs(pid)] == []
 
 
+LINGERING = """
+import time
+from kafkafs.spark.session import session
+try:
+    with session("local[1]", "test") as spark:
+        print(spark.sparkContext.parallelize([1, 2]).map(str).collect())
+        raise KeyboardInterrupt
+except KeyboardInterrupt:
+    time.sleep(2)
+"""
+
+
+def test_no_thread_complains_of_the_end_of_java():
+    """Regression: pyspark's server for accumulators printed a traceback, where it was quicker than our own end."""
+    done = subprocess.run([sys.executable, "-c", LINGERING], capture_output=True, text=True, timeout=100)
+    assert (done.stdout, done.stderr) == ("['1', '2']\n", "")
+
+
 @pytest.mark.timeout(120)
 def test_the_first_words_come_at_once(tmp_path):
     """A person at a terminal sees within half a second that something happens."""
