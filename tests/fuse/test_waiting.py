@@ -2,7 +2,6 @@
 
 import os
 import signal
-import statistics
 import subprocess
 import time
 
@@ -33,8 +32,8 @@ def log(shelf):
     return path
 
 
+@pytest.mark.alone
 def test_a_reader_gets_what_is_appended_within_200_ms(shelf, log):
-    """One may be late, where others have the machine for a moment: brokers that make data."""
     process = reader(shelf, "cat", str(shelf / "log.follow"))
     assert line(process) == b"one\n"
     took = []
@@ -46,8 +45,7 @@ def test_a_reader_gets_what_is_appended_within_200_ms(shelf, log):
         took.append(time.monotonic() - started)
     process.kill()
     process.wait(5)
-    assert statistics.median(took) < 0.2, took
-    assert max(took) < 1.0, took
+    assert max(took) < 0.2, took
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP])

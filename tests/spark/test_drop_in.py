@@ -22,8 +22,7 @@ def answer(name, place, options):
     try:
         read = spark.read.format(name).option(*place).options(**options).load()
         rows = sorted((tuple(map(str, row)) for row in read.drop("headers").collect()), key=lambda row: row[2:5])
-        filtered = "assign" in options and read.where("offset >= 5").count()
-        return [read.dtypes, rows, filtered]
+        return [read.dtypes, rows, read.where("offset >= 5").count()]
     except Exception:
         return "refused"
 for text in asked:
