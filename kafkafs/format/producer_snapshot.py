@@ -50,6 +50,14 @@ def parse_producer_snapshot(data: bytes) -> tuple[ProducerState, ...]:
     return tuple(ProducerState(*_ENTRY.unpack_from(data, _HEADER.size + i * _ENTRY.size)) for i in range(count))
 
 
+def is_cut(data: bytes) -> bool:
+    """Whether the end is missing, as where the broker has made the file and not yet filled it."""
+    if len(data) < _HEADER.size:
+        return True
+    _, _, count = _HEADER.unpack_from(data)
+    return bool(_HEADER.size + count * _ENTRY.size > len(data))
+
+
 def open_transactions(data: bytes) -> dict[int, int]:
     """The transactions open at the snapshot's offset, producer to first offset; CorruptData where it is damaged."""
     producers = parse_producer_snapshot(data)

@@ -244,6 +244,26 @@ def test_a_torn_tail_of_a_log_in_use_is_no_finding(tmp_path):
         assert look(data) == []
 
 
+@pytest.mark.parametrize("size", [0, 9, -1])
+def test_a_snapshot_that_is_not_filled_yet_is_no_finding(size, tmp_path):
+    """At the log end of a broker that runs, or was killed; elsewhere it has long been written."""
+    data = LATEST.copy_to(tmp_path / "data", "transactions-0")
+    snapshots = sorted((data / "transactions-0").glob("*.snapshot"))
+    assert len(snapshots) > 1
+    last = snapshots[-1].read_bytes()
+    snapshots[-1].write_bytes(last[:size])
+    assert {finding.kind for finding in look(data)} == {"snapshot"}
+    (data / ".kafka_cleanshutdown").unlink()
+    assert look(data) == []
+    flip(-1)(snapshots[0])
+    assert {Path(finding.file).name for finding in look(data)} == {snapshots[0].name}
+    snapshots[-1].write_bytes(last)
+    flip(-1)(snapshots[-1])
+    assert len(look(data)) == 2
+    snapshots[0].write_bytes(b"")
+    assert len(look(data)) == 2
+
+
 def test_old_entries_behind_a_truncation_are_no_finding(tmp_path):
     """A follower's index keeps, behind its live entries, those of the records that were cut off."""
     live = Dataset("4.3.1", "live")

@@ -98,7 +98,8 @@ def joined(data_directories: Sequence[Path], reports: Sequence[SegmentReport]) -
     for directory in directories:
         ends: dict[tuple[str, int], int] = {}
         for name in sorted(directory.names()):
-            findings += _partition(directory, name, by_partition.get((directory.path, name), []), ends)
+            found = by_partition.get((directory.path, name), [])
+            findings += _partition(directory, name, found, ends, directory.path in clean)
             partitions += 1
         findings += check_names(directory)
         findings += check_data_directory(directory, ends, directory.path in clean)
@@ -107,13 +108,13 @@ def joined(data_directories: Sequence[Path], reports: Sequence[SegmentReport]) -
 
 
 def _partition(
-    directory: DataDirectory, name: str, reports: list[SegmentReport], ends: dict[tuple[str, int], int]
+    directory: DataDirectory, name: str, reports: list[SegmentReport], ends: dict[tuple[str, int], int], clean: bool
 ) -> list[Finding]:
     """A partition's findings; where its log ends goes into `ends`. None where the broker has deleted it meanwhile."""
     findings = [finding for report in reports for finding in report.findings]
     try:
         partition = directory.partition(name)
-        findings += check_small_files(partition, str(directory.path))
+        findings += check_small_files(partition, str(directory.path), clean)
         findings += check_epochs(partition, str(directory.path), [each for report in reports for each in report.epochs])
         compacted = is_compacted(directory, partition.name)
         transactions = [report.transactions for report in reports if report.transactions]

@@ -7,7 +7,7 @@ from itertools import pairwise
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from kafkafs.format.names import PartitionName, segment_file
-from kafkafs.format.producer_snapshot import open_transactions, parse_producer_snapshot
+from kafkafs.format.producer_snapshot import is_cut, open_transactions, parse_producer_snapshot
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
 from kafkafs.spark.audit.findings import Finding, Where
@@ -71,15 +71,16 @@ def check_joints(spans: Sequence[Span]) -> list[Finding]:
     ]  # fmt: skip
 
 
-def check_small_files(partition: Partition, data_directory: str) -> list[Finding]:
-    """Snapshots and metadata of a partition, and names that cannot be."""
+def check_small_files(partition: Partition, data_directory: str, clean: bool) -> list[Finding]:
+    """Snapshots and metadata of a partition, and names that cannot be. `clean`: the broker was stopped in order."""
     findings: list[Finding] = []
     listing = partition.listing()
     directory = partition.name.directory
     for problem in listing.problems:
         findings.append(Where(data_directory, directory).finding("not-regular", problem))
-    for name in listing.snapshots.values():
-        findings += _parsed(partition, data_directory, name, "snapshot", parse_producer_snapshot)
+    for offset, name in listing.snapshots.items():
+        if clean or not _is_being_written(partition, name, offset):
+            findings += _parsed(partition, data_directory, name, "snapshot", parse_producer_snapshot)
     if METADATA in listing.names:
         findings += _parsed(partition, data_directory, METADATA, "partition-metadata", parse_partition_metadata)
     for offset in listing.logless:
@@ -148,7 +149,7 @@ def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int]
         for place, offset in sorted(offsets.items()):
             end = ends.get(place)
             if end is not None and offset > end and not clean:
-                end = _end_by_now(directory, place)  # the checkpoint was written since
+                end = _end_of(directory, place)  # the checkpoint was written since
             told = _contradiction(offset, end, exact=clean and name == RECOVERY)
             if told:
                 findings.append(where.finding(
@@ -158,14 +159,27 @@ def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int]
     return findings
 
 
-def _end_by_now(directory: DataDirectory, place: tuple[str, int]) -> int | None:
+def _end_of(directory: DataDirectory, place: tuple[str, int]) -> int | None:
     try:
-        partition = directory.partition(f"{place[0]}-{place[1]}")
-        partition.look_again()
-        tail = partition.log().tail
+        return _end_by_now(directory.partition(f"{place[0]}-{place[1]}"))
     except (NotFound, Vanished):
         return None
+
+
+def _end_by_now(partition: Partition) -> int | None:
+    partition.look_again()
+    tail = partition.log().tail
     return None if tail is None else tail.end_offset
+
+
+def _is_being_written(partition: Partition, name: str, offset: int) -> bool:
+    """Whether the broker fills this snapshot now, or did when it was killed: until it has, it appends nothing behind
+    the snapshot's offset (UnifiedLog.roll)."""
+    try:
+        cut = is_cut(partition.root.read_whole(f"{partition.name.directory}/{name}"))
+    except KafkafsError:
+        return False
+    return cut and _end_by_now(partition) == offset
 
 
 def _contradiction(offset: int, end: int | None, *, exact: bool) -> str:
