@@ -1,7 +1,8 @@
 """What a partition directory holds at one moment, by name and inode; no file is opened. Source of the rules: LogLoader.
 
 A segment is a regular file called `<offset>.log`. While compaction swaps files there is an instant at which a range of
-offsets has only a complete `.log.swap`; that one then stands in, up to the next plain segment.
+offsets has only a complete `.log.swap`; that one then stands in, up to the next plain segment. Where the log has its
+name and an index is still called `.swap`, the two belong together.
 """
 
 import os
@@ -50,6 +51,7 @@ class Listing:
     names: tuple[str, ...]  # of all regular files
     logless: tuple[int, ...] = ()  # offsets of indexes whose log is missing
     problems: tuple[str, ...] = field(default=())
+    compacting: bool = False  # the cleaner is at it, or was a moment ago
 
 
 def list_partition(root: Directory, partition: str, indexes: Directory | None = None) -> Listing:
@@ -105,16 +107,25 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
                 snapshots.append(name)
             else:
                 grouped[name[:OFFSET_DIGITS]][kind] = _listed(entry, kind)
-        swaps, unfinished = _transitional(others)
+        swaps, cleaned, deleted = _transitional(others)
     found = {base: kinds for digits, kinds in grouped.items() if (base := parse_offset(digits)) is not None}
     for base, kinds in swaps.items():
-        complete = "log" in kinds and not any(other <= base for other in unfinished)
-        if complete and "log" not in found.get(base, {}):
-            found[base] = kinds
+        if not any(other <= base for other in cleaned):
+            found[base] = _with_swaps(found.get(base, {}), kinds)
     segments = {base: found[base] for base in sorted(found) if "log" in found[base]}
-    logless = tuple(sorted(found.keys() - segments.keys()))
+    logless = tuple(sorted(found.keys() - segments.keys() - deleted))  # of those that go the log goes first
     by_offset = {offset: name for name in snapshots if (offset := parse_offset(name[:OFFSET_DIGITS])) is not None}
-    return Listing(stamp, is_settled(stamp[1]), segments, by_offset, tuple(names), logless, tuple(sorted(problems)))
+    compacting = bool(swaps or cleaned) or max(deleted, default=-1) >= min(segments, default=0)
+    return Listing(
+        stamp, is_settled(stamp[1]), segments, by_offset, tuple(names), logless, tuple(sorted(problems)), compacting
+    )
+
+
+def _with_swaps(plain: dict[str, ListedFile], swaps: dict[str, ListedFile]) -> dict[str, ListedFile]:
+    """A segment's files while its swap files get their names, the log first: by then the old ones have lost theirs."""
+    if ("log" in plain) == ("log" in swaps):
+        return plain
+    return swaps if "log" in swaps else {**swaps, **plain}
 
 
 def _not_served(entry: "os.DirEntry[str]") -> Iterator[str]:
@@ -136,15 +147,19 @@ def _listed(entry: "os.DirEntry[str]", kind: str) -> ListedFile:
     return ListedFile(entry.name, about.st_ino, about.st_size, about.st_mtime_ns)
 
 
-def _transitional(entries: Iterable["os.DirEntry[str]"]) -> tuple[dict[int, dict[str, ListedFile]], list[int]]:
-    """Files that wait to be swapped in, by offset and kind; and the offsets of such as are not finished."""
+def _transitional(
+    entries: Iterable["os.DirEntry[str]"],
+) -> tuple[dict[int, dict[str, ListedFile]], set[int], set[int]]:
+    """Files that wait to be swapped in, by offset and kind; the offsets of unfinished ones, and of logs that go."""
     swaps: defaultdict[int, dict[str, ListedFile]] = defaultdict(dict)
-    unfinished: list[int] = []
+    cleaned, deleted = set[int](), set[int]()
     for entry in entries:
         if transitional := parse_transitional_file(entry.name):
             parsed, state = transitional
             if state == "swap":
                 swaps[parsed.offset][parsed.kind] = _listed(entry, parsed.kind)
             elif state == "cleaned":
-                unfinished.append(parsed.offset)
-    return swaps, unfinished
+                cleaned.add(parsed.offset)
+            elif parsed.kind == "log":
+                deleted.add(parsed.offset)
+    return swaps, cleaned, deleted

@@ -9,7 +9,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.names import segment_file
-from kafkafs.log.listing import ListedFile
+from kafkafs.log.listing import INDEX_KINDS, ListedFile
 
 
 class SegmentFiles:
@@ -59,6 +59,18 @@ class SegmentFiles:
         except NotFound as error:
             raise Vanished(f"a file of {self.name_of('log')!r} is gone: {error}") from error
         return tuple((about.st_ino, about.st_size, about.st_mtime_ns) for about in found)
+
+    def check_names(self) -> None:
+        """Vanished where a file's name belongs to another one by now, or to none, or a further index has come."""
+        for kind in ("log", *INDEX_KINDS):
+            listed = self.listed.get(kind)
+            name = f"{self._partition}/{self.name_of(kind)}"
+            try:
+                inode = (self._root if listed is None else self._root_of(listed)).stat(name).st_ino
+            except NotFound:
+                inode = None
+            if inode != (None if listed is None else listed.inode):
+                raise Vanished(f"{name!r} was replaced while its segment was read; open it again")
 
     def read_beside(self, name: str) -> bytes:
         """A small file of the same directory, by name; NotFound where there is none."""

@@ -43,11 +43,13 @@ class SegmentSnapshot:
         return segment.walk(Start(0, segment.base_offset), self.log.walk_end(segment))
 
     def check(self) -> None:
-        """Vanished where the log is not the one any more that was looked at."""
+        """Vanished where the segment's files are not those any more that were looked at. The broker renames a log
+        first, so what was read of its indexes before is of the same generation."""
         try:
             self.segment.check(self.segment.log())
         except Denied:
             return
+        self.segment.open_files.check_names()
 
 
 @dataclass(frozen=True, slots=True)

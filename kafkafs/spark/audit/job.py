@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from kafkafs.spark.audit.partition_check import (
     check_joints,
     check_small_files,
     is_compacted,
-    open_at_start,
+    open_at,
 )
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.audit.transaction_check import SegmentTransactions, check_transactions
@@ -116,11 +117,12 @@ def _partition(
         partition = directory.partition(name)
         findings += check_small_files(partition, str(directory.path), clean)
         findings += check_epochs(partition, str(directory.path), [each for report in reports for each in report.epochs])
-        compacted = is_compacted(directory, partition.name)
-        transactions = [report.transactions for report in reports if report.transactions]
-        findings += check_transactions(transactions, None if compacted else open_at_start(partition))
+        compacted = is_compacted(directory, partition)
+        left = list(dropwhile(lambda report: report.span is None, reports))  # the broker deletes the oldest meanwhile
+        begun = None if compacted or not left else open_at(partition, left[0].unit.base_offset)
+        findings += check_transactions([report.transactions for report in left], begun)
         if not compacted and not partition.name.mark:
-            findings += check_joints([report.span for report in reports if report.span])
+            findings += check_joints([report.span for report in left])
         tail = partition.log().tail
         if not partition.name.mark and tail is not None:
             ends[partition.name.topic, partition.name.partition] = tail.end_offset
@@ -151,12 +153,10 @@ def _checked(asked: SegmentSnapshot, unit: SegmentUnit, clean: bool, deep: bool)
     if segment.next_base is not None and asked.size == 0 and not is_compacted_away(segment):
         findings.append(where("log").finding("empty-log", "it is empty though later segments follow"))
     findings += _presence(segment, where("index"), where("timeindex"), table)
-    checks: dict[str, Check] = {}
-    if "index" in segment.files:
-        checks["index"] = check_offset_index
-    if "timeindex" in segment.files:
-        checks["timeindex"] = check_time_index
+    checks: dict[str, Check] = {"index": check_offset_index, "timeindex": check_time_index}
     for kind, check in checks.items():
+        if kind not in segment.files or segment.stands_in:  # which is in part what its indexes tell of
+            continue
         try:
             findings += check(segment, where(kind), table, clean)
         except DiskError as error:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
-from kafkafs.format.names import PartitionName, segment_file
+from kafkafs.format.names import segment_file
 from kafkafs.format.producer_snapshot import is_cut, open_transactions, parse_producer_snapshot
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
@@ -34,32 +34,37 @@ class Span:
     has_gaps: bool
 
 
-def is_compacted(directory: DataDirectory, name: PartitionName) -> bool:
-    """Whether the broker has ever compacted the partition here: then offsets and transactions may be missing."""
+def is_compacted(directory: DataDirectory, partition: Partition) -> bool:
+    """Whether the broker has ever compacted the partition here, or does now for the first time: then offsets and
+    transactions may be missing."""
+    if partition.listing().compacting:
+        return True
     try:
         cleaned = parse_offset_checkpoint(directory.root.read_whole(CLEANER))
     except (NotFound, CorruptData):
         return False
-    return (name.topic, name.partition) in cleaned
+    return (partition.name.topic, partition.name.partition) in cleaned
 
 
-def open_at_start(partition: Partition) -> dict[int, int] | None:
-    """The transactions open where the first segment begins, producer to first offset; None where nothing tells."""
-    bases = sorted(partition.listing().segments)
-    if not bases or bases[0] == 0:
+def open_at(partition: Partition, offset: int) -> dict[int, int] | None:
+    """The transactions open at the offset where a segment begins, producer to first offset; None where nothing tells.
+
+    Before offset 0 is nothing.
+    """
+    if offset == 0:
         return {}
     try:
         return open_transactions(
-            partition.root.read_whole(f"{partition.name.directory}/{segment_file(bases[0], 'snapshot')}")
+            partition.root.read_whole(f"{partition.name.directory}/{segment_file(offset, 'snapshot')}")
         )
     except (NotFound, CorruptData):
         return None
 
 
-def check_joints(spans: Sequence[Span]) -> list[Finding]:
+def check_joints(spans: Sequence[Span | None]) -> list[Finding]:
     """Offsets missing between segments, where none is missing inside one: a broker rolls at the log end, and only
-    compaction, here or where a follower's data come from, leaves gaps."""
-    if any(each.has_gaps for each in spans):
+    compaction, here or where a follower's data come from, leaves gaps. None for a segment that was not read."""
+    if any(each and each.has_gaps for each in spans):
         return []
     return [
         before.where.finding(
@@ -67,7 +72,7 @@ def check_joints(spans: Sequence[Span]) -> list[Finding]:
             f" {after.first}", offset=before.last + 1,
         )
         for before, after in pairwise(spans)
-        if before.last + 1 != after.first
+        if before and after and before.last + 1 != after.first
     ]  # fmt: skip
 
 

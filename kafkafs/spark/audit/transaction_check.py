@@ -26,17 +26,21 @@ class SegmentTransactions:
     index: bytes
 
 
-def check_transactions(segments: Iterable[SegmentTransactions], begun: dict[int, int] | None) -> Iterator[Finding]:
-    """What is wrong with the indexes of a partition's segments, in order.
+def check_transactions(
+    segments: Iterable[SegmentTransactions | None], begun: dict[int, int] | None
+) -> Iterator[Finding]:
+    """What is wrong with the indexes of a partition's segments, in order; None for a segment that was not read.
 
     `begun` are the transactions that are open where the first segment begins: producer to first offset. None where that
     is not known, or compaction may have removed data; then it is checked only that each entry names an abort marker.
     """
     tracker, is_known = Tracker(begun), begun is not None
     for segment in segments:
-        is_known = is_known and not segment.damaged
+        is_known = is_known and segment is not None and not segment.damaged
         if not is_known:
             tracker.open.clear()
+        if segment is None:
+            continue
         aborted = [each for each in map(tracker.follow, segment.events) if each is not None]
         yield from _Index(segment, is_known).check(aborted)
 
