@@ -5,7 +5,7 @@
     log              a `Log`: the segments at one moment, where they begin and end; it never changes
     segment          a `Segment`: its files (`segment_files`), its `indexes`, and whether they are as they were
     batch_runs       from a trusted place on: `BatchRun`s of whole, valid batches, and the `Damage` between them
-    lookup           a point: the record or batch at an offset or a time
+    lookup           a point: the record or batch at an offset or a time, found the quick way or else the careful one
     extents          a raw range: the bytes of batches, sealed against truncation
     reading          a decoded range: a `Reader` is a `Lookup` that also reads straight on
     visible          what of all that an isolation level shows; `transactions` knows the outcomes
@@ -21,10 +21,11 @@ The way of a lookup, here of a time; an offset enters one step later:
       |      | a sound batch                another: the one record of it, where it is not packed
       |      | None: something is unusual
       v      v
-      +--> time_search.late_batches         time index entry -> offset
+      +--> CarefulLookup                    the only way that `.explain` shows
+      |      time_search.late_batches       time index entry -> offset
       |      offset_search.scan_start       offset index entry -> position, held against the log
       |      Segment.walk                   batches from there on, each checked
-      |    Visible.late_record              is it shown? then decoded
+      |      Visible.late_record            is it shown? then decoded
       v
     Record
 

@@ -71,7 +71,7 @@ def _leads_to(segment: Segment, file: DataFile, header: Batch, offset: int) -> b
     return False
 
 
-def first_reaching(segment: Segment, offset: int, end: int, trace: Trace) -> Batch | Damage | None:
+def first_reaching(segment: Segment, offset: int, end: int, trace: Trace = no_trace) -> Batch | Damage | None:
     """The first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the last.
 
     `end` is the position at which the log ends.

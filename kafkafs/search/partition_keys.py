@@ -15,7 +15,7 @@ from kafkafs.disk.blocking import is_lent, may_block
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.format.key_rows import hashed, matching
 from kafkafs.format.records import Records
-from kafkafs.log.lookup import Record
+from kafkafs.log.careful_lookup import Record
 from kafkafs.log.reading import Reader
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
-from kafkafs.log.lookup import LocatedBatch, Record
+from kafkafs.log.careful_lookup import LocatedBatch, Record
 from kafkafs.log.trace import Trace, no_trace
 from kafkafs.view.decoded import FieldPoint, JsonPoint, line_pieces
 from kafkafs.view.explain import Explanation
@@ -23,8 +23,12 @@ class AtKey(NamedTuple):
 
     key: bytes
 
-    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> LocatedBatch:
+    def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
         """The batch that the record stands in."""
+        return self.explain(snapshot, no_trace)
+
+    def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
+        """The same; `trace` hears which tables were asked."""
         found = snapshot.keys.last(snapshot.decoded, self.key, trace)
         return found.segment, found.batch
 

@@ -8,7 +8,7 @@ from kafkafs.format.batch import Batch
 from kafkafs.format.columns import Records
 from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.names import PartitionName
-from kafkafs.log.lookup import Record
+from kafkafs.log.careful_lookup import Record
 from kafkafs.log.segment import Segment
 from kafkafs.view.answer_cache import AnswerCache
 from kafkafs.view.following import Follower

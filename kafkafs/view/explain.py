@@ -51,7 +51,7 @@ class Explanation:
             if doubtful := doubt(_stem(self._asked)):
                 lines.append(f"note: {doubtful}")
         steps: list[str] = []
-        answer = self._answer(snapshot, *self._target.batch(snapshot, steps.append))
+        answer = self._answer(snapshot, *self._target.explain(snapshot, steps.append))
         lines += [f"{number}. {step}" for number, step in enumerate(dict.fromkeys(steps), start=1)]
         return ("\n".join(lines + answer) + "\n").encode()
 

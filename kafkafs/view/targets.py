@@ -13,14 +13,17 @@ A target is made from a name once and holds nothing of a log; the snapshot is ha
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
+from kafkafs.log.careful_lookup import CarefulLookup, LocatedBatch, Record, locate_by
 from kafkafs.log.log import Log
-from kafkafs.log.lookup import LocatedBatch, Record, locate
+from kafkafs.log.lookup import locate
+from kafkafs.log.offset_search import first_reaching
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
-from kafkafs.log.trace import Trace, no_trace
+from kafkafs.log.trace import Trace
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange, TimePoint, TimeRange
@@ -48,7 +51,15 @@ class LogSnapshot:
         """Everything on disk."""
         if self._options.isolation == "read_uncommitted":
             return self.decoded
-        return Reader(self.log, dataclasses.replace(self._options, isolation="read_uncommitted"), self._transactions)
+        return Reader(self.log, self._raw_options, self._transactions)
+
+    def explaining(self, trace: Trace) -> CarefulLookup:
+        """Everything on disk, found step by step: `trace` hears each."""
+        return CarefulLookup(self.log, self._raw_options, self._transactions, trace)
+
+    @property
+    def _raw_options(self) -> ReadOptions:
+        return dataclasses.replace(self._options, isolation="read_uncommitted")
 
     def offset(self, point: OffsetPoint) -> int | None:
         """The offset that a point in `by-offset/` names; None where it names a visible record and there is none."""
@@ -66,8 +77,11 @@ class LogSnapshot:
 class PointTarget(Protocol):
     """A point: one batch in a raw view, one record in a decoded one. NotFound where it leads nowhere."""
 
-    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> LocatedBatch:
+    def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
         """The batch that it leads to. Raises NotFound where there is none."""
+
+    def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
+        """The same, found step by step: `trace` hears each."""
 
     def record(self, snapshot: LogSnapshot) -> Record:
         """The visible record that it leads to. Raises NotFound where there is none."""
@@ -81,9 +95,12 @@ class AtOffset(NamedTuple):
 
     point: OffsetPoint
 
-    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> LocatedBatch:
+    def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
         point = self.point  # the usual kind is not worth two calls: each lookup of an offset comes by here
-        return locate(snapshot.log, point.value if point.kind is Anchor.ABSOLUTE else self._offset(snapshot), trace)
+        return locate(snapshot.log, point.value if point.kind is Anchor.ABSOLUTE else self._offset(snapshot))
+
+    def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
+        return locate_by(partial(first_reaching, trace=trace), snapshot.log, self._offset(snapshot), trace)
 
     def record(self, snapshot: LogSnapshot) -> Record:
         return snapshot.decoded.first(self._offset(snapshot))
@@ -103,8 +120,14 @@ class AtTime(NamedTuple):
 
     time_ms: int
 
-    def batch(self, snapshot: LogSnapshot, trace: Trace = no_trace) -> LocatedBatch:
-        found = snapshot.raw.batch_at(self.time_ms, trace)
+    def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
+        return self._batch(snapshot.raw)
+
+    def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
+        return self._batch(snapshot.explaining(trace))
+
+    def _batch(self, lookup: CarefulLookup) -> LocatedBatch:
+        found = lookup.batch_at(self.time_ms)
         if found is None:
             raise NotFound(f"no record at or after {self.time_ms}")
         return found

@@ -1,11 +1,14 @@
 """What tests ask of a log, as plain values: records as tuples, in bulk."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 from kafkafs.errors import KafkafsError
 from kafkafs.format.records import Records
+from kafkafs.log.careful_lookup import CarefulLookup, locate_by
 from kafkafs.log.log import Log
+from kafkafs.log.offset_search import first_reaching
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
@@ -21,8 +24,13 @@ class Row(NamedTuple):
     value: bytes | None
 
 
-def aloud(_: str) -> None:
-    """A `Trace` other than `no_trace`: lookups that are to be explained take the careful way, not the compiled one."""
+def careful(log: Log, **options: object) -> CarefulLookup:
+    """Lookups by the careful way alone, with the mount's defaults."""
+    return CarefulLookup(log, ReadOptions(**options), OpenTransactions())  # type: ignore[arg-type]
+
+
+locate_carefully = partial(locate_by, first_reaching)
+"""`locate` by the careful way alone."""
 
 
 def reader(log: Log, **options: object) -> Reader:

@@ -5,10 +5,8 @@ import pytest
 from kafkafs.format.names import segment_file
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.log.lookup import find_batch
-from kafkafs.log.offset_search import closed_end, scan_start
-from kafkafs.log.trace import no_trace
+from kafkafs.log.offset_search import closed_end, first_reaching, scan_start
 from tests.log.making import log_of, made, rewrite_behind_its_first_page, write_partition
-from tests.log.reading import aloud
 
 BATCHES = [made(number * 4, [1000 + number] * 3, size=100) for number in range(200)]
 MANY = [made(offset, [1000 + offset]) for offset in range(600)]  # more than a page of either index tells of
@@ -43,21 +41,21 @@ def test_a_scan_starts_at_a_batch_with_nothing_wanted_before_it(segment):
 
 def test_steps_are_told(segment):
     told: list[str] = []
-    find_batch(segment, 399, closed_end(segment), told.append)
+    first_reaching(segment, 399, closed_end(segment), told.append)
     assert "slot 98 of 199: offset 398 -> position" in told[0]
     assert "to the batch 400..402" in told[1]
 
 
-@pytest.mark.parametrize("trace", [no_trace, aloud])
-def test_an_offset_index_entry_that_is_too_late_is_not_followed(tmp_path, trace):
+@pytest.mark.parametrize("find", [find_batch, first_reaching])
+def test_an_offset_index_entry_that_is_too_late_is_not_followed(tmp_path, find):
     """The same for offsets."""
     path = write_partition(tmp_path, {0: MANY, len(MANY): []})
     segment, last = log_of(tmp_path).segments[0], MANY[-1].last
     end = closed_end(segment)
-    assert all(find_batch(segment, last, end, each) for each in (no_trace, aloud))
+    assert all(each(segment, last, end) for each in (find_batch, first_reaching))
     rewrite_behind_its_first_page(path / segment_file(0, "index"), OffsetIndex.entry_size)
     assert segment.indexes.offset_index.lookup(last - 1).offset == last
     for offset in range(0, last + 1, 7):
-        found = find_batch(segment, offset, end, trace)
+        found = find(segment, offset, end)
         assert found is not None
         assert found.base_offset == offset

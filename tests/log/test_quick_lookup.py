@@ -27,18 +27,22 @@ from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
 from tests.log.making import Made, log_of, made, write_partition
-from tests.log.reading import aloud
+from tests.log.reading import careful, locate_carefully
 from tests.mounting import wait_until
 
 FLIPS = 12
 
 
-def _found(log: Log, offset: int, trace=None) -> object:
+def _found(log: Log, offset: int, find=locate) -> object:
     try:
-        segment, found = locate(log, offset, trace) if trace else locate(log, offset)
+        segment, found = find(log, offset)
     except KafkafsError as error:
         return type(error)
     return segment.base_offset, found
+
+
+def _carefully_found(log: Log, offset: int) -> object:
+    return _found(log, offset, locate_carefully)
 
 
 def _reader(log: Log, isolation: Isolation = "read_uncommitted") -> Reader:
@@ -58,7 +62,7 @@ def _at_time(reader: Reader, timestamp: int) -> object:
 def _carefully_at_time(reader: Reader, timestamp: int) -> object:
     """The same by one careful search: where the batch stands is told by the record's own search."""
     try:
-        found = reader.first_at(timestamp, aloud)
+        found = careful(reader.log, isolation=reader.visible.options.isolation).first_at(timestamp)
     except KafkafsError as error:
         return type(error)
     return found and (
@@ -95,7 +99,7 @@ def _differences(log: Log, offsets: list[int], times: list[int]) -> list[object]
     Where no transaction is in the log, both isolation levels take the same way: of read_committed a fifth is asked.
     """
     inside = [offset for offset in offsets if log.start_offset <= offset < log.end_offset][:: len(offsets) // 20 + 1]
-    found: list[object] = [o for o in offsets if not _found(log, o) == _found(log, o) == _found(log, o, aloud)]
+    found: list[object] = [o for o in offsets if not _found(log, o) == _found(log, o) == _carefully_found(log, o)]
     transactional = any(is_transactional(run.rows).any() for run in _runs(log))
     for isolation in ISOLATIONS:
         reader, step = _reader(log, isolation), 1 if transactional or isolation == "read_uncommitted" else 5
