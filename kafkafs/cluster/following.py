@@ -100,7 +100,7 @@ def _continued(before: Log, log: Log) -> tuple[int, Start | None] | None:
     if any(not _is_same(*pair) for pair in zip(before.segments[:last], log.segments, strict=False)):
         return None
     old, new = before.segments[last], log.segments[last]
-    if (old.base_offset, old.files["log"].inode) != (new.base_offset, new.files["log"].inode):
+    if (old.base_offset, old.listed["log"].inode) != (new.base_offset, new.listed["log"].inode):
         return None
     batch = before.tail.last
     if batch is not None and not is_at_its_place(new.log(), batch):
@@ -109,4 +109,4 @@ def _continued(before: Log, log: Log) -> tuple[int, Start | None] | None:
 
 
 def _is_same(old: Segment, new: Segment) -> bool:
-    return old.base_offset == new.base_offset and old.files["log"] == new.files["log"]
+    return old.base_offset == new.base_offset and old.listed["log"] == new.listed["log"]

@@ -6,6 +6,7 @@ which of their records count.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from kafkafs.errors import Denied, KafkafsError, NotFound, TooLarge
@@ -14,7 +15,7 @@ from kafkafs.format.batches import batch_at
 from kafkafs.format.records import Records
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
-from kafkafs.log.offset_search import scanned_to
+from kafkafs.log.offset_search import first_reaching, scanned_to
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import late_batches
@@ -87,15 +88,19 @@ class CarefulLookup:
     """Points of one log under one set of options: visible records, and the batches that hold them."""
 
     def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions, trace: Trace = no_trace) -> None:
-        """`trace` hears the steps of `first_at` and `batch_at`."""
+        """`trace` hears the steps of `locate`, `first_at` and `batch_at`."""
         self.log = log
         self.visible = Visible(log, options, transactions)
         self._trace = trace
 
+    def locate(self, offset: int) -> LocatedBatch:
+        """The batch at `offset`, or the damage: see `locate_by`."""
+        return locate_by(partial(first_reaching, trace=self._trace), self.log, offset, self._trace)
+
     @property
-    def end_offset(self) -> int:
+    def visible_end(self) -> int:
         """Visible records lie below this offset."""
-        return self.visible.end_offset
+        return self.visible.end
 
     def first(self, offset: int) -> Record:
         """The first visible record at or behind `offset`; NotFound outside the log or where none follows."""
@@ -103,7 +108,7 @@ class CarefulLookup:
         return self._first(offset)
 
     def _first(self, offset: int) -> Record:
-        for segment, item in self.visible.batches(offset, self.end_offset):
+        for segment, item in self.visible.batches(offset, self.visible_end):
             if isinstance(item, Damage):
                 self.visible.skip_or_raise(item)
                 continue

@@ -31,7 +31,7 @@ class Extent(NamedTuple):
 
     def goes_on_in(self, other: "Extent") -> bool:
         """Whether the other one begins where this one ends."""
-        return self.end == other.position and self.segment.files["log"].inode == other.segment.files["log"].inode
+        return self.end == other.position and self.segment.listed["log"].inode == other.segment.listed["log"].inode
 
     def read(self, position: int, size: int, prefetch: Prefetch | None = None) -> bytes | memoryview:
         """The bytes at `position` of the file; Vanished where the file was cut since. `prefetch`: a reader's own."""

@@ -37,7 +37,7 @@ class SegmentHealth(NamedTuple):
 
 
 _looked_at: WeakKeyDictionary[Segment, CachedValue[SegmentHealth]] = WeakKeyDictionary()
-"""What a closer look has found."""
+"""What a closer look at a segment has found, for as long as somebody has the segment. It belongs to one tree."""
 
 
 def look_at_all(root: Directory, partition: str, segments: Sequence[Segment]) -> list[SegmentHealth]:
@@ -87,7 +87,7 @@ def _look(segment: Segment) -> SegmentHealth:
 def _usual(segment: Segment) -> ClosedSegment | None:
     """What the quick look asks about, if it can tell of the segment: closed, its files beside each other and called as
     its offset says."""
-    files, next_base = segment.files, segment.next_base
+    files, next_base = segment.listed, segment.next_base
     log, index, times = files["log"], files.get("index"), files.get("timeindex")
     if next_base is None or segment.stands_in or index is None or times is None or index.rebuilt or times.rebuilt:
         return None
@@ -97,7 +97,7 @@ def _usual(segment: Segment) -> ClosedSegment | None:
 
 
 def _quick_health(segment: Segment, verdict: int, largest: int) -> SegmentHealth:
-    transactions: State = "ok" if "txnindex" in segment.files else "missing"
+    transactions: State = "ok" if "txnindex" in segment.listed else "missing"
     if verdict == NO_TIMES:
         problems = (_damaged(segment.name_of("timeindex")),)
         return SegmentHealth("ok", "damaged", transactions, problems, largest)
@@ -114,7 +114,7 @@ def is_compacted_away(segment: Segment) -> bool:
     One that was emptied otherwise keeps the entry that its time index got when it was closed.
     """
     kinds = {"index": segment.indexes.offset_index, "timeindex": segment.indexes.time_index}
-    return all(kind in segment.files and index.length == 0 for kind, index in kinds.items())
+    return all(kind in segment.listed and index.length == 0 for kind, index in kinds.items())
 
 
 def _states(segment: Segment) -> tuple[State, State, State]:
@@ -122,7 +122,7 @@ def _states(segment: Segment) -> tuple[State, State, State]:
 
 
 def _offset_index(segment: Segment) -> State:
-    if "index" not in segment.files:
+    if "index" not in segment.listed:
         return "missing"
     index = segment.indexes.offset_index
     if not index.is_sane():
@@ -137,7 +137,7 @@ def _offset_index(segment: Segment) -> State:
 
 
 def _time_index(segment: Segment) -> State:
-    if "timeindex" not in segment.files:
+    if "timeindex" not in segment.listed:
         return "missing"
     index = segment.indexes.time_index
     if not index.is_sane():

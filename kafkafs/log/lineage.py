@@ -56,10 +56,10 @@ class Lineage:
         there = {segment.base_offset: segment for segment in log.segments}
         for witness, held in self._witnesses:
             segment = there.get(witness.base_offset)
-            if segment is not None and segment.files["log"].inode == witness.files["log"].inode:
+            if segment is not None and segment.listed["log"].inode == witness.listed["log"].inode:
                 if self._last is not None:
                     return is_at_its_place(segment.log(), self._last)
-                if held if witness.next_base is None else witness.files["log"] == segment.files["log"]:
+                if held if witness.next_base is None else witness.listed["log"] == segment.listed["log"]:
                     return True
         if self._epoch == _UNKNOWN:
             return log.start_offset >= before.end_offset

@@ -74,7 +74,7 @@ class Log:
 
     def walk_end(self, segment: Segment) -> int:
         """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself."""
-        return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.files["log"].size
+        return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.listed["log"].size
 
     def segments_reaching(self, timestamp: int, trace: Trace = no_trace) -> Iterator[Segment]:
         """The segments from the log start on whose largest timestamp is at least `timestamp`."""

@@ -29,7 +29,7 @@ def locate(log: Log, offset: int) -> LocatedBatch:
 
 
 class Lookup(CarefulLookup):
-    """The same answers, the quick way where that can tell."""
+    """The same answers; of each log and segment the quick way is asked first."""
 
     def _first(self, offset: int) -> Record:
         found = quick_lookup.record_reaching(self.visible, offset)

@@ -89,7 +89,7 @@ class Partition:
         start, high = self._checkpoints.read().of(self.name)
         if start is not None and high is not None and start >= high:
             return False
-        return any(segment.files["log"].size for segment in self.visible_segments())
+        return any(segment.listed["log"].size for segment in self.visible_segments())
 
     def answer(self, question: Callable[[Log], Answer]) -> Answer:
         """`question` asked of the log; asked again of a newer one where files vanished under it."""

@@ -112,7 +112,7 @@ def _find(
     if table is None or not table.is_of(generation, end, offset_index):
         seen = segment.seen
         table = segment.quick = QuickTable(generation, segment.base_offset, segment.next_base, seen, end, offset_index)
-    files, kinds = segment.open_files, segment.files
+    files, kinds = segment.files, segment.listed
     log, times = files.open("log"), None
     try:
         offsets = files.open("index") if "index" in kinds else None

@@ -19,7 +19,7 @@ class Reader(Lookup):
     def records(self, start: int, end: int | None = None) -> Iterator[Records]:
         """The visible records with start <= offset < end, in pieces; up to the visible end where `end` is None."""
         start = max(start, self.log.start_offset)
-        end = self.end_offset if end is None else min(end, self.end_offset)
+        end = self.visible_end if end is None else min(end, self.visible_end)
         for _, item in self.visible.batches(start, end):
             if isinstance(item, Damage):
                 self.visible.skip_or_raise(item)
@@ -31,7 +31,7 @@ class Reader(Lookup):
     def earliest(self) -> int | None:
         """The offset of the first visible record; None where none is visible. A corrupt batch counts as nothing; of one
         that is too large to unpack, what its header says."""
-        start, end = self.log.start_offset, self.end_offset
+        start, end = self.log.start_offset, self.visible_end
         for item in self._whole(start, end):
             for row in range(len(item.rows)):
                 offsets = self._offsets(item, row, start, end)
@@ -42,7 +42,7 @@ class Reader(Lookup):
     def latest(self) -> int | None:
         """The offset of the last visible record; None where none is visible. For the rest see `earliest`."""
         for segment in reversed(self.log.visible_segments()):
-            end = self.end_offset
+            end = self.visible_end
             while end > max(segment.base_offset, self.log.start_offset) and segment.is_readable():
                 start = scan_start(segment, end - 1)
                 low = max(start.first_offset, self.log.start_offset)

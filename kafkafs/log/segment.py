@@ -25,29 +25,29 @@ _generations = count(1)
 class Segment:
     """A segment's files, and where the next segment begins (None for the last one, whose log grows).
 
-    Who writes what: `_sealed`, `generation` and `_seal` are written by `seal` alone, in that order, which a `Partition`
-    calls under its lock; a thread that reads the generation first never takes an older state for it. `known_end`
-    and `quick` are written by whichever thread has found them, at once and without a lock: two threads find the same.
-    All else is fixed.
+    Who writes what: `_seen`, `generation` and `_last_batch` are written by `seal` alone, in that order, which a
+    `Partition` calls under its lock; a thread that reads the generation first never takes an older state for it.
+    `known_end` and `quick` are written by whichever thread has found them, at once and without a lock: two threads find
+    the same. All else is fixed.
     """
 
     __slots__ = (
         "__weakref__",
-        "_seal",
-        "_sealed",
+        "_last_batch",
+        "_seen",
         "base_offset",
         "files",
         "generation",
         "indexes",
         "known_end",
+        "listed",
         "next_base",
-        "open_files",
         "quick",
     )
 
     def __init__(self, files: SegmentFiles, next_base: int | None) -> None:
-        self.open_files = files
-        self.files = files.listed
+        self.files = files
+        self.listed = files.listed
         self.base_offset = files.base_offset
         self.next_base = next_base
         self.indexes = SegmentIndexes(files, next_base is not None)
@@ -57,25 +57,25 @@ class Segment:
         """Where a closed segment's log ends, once `offset_search` has found it."""
         self.quick: QuickTable | None = None
         """What the quick lookup has to know of one state of the log."""
-        self._seal: Batch | None = None
-        self._sealed: tuple[int, int] | None = None
+        self._last_batch: Batch | None = None
+        self._seen: tuple[int, int] | None = None
 
     @property
     def log_name(self) -> str:
         """The name of the `.log`."""
-        return self.files["log"].name
+        return self.listed["log"].name
 
     def name_of(self, kind: str) -> str:
         """The name of a file; the one that it would have, where there is none."""
-        return self.open_files.name_of(kind)
+        return self.files.name_of(kind)
 
     def log(self) -> DataFile:
         """The `.log`, open."""
-        return self.open_files.open("log")
+        return self.files.open("log")
 
     def hold(self) -> DataFile | None:
         """The `.log`, for a handle to hold open; None where too many are held already. Vanished if it changed."""
-        if not self.open_files.may_hold_more():
+        if not self.files.may_hold_more():
             return None
         file = self.log()
         self.check(file)
@@ -91,11 +91,11 @@ class Segment:
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Changes when one of the files does: inode, size and time of each. Vanished where one is gone: list anew."""
-        return self.open_files.stamp()
+        return self.files.stamp()
 
     def read_beside(self, name: str) -> bytes:
         """A small file of the same directory, by name; NotFound where there is none."""
-        return self.open_files.read_beside(name)
+        return self.files.read_beside(name)
 
     @property
     def stands_in(self) -> bool:
@@ -105,31 +105,31 @@ class Segment:
     def is_made_of(self, files: dict[str, ListedFile], next_base: int | None) -> bool:
         """Whether it is the segment of these files. The last one's log grows; `find_tail` knows it by its content."""
         if next_base is not None or self.next_base is not None:
-            return self.files == files and self.next_base == next_base
-        return {kind: (file.name, file.inode) for kind, file in self.files.items()} == {
+            return self.listed == files and self.next_base == next_base
+        return {kind: (file.name, file.inode) for kind, file in self.listed.items()} == {
             kind: (file.name, file.inode) for kind, file in files.items()
         }
 
     def anew(self) -> "Segment":
         """The same files, with nothing remembered of them."""
-        return Segment(self.open_files.anew(), self.next_base)
+        return Segment(self.files.anew(), self.next_base)
 
     def seal(self, last: Batch | None, size: int, mtime_ns: int) -> None:
         """Remember the last batch of the growing log, which must stand as long as anything read before it is true.
 
         `size` and `mtime_ns` are the file's at that time: while they hold, so does the batch.
         """
-        if self._sealed != (size, mtime_ns):
-            self._sealed = size, mtime_ns
+        if self._seen != (size, mtime_ns):
+            self._seen = size, mtime_ns
             self.generation = next(_generations)
-        self._seal = last
+        self._last_batch = last
 
     @property
     def seen(self) -> tuple[int, int]:
         """The log's size and time of change at the last look; (-1, -1) before the first."""
         if self.next_base is None:
-            return self._sealed or (-1, -1)
-        listed = self.files["log"]
+            return self._seen or (-1, -1)
+        listed = self.listed["log"]
         return listed.size, listed.mtime_ns
 
     def is_as_seen(self, file: DataFile) -> bool:
@@ -141,7 +141,7 @@ class Segment:
         """Call between reading from `file`, the open `.log`, and handing on what was read. Vanished if it changed."""
         intact = self.is_as_seen(file)
         if not intact and self.next_base is None:
-            intact = self._seal is None or is_at_its_place(file, self._seal)
+            intact = self._last_batch is None or is_at_its_place(file, self._last_batch)
         if not intact:
             raise Vanished(f"{file.name!r} was truncated while it was read; open it again")
 
@@ -156,8 +156,8 @@ class Segment:
         """What stands from `start` to the position `end`, all of this generation of the log."""
         file = self.log()
         next_base = self.next_base
-        if next_base is None and self._seal is not None:
-            next_base = self._seal.last_offset + 1  # the log's end is known: what is invalid before it is damage
+        if next_base is None and self._last_batch is not None:
+            next_base = self._last_batch.last_offset + 1  # the log's end is known: what is invalid before it is damage
         for item in batch_runs(file, start.position, Bounds(end, start.first_offset, next_base)):
             self.check(file)
             yield item

@@ -26,19 +26,19 @@ logger = logging.getLogger(__name__)
 
 
 class Visible:
-    """One log under one set of options. Visible records lie below `end_offset`."""
+    """One log under one set of options. Visible records lie below the offset `end`."""
 
     def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions) -> None:
         self.log = log
         self.options = options
         self._committed = options.isolation == "read_committed"
-        self.end_offset = transactions.last_stable_offset(log) if self._committed else log.end_offset
+        self.end = transactions.last_stable_offset(log) if self._committed else log.end_offset
 
     def is_plain(self, batch: Batch) -> bool:
         """Whether the header alone tells that all records of the batch from the log start on are visible."""
         if batch.is_control:
             return False
-        return not self._committed or (not batch.is_transactional and batch.last_offset < self.end_offset)
+        return not self._committed or (not batch.is_transactional and batch.last_offset < self.end)
 
     def batches(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees."""
@@ -81,7 +81,7 @@ class Visible:
     def first_record(self, run: BatchRun, row: int, offset: int) -> Records | None:
         """Of a batch that `batches` gave, the first record at or behind `offset`; None where it has none."""
         for piece in self.records(run._replace(rows=run.rows[row : row + 1])):
-            kept = piece.between(max(offset, self.log.start_offset), self.end_offset)
+            kept = piece.between(max(offset, self.log.start_offset), self.end)
             if len(kept):
                 return Records(kept.data, kept.rows[:1])
         return None
@@ -100,7 +100,7 @@ class Visible:
         if is_control(rows)[0]:
             trace(f"passing over the control batch at offset {base}, which Kafka would answer with")
             return None
-        if base >= self.end_offset or (self._committed and self._is_aborted(segment, rows)):
+        if base >= self.end or (self._committed and self._is_aborted(segment, rows)):
             trace(f"passing over the batch at offset {base}, which read_committed does not show")
             return None
         for piece in decode(run.data, run.position, rows, self.options.max_batch, self.options.memory):
@@ -108,7 +108,7 @@ class Visible:
                 if not isinstance(piece.error, TooLarge):
                     trace(f"passing over the batch at offset {base}: {piece.error}")
                 return piece.error
-            kept = piece.between(self.log.start_offset, self.end_offset)
+            kept = piece.between(self.log.start_offset, self.end)
             late = np.flatnonzero(kept.rows["timestamp"] >= timestamp)
             if len(late):
                 at = int(late[0])

@@ -23,7 +23,7 @@ from kafkafs.log.visible import Visible
 
 def build(log: Log, segment: Segment, identity: Identity, transactions: OpenTransactions) -> bytes | None:
     """The file for a closed segment of that identity; None where lookups have to scan it. Vanished if it changes."""
-    if segment.next_base is None or Visible(log, _COMMITTED, transactions).end_offset < segment.next_base:
+    if segment.next_base is None or Visible(log, _COMMITTED, transactions).end < segment.next_base:
         return None
     seed = new_seed()
     try:

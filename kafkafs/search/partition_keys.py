@@ -79,7 +79,7 @@ class PartitionKeys:
         may_block()
         for segment in reversed(reader.log.visible_segments()):
             known = self._known.get(segment.base_offset)
-            if segment.base_offset < reader.end_offset and not (known and self._is_ready(reader, known, segment)):
+            if segment.base_offset < reader.visible_end and not (known and self._is_ready(reader, known, segment)):
                 made = self._made(reader, segment, no_trace)
                 if self._known.get(segment.base_offset) is not made:
                     return
@@ -98,7 +98,7 @@ class PartitionKeys:
         """The segments that may have the key."""
         lacking = self._lacking.get(key, ())
         visible = reader.log.visible_segments()
-        return [each for each in reversed(visible) if each.base_offset < reader.end_offset and each not in lacking]
+        return [each for each in reversed(visible) if each.base_offset < reader.visible_end and each not in lacking]
 
     def _is_ready(self, reader: Reader, keys: SegmentKeys, segment: Segment) -> bool:
         return keys.segment is segment and keys.reached >= _visible_end(reader, segment)
@@ -118,7 +118,7 @@ class PartitionKeys:
     ) -> tuple[Record | None, list[Segment]]:
         """The last record with the key; else the segments that must be asked again, as an index has misled."""
         for table, offset in self._search(ready).places(key):
-            if offset is not None and offset >= reader.end_offset and table.file is None:
+            if offset is not None and offset >= reader.visible_end and table.file is None:
                 raise _grown(reader)  # and of each key the table has the last record only
             record = None if offset is None else _at(reader, offset)
             if record is not None and record.offset == offset and _key(record) == key:
@@ -199,7 +199,7 @@ def _grown(reader: Reader) -> Vanished:
 
 
 def _visible_end(reader: Reader, segment: Segment) -> int:
-    return reader.end_offset if segment.next_base is None else min(reader.end_offset, segment.next_base)
+    return reader.visible_end if segment.next_base is None else min(reader.visible_end, segment.next_base)
 
 
 def _surely_lacks(keys: SegmentKeys, key: bytes) -> bool:

@@ -71,7 +71,7 @@ class SegmentKeys:
             return False
         if self._last.last_offset + 1 < self.reached:  # what stood between may have been cut off, and written anew
             return False
-        before, now = self.segment.files["log"], segment.files["log"]
+        before, now = self.segment.listed["log"], segment.listed["log"]
         return before.inode == now.inode and is_at_its_place(segment.log(), self._last)
 
     def go_on_in(self, segment: Segment) -> None:

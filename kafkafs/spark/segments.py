@@ -32,7 +32,7 @@ class SegmentSnapshot:
         """Bytes of the `.log` at that moment, those behind the last valid batch among them."""
         if self.segment.next_base is None and self.log.tail is not None:
             return self.log.tail.size
-        return self.segment.files["log"].size
+        return self.segment.listed["log"].size
 
     def runs(self) -> Iterator[BatchRun | Damage]:
         """All that stands in the log up to its last valid batch, in order; Vanished once it is another log."""
@@ -49,7 +49,7 @@ class SegmentSnapshot:
             self.segment.check(self.segment.log())
         except Denied:
             return
-        self.segment.open_files.check_names()
+        self.segment.files.check_names()
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Snapshot:
     @property
     def visible_end(self) -> int:
         """The offset behind the last visible one: the log end, or the last stable offset."""
-        return self.log.end_offset if self.isolation == "read_uncommitted" else self.reader.end_offset
+        return self.log.end_offset if self.isolation == "read_uncommitted" else self.reader.visible_end
 
     def uncommitted(self) -> "Snapshot":
         """The same moment without regard to transactions."""

@@ -93,7 +93,7 @@ class History(NoXattrs):
     def _open(self, snapshot: LogSnapshot) -> Stream:
         self._target.record(snapshot)
         snapshot.keys.learn(snapshot.decoded)
-        start, end = snapshot.log.start_offset, snapshot.decoded.end_offset
+        start, end = snapshot.log.start_offset, snapshot.decoded.visible_end
         budget, held = self._view.resources.text, snapshot.log.hold(start, end)
         return Stream(lambda offset: self._lines(snapshot, offset, end), start, budget, held=held)
 

@@ -155,7 +155,7 @@ class JsonRange(NoXattrs):
             )
         start, end = self._target.offsets(snapshot, decoded=True)
         start = max(start, snapshot.log.start_offset)
-        end = snapshot.decoded.end_offset if end is None else end
+        end = snapshot.decoded.visible_end if end is None else end
         make = self._lines_of.make(self._view)
         return Stream(
             lambda offset: self._lines(make, snapshot, offset, end), start, budget, held=snapshot.log.hold(start, end)

@@ -73,7 +73,7 @@ class _OpenedOnce:
         if known is None:
             file = self._view.partition.root.open_now(self._view.path_of(name))
             segment = self._logs.get(name)
-            same = segment is not None and segment.files["log"].inode == file.inode
+            same = segment is not None and segment.listed["log"].inode == file.inode
             known = self._opened[name] = _CheckedLog(file, segment) if segment is not None and same else file
         return known
 

@@ -14,7 +14,7 @@ class Follower:
         self._target = target
         self._start = target.start(snapshot, decoded=True)
         self.earliest = max(
-            snapshot.decoded.end_offset if self._start is None else self._start, snapshot.log.start_offset
+            snapshot.decoded.visible_end if self._start is None else self._start, snapshot.log.start_offset
         )
         """Nothing below this offset is ever given out."""
         self._lineage = Lineage(snapshot.log)
@@ -25,7 +25,7 @@ class Follower:
 
     def has_more(self, _: int) -> bool:
         """Whether there may be records behind those of the last snapshot by now. Vanished where it is another log."""
-        return self._now().decoded.end_offset > self._seen
+        return self._now().decoded.visible_end > self._seen
 
     def start(self, snapshot: LogSnapshot) -> int | None:
         """Where the target begins; None as long as the log has not got so far. Once it begins it stays."""
@@ -40,7 +40,7 @@ class Follower:
 
     def reach(self, snapshot: LogSnapshot) -> None:
         """All visible records of this snapshot are given out."""
-        self._reached = snapshot.decoded.end_offset
+        self._reached = snapshot.decoded.visible_end
 
     def snapshot_from(self, offset: int) -> LogSnapshot:
         """The log to read from `offset` on.
@@ -49,7 +49,7 @@ class Follower:
         or a deletion of records may have taken either away: then it is Vanished.
         """
         snapshot = self._now()
-        files = {segment.base_offset: segment.files["log"].inode for segment in snapshot.log.segments}
+        files = {segment.base_offset: segment.listed["log"].inode for segment in snapshot.log.segments}
         first = min(files, default=0)
         before = {base: inode for base, inode in self._files.items() if first <= base < self._given}
         if offset < self._given:
@@ -59,7 +59,7 @@ class Follower:
         elif self._missed(snapshot, offset):
             raise Vanished(f"{self._view.shown_as}: records were deleted before they were read; open it again")
         self._files = {**files, **before}
-        self._seen = snapshot.decoded.end_offset
+        self._seen = snapshot.decoded.visible_end
         return snapshot
 
     def _missed(self, snapshot: LogSnapshot, offset: int) -> bool:

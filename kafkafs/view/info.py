@@ -111,8 +111,8 @@ def _segment_line(segment: Segment, size: int, largest: int | None, health: Segm
 
 def _size(log: Log, segment: Segment) -> int:
     """Bytes of its `.log`, at the moment of this look."""
-    grown = log.tail is not None and segment.next_base is None and log.tail.inode == segment.files["log"].inode
-    return log.tail.size if grown and log.tail is not None else segment.files["log"].size
+    grown = log.tail is not None and segment.next_base is None and log.tail.inode == segment.listed["log"].inode
+    return log.tail.size if grown and log.tail is not None else segment.listed["log"].size
 
 
 def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:

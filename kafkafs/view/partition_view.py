@@ -211,7 +211,7 @@ class PartitionView:
             may_block()
             if any(segment.log_name.endswith(".swap") for segment in segments):
                 return None
-            logs = [(segment.base_offset, segment.files["log"].inode) for segment in segments]
+            logs = [(segment.base_offset, segment.listed["log"].inode) for segment in segments]
             found = common_log_access(self.partition.root, self._name, logs)
             known = shared.store(_SharedAccess(segments, found))
         return known.access

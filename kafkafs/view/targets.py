@@ -13,14 +13,12 @@ A target is made from a name once and holds nothing of a log; the snapshot is ha
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple, Protocol
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
-from kafkafs.log.careful_lookup import CarefulLookup, LocatedBatch, Record, locate_by
+from kafkafs.log.careful_lookup import CarefulLookup, LocatedBatch, Record
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import locate
-from kafkafs.log.offset_search import first_reaching
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.trace import Trace
@@ -100,7 +98,7 @@ class AtOffset(NamedTuple):
         return locate(snapshot.log, point.value if point.kind is Anchor.ABSOLUTE else self._offset(snapshot))
 
     def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
-        return locate_by(partial(first_reaching, trace=trace), snapshot.log, self._offset(snapshot), trace)
+        return snapshot.explaining(trace).locate(self._offset(snapshot))
 
     def record(self, snapshot: LogSnapshot) -> Record:
         return snapshot.decoded.first(self._offset(snapshot))
@@ -178,7 +176,7 @@ class BetweenOffsets(NamedTuple):
 def _offset(snapshot: LogSnapshot, point: OffsetPoint) -> int:
     """Where no record is visible, `earliest` and `latest` are where the next one comes up."""
     offset = snapshot.offset(point)
-    return snapshot.decoded.end_offset if offset is None else offset
+    return snapshot.decoded.visible_end if offset is None else offset
 
 
 class BetweenTimes(NamedTuple):
@@ -196,7 +194,7 @@ class BetweenTimes(NamedTuple):
         found = reader.bounds_at(time_ms)
         if found is not None:
             return found[0]
-        return reader.end_offset if self.range.from_now else None
+        return reader.visible_end if self.range.from_now else None
 
     def offsets(self, snapshot: LogSnapshot, *, decoded: bool) -> tuple[int, int | None]:
         start, time_ms = self.start(snapshot, decoded=decoded), self.range.stop_ms

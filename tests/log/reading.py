@@ -1,14 +1,12 @@
 """What tests ask of a log, as plain values: records as tuples, in bulk."""
 
 from collections.abc import Iterable
-from functools import partial
 from typing import NamedTuple
 
 from kafkafs.errors import KafkafsError
 from kafkafs.format.records import Records
-from kafkafs.log.careful_lookup import CarefulLookup, locate_by
+from kafkafs.log.careful_lookup import CarefulLookup, LocatedBatch
 from kafkafs.log.log import Log
-from kafkafs.log.offset_search import first_reaching
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
@@ -29,8 +27,9 @@ def careful(log: Log, **options: object) -> CarefulLookup:
     return CarefulLookup(log, ReadOptions(**options), OpenTransactions())  # type: ignore[arg-type]
 
 
-locate_carefully = partial(locate_by, first_reaching)
-"""`locate` by the careful way alone."""
+def locate_carefully(log: Log, offset: int) -> LocatedBatch:
+    """`locate` by the careful way alone."""
+    return careful(log).locate(offset)
 
 
 def reader(log: Log, **options: object) -> Reader:

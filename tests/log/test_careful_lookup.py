@@ -3,11 +3,8 @@
 That it answers as the quick way does: `test_quick_lookup.py`.
 """
 
-from functools import partial
-
-from kafkafs.log.careful_lookup import CarefulLookup, locate_by
+from kafkafs.log.careful_lookup import CarefulLookup
 from kafkafs.log.log import Log
-from kafkafs.log.offset_search import first_reaching
 from kafkafs.log.options import ISOLATIONS, ReadOptions
 from kafkafs.log.transactions import OpenTransactions
 from tests.log.making import log_of, made, spread, write_partition
@@ -47,7 +44,7 @@ def test_whoever_listens_changes_no_answer(tmp_path):
 
 def steps(log: Log, offset: int) -> list[str]:
     told: list[str] = []
-    locate_by(partial(first_reaching, trace=told.append), log, offset, told.append)
+    CarefulLookup(log, ReadOptions(), OpenTransactions(), told.append).locate(offset)
     return told
 
 

@@ -29,7 +29,7 @@ def answers(log: Log, chance: random.Random) -> Answers:
     """What a partition answers to many questions, raw and decoded."""
     found: Answers = [log.start_offset, log.end_offset]
     committed, view = reader(log, isolation="read_committed"), reader(log)
-    found += [view.latest(), committed.latest(), committed.end_offset]
+    found += [view.latest(), committed.latest(), committed.visible_end]
     for offset in sorted(chance.sample(range(log.start_offset, log.end_offset), min(40, log.end_offset))):
         _, batch = locate(log, offset)
         found.append((batch.position, batch.size, isinstance(batch, Damage)))

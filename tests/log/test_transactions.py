@@ -38,7 +38,7 @@ def test_outcomes_of_interleaved_producers(tmp_path):
     write_partition(tmp_path, {0: log, 7: [marker(7, 2, True), data(8, 3), data(9, 1), marker(10, 1, True)]})
     found = committed(log_of(tmp_path))
     assert offsets(found) == [0, 6]
-    assert found.end_offset == 8
+    assert found.visible_end == 8
     assert (found.earliest(), found.latest()) == (0, 6)
 
 

@@ -42,7 +42,7 @@ def last_of(keys: PartitionKeys, seen: Reader, key: bytes) -> int | None:
 
 
 def history_of(keys: PartitionKeys, seen: Reader, key: bytes) -> list[int]:
-    found = keys.history(seen, key, seen.log.start_offset, seen.end_offset)
+    found = keys.history(seen, key, seen.log.start_offset, seen.visible_end)
     return [row.offset for piece in found for row in rows_of(piece)]
 
 

@@ -155,7 +155,7 @@ def _checked(asked: SegmentSnapshot, unit: SegmentUnit, clean: bool, deep: bool)
     findings += _presence(segment, where("index"), where("timeindex"), table)
     checks: dict[str, Check] = {"index": check_offset_index, "timeindex": check_time_index}
     for kind, check in checks.items():
-        if kind not in segment.files or segment.stands_in:  # which is in part what its indexes tell of
+        if kind not in segment.listed or segment.stands_in:  # which is in part what its indexes tell of
             continue
         try:
             findings += check(segment, where(kind), table, clean)
@@ -186,8 +186,8 @@ def _presence(segment: Segment, offsets: Where, times: Where, table: LogTable) -
     if segment.next_base is None or not len(table.positions):
         return []
     findings = []
-    if "index" not in segment.files:
+    if "index" not in segment.listed:
         findings.append(offsets.finding("missing-index", "the offset index of a closed segment is missing"))
-    if "timeindex" not in segment.files and int(table.max_timestamps.max()) >= 0:
+    if "timeindex" not in segment.listed and int(table.max_timestamps.max()) >= 0:
         findings.append(times.finding("missing-index", "the time index of a closed segment is missing"))
     return findings
