@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Denied, DiskError
 from kafkafs.format.names import PartitionName
-from kafkafs.log.offset_search import closed_end
+from kafkafs.log.batch_runs import BatchRun, Damage, Start
+from kafkafs.log.offset_search import closed_end, scan_start
 from kafkafs.log.segment import Segment
 from kafkafs.log.tail import Tail
 from kafkafs.log.time_search import largest_timestamp
@@ -113,6 +114,26 @@ class Log:
         end = self.end_offset if end is None else min(end, self.end_offset)
         start = max(start, self.start_offset)
         return [segment for segment in self.segments_from(start) if segment.base_offset < end] if start < end else []
+
+    def walk(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
+        """What overlaps the offsets [start, end), in order, and the segment that it stands in. A run may begin before
+        `start` and end behind `end`."""
+        begin: Start | None = None
+        start, end = max(start, self.start_offset), min(end, self.end_offset)
+        if start >= end:
+            return
+        for segment in self.segments_from(start):  # opened one by one, as the reader gets there
+            if segment.base_offset >= end:
+                return
+            begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)
+            for item in segment.walk(begin, self.walk_end(segment)):
+                if item.last_offset < start:
+                    continue
+                if isinstance(item, Damage) and item.base_offset >= end:
+                    return
+                yield segment, item
+                if item.last_offset >= end - 1:
+                    return
 
     def growing(self) -> list[Segment]:
         """The last segment, if it may be read: the file that what is empty yet will be read from."""

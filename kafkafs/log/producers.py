@@ -15,9 +15,8 @@ from kafkafs.format.batches import is_control, is_transactional
 from kafkafs.format.control import coordinator_epoch
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.format.records import Refusal, decode
-from kafkafs.log.batch_runs import BatchRun, Start
+from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
-from kafkafs.log.offset_search import scan_start
 from kafkafs.log.partition import Partition
 
 _MARKER_LIMIT = 1 << 20
@@ -84,11 +83,7 @@ def _newest_snapshot(partition: Partition, log: Log) -> tuple[int, dict[int, _Pr
 
 
 def _runs(log: Log, first: int) -> Iterator[BatchRun]:
-    for segment in log.segments_between(first, None):
-        start = scan_start(segment, first) if segment.base_offset < first else Start(0, segment.base_offset)
-        for item in segment.walk(start, log.walk_end(segment)):
-            if isinstance(item, BatchRun):
-                yield item
+    return (item for _, item in log.walk(first, log.end_offset) if isinstance(item, BatchRun))
 
 
 def _follow(run: BatchRun, first: int, producers: dict[int, _Producer]) -> None:

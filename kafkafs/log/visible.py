@@ -15,7 +15,6 @@ from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
-from kafkafs.log.offset_search import scan_start
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
@@ -43,31 +42,17 @@ class Visible:
     def batches(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees."""
         outcomes: Outcomes | None = None
-        place: Start | None = None
-        if start >= end:
-            return
-        for segment in self.log.segments_from(start):
-            if segment.base_offset >= end:
-                return
-            place = scan_start(segment, start) if place is None else Start(0, segment.base_offset)
-            if self._committed and outcomes is None:
-                outcomes = Outcomes(self.log, segment, place)
-            for item in segment.walk(place, self.log.walk_end(segment)):
-                if item.last_offset < start:
-                    continue
-                if isinstance(item, Damage):
-                    if item.base_offset >= end:
-                        return
-                    yield segment, item
-                    continue
-                rows = overlapping(item.rows, start, end)
-                rows = rows[~is_control(rows)]
-                if outcomes is not None:
-                    rows = rows[~outcomes.aborted(rows)]
-                if len(rows):
-                    yield segment, BatchRun(item.data, item.position, rows)
-                if item.last_offset >= end - 1:
-                    return
+        for segment, item in self.log.walk(start, end):
+            if isinstance(item, Damage):
+                yield segment, item
+                continue
+            rows = overlapping(item.rows, start, end)
+            rows = rows[~is_control(rows)]
+            if self._committed and len(rows):
+                outcomes = Outcomes(self.log, segment, _start_of(rows)) if outcomes is None else outcomes
+                rows = rows[~outcomes.aborted(rows)]
+            if len(rows):
+                yield segment, BatchRun(item.data, item.position, rows)
 
     def records(self, run: BatchRun) -> Iterator[Records]:
         """All records of a run that `batches` gave, in pieces. CorruptData and TooLarge where one cannot be decoded."""
@@ -116,8 +101,7 @@ class Visible:
         return None
 
     def _is_aborted(self, segment: Segment, rows: Batches) -> bool:
-        place = Start(int(rows["position"][0]), int(rows["base_offset"][0]))
-        return bool(Outcomes(self.log, segment, place).aborted(rows)[0])
+        return bool(Outcomes(self.log, segment, _start_of(rows)).aborted(rows)[0])
 
     def _skip_or_raise(self, refusal: Refusal) -> None:
         """Go on behind a corrupt batch under `corrupt=skip`, or raise. A batch too large to unpack is never skipped."""
@@ -131,3 +115,8 @@ class Visible:
         if not self.options.corrupt_skip:
             raise CorruptData(message)
         logger.warning("%s; going on behind them", message)
+
+
+def _start_of(rows: Batches) -> Start:
+    """Where the first of them stands."""
+    return Start(int(rows["position"][0]), int(rows["base_offset"][0]))

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 from kafkafs.format.batch import Batch
 from kafkafs.format.batch_lines import batch_lines, unreadable_line
 from kafkafs.format.batches import Batches, batch_at, walk
-from kafkafs.log.batch_runs import BatchRun, Damage, Start
+from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
-from kafkafs.log.offset_search import scan_start
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import first_offset, overlapping
 from kafkafs.view.decoded import BytesContent
@@ -24,7 +23,7 @@ _LONGEST = 64 << 20
 
 def batches_between(log: Log, start: int, end: int) -> Pieces:
     """The lines of all batches that overlap the offsets [start, end), damaged ones among them."""
-    for segment, item in _items(log, start, end):
+    for segment, item in log.walk(start, end):
         if isinstance(item, Damage):
             yield from ((None, line) for line in damage_lines(segment, item))
             yield item.last_offset + 1, b""
@@ -40,20 +39,6 @@ def _reaching(segment: Segment, rows: Batches, start: int, end: int) -> Batches:
     if len(rows) and rows["base_offset"][-1] >= end and first_offset(segment.log(), batch_at(rows, -1)) >= end:
         return rows[:-1]
     return rows
-
-
-def _items(log: Log, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
-    place: Start | None = None
-    for segment in log.segments_between(start, end):
-        place = scan_start(segment, start) if place is None else Start(0, segment.base_offset)
-        for item in segment.walk(place, log.walk_end(segment)):
-            if item.last_offset < start:
-                continue
-            if isinstance(item, Damage) and item.base_offset >= end:
-                return
-            yield segment, item
-            if item.last_offset >= end - 1:
-                return
 
 
 def damage_lines(segment: Segment, damage: Damage) -> Iterator[bytes]:
