@@ -10,6 +10,7 @@ import numpy as np
 
 from kafkafs.errors import KafkafsError
 from kafkafs.format.native.layout import CREATE_TIME, LOG_APPEND_TIME, RECORD
+from kafkafs.format.varints import varint
 
 __all__ = ["CREATE_TIME", "LOG_APPEND_TIME", "RECORD", "Records", "Refusal", "Rows"]
 
@@ -52,24 +53,17 @@ class Records:
         return found
 
     def header_at(self, at: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Of the header that begins at byte `at`: place and size of its name, and of its value (-1 for null)."""
-        name_size, name_at = self._varint(at)
-        value_size, value_at = self._varint(name_at + name_size)
+        """Of the header that begins at byte `at`: place and size of its name, and of its value (-1 for null).
+
+        CorruptData where a size has no end; what `decode` yields was looked at.
+        """
+        data = self.data.data
+        name_size, name_at = varint(data, at)
+        value_size, value_at = varint(data, name_at + name_size)
         return (name_at, name_size), (value_at, max(value_size, -1))
 
     def _bytes(self, at: int, size: int) -> memoryview | None:
         return None if size < 0 else self.data[at : at + size].data
-
-    def _varint(self, at: int) -> tuple[int, int]:
-        raw = shift = 0
-        while True:
-            byte = int(self.data[at])
-            at += 1
-            raw |= (byte & 127) << shift
-            if byte < 128:
-                raw &= 0xFFFFFFFF
-                return raw >> 1 ^ -(raw & 1), at
-            shift += 7
 
 
 @dataclass(frozen=True, slots=True)

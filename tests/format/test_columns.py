@@ -1,9 +1,13 @@
 """Records as columns: the accessors for single records tell what the columns say."""
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkafs.errors import CorruptData
 from kafkafs.format.batches import walk
+from kafkafs.format.columns import RECORD
 from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
@@ -46,3 +50,11 @@ def test_nothing_is_copied():
     at = int(piece.rows["value_at"][0])
     assert data[at : at + 5] == b"value"
     assert piece.data.base is not None
+
+
+@pytest.mark.parametrize("data", [b"\x80", b"\x80" * 4, b"\x80" * 40 + b"\0", b"\4k"])
+def test_a_header_whose_size_does_not_end_is_corrupt(data):
+    """Rows come from kernels that have looked; those of another make are read no further than a number may be long."""
+    piece = Records(np.frombuffer(data, np.uint8), np.zeros(0, RECORD))
+    with pytest.raises(CorruptData, match="number"):
+        piece.header_at(0)

@@ -20,6 +20,7 @@ from kafkafs.format.json_string import escape_controls
 from kafkafs.format.schemas.common_protos import COMMON
 from kafkafs.format.schemas.protobuf_files import add_well_known, keep_imports, read_file
 from kafkafs.format.schemas.reference import Reference
+from kafkafs.format.varints import varint
 
 PAYLOAD_BYTES = 2 << 20
 """A larger payload is not decoded: as objects of Python it takes a hundred times its size."""
@@ -135,15 +136,10 @@ def _indexes(data: bytes) -> tuple[tuple[int, ...], bytes]:
 
 
 def _zigzag(data: bytes, at: int) -> tuple[int, int]:
-    raw = shift = 0
-    while shift < 35 and at < len(data):
-        byte = data[at]
-        at += 1
-        raw |= (byte & 127) << shift
-        if byte < 128:
-            return raw >> 1 ^ -(raw & 1), at
-        shift += 7
-    raise CorruptData("it begins with no valid message indexes")
+    try:
+        return varint(data, at)
+    except CorruptData:
+        raise CorruptData("it begins with no valid message indexes") from None
 
 
 def _message(file: FileDescriptor, indexes: tuple[int, ...]) -> Descriptor:

@@ -210,3 +210,11 @@ def test_message_indexes_that_lead_nowhere_are_a_sentence(indexes: bytes) -> Non
     (line,) = shown("PROTOBUF", SELF, indexes)
     assert "valueError" in line
     assert json.dumps(line)
+    assert "it begins with no valid message indexes" in line["valueError"] or "does not have" in line["valueError"]
+
+
+def test_message_indexes_are_numbers_as_kafka_reads_them() -> None:
+    """Of five bytes 32 bits count (ByteUtils.readVarint): what lies above them is dropped, and is no other message."""
+    (line,) = shown("PROTOBUF", SELF, b"\x82\x80\x80\x80\x10\x00\x22\1\1")
+    assert line.get("valueError") is None
+    assert line["value"] == {"b": [True]}
