@@ -25,6 +25,7 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.log.tail import Tail, find_tail
+from kafkafs.log.transactions import OpenTransactions
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class _Segments(NamedTuple):
 
 
 class Partition:
-    """One partition directory under one data directory."""
+    """One partition directory under one data directory. `transactions` are those open at its end, for all that ask."""
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class Partition:
         """`root` is the data directory, `indexes` where rebuilt indexes are, if anywhere."""
         self.name = name
         self.root = root
+        self.transactions = OpenTransactions()
         self._checkpoints = checkpoints
         self._indexes = indexes
         self._lock = threading.Lock()

@@ -39,14 +39,14 @@ def record_reaching(visible: Visible, offset: int) -> tuple[Segment, Batch, Reco
             record = visible.first_record(found.batch_run(), 0, offset)
         return record
 
-    taken = _take(visible, lambda need: _find(segment, offset, end, offset=offset, need=need), take)
+    taken = _take(visible, segment, lambda need: _find(segment, offset, end, offset=offset, need=need), take)
     return None if taken is None else (segment, *taken)
 
 
 def late_batch(visible: Visible, segment: Segment, timestamp: int) -> Batch | None:
     """The segment's batch with its first visible record at or after `timestamp`."""
     found = _find_late(visible, segment, timestamp, NEED_HEADER)
-    if found is None or not visible.is_plain(found.batch) or found.batch.base_offset < visible.log.start_offset:
+    if found is None or found.batch.base_offset < visible.log.start_offset or not visible.shows(segment, found.batch):
         return None
     # what is proven of it: its records reach the largest timestamp that its header states
     has_one = found.proven > 0 or isinstance(_late_in(visible, segment, found, timestamp), Records)
@@ -58,21 +58,25 @@ def late_record(visible: Visible, segment: Segment, timestamp: int) -> tuple[Bat
     would take too much memory."""
     return _take(
         visible,
+        segment,
         lambda need: _find_late(visible, segment, timestamp, need),
         lambda found: _late_in(visible, segment, found, timestamp),
     )
 
 
 def _take(
-    visible: Visible, find: Callable[[int], QuickBatch | None], take: Callable[[QuickBatch], Taken | None]
+    visible: Visible,
+    segment: Segment,
+    find: Callable[[int], QuickBatch | None],
+    take: Callable[[QuickBatch], Taken | None],
 ) -> tuple[Batch, Taken] | None:
-    """A batch that is plain to see, and what is taken from it.
+    """A batch all of which is visible, and what is taken from it.
 
     What was read of a batch that is proven may end before the record: then all of it is read.
     """
     for need in (NEED_RECORD, NEED_ALL):
         found = find(need)
-        if found is None or not visible.is_plain(found.batch):
+        if found is None or not visible.shows(segment, found.batch):
             return None
         taken = take(found)
         if taken is not None:

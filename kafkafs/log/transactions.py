@@ -146,10 +146,11 @@ class Outcomes:
         """For each batch, whether its transaction was aborted; False for those outside any."""
         dropped = np.zeros(len(rows), np.bool_)
         for row in np.flatnonzero(is_transactional(rows) & ~is_control(rows)).tolist():
-            dropped[row] = self._is_aborted(int(rows["producer_id"][row]), int(rows["last_offset"][row]))
+            dropped[row] = self.is_aborted(int(rows["producer_id"][row]), int(rows["last_offset"][row]))
         return dropped
 
-    def _is_aborted(self, producer: int, offset: int) -> bool:
+    def is_aborted(self, producer: int, offset: int) -> bool:
+        """Whether the transaction of `producer` that has a batch ending with `offset` was aborted."""
         while True:
             markers = self._scan.markers.get(producer, [])
             at = bisect_right(markers, (offset, True))

@@ -33,11 +33,19 @@ class Visible:
         self._committed = options.isolation == "read_committed"
         self.end = transactions.last_stable_offset(log) if self._committed else log.end_offset
 
-    def is_plain(self, batch: Batch) -> bool:
-        """Whether the header alone tells that all records of the batch from the log start on are visible."""
+    def shows(self, segment: Segment, batch: Batch) -> bool:
+        """Whether all records of the batch from the log start on are visible; of a transaction its marker tells that,
+        which may be far behind."""
         if batch.is_control:
             return False
-        return not self._committed or (not batch.is_transactional and batch.last_offset < self.end)
+        if not self._committed:
+            return True
+        if batch.last_offset >= self.end:
+            return False
+        place = Start(batch.position, batch.base_offset)
+        return not batch.is_transactional or not Outcomes(self.log, segment, place).is_aborted(
+            batch.producer_id, batch.last_offset
+        )
 
     def batches(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees."""
@@ -85,7 +93,7 @@ class Visible:
         if is_control(rows)[0]:
             trace(f"passing over the control batch at offset {base}, which Kafka would answer with")
             return None
-        if base >= self.end or (self._committed and self._is_aborted(segment, rows)):
+        if base >= self.end or (self._committed and Outcomes(self.log, segment, _start_of(rows)).aborted(rows)[0]):
             trace(f"passing over the batch at offset {base}, which read_committed does not show")
             return None
         for piece in decode(run.data, run.position, rows, self.options.max_batch, self.options.memory):
@@ -99,9 +107,6 @@ class Visible:
                 at = int(late[0])
                 return Records(kept.data, kept.rows[at : at + 1])
         return None
-
-    def _is_aborted(self, segment: Segment, rows: Batches) -> bool:
-        return bool(Outcomes(self.log, segment, _start_of(rows)).aborted(rows)[0])
 
     def _skip_or_raise(self, refusal: Refusal) -> None:
         """Go on behind a corrupt batch under `corrupt=skip`, or raise. A batch too large to unpack is never skipped."""

@@ -15,6 +15,7 @@ from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from tests.log.making import NAME, made, write_partition, write_start
+from tests.log.transactional import data, marker
 
 LONG_AGO = time.time() - 60
 
@@ -126,3 +127,13 @@ def test_attributes_that_somebody_else_must_be_asked_for_take_a_worker(looked_at
     looked_at.partition.root._far = deque()
     with non_blocking(), pytest.raises(WouldBlock):
         looked_at.partition.log()
+
+
+def test_what_is_known_of_open_transactions_is_the_partitions(tmp_path):
+    """One scan for all views, tasks and key indexes; an evicted partition takes it along."""
+    write_partition(tmp_path, {0: [data(0, 7), marker(1, 7, commit=True), data(2, 7)]})
+    directory = open_data_directory(tmp_path)
+    found = directory.partition(NAME)
+    assert found.transactions.last_stable_offset(found.log()) == 2
+    assert directory.partition(NAME).transactions is found.transactions
+    assert open_data_directory(tmp_path).partition(NAME).transactions is not found.transactions
