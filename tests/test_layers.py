@@ -31,7 +31,7 @@ def openers(source: str) -> list[str]:
     return sorted(found)
 
 
-@pytest.mark.parametrize("layer", ["format", "log", "dump", "view"])
+@pytest.mark.parametrize("layer", ["format", "log", "dump", "cluster", "search", "view"])
 def test_a_layer_that_must_not_open_files_does_not(layer):
     """A second opener would miss what `disk/directory.py` promises the broker: few, read-only, no links followed."""
     found = {str(path.relative_to(ROOT)): openers(path.read_text()) for path in (ROOT / layer).rglob("*.py")}
