@@ -12,6 +12,7 @@ from typing import TypeVar
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
+from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment
 from kafkafs.spark.locations import data_directory, every_location
 from kafkafs.spark.options import Replicas
@@ -24,6 +25,7 @@ _ATTEMPTS = 8
 class SegmentSnapshot:
     """A segment as one look found it. `segment` remembers nothing of earlier looks but where its log ends."""
 
+    partition: Partition
     log: Log
     segment: Segment
 
@@ -71,7 +73,7 @@ class SegmentUnit:
                 partition = data_directory(self.data_directory).partition(self.directory)
                 if attempt:
                     partition.look_again()
-                found = self._snapshot(partition.log())
+                found = self._snapshot(partition)
                 if found is None:
                     return None
                 answer = question(found)
@@ -83,13 +85,14 @@ class SegmentUnit:
                 continue
         raise Vanished(f"the segment {self.base_offset} of {self.directory} changes again and again while it is read")
 
-    def _snapshot(self, log: Log) -> SegmentSnapshot | None:
+    def _snapshot(self, partition: Partition) -> SegmentSnapshot | None:
+        log = partition.log()
         for segment in log.segments:
             if segment.base_offset == self.base_offset:
                 fresh = segment.anew()  # what an earlier job in this process learned is past
                 if segment.next_base is None and log.tail is not None:
                     fresh.seal(log.tail.last, log.tail.size, log.tail.mtime_ns)
-                return SegmentSnapshot(log, fresh)
+                return SegmentSnapshot(partition, log, fresh)
         return None
 
 

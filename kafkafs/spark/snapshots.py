@@ -4,7 +4,6 @@ What the broker appends or deletes between two questions of one plan does not sh
 of it is made anew, of a later look.
 """
 
-import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TypeVar
@@ -12,33 +11,29 @@ from typing import TypeVar
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.log import Log
 from kafkafs.log.options import Isolation, ReadOptions
+from kafkafs.log.partition import Partition
 from kafkafs.log.reading import Reader
-from kafkafs.log.transactions import OpenTransactions
 from kafkafs.spark.locations import Location, partition
 from kafkafs.spark.offsets import TopicPartition
 
 Plan = TypeVar("Plan")
 _ATTEMPTS = 5
 
-_lock = threading.Lock()
-_transactions: dict[Location, OpenTransactions] = {}
-
 
 class Snapshot:
     """A partition at one moment, seen under one isolation level."""
 
-    def __init__(self, location: Location, isolation: Isolation, log: Log | None = None) -> None:
-        """`log` is a look that was had already, else one is had now; NotFound where the partition is gone."""
+    def __init__(self, location: Location, isolation: Isolation, seen: "Snapshot | None" = None) -> None:
+        """The moment is that of `seen`, else now: NotFound where the partition is gone."""
         self.location = location
         self.isolation = isolation
-        self.log = partition(location).log() if log is None else log
+        self._partition: Partition = partition(location) if seen is None else seen._partition
+        self.log: Log = self._partition.log() if seen is None else seen.log
 
     @cached_property
     def reader(self) -> Reader:
         """A reader of this log; under read_committed this looks for the last stable offset."""
-        with _lock:
-            transactions = _transactions.setdefault(self.location, OpenTransactions())
-        return Reader(self.log, ReadOptions(isolation=self.isolation), transactions)
+        return Reader(self.log, ReadOptions(isolation=self.isolation), self._partition.transactions)
 
     @property
     def start_offset(self) -> int:
@@ -52,7 +47,7 @@ class Snapshot:
 
     def uncommitted(self) -> "Snapshot":
         """The same moment without regard to transactions."""
-        return Snapshot(self.location, "read_uncommitted", self.log)
+        return Snapshot(self.location, "read_uncommitted", self)
 
 
 Snapshots = Mapping[TopicPartition, Snapshot]

@@ -87,7 +87,7 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
         "logStartOffset": log.start_offset,
         "logEndOffset": log.end_offset,
         "highWatermark": log.high_watermark,
-        "lastStableOffset": _known(lambda: view.transactions.last_stable_offset(log)),
+        "lastStableOffset": _known(lambda: view.partition.transactions.last_stable_offset(log)),
         "earliestOffset": _known(snapshot.decoded.earliest),
         "latestOffset": _known(snapshot.decoded.latest),
         "minTimestamp": _known(partial(_oldest, snapshot)),

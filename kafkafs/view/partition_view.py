@@ -16,7 +16,6 @@ from kafkafs.log.log import Log
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment
-from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.node import Attributes
@@ -43,7 +42,6 @@ class PartitionCache:
 
     def __init__(self, partition: Partition, options: ReadOptions, keys: PartitionKeys) -> None:
         self.partition = partition
-        self.transactions = OpenTransactions()
         self.keys = keys
         self.shared_access: CachedValue[_SharedAccess] = CachedValue(KEEP_S, options.clock)
         self._options = options
@@ -53,7 +51,7 @@ class PartitionCache:
         """That log, seen through the options."""
         snapshot = self._snapshot
         if snapshot is None or snapshot.log is not log:
-            snapshot = self._snapshot = LogSnapshot(log, self._options, self.transactions, self.keys)
+            snapshot = self._snapshot = LogSnapshot(log, self._options, self.partition.transactions, self.keys)
         return snapshot
 
 
@@ -125,11 +123,6 @@ class PartitionView:
     def _keys(self) -> PartitionKeys:
         directory = self.data_directory.indexes
         return PartitionKeys(self.resources.keys, None if directory is None else KeyIndexes(directory, self._name))
-
-    @property
-    def transactions(self) -> OpenTransactions:
-        """The transactions that were open at the last look, kept between views."""
-        return self._cache.transactions
 
     @property
     def lane(self) -> str:

@@ -1,18 +1,23 @@
 """One look at each partition for a whole plan, whatever the broker does between two questions of it."""
 
+import gc
+import shutil
+import weakref
 from pathlib import Path
 
 import pytest
 
 from kafkafs.errors import Vanished
 from kafkafs.spark import planning, snapshots
-from kafkafs.spark.locations import Location, partition
+from kafkafs.spark.locations import Location, data_directory, partition
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.options import batch_options
-from kafkafs.spark.snapshots import planned
+from kafkafs.spark.snapshots import Snapshot, planned
 from kafkafs.spark.source import BatchReader
 from kafkafs.spark.tasks import Task
+from tests.kafka.broker import wait_until
 from tests.log.making import made, write_partition
+from tests.log.transactional import data, marker
 
 NAME = TopicPartition("t", 0)
 
@@ -59,3 +64,17 @@ def test_a_log_that_changes_again_and_again_is_told_of(tmp_path: Path):
 
     with pytest.raises(Vanished):
         planned({NAME: Location(tmp_path, NAME)}, "read_uncommitted", plan)
+
+
+def test_what_is_known_of_transactions_goes_with_the_partition(tmp_path: Path):
+    """A driver plans for weeks, and topics come and go: each took a whole log with all its segments along."""
+    directory = write_partition(tmp_path, {0: [data(0, 7), marker(1, 7, commit=True), data(2, 7)]})
+    snapshot = Snapshot(Location(tmp_path, NAME), "read_committed")
+    assert snapshot.visible_end == 2
+    segment = weakref.ref(snapshot.log.segments[0])
+    shutil.rmtree(directory)
+    write_partition(tmp_path, {0: [made(0, [1])]}, "other-0")
+    wait_until(lambda: str(NAME) not in data_directory(tmp_path).names(), "is forgotten")
+    del snapshot
+    gc.collect()
+    assert segment() is None

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from kafkafs.errors import DiskError
 from kafkafs.format.key_index import SUFFIX, parse_header
 from kafkafs.format.native.layout import KEY_PAGE
-from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.key_building import build
 from kafkafs.search.key_indexes import identity
 from kafkafs.spark import jobs
@@ -72,7 +71,7 @@ def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
         place = target / unit.directory / own.file_name
         if _is_there(place):
             return MadeKeys(unit.directory, own.file_name, 0)
-        content = build(asked.log, asked.segment, own, _transactions(unit.data_directory, unit.directory))
+        content = build(asked.log, asked.segment, own, asked.partition.transactions)
         if content is None:
             return None
         asked.check()
@@ -80,12 +79,6 @@ def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
         return MadeKeys(unit.directory, own.file_name, len(content))
 
     return unit.ask(question)
-
-
-@functools.lru_cache(maxsize=64)
-def _transactions(_path: Path, _directory: str) -> OpenTransactions:
-    """What is known of a partition's open transactions, for all its segments in this process."""
-    return OpenTransactions()
 
 
 def _is_there(place: Path) -> bool:
