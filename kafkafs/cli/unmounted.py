@@ -40,19 +40,13 @@ def open_tree(arguments: argparse.Namespace) -> Tree:
     Of `.kafkafs` it has the README: how a mount fares, its other files, nobody can ask where none is.
     """
     from kafkafs.cli import options as mount_options
-    from kafkafs.fuse.serve.about import AboutDirectory, Top
+    from kafkafs.view.about import AboutDirectory, Top
     from kafkafs.view.tree import Root
 
     named: str = arguments.data_dirs
     paths = [named] if os.path.isdir(named) else named.split(",")
     root = Root([Path(path).absolute() for path in paths], mount_options.parse(arguments.options).reading)
-    return Top(root, AboutDirectory({"README": _manual}))
-
-
-def _manual() -> bytes:
-    from kafkafs.view import manual
-
-    return manual.plain().encode()
+    return Top(root, AboutDirectory({}))
 
 
 def expanded(tree: Tree, patterns: list[str]) -> list[str]:

@@ -1,7 +1,8 @@
 """What a mount shows, without FUSE: a name becomes a query, a query becomes content with a size and `read`.
 
     node            the seam to `fuse`: directories, files, links, and the content behind an open file
-    tree            the root and what a partition's directory lists
+    Top             the root that is served: the tree's entries, and `.kafkafs` (`about`)
+    tree            `Root`, all partitions of the data directories, and what a partition's directory lists
     disk_view       one data directory as the root shows it
     PartitionView   one partition under the mount's options, and the attributes that its views share
     LogSnapshot     its log at one moment, raw and decoded
@@ -12,6 +13,8 @@
 The way of a lookup, `t-0/by-time/1632390207806.jsonl`:
 
     fuse  lookup("t-0")        lookup("by-time")      lookup("1632390207806.jsonl")        open, read
+            |                    |                      |                                    |
+    about Top.child              |                      |                                    |
             |                    |                      |                                    |
     tree  Root.child           PartitionDirectory     queries.ByTime.child                 content.read
             |                                           |                                    ^

@@ -9,7 +9,7 @@ from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import first_offset, overlapping
-from kafkafs.view.decoded import BytesContent
+from kafkafs.view.contents import BytesContent
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import KEEP_S, PartitionView
 from kafkafs.view.raw import RawPoint

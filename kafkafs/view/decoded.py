@@ -11,6 +11,7 @@ from kafkafs.format.names import PartitionName
 from kafkafs.log.careful_lookup import Record
 from kafkafs.log.segment import Segment
 from kafkafs.view.answer_cache import AnswerCache
+from kafkafs.view.contents import BytesContent
 from kafkafs.view.following import Follower
 from kafkafs.view.line_makers import PLAIN, LinesOf, MakeLines
 from kafkafs.view.node import Attributes, NoXattrs
@@ -21,34 +22,6 @@ from kafkafs.view.targets import LogSnapshot, PointTarget, RangeTarget
 
 _OVERHEAD = 2048
 """Bytes that an answer takes besides itself, more or less."""
-
-
-class BytesContent:
-    """A small answer, whole in memory."""
-
-    follows = False
-    keep_cache = False
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    @property
-    def size(self) -> int | None:
-        return len(self._data)
-
-    def read(self, offset: int, size: int) -> bytes:
-        return self._data[offset : offset + size]
-
-    def close(self) -> None:
-        self._data = b""
-
-
-class TextContent(BytesContent):
-    """A text made when it was opened, whose size could not be told before: a stream, as long ones are."""
-
-    @property
-    def size(self) -> None:
-        return None
 
 
 class _Found(NamedTuple):

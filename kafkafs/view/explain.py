@@ -9,7 +9,7 @@ from kafkafs.format.batch import CODECS, Batch
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
-from kafkafs.view.decoded import BytesContent
+from kafkafs.view.contents import BytesContent
 from kafkafs.view.grammar import Suffix
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView

@@ -15,7 +15,7 @@ from kafkafs.log.health import SegmentHealth, look_at_all, problems_of_listing
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import Newest, largest_timestamp, newest
-from kafkafs.view.decoded import TextContent
+from kafkafs.view.contents import TextContent
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.replicas import shown_replicas, twins

@@ -7,7 +7,7 @@ from kafkafs.cluster.schema_files import schema_lines, schema_texts
 from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
-from kafkafs.view.decoded import TextContent
+from kafkafs.view.contents import TextContent
 from kafkafs.view.node import Attributes, Entry, Kind, NoXattrs
 
 LINES, TEXTS = "schemas.jsonl", "schemas"

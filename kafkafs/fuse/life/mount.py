@@ -28,7 +28,6 @@ from kafkafs.errors import UsageError
 from kafkafs.fuse.life import stacks
 from kafkafs.fuse.life.garbage import look_in_small_steps
 from kafkafs.fuse.sandbox.confinement import Confinement, confine
-from kafkafs.fuse.serve.about import AboutDirectory, Top
 from kafkafs.fuse.serve.busy_polling import poll_busily
 from kafkafs.fuse.serve.metrics import Metrics
 from kafkafs.fuse.serve.operations import Operations
@@ -37,7 +36,7 @@ from kafkafs.fuse.serve.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
 from kafkafs.log.ownership import Owner
-from kafkafs.view import manual
+from kafkafs.view.about import AboutDirectory, Top
 from kafkafs.view.node import Tree
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -73,7 +72,6 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     metrics, confinement = Metrics(), None
     about = AboutDirectory(
         {
-            "README": lambda: manual.plain().encode(),
             "status.json": lambda: metrics.as_status(_about(tree, mountpoint, settings, confinement)),
             "metrics": metrics.as_prometheus,
         }

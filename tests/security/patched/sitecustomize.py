@@ -47,7 +47,7 @@ def patch(module: ModuleType) -> None:
             module.__dict__["refuse_all_but_reading"] = lambda: "no system call filter: the kernel refused it"
         return
     from kafkafs.disk.blocking import may_block
-    from kafkafs.fuse.serve.about import TextFile
+    from kafkafs.view.about import TextFile
     from tests.security import forbidden
 
     def attack() -> bytes:

@@ -1,11 +1,17 @@
-"""`.kafkafs/` at the root of a mount: what it serves and how it fares, made anew for each open."""
+"""The root that is served: the partitions', and beside them `.kafkafs/`, about that which serves them.
+
+`.kafkafs/` has the manual, and what is handed in: `fuse` has status and metrics to tell, `kafkafs ls` has neither. Its
+files are made anew for each open.
+"""
 
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from kafkafs.errors import NotFound
-from kafkafs.view.node import Attributes, Content, Directory, Disk, Entry, Kind, Node, NoXattrs, Tree
+from kafkafs.view import manual
+from kafkafs.view.contents import TextContent
+from kafkafs.view.node import Attributes, Directory, Disk, Entry, Kind, Node, NoXattrs, Tree
 
 NAME = ".kafkafs"
 
@@ -24,25 +30,8 @@ def _attributes(kind: Kind, mode: int) -> Attributes:
     )
 
 
-class Text:
-    """Bytes made when the file was opened; like `/proc`, the file claims no size."""
-
-    size = None
-    follows = False
-    keep_cache = False
-
-    def __init__(self, text: bytes) -> None:
-        self._text = text
-
-    def read(self, offset: int, size: int) -> bytes:
-        return self._text[offset : offset + size]
-
-    def close(self) -> None:
-        pass
-
-
 class TextFile(NoXattrs):
-    """A file whose bytes are made anew for each open."""
+    """A file whose bytes are made anew for each open; like one of `/proc` it claims no size."""
 
     def __init__(self, make: Callable[[], bytes]) -> None:
         self._make = make
@@ -50,17 +39,17 @@ class TextFile(NoXattrs):
     def attributes(self) -> Attributes:
         return _attributes("file", 0o444)
 
-    def open(self) -> Content:
-        return Text(self._make())
+    def open(self) -> TextContent:
+        return TextContent(self._make())
 
 
 class AboutDirectory:
-    """The directory `.kafkafs` of files that are made when they are opened."""
+    """The directory `.kafkafs`: the manual as README, and files that are made by the functions handed in."""
 
     lane = ""
 
     def __init__(self, files: Mapping[str, Callable[[], bytes]]) -> None:
-        self._files = files
+        self._files = {"README": lambda: manual.plain().encode(), **files}
 
     def attributes(self) -> Attributes:
         return _attributes("directory", 0o555)
@@ -75,7 +64,7 @@ class AboutDirectory:
 
 
 class Top:
-    """The root of the mount: the tree that is served, and `.kafkafs` as its last entry."""
+    """The root of what is served: the entries of a tree, and `.kafkafs` as the last one."""
 
     lane = ""
 

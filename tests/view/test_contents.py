@@ -1,0 +1,28 @@
+"""Contents that are whole in memory: bytes by offset, like a file's."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkafs.view.contents import BytesContent, TextContent
+
+
+@given(st.binary(max_size=64), st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), max_size=8))
+def test_reads_anywhere_are_those_of_a_file(data, reads):
+    """The kernel asks in any order, and past the end."""
+    for content in (BytesContent(data), TextContent(data)):
+        assert [content.read(at, size) for at, size in reads] == [data[at : at + size] for at, size in reads]
+
+
+def test_only_bytes_claim_a_size():
+    """A text's could not be told by the `stat` before, so that nothing may trust it now: it is a stream."""
+    assert BytesContent(b"four").size == 4
+    assert TextContent(b"four").size is None
+
+
+@pytest.mark.parametrize("kind", [BytesContent, TextContent])
+def test_neither_waits_for_more_nor_is_kept_by_the_kernel(kind):
+    content = kind(b"text")
+    assert (content.follows, content.keep_cache) == (False, False)
+    content.close()
+    assert content.read(0, 4) == b""
