@@ -7,7 +7,8 @@ and close take 1.4 to 1.8 times as long). Every sixteenth wait goes to trio all 
 to do is done.
 
 pyfuse3's tasks take turns at that, and pass a lock from one to the next, which takes a round of trio's loop for each
-request. Here the task that has answered goes on itself (15 us less), and another takes over when it has to wait.
+request. Here the task that has answered goes on itself, and another takes over when it has to wait (with trio's lock
+open, read and close of a point take 137 us instead of 85, on one processor 176 instead of 138).
 
 pyfuse3 lets its `trio` be replaced, as `pyfuse3.asyncio` does. Only how it waits for the kernel is another here.
 """
