@@ -208,7 +208,7 @@ def _makers(
         from kafkafs.search.grep import OPTIONS
         from kafkafs.view.decoded_lines import lines_with_schemas
 
-        make = lines_with_schemas(SchemaTopic(directories, OPTIONS.max_batch), OPTIONS.memory)
+        make = lines_with_schemas(SchemaTopic(directories, OPTIONS), OPTIONS.memory)
 
         def decoded(name: str) -> DecodedLines:
             return make(partitions[name].name)

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kafkafs.log.options import ReadOptions
 
     directories, group = _read(arguments.words)
-    cluster = Cluster(directories, ReadOptions().max_batch)
+    cluster = Cluster(directories, ReadOptions())
     cluster.look()
     if not cluster.group_partitions:
         raise NotFound("no partition of __consumer_offsets is on these disks: nothing is known of groups")

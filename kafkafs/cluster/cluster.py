@@ -24,6 +24,7 @@ from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_partition_metadata
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import furthest, replicas
 
@@ -45,10 +46,10 @@ class FoundGroup(NamedTuple):
 class Cluster:
     """See the module."""
 
-    def __init__(self, directories: Sequence[DataDirectory], max_batch: int) -> None:
+    def __init__(self, directories: Sequence[DataDirectory], options: ReadOptions) -> None:
         self.directories = tuple(directories)
         self.lock = threading.Lock()
-        self._max_batch = max_batch
+        self._options = options
         self._sources: dict[str, Following] = {}
         self._metadata: Metadata | None = None
         self._groups: dict[int, GroupPartition] = {}
@@ -72,7 +73,7 @@ class Cluster:
                 continue
             known = self._sources.get(name)
             if known is None or known.partition is not chosen:
-                known = self._sources[name] = Following(chosen, self._replay(parsed, chosen), self._max_batch)
+                known = self._sources[name] = Following(chosen, self._replay(parsed, chosen), self._options)
             try:
                 known.catch_up()
             except _UNREADABLE as error:
@@ -94,7 +95,7 @@ class Cluster:
 
     def _replay(self, name: PartitionName, partition: Partition) -> Replay:
         if name.directory == NAME:
-            self._metadata = Metadata(partition, self._max_batch)
+            self._metadata = Metadata(partition, self._options)
             return self._metadata
         if name.topic == GROUPS_TOPIC:
             made = self._groups[name.partition] = GroupPartition(name.partition)

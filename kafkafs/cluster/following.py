@@ -13,6 +13,7 @@ from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.offset_search import scan_start
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment, is_at_its_place
 
@@ -35,10 +36,10 @@ class Replay(Protocol):
 class Following:
     """See the module. Not for several threads at once."""
 
-    def __init__(self, partition: Partition, replay: Replay, max_batch: int) -> None:
+    def __init__(self, partition: Partition, replay: Replay, options: ReadOptions) -> None:
         self.partition = partition
         self._replay = replay
-        self._max_batch = max_batch
+        self._options = options
         self._read: Log | None = None
 
     def catch_up(self) -> bool:
@@ -79,12 +80,13 @@ class Following:
                         f" {item.last_offset} are missing"
                     )
                     continue
-                for piece in decode(item.data, item.position, item.rows, self._max_batch):
+                for piece in decode(item.data, item.position, item.rows, self._options.max_batch, self._options.memory):
                     if isinstance(piece, Refusal):
                         at = int(item.rows["base_offset"][piece.batch])
                         self._replay.tell(f"{name}: the batch at offset {at} is left out: {piece.error}")
                     else:
                         self._replay.take(piece.between(first, log.end_offset), item.rows)
+                    del piece  # and with it a large batch's memory, before the next is unpacked
         except (Denied, NotFound, DiskError, CorruptData) as error:
             self._replay.tell(f"{name} cannot be read: {error}")
 

@@ -16,7 +16,7 @@ from kafkafs.cluster.image import Image
 from kafkafs.cluster.lines import known
 from kafkafs.cluster.problems import Problems
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import KafkafsError, WouldBlock
+from kafkafs.errors import Crowded, KafkafsError, WouldBlock
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.columns import Records
 from kafkafs.format.control import ControlType, control_type
@@ -24,6 +24,7 @@ from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, 
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
 from kafkafs.log.log import Log
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 
 NAME = "__cluster_metadata-0"
@@ -46,9 +47,9 @@ class AsOf(NamedTuple):
 class Metadata(Replay):
     """See the module. `image` is None where nothing is known: the log does not begin at 0, and no snapshot is whole."""
 
-    def __init__(self, partition: Partition, max_batch: int) -> None:
+    def __init__(self, partition: Partition, options: ReadOptions) -> None:
         self._partition = partition
-        self._max_batch = max_batch
+        self._options = options
         self.problems = Problems()
         self.image: Image | None = None
         self.as_of: AsOf | None = None
@@ -157,13 +158,14 @@ class Metadata(Replay):
             file = self._partition.root.open_now(f"{self._partition.name.directory}/{name}")
             is_whole = self._is_whole(file)
             for run in _runs(file) if is_whole else ():
-                for piece in decode(run.data, run.position, run.rows, self._max_batch):
+                for piece in self._decoded(run, run.rows):
                     if isinstance(piece, Refusal):
                         self.tell(f"{NAME}/{name}: a batch is left out: {piece.error}")
                     else:
                         self._apply(f"{NAME}/{name}", piece, run.rows)
                         self._snapshot_ms = known(int(piece.rows["timestamp"][-1]))  # of the log's last record below it
-        except WouldBlock:
+                    del piece  # and with it a large batch's memory, before the next is unpacked
+        except (WouldBlock, Crowded):
             raise
         except KafkafsError as error:
             self.tell(f"{NAME}/{name} cannot be read: {error}")
@@ -183,11 +185,14 @@ class Metadata(Replay):
             return False
         kinds = [
             control_type(piece.key(number) or b"")
-            for piece in decode(last.data, last.position, last.rows[-1:], self._max_batch)
+            for piece in self._decoded(last, last.rows[-1:])
             if isinstance(piece, Records)
             for number in range(len(piece))
         ]
         return kinds[-1:] == [ControlType.SNAPSHOT_FOOTER]
+
+    def _decoded(self, run: BatchRun, rows: Batches) -> Iterator[Records | Refusal]:
+        return decode(run.data, run.position, rows, self._options.max_batch, self._options.memory)
 
 
 def _runs(file: DataFile) -> Iterator[BatchRun]:

@@ -22,6 +22,7 @@ from kafkafs.format.schemas.avro_names import SCHEMA_BYTES
 from kafkafs.format.schemas.decoders import load_libraries
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import furthest, replicas
 
@@ -131,9 +132,9 @@ def load_decoders() -> None:
 class SchemaTopic:
     """See the module. One for all data directories that are looked at together; any thread may ask."""
 
-    def __init__(self, directories: Sequence[DataDirectory], max_batch: int) -> None:
+    def __init__(self, directories: Sequence[DataDirectory], options: ReadOptions) -> None:
         self._directories = directories
-        self._max_batch = max_batch
+        self._options = options
         self._lock = threading.Lock()
         self._registry: CachedValue[Registry] = CachedValue(_FRESH_S)
         self._following: Following | None = None
@@ -165,7 +166,7 @@ class SchemaTopic:
             return Registry()
         if self._following is None or self._following.partition is not chosen:
             self._records = SchemaRecords()
-            self._following = Following(chosen, self._records, self._max_batch)
+            self._following = Following(chosen, self._records, self._options)
         if anew:
             chosen.look_again()
         try:

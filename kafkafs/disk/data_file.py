@@ -18,6 +18,7 @@ from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import DiskError, KafkafsError, WouldBlock
 from kafkafs.format.buffers import Buffers, pages
+from kafkafs.format.memory import Memory
 
 STREAM_SIZE = 1 << 20
 """The largest read that is answered from the calling thread's own buffer."""
@@ -115,6 +116,11 @@ class DataFile:
             settled = is_settled(changed_ns)
             known = self._acl.store((access_list(self.descriptor),), changed_ns if settled else None)
         return known[0]
+
+    @property
+    def memory(self) -> Memory:
+        """Where large buffers for what is read or unpacked of it come from."""
+        return self._options.memory
 
     def read(self, position: int, size: int, *, passing: bool = False) -> bytes:
         """The bytes at `position`, fewer only at the end. A non-blocking thread gets WouldBlock for a page on disk.

@@ -30,7 +30,7 @@ def contents(file: DataFile, batch: Batch) -> tuple[int, int]:
     if not batch.is_wrapped:
         return batch.base_offset, batch.count
     data, first, count = file.read(batch.position, batch.size), batch.base_offset, 0
-    for piece in decode(data, batch.position, walk(data, batch.position).rows[:1], _LIMIT):
+    for piece in decode(data, batch.position, walk(data, batch.position).rows[:1], _LIMIT, file.memory):
         if isinstance(piece, Refusal):
             return batch.base_offset, batch.count
         first = first if count else int(piece.rows["offset"][0])

@@ -22,7 +22,7 @@ COLUMNS = (
 def registry_of(paths: Sequence[str | Path]) -> Registry:
     """The registry in `_schemas-0` of these data directories, of several replicas the furthest; UsageError."""
     directories = [data_directory(Path(path).absolute()) for path in paths]
-    return SchemaTopic(directories, ReadOptions().max_batch).registry()
+    return SchemaTopic(directories, ReadOptions()).registry()
 
 
 def frame(spark: "SparkSession", paths: str | Path | Sequence[str | Path]) -> "DataFrame":

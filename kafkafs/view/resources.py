@@ -42,7 +42,7 @@ class Resources:
         """The topic with all schemas on these disks; made, and imported, when it is first asked for."""
         from kafkafs.cluster.schema_topic import SchemaTopic
 
-        return SchemaTopic(self._directories, self.options.max_batch)
+        return SchemaTopic(self._directories, self.options)
 
     @functools.cached_property
     def schema_access(self) -> TopicAccess:

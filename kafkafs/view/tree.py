@@ -50,7 +50,7 @@ class Root:
         from kafkafs.view.cluster import ClusterDirectory, Sources
 
         resources = self._resources
-        cluster = Cluster(self._directories, resources.options.max_batch)
+        cluster = Cluster(self._directories, resources.options)
         sources = Sources(cluster, resources.schemas, self.attributes, self._name_of, resources.text)
         return ClusterDirectory(sources)
 

@@ -17,7 +17,6 @@ from tests.cluster.reading import lines, names, read
 from tests.cluster.writing import Data, metadata, snapshot
 
 NAME = "__cluster_metadata-0"
-MAX_BATCH = 1 << 20
 SECRET = b"stored keys stay inside"
 
 
@@ -78,7 +77,7 @@ def test_a_snapshot_without_its_log_is_enough(data):
 def test_a_log_without_its_snapshot_tells_nothing_and_goes_on_telling_nothing(data):
     """Beside a live broker more comes: it must not be taken for the whole."""
     data.write(NAME, [topic("late", 1)], at=7)
-    cluster = Cluster([open_data_directory(data.path)], MAX_BATCH)
+    cluster = Cluster([open_data_directory(data.path)], ReadOptions())
     for _ in range(2):
         cluster.look()
         assert (cluster.image, cluster.as_of) == (None, None)

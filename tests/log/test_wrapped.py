@@ -1,16 +1,24 @@
 """Compressed v0 and v1 messages in ranges: they state their last offset only, and hold others before it."""
 
+import gzip
 import random
 
 import pytest
 
 from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
+from kafkafs.errors import Crowded
+from kafkafs.format.batch import parse_batch
+from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.batch_runs import Damage
+from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.extents import extents_between
 from kafkafs.log.lookup import locate
+from kafkafs.log.options import ReadOptions
+from kafkafs.log.wrapped import contents
 from kafkafs.view.batches import batches_between
+from tests.format.test_legacy import GZIP, Message
 from tests.kafka.dataset import Dataset
-from tests.log.making import log_of
+from tests.log.making import Made, log_of, write_partition
 from tests.log.reading import reader, rows, wanted
 
 DATA = Dataset("2.8.0", "stopped")
@@ -60,3 +68,20 @@ def test_damage_does_not_own_what_the_message_behind_it_holds(tmp_path):
     assert locate(log, 0)[1] == Damage(0, first.size, 0, first.last_offset)
     for offset in range(first.last_offset + 1, second.last_offset + 1):
         assert reader(log).first(offset).offset == offset
+
+
+def test_a_large_message_is_unpacked_in_the_memory_that_all_readers_share(tmp_path):
+    """Asked for an attribute of it, a mount took a quarter of a gigabyte more than its limit."""
+    inner = Message(0, bytes(20 << 20)).encoded() + Message(1, b"").encoded()
+    packed = Message(1, gzip.compress(inner), attributes=GZIP).encoded()
+    write_partition(tmp_path, {0: [Made(packed, ())]}, indexed=False)
+    memory = MemoryBudget(30 << 20)
+    log = open_data_directory(tmp_path, ReadOptions(memory=memory)).partition("t-0").log()
+    file, batch = log.segments[0].log(), parse_batch(packed, 0, 0)
+    assert batch is not None
+    held = memory.take(20 << 20)
+    with pytest.raises(Crowded):
+        contents(file, batch)
+    del held
+    assert contents(file, batch) == (0, 2)
+    assert memory.taken == 0
