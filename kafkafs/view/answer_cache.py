@@ -7,13 +7,37 @@ it, open, read and close of a `.jsonl` point in batches of 16 KB take 1.3 to 1.4
 
 import threading
 from collections import OrderedDict
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 from weakref import ReferenceType, ref
+
+from kafkafs.format.batch import Batch
+from kafkafs.log.segment import Segment
 
 BUDGET = 16 << 20
 """Bytes of answers that are kept; one that is larger is made again."""
 
+OVERHEAD = 2048
+"""Bytes that an answer takes besides itself, more or less."""
+
 Answer = TypeVar("Answer")
+
+
+class RecordAnswer(NamedTuple):
+    """The record that a point leads to, without the batch's bytes, and what a view shows of it; None for null."""
+
+    segment: Segment
+    batch: Batch
+    offset: int
+    timestamp: int
+    shown: bytes | None
+
+
+class Explained(NamedTuple):
+    """How the batch of a point was found, as text; its timestamp is -1 where it has none."""
+
+    segment: Segment
+    timestamp: int
+    text: bytes
 
 
 class AnswerCache(Generic[Answer]):

@@ -19,8 +19,7 @@ from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import NotFound
 from kafkafs.log.partition import Partition
 from kafkafs.view import schema_files
-from kafkafs.view.node import Attributes, Entry, Kind, Node
-from kafkafs.view.partition_view import KEEP_S
+from kafkafs.view.node import KEEP_S, Attributes, Entry, Kind, Node
 from kafkafs.view.permissions import Access, common
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.text_budget import TextBudget

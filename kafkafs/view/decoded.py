@@ -1,37 +1,22 @@
 """Decoded views: records as lines of JSON, a record's key or value alone."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from kafkafs.errors import NoData
-from kafkafs.format.batch import Batch
 from kafkafs.format.columns import Records
 from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.names import PartitionName
 from kafkafs.log.careful_lookup import Record
-from kafkafs.log.segment import Segment
-from kafkafs.view.answer_cache import AnswerCache
+from kafkafs.view.answer_cache import OVERHEAD, RecordAnswer
 from kafkafs.view.contents import BytesContent
 from kafkafs.view.following import Follower
 from kafkafs.view.line_makers import PLAIN, LinesOf, MakeLines
-from kafkafs.view.node import Attributes, NoXattrs
-from kafkafs.view.partition_view import KEEP_S, PartitionView
+from kafkafs.view.node import KEEP_S, Attributes, NoXattrs
+from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import batch_xattrs
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.targets import LogSnapshot, PointTarget, RangeTarget
-
-_OVERHEAD = 2048
-"""Bytes that an answer takes besides itself, more or less."""
-
-
-class _Found(NamedTuple):
-    """The record that a point leads to, without the batch's bytes, and the view's answer; None for null."""
-
-    segment: Segment
-    batch: Batch
-    offset: int
-    timestamp: int
-    answer: bytes | None
 
 
 class _OneRecord:
@@ -41,34 +26,34 @@ class _OneRecord:
         self._view = view
         self._target = target
 
-    def _found(self, snapshot: LogSnapshot) -> _Found:
-        """The record and the answer; found once for each state of the log."""
-        answers: AnswerCache[_Found] = self._view.resources.answers
+    def _found(self, snapshot: LogSnapshot) -> RecordAnswer:
+        """The record and what is shown of it; found once for each state of the log."""
+        answers = self._view.resources.answers
         found = answers.get(self, snapshot)
         if found is not None:
             found.segment.check(found.segment.log())
         else:
             record = self._target.record(snapshot)
-            answer = self._answer(record, snapshot.log.name)
-            found = _Found(record.segment, record.batch, record.offset, record.timestamp, answer)
-            answers.put(self, snapshot, found, len(answer or b"") + _OVERHEAD)
+            shown = self._shown(record, snapshot.log.name)
+            found = RecordAnswer(record.segment, record.batch, record.offset, record.timestamp, shown)
+            answers.put(self, snapshot, found, len(shown or b"") + OVERHEAD)
         return found
 
-    def _answer(self, record: Record, name: PartitionName) -> bytes | None:
+    def _shown(self, record: Record, name: PartitionName) -> bytes | None:
         raise NotImplementedError
 
     def attributes(self) -> Attributes:
         def attributes(snapshot: LogSnapshot) -> Attributes:
             found = self._found(snapshot)
-            return self._view.file_attributes([found.segment.log()], len(found.answer or b""), found.timestamp, KEEP_S)
+            return self._view.file_attributes([found.segment.log()], len(found.shown or b""), found.timestamp, KEEP_S)
 
         return self._view.ask(attributes)
 
     def open(self) -> BytesContent:
         found = self._view.ask(self._found)
-        if found.answer is None:
+        if found.shown is None:
             raise NoData(f"{self._view.shown_as}: the record at offset {found.offset} has null there")
-        return BytesContent(found.answer)
+        return BytesContent(found.shown)
 
     def xattrs(self) -> Mapping[str, bytes]:
         found = self._view.ask(self._found)
@@ -85,7 +70,7 @@ class JsonPoint(_OneRecord):
     def attributes(self) -> Attributes:
         return self._lines_of.attributes(self._view, super().attributes())
 
-    def _answer(self, record: Record, name: PartitionName) -> bytes:
+    def _shown(self, record: Record, name: PartitionName) -> bytes:
         return b"".join(self._lines_of.make(self._view)(name).pieces(record.columns))
 
 
@@ -96,7 +81,7 @@ class FieldPoint(_OneRecord):
         super().__init__(view, target)
         self._field = field
 
-    def _answer(self, record: Record, name: PartitionName) -> bytes | None:  # noqa: ARG002 (only a line names it)
+    def _shown(self, record: Record, name: PartitionName) -> bytes | None:  # noqa: ARG002 (only a line names it)
         data = record.columns.key(0) if self._field == "key" else record.columns.value(0)
         return None if data is None else bytes(data)
 

@@ -16,6 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
+KEEP_S = 0.8
+"""For how long the kernel may keep what does not change with every append. What was deleted is gone within a second."""
+
 Kind = Literal["directory", "file", "symlink"]
 
 

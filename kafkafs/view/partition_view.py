@@ -9,22 +9,17 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.log_access import LogAccess, common_log_access
-from kafkafs.disk.lru_cache import LruCache
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.log import Log
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
-from kafkafs.view.node import Attributes
+from kafkafs.view.node import KEEP_S, Attributes
+from kafkafs.view.partition_cache import PartitionCache, SharedAccess
 from kafkafs.view.permissions import Access, access, common
 from kafkafs.view.resources import Resources
 from kafkafs.view.targets import LogSnapshot
-
-KEEP_S = 0.8
-"""For how long the kernel may keep what does not change with every append. What was deleted is gone within a second."""
 
 _MANY = 16
 """Logs of a view from which on they are looked at together: before, most are open already."""
@@ -34,39 +29,11 @@ _MAX_MS = (2**63 - 1) // _NS_PER_MS
 Answer = TypeVar("Answer")
 
 
-class PartitionCache:
-    """What is remembered of a partition that is looked at. A tree keeps few of them (see `disk.lru_cache`).
-
-    `_snapshot` is written by any thread, at once and without a lock: two make one of the same log, and the later stays.
-    """
-
-    def __init__(self, partition: Partition, options: ReadOptions, keys: PartitionKeys) -> None:
-        self.partition = partition
-        self.keys = keys
-        self.shared_access: CachedValue[_SharedAccess] = CachedValue(KEEP_S, options.clock)
-        self._options = options
-        self._snapshot: LogSnapshot | None = None
-
-    def snapshot_of(self, log: Log) -> LogSnapshot:
-        """That log, seen through the options."""
-        snapshot = self._snapshot
-        if snapshot is None or snapshot.log is not log:
-            snapshot = self._snapshot = LogSnapshot(log, self._options, self.partition.transactions, self.keys)
-        return snapshot
-
-
 class _Directory(NamedTuple):
     """What is known of a partition's directory."""
 
     access: Access
     mtime_ns: int
-
-
-class _SharedAccess(NamedTuple):
-    """What the logs of so many segments have in common; None where they are not alike."""
-
-    segments: Sequence[Segment]
-    access: LogAccess | None
 
 
 class ShownReplica(NamedTuple):
@@ -113,8 +80,7 @@ class PartitionView:
     @property
     def _cache(self) -> PartitionCache:
         partition = self.partition
-        caches: LruCache[PartitionCache] = self.resources.partitions
-        return caches.get(
+        return self.resources.partitions.get(
             self.shown_as,
             lambda: PartitionCache(partition, self.options, self._keys()),
             lambda cache: cache.partition is partition,
@@ -206,7 +172,7 @@ class PartitionView:
                 return None
             logs = [(segment.base_offset, segment.listed["log"].inode) for segment in segments]
             found = common_log_access(self.partition.root, self._name, logs)
-            known = shared.store(_SharedAccess(segments, found))
+            known = shared.store(SharedAccess(segments, found))
         return known.access
 
 

@@ -22,8 +22,8 @@ from kafkafs.log.log import HELD
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange
-from kafkafs.view.node import Attributes, NoXattrs
-from kafkafs.view.partition_view import KEEP_S, PartitionView
+from kafkafs.view.node import KEEP_S, Attributes, NoXattrs
+from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.targets import AtOffset, BetweenOffsets, LogSnapshot, PointTarget, RangeTarget
 
 

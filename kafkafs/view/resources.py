@@ -6,7 +6,7 @@ have nothing in common but the processors.
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkafs.disk.lru_cache import LruCache
 from kafkafs.disk.prefetch import PrefetchBudget
@@ -14,7 +14,8 @@ from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.options import ReadOptions
 from kafkafs.search.key_memory import KeyMemory
-from kafkafs.view.answer_cache import AnswerCache
+from kafkafs.view.answer_cache import AnswerCache, Explained, RecordAnswer
+from kafkafs.view.partition_cache import PartitionCache
 from kafkafs.view.text_budget import TextBudget
 from kafkafs.view.topic_access import TopicAccess
 
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
 
 
 class Resources:
-    """See the module. `partitions` and `answers` are typed where they are used (`partition_view`, `decoded`)."""
+    """See the module."""
 
     def __init__(self, options: ReadOptions, directories: Sequence[DataDirectory]) -> None:
         """`directories` are all that the tree shows."""
         self.options = options
-        self.partitions: LruCache[Any] = LruCache()
-        self.answers: AnswerCache[Any] = AnswerCache()
+        self.partitions: LruCache[PartitionCache] = LruCache()
+        self.answers: AnswerCache[RecordAnswer] = AnswerCache()
+        self.explanations: AnswerCache[Explained] = AnswerCache()
         self.prefetch = PrefetchBudget()
         self.text = TextBudget()
         self.keys = KeyMemory()

@@ -15,8 +15,8 @@ from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.partition import Partition
 from kafkafs.view.by_key import ByKey
 from kafkafs.view.disk_view import DiskView
-from kafkafs.view.node import Attributes, Directory, Disk, Entry, Node
-from kafkafs.view.partition_view import KEEP_S, PartitionView, ShownReplica
+from kafkafs.view.node import KEEP_S, Attributes, Directory, Disk, Entry, Node
+from kafkafs.view.partition_view import PartitionView, ShownReplica
 from kafkafs.view.permissions import common
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.resources import Resources

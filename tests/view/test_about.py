@@ -1,4 +1,4 @@
-"""The root that is served: the tree's entries with `.kafkafs` behind them, whose files are made when they are opened."""
+"""The root that is served: the tree's entries with `.kafkafs` behind them, with files made when they are opened."""
 
 import itertools
 from typing import cast

@@ -10,8 +10,8 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.log_access import common_log_access
 from kafkafs.errors import Vanished, WouldBlock
 from kafkafs.view import partition_view
-from kafkafs.view.node import File
-from kafkafs.view.partition_view import KEEP_S, PartitionView
+from kafkafs.view.node import KEEP_S, File
+from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.tree import PartitionDirectory
 from tests.log.making import made, write_partition
 from tests.mounting import wait_until
