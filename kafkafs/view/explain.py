@@ -9,6 +9,7 @@ from kafkafs.format.batch import CODECS, Batch
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
+from kafkafs.view.answer_cache import OVERHEAD, Explained
 from kafkafs.view.contents import BytesContent
 from kafkafs.view.grammar import Suffix
 from kafkafs.view.node import Attributes
@@ -19,7 +20,11 @@ from kafkafs.view.times import doubt
 
 
 class Explanation:
-    """The steps that lead to a point's batch, made anew by each open, and by each `stat` for their size."""
+    """The steps that lead to a point's batch, told once for each state of the log: a `stat` wants their size.
+
+    They are remembered rather than told again for the open. A second walk may have less to tell: by key, the first one
+    may have had to look for the keys.
+    """
 
     def __init__(self, view: PartitionView, target: PointTarget, asked: str) -> None:
         self._view = view
@@ -28,19 +33,37 @@ class Explanation:
 
     def attributes(self) -> Attributes:
         def attributes(snapshot: LogSnapshot) -> Attributes:
-            segment, found = self._target.batch(snapshot)
-            timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
-            return self._view.file_attributes([segment.log()], len(self._text(snapshot)), timestamp_ms, 0.0)
+            found = self._found(snapshot)
+            return self._view.file_attributes([found.segment.log()], len(found.text), found.timestamp, 0.0)
 
         return self._view.ask(attributes)
 
     def open(self) -> BytesContent:
-        return BytesContent(self._view.ask(self._text))
+        return BytesContent(self._view.ask(self._found).text)
 
     def xattrs(self) -> Mapping[str, bytes]:
         return RawPoint(self._view, self._target).xattrs()
 
-    def _text(self, snapshot: LogSnapshot) -> bytes:
+    def _found(self, snapshot: LogSnapshot) -> Explained:
+        explanations = self._view.resources.explanations
+        found = explanations.get(self, snapshot)
+        if found is not None:
+            found.segment.check(found.segment.log())
+            return found
+        steps: list[str] = []
+        segment, batch = self._target.explain(snapshot, steps.append)
+        steps = list(dict.fromkeys(steps))  # where a scan starts over, it passes over the same damage once more
+        lines = [
+            *self._asked_lines(snapshot),
+            *(f"{number}. {step}" for number, step in enumerate(steps, start=1)),
+            *self._answer_lines(snapshot, segment, batch),
+        ]
+        text = ("\n".join(lines) + "\n").encode()
+        found = Explained(segment, batch.max_timestamp if isinstance(batch, Batch) else -1, text)
+        explanations.put(self, snapshot, found, len(text) + OVERHEAD)
+        return found
+
+    def _asked_lines(self, snapshot: LogSnapshot) -> list[str]:
         log = snapshot.log
         lines = [
             f"{self._view.partition.name.directory}: {self._asked}",
@@ -50,12 +73,9 @@ class Explanation:
             lines.append(f"time: {_moment(self._target.time_ms)}; wanted is the first record at or after it")
             if doubtful := doubt(_stem(self._asked)):
                 lines.append(f"note: {doubtful}")
-        steps: list[str] = []
-        answer = self._answer(snapshot, *self._target.explain(snapshot, steps.append))
-        lines += [f"{number}. {step}" for number, step in enumerate(dict.fromkeys(steps), start=1)]
-        return ("\n".join(lines + answer) + "\n").encode()
+        return lines
 
-    def _answer(self, snapshot: LogSnapshot, segment: Segment, found: Batch | Damage) -> list[str]:
+    def _answer_lines(self, snapshot: LogSnapshot, segment: Segment, found: Batch | Damage) -> list[str]:
         if isinstance(found, Damage):
             where = f"{found.size} bytes at position {found.position}"
             owned = f"{found.base_offset}..{found.last_offset}"

@@ -1,13 +1,23 @@
 """`.explain` on the worked example: the steps, with their numbers."""
 
+from collections import Counter
+from typing import cast
+
 import pytest
 
 from kafkafs.errors import NotFound
 from kafkafs.format.batches import walk
 from kafkafs.sample import unpack
+from kafkafs.view.explain import Explanation
+from kafkafs.view.grammar import Anchor, OffsetPoint
+from kafkafs.view.node import File
+from kafkafs.view.targets import AtOffset, PointTarget
+from kafkafs.view.tree import PartitionDirectory
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
-from tests.log.making import made, write_partition
-from tests.view.trees import cat, node, tree
+from tests.log.making import Made, made, write_partition
+from tests.view.trees import cat, node, read, tree
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +47,49 @@ def test_a_lookup_that_leads_nowhere_has_no_explanation_either(root, name):
     for ask in (lambda it: it.attributes(), lambda it: it.open()):
         with pytest.raises(NotFound):
             ask(node(root, f"test-0/{name}.explain"))
+
+
+class Counting:
+    """A target, and which of its questions were asked."""
+
+    def __init__(self, target: PointTarget) -> None:
+        self._target = target
+        self.asked: Counter[str] = Counter()
+
+    def __getattr__(self, question: str) -> object:
+        self.asked[question] += 1
+        return getattr(self._target, question)
+
+
+def test_a_stat_and_the_open_behind_it_look_it_up_once(root):
+    """Each walk reads indexes and log anew; it was three of them for a `stat`, and two more for the open."""
+    target = Counting(AtOffset(OffsetPoint(Anchor.ABSOLUTE, 23350)))
+    view = cast(PartitionDirectory, node(root, "test-0")).view
+    explanation = Explanation(view, cast(PointTarget, target), "by-offset/23350")
+    size = explanation.attributes().size
+    assert len(read(explanation.open())) == size
+    assert target.asked == {"explain": 1, "record": 1}
+
+
+@pytest.mark.parametrize("name", ["by-offset/1", "by-time/1000", "by-key/k"])
+def test_its_size_is_that_of_its_text(name, tmp_path):
+    """By key the first walk also has to find the keys: what it tells, a second one would not tell again."""
+    records = [Record(offset, 1000, 0, key, b"") for offset, key in enumerate((b"j", b"k"))]
+    write_partition(tmp_path, {0: [Made(v2_batch(records), tuple(records))], 2: [made(2, [1])]})
+    file = cast(File, node(tree(tmp_path), f"t-0/{name}.explain"))
+    size = file.attributes().size
+    assert len(read(file.open())) == size
+    assert file.attributes().size == size
+
+
+def test_it_is_told_anew_when_the_log_is_another(tmp_path):
+    """Its second line has the log's end."""
+    write_partition(tmp_path, {0: [made(0, [1])]})
+    file = cast(File, node(tree(tmp_path, log_fresh_s=0.0), "t-0/by-offset/0.explain"))
+    assert b"offsets 0 to 1 " in read(file.open())
+    with open(tmp_path / "t-0" / f"{0:020}.log", "ab") as log:
+        log.write(made(1, [2]).data)
+    assert b"offsets 0 to 2 " in read(file.open())
 
 
 def test_what_the_log_contradicts_is_told(tmp_path):
