@@ -48,6 +48,7 @@ class Directory:
         self._cache: OrderedDict[str, DataFile] = OrderedDict()
         self._open: WeakValueDictionary[tuple[str, int], DataFile] = WeakValueDictionary()
         self._lock = threading.Lock()
+        self._swept = options.clock()
 
     def is_replaced(self) -> bool:
         """Whether another directory stands at the path by now. False where none does, or none that can be looked at.
@@ -130,18 +131,24 @@ class Directory:
         return len(self._open) < _spare_descriptors() // 2
 
     def sweep(self) -> None:
-        """Let go of files that are not asked for, or that were deleted. Called a few times a second."""
+        """Let go of files that are not asked for, or that were deleted. A mount calls it a few times a second."""
         may_block()
-        idle_since = self._options.clock() - IDLE_S
+        self._swept = self._options.clock()
+        idle_since = self._swept - IDLE_S
         with self._lock:
             files = list(self._cache.items())
         for name, file in files:
-            if file.used < idle_since or not file.stat().st_nlink:
+            if file.used < idle_since or _is_deleted(file):
                 with self._lock:
                     if self._cache.get(name) is file:
                         del self._cache[name]
         del files
         self._close_abandoned()
+
+    def _sweep_if_due(self) -> None:
+        """Where no mount sweeps, whatever is asked does: a file that was deleted keeps its space on the disk."""
+        if self._options.clock() - self._swept >= IDLE_S:
+            self.sweep()
 
     def _close_abandoned(self) -> None:
         with suppress(IndexError):
@@ -193,6 +200,7 @@ class Directory:
     def stat(self, name: str = ".") -> os.stat_result:
         """The attributes of what is called `name` now; a link's own."""
         may_block()
+        self._sweep_if_due()
         try:
             return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
         except OSError as error:
@@ -259,6 +267,7 @@ class Directory:
         self._close_abandoned()
 
     def _descriptor(self, name: str, flags: int) -> int:
+        self._sweep_if_due()
         for attempt in range(2):
             try:
                 try:
@@ -271,6 +280,14 @@ class Directory:
                     continue
                 raise _opening_failed(error, name) from error
         raise AssertionError("the second attempt returns or raises")
+
+
+def _is_deleted(file: DataFile) -> bool:
+    """Also where it cannot be told: a server of NFS knows nothing any more of what was deleted there."""
+    try:
+        return file.stat().st_nlink == 0
+    except DiskError:
+        return True
 
 
 def _attributes_in_memory(path: str) -> os.stat_result:

@@ -110,6 +110,12 @@ class DataDirectory:
             directory, lambda: Partition(name, self.root, self.checkpoints, self.options, self.indexes)
         )
 
+    def sweep(self) -> None:
+        """Let go of files that are not asked for, or that were deleted, as `Directory.sweep`: rebuilt indexes too."""
+        self.root.sweep()
+        if self.indexes is not None:
+            self.indexes.sweep()
+
 
 def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> DataDirectory:
     """The data directory at `path`; UsageError says why it is none."""

@@ -97,7 +97,7 @@ class DiskView:
         """Looks again, and lets go of files that are not read. A mount calls it a few times a second."""
         self._is_swept = True
         self.refresh()
-        self.directory.root.sweep()
+        self.directory.sweep()
 
     @property
     def lane(self) -> str:

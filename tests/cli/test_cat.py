@@ -1,8 +1,11 @@
 """`kafkafs cat` against `cat` below a mount point: same bytes, same errors."""
 
 import json
+import os
 import signal
 import subprocess
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +13,9 @@ from tests.cli.asking import unmounted
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
+from tests.live.moves import Moves
 from tests.log.making import Made, write_partition
-from tests.mounting import KAFKAFS, run
+from tests.mounting import KAFKAFS, run, wait_until
 
 PATHS = [
     "segments-0/by-offset/0..", "segments-0/by-offset/5...jsonl", "compacted-0/by-offset/3.jsonl",
@@ -72,3 +76,34 @@ def test_a_key_that_no_file_name_can_hold(tmp_path):
     assert unmounted("cat", tmp_path, name).stdout == v2_batch(records)
     missing = unmounted("cat", tmp_path, name + "k.jsonl")
     assert (missing.returncode, missing.stderr[-27:]) == (1, b" No such file or directory\n")
+
+
+def test_a_follower_of_a_quiet_log_gives_deleted_files_their_space_back(tmp_path):
+    """Regression: nothing swept but a mount. The broker deletes segments for their space, and a follower lives long."""
+    broker = Moves(tmp_path)
+    for _ in range(5):
+        broker.append([2])
+        broker.roll()
+    broker.append([2])
+    with subprocess.Popen(
+        [KAFKAFS, "cat", tmp_path, "t-0/by-offset/0...follow.jsonl"], stdout=subprocess.PIPE
+    ) as following:
+        assert following.stdout is not None
+        try:
+            for _ in range(12):
+                following.stdout.readline()
+            while len(broker.segments) > 1:
+                broker.retain(told=False)
+            broker.unlink_deleted()
+            wait_until(lambda: not deleted_files(following.pid, tmp_path), 10)
+        finally:
+            following.send_signal(signal.SIGINT)
+
+
+def deleted_files(process: int, place: Path) -> list[str]:
+    """Those below `place` that are gone, and that the process still holds open."""
+    links = []
+    for number in os.listdir(f"/proc/{process}/fd"):
+        with suppress(OSError):
+            links.append(os.readlink(f"/proc/{process}/fd/{number}"))
+    return [link for link in links if link.startswith(str(place)) and link.endswith("(deleted)")]

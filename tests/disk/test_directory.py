@@ -4,10 +4,11 @@ import errno
 import gc
 import os
 import resource
+import stat
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
 
@@ -17,6 +18,7 @@ from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.options import DiskOptions
 from kafkafs.errors import DiskError, Exhausted, NotFound, Vanished, WouldBlock
 
 
@@ -55,6 +57,87 @@ def test_the_cache_keeps_few_files_and_closes_the_rest(root, tmp_path):
     assert descriptors() - before <= files.OPEN_FILES
     root.forget_cached()
     assert descriptors() == before
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def unswept(tmp_path, clock) -> Directory:
+    """A directory that keeps a deleted file open, as one does that no mount sweeps."""
+    for name in ("deleted", "other"):
+        (tmp_path / name).write_bytes(b"x")
+    directory = Directory(str(tmp_path), DiskOptions(clock=clock))
+    directory.open("deleted", inode(tmp_path, "deleted"))
+    (tmp_path / "deleted").unlink()
+    return directory
+
+
+def deleted_files(place) -> list[str]:
+    """Those that were there, and that this process still holds open."""
+    links = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            links.append(os.readlink(f"/proc/self/fd/{number}"))
+    return [link for link in links if link.startswith(str(place)) and link.endswith("(deleted)")]
+
+
+def look_into(root: Directory) -> None:
+    with root.scan() as entries:
+        list(entries)
+
+
+QUESTIONS = {
+    "open": lambda root: root.open_now("other"),
+    "scan": look_into,
+    "stat": lambda root: root.stat("other"),
+    "acl": lambda root: root.acl(),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_whatever_is_asked_lets_go_of_what_was_deleted(unswept, tmp_path, clock, question):
+    """Regression: only a mount swept. A Spark stream, and `cat` of what follows, kept the space of 4,096 files."""
+    QUESTIONS[question](unswept)
+    assert deleted_files(tmp_path) == [f"{tmp_path}/deleted (deleted)"]  # it was asked for a moment ago
+    clock.now += files.IDLE_S
+    QUESTIONS[question](unswept)
+    assert deleted_files(tmp_path) == []
+
+
+def test_a_file_that_cannot_be_looked_at_is_let_go_of_and_fails_no_other_question(unswept, clock, monkeypatch):
+    """A server of NFS says "Stale file handle" of what was deleted there."""
+    stale, fstat = unswept.open_now("other"), os.fstat
+    unswept._keep(stale, "other")
+
+    def fails(descriptor: int) -> os.stat_result:
+        if descriptor == stale.descriptor:
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return fstat(descriptor)
+
+    monkeypatch.setattr(os, "fstat", fails)
+    clock.now += files.IDLE_S
+    stale.touch()
+    assert stat.S_ISREG(unswept.stat("other").st_mode)
+    assert "other" not in unswept._cache
+
+
+def test_a_thread_that_must_not_wait_does_not_sweep(unswept, tmp_path, clock):
+    """To let go may wait, too: as to close a file of another host."""
+    clock.now += files.IDLE_S
+    with non_blocking(), suppress(WouldBlock):
+        unswept.stat_at_once("other")
+        unswept.open("other", inode(tmp_path, "other"))
+    assert deleted_files(tmp_path) == [f"{tmp_path}/deleted (deleted)"]
 
 
 def test_a_failed_open_leaves_no_descriptor(root, tmp_path):

@@ -2,6 +2,8 @@
 
 import os
 import resource
+import shutil
+from contextlib import suppress
 
 import pytest
 
@@ -150,3 +152,27 @@ def test_one_of_kafkas_files_makes_a_partition(tmp_path, file):
 def test_a_data_directory_without_partitions_is_one_by_its_own_files(tmp_path, mark):
     (tmp_path / mark).touch()
     assert open_data_directory(tmp_path).names() == {}
+
+
+def test_a_sweep_lets_go_of_rebuilt_indexes_that_were_deleted(tmp_path):
+    """Regression: only the data directory was swept, and `reindex` puts new files in the place of old ones."""
+    data, indexes = tmp_path / "data", tmp_path / "indexes"
+    own = write_partition(data, {0: [made(0, [1] * 9), made(9, [2] * 9)], 18: [made(18, [3])]})
+    shutil.copytree(own, indexes / own.name)
+    directory = open_data_directory(data, ReadOptions(index_dir=indexes))
+    directory.partition(own.name).log().segments[0].files.open("index")
+    index = f"{indexes}/{own.name}/{0:020}.index"
+    assert index in open_below(indexes)
+    os.unlink(index)
+    assert f"{index} (deleted)" in open_below(indexes)
+    directory.sweep()
+    assert f"{index} (deleted)" not in open_below(indexes)
+
+
+def open_below(place) -> list[str]:
+    """Regular files that this process holds open, and that are or were in `place`."""
+    links = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            links.append(os.readlink(f"/proc/self/fd/{number}"))
+    return [link for link in links if link.startswith(f"{place}/")]
