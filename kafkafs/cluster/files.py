@@ -10,7 +10,7 @@ from kafkafs.cluster import rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.groups import Group
-from kafkafs.cluster.image import Image, PartitionState
+from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
 from kafkafs.cluster.lines import Json, Row, line
 from kafkafs.cluster.offsets import Commit
 from kafkafs.format.messages.redaction import is_secret_config
@@ -19,8 +19,6 @@ from kafkafs.log.meta_properties import cluster_ids, node_ids
 METADATA_TOPIC = "__cluster_metadata"
 INTERNAL = frozenset((GROUPS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"))
 """What Kafka calls internal topics. Source: Topic.INTERNAL_TOPICS."""
-
-_TOPIC = 2
 
 
 class Rows(NamedTuple):
@@ -132,7 +130,12 @@ def transactions(cluster: Cluster) -> Rows:
 def _topics(image: Image) -> Rows:
     return Rows(
         [
-            (name, topic_id, dict(image.topics[topic_id].partitions), dict(image.configs.get((_TOPIC, name), {})))
+            (
+                name,
+                topic_id,
+                dict(image.topics[topic_id].partitions),
+                dict(image.configs.get((TOPIC_RESOURCE, name), {})),
+            )
             for name, topic_id in sorted(image.ids.items())
         ],
         lambda value: _topic_row(*value),
@@ -146,7 +149,9 @@ def _topic_row(name: str, topic_id: str, partitions: Mapping[int, PartitionState
         "partitions": len(partitions),
         "replicationFactor": len(partitions[0].replicas) if 0 in partitions else None,
         "internal": name in INTERNAL,
-        "configs": {key: None if is_secret_config(_TOPIC, key) else value for key, value in sorted(configs.items())},
+        "configs": {
+            key: None if is_secret_config(TOPIC_RESOURCE, key) else value for key, value in sorted(configs.items())
+        },
     }
 
 

@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 from kafkafs.format.messages.records import Message
 
 NO_LEADER_CHANGE = -2
+TOPIC_RESOURCE = 2
+"""The type of a topic among the resources that have configs."""
+
 _NOT_A_FEATURE = "kraft.version"
 
 Ids = tuple[int, ...]
@@ -102,7 +105,7 @@ class Image:
         topic = self.topics.pop(value["topicId"])
         if self.ids.get(topic.name) == topic.topic_id:
             del self.ids[topic.name]
-        self.configs.pop((_TOPIC, topic.name), None)
+        self.configs.pop((TOPIC_RESOURCE, topic.name), None)
         self.renamed += 1
 
     def _partition(self, value: Mapping[str, Any]) -> None:
@@ -234,9 +237,6 @@ def _in_order(ids: Iterable[str]) -> tuple[str, ...]:
     """Ids of directories in Java's order, as a broker keeps them: two longs with a sign."""
     return tuple(sorted(ids, key=lambda text: struct.unpack(">qq", urlsafe_b64decode(f"{text}=="))))
 
-
-_TOPIC = 2
-"""The type of a topic among the resources that have configs."""
 
 _CHANGES: Mapping[str, Callable[[Image, Mapping[str, Any]], None]] = {
     "TopicRecord": Image._topic,
