@@ -284,20 +284,16 @@ class GroupDirectory(_OfGroup):
         raise NotFound(f"a group has no {name!r}")
 
 
-class GroupFile(_OfGroup, _File):
+class GroupFile(_File, _OfGroup):
     """`group.json`."""
-
-    kind: Kind = "file"
 
     def open(self) -> Stream:
         row = self._ask(lambda _, found: files.group(found))
         return self._stream(Rows([row], lambda _: row))
 
 
-class OffsetsFile(_OfGroup, _File):
+class OffsetsFile(_File, _OfGroup):
     """`offsets.jsonl`."""
-
-    kind: Kind = "file"
 
     def attributes(self) -> Attributes:
         commits = self._ask(lambda cluster, found: cluster.commits(found))

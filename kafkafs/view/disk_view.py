@@ -11,6 +11,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import cast
 
 from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import may_block
@@ -49,10 +50,13 @@ class DiskView:
         self._slow = False  # a look takes long; it is not waited for any more
         self._is_swept = False  # something looks again and again: beside others no request does so itself
         options = directory.options
-        self._latest = self._look()
         self._known: CachedValue[Known] = CachedValue(options.names_fresh_s if alone else AMONG_S, options.clock)
-        self._known.store(self._latest)
+        self._known.store(self._look())
         self._usage: CachedValue[Usage] = CachedValue(USAGE_S, options.clock)
+
+    @property
+    def _latest(self) -> Known:
+        return cast(Known, self._known.latest)  # there always is one: the first look is made with the view
 
     def known(self) -> Known:
         """What there is, at most as old as a look is good for unless the disk fails or hangs."""
@@ -82,7 +86,7 @@ class DiskView:
         try:
             if self._alone and self._known.fresh() is not None:
                 return  # another thread has just looked
-            self._latest = self._known.store(self._look())
+            self._known.store(self._look())
             self._slow = False
         except (KafkafsError, OSError):
             if self._alone:
