@@ -33,7 +33,7 @@ def dump_all(arguments: argparse.Namespace) -> int:
         with progress.aside():
             print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line), file=sys.stderr)
 
-    findings = Findings(trace=report)
+    findings = Findings(report=report)
     try:
         with _standard_output() as out:
             out.writelines(_texts(arguments, findings, progress))

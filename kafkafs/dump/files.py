@@ -77,7 +77,7 @@ def _suffix(name: str) -> str:
 
 def _heading(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
     """The lines in front of what is in the file; JSON has none."""
-    lines = list(_name_lines(source, findings))
+    lines = list(_name_lines(source, findings))  # made for JSON, too: what is wrong with the name is found meanwhile
     yield from [] if options.json else lines
 
 

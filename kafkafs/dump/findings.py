@@ -1,7 +1,7 @@
 """What does not agree between files, gathered while they are dumped and told after the last one.
 
 The wording is that of Kafka's tool, which prints it to standard error; `problems` are what made that tool stop with an
-exception: sentences, told at once through `trace`.
+exception: sentences, told at once through `report`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ def _ignore(_sentence: str) -> None:
 class Findings:
     """All findings of one run, by absolute path and in the order of the files."""
 
-    trace: Callable[[str], None] = _ignore
+    report: Callable[[str], None] = _ignore
     index_mismatches: dict[str, dict[int, int]] = field(default_factory=dict)
     time_mismatches: Pairs = field(default_factory=dict)
     out_of_order: Pairs = field(default_factory=dict)
@@ -34,11 +34,11 @@ class Findings:
     def problem(self, source: Source, sentence: str) -> None:
         """Something in the file cannot be shown as it should be; the dump goes on behind it."""
         self.problems += 1
-        self.trace(f"{source.path}: {sentence}")
+        self.report(f"{source.path}: {sentence}")
 
     def unknown(self, source: Source) -> None:
         """A file of no kind that has a dump."""
-        self.trace(f"Ignoring unknown file {source.path}")
+        self.report(f"Ignoring unknown file {source.path}")
 
     def index_mismatch(self, source: Source, index_offset: int, log_offset: int) -> None:
         """The batch at an offset index entry's position does not end with the entry's offset."""

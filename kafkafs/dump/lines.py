@@ -33,7 +33,7 @@ def optional_long(number: int | None) -> str:
     return "OptionalLong.empty" if number is None else f"OptionalLong[{number}]"
 
 
-def unreadable_line(entry: UnreadableEntry) -> str:
+def unreadable_header(entry: UnreadableEntry) -> str:
     """As much of a batch's line as can be told."""
     return f"offset: {entry.last_offset} position: {entry.position} size: {entry.size} magic: {entry.magic}"
 

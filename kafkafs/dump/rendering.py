@@ -46,8 +46,8 @@ def has_kernels(options: DumpOptions) -> bool:
     return options.decode_record is None and options.decode_key in _DECODERS and options.decode_value in _DECODERS
 
 
-def batch_lines(batches: Batches, first: int, stop: int) -> Iterator[Text]:
-    """The lines of batches [first, stop)."""
+def header_lines(batches: Batches, first: int, stop: int) -> Iterator[Text]:
+    """The lines of batches [first, stop), each of which tells its header."""
     result = np.empty(1, np.int64)
     while first < stop:
         out = _ROOMS.take()
@@ -81,6 +81,6 @@ def record_lines(
             yield out.data[:size]
         if wanted == DUMP_ODD:
             number = int(records.rows["batch"][first])
-            yield from batch_lines(batches, next_batch, number)
+            yield from header_lines(batches, next_batch, number)
             yield from odd(number)
             first, next_batch = int(np.searchsorted(records.rows["batch"], number, side="right")), number + 1

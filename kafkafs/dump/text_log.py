@@ -15,9 +15,9 @@ from kafkafs.dump.control import control_text
 from kafkafs.dump.damaged import records
 from kafkafs.dump.entries import UnreadableEntry
 from kafkafs.dump.findings import Findings
-from kafkafs.dump.lines import DumpedRecord, record_line, unreadable_line
+from kafkafs.dump.lines import DumpedRecord, record_line, unreadable_header
 from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.rendering import Text, batch_lines, has_kernels, record_lines
+from kafkafs.dump.rendering import Text, has_kernels, header_lines, record_lines
 from kafkafs.dump.runs import EntryRun, within
 from kafkafs.dump.source import Source
 from kafkafs.dump.window import WHOLE, OffsetWindow
@@ -57,13 +57,13 @@ class TextLog:
             elif self._options.is_deep:
                 yield from self._decoded(run.part(first, stop))
             else:
-                yield partial(batch_lines, run.rows, first, stop)
+                yield partial(header_lines, run.rows, first, stop)
 
     def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[Text]:
         """The lines of an entry that does not look sound."""
         if isinstance(entry, UnreadableEntry):
             self._findings.problem(self._source, f"the entry at position {entry.position} is of no format there is.")
-            yield unreadable_line(entry).encode() + b"\n"
+            yield unreadable_header(entry).encode() + b"\n"
             return
         data = self._source.data.read(entry.position, entry.size)
         is_whole = entry.magic < 2 or entry.size >= HEADER_V2.size
@@ -83,9 +83,11 @@ class TextLog:
         singly: Flags = unknown | bad_message | many_controls
         return singly | self._needs_python
 
-    def _one_by_one(self, run: EntryRun, first: int, stop: int) -> Iterator[Text]:
+    def _one_by_one(self, run: EntryRun, first: int, stop: int, *, are_followed: bool = False) -> Iterator[Text]:
+        """The lines of batches [first, stop); `are_followed`: the offsets of their records were looked at already."""
         for index in range(first, stop):
-            yield from self._entry(run.rows[index : index + 1], run.bytes_of(batch_at(run.rows, index)))
+            data = run.bytes_of(batch_at(run.rows, index))
+            yield from self._entry(run.rows[index : index + 1], data, are_followed=are_followed)
 
     def _decoded(self, run: EntryRun) -> Iterator[Callable[[], Iterator[Text]]]:
         unchecked = run.rows.copy()
@@ -98,40 +100,39 @@ class TextLog:
             elif len(shown := self._window.of(piece)):
                 yield partial(self._many, run, next_batch, shown)
                 next_batch = int(shown.rows["batch"][-1]) + 1
-        yield partial(batch_lines, run.rows, next_batch, len(run.rows))
+        yield partial(header_lines, run.rows, next_batch, len(run.rows))
 
     def _many(self, run: EntryRun, next_batch: int, shown: Records) -> Iterator[Text]:
         """The lines of many records, and of batches from `next_batch` up to theirs."""
 
         def singly(number: int) -> Iterator[Text]:
-            followed, self._last_offset = self._last_offset, None
-            yield from self._one_by_one(run, number, number + 1)
-            self._last_offset = followed
+            return self._one_by_one(run, number, number + 1, are_followed=True)
 
         self._follow_many(shown.rows["offset"])
         yield from record_lines(run.rows, next_batch, shown, self._options, singly)
 
     def _refused(self, run: EntryRun, next_batch: int, refusal: Refusal) -> Iterator[Text]:
         """A batch whose records are not as they should be."""
-        yield from batch_lines(run.rows, next_batch, refusal.batch + 1)
+        yield from header_lines(run.rows, next_batch, refusal.batch + 1)
         batch = batch_at(run.rows, refusal.batch)
         yield from self._records(batch, run.bytes_of(batch))
 
-    def _entry(self, rows: Batches, data: bytes) -> Iterator[Text]:
+    def _entry(self, rows: Batches, data: bytes, *, are_followed: bool = False) -> Iterator[Text]:
         """The lines of the one batch that is in `rows`."""
-        yield from batch_lines(rows, 0, 1)
+        yield from header_lines(rows, 0, 1)
         batch = batch_at(rows, 0)
         if batch.codec >= len(CODECS):
             self._problem(batch, f"codec {batch.codec} is none that Kafka knows")
         elif self._options.is_deep:
-            yield from self._records(batch, data)
+            yield from self._records(batch, data, are_followed=are_followed)
 
-    def _records(self, batch: Batch, data: bytes) -> Iterator[bytes]:
+    def _records(self, batch: Batch, data: bytes, *, are_followed: bool = False) -> Iterator[bytes]:
         try:
             for record in records(batch, data, self._options.limit, self._options.memory):
                 if not self._window.has(record.offset):
                     continue
-                self._follow(record.offset)
+                if not are_followed:
+                    self._follow(record.offset)
                 control = self._control(batch, record) if batch.is_control else None
                 yield record_line(batch, record, self._options, control)
         except (CorruptData, TooLarge) as error:

@@ -12,7 +12,9 @@ from kafkafs.spark.waiting import awaited
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TASK_BYTES = 64 << 20
+BUNDLE_BYTES = 64 << 20
+"""Bytes of units that a task is given at least, if there are so many."""
+
 MOST_TASKS = 2000
 _MOST_UNITS = 64  # in a task
 
@@ -78,7 +80,7 @@ def run(
 
 def _bundles(units: Sequence[Work]) -> list[list[Work]]:
     """Neighbours together, up to some megabytes."""
-    enough = max(TASK_BYTES, sum(unit.weight for unit in units) // MOST_TASKS)
+    enough = max(BUNDLE_BYTES, sum(unit.weight for unit in units) // MOST_TASKS)
     bundles: list[list[Work]] = []
     size = enough
     for unit in units:

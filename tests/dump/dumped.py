@@ -59,7 +59,7 @@ def dumped(directory: Path, name: str, options: DumpOptions, window: OffsetWindo
     """kafkafs' dump of one file."""
     findings = Findings()
     answer = Dumped("")
-    findings.trace = answer.problems.append
+    findings.report = answer.problems.append
     answer.text = b"".join(dump(source_of(directory, name), options, findings, window)).decode()
     answer.report = list(findings.lines())
     return answer

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafkafs.dump.entries import sequence_after, wrap
 from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.rendering import ROOM, batch_lines, record_lines
+from kafkafs.dump.rendering import ROOM, header_lines, record_lines
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.format.batches import BATCH, rows_of, walk
 from kafkafs.format.records import Records, decode
@@ -30,7 +30,7 @@ def lines(data: bytes) -> list[bytes]:
 
 def test_more_lines_than_fit_come_in_several_pieces() -> None:
     """And each piece ends with a line."""
-    pieces = list(map(bytes, batch_lines(walk(V2_NONE * 6000, 0).rows, 0, 6000)))
+    pieces = list(map(bytes, header_lines(walk(V2_NONE * 6000, 0).rows, 0, 6000)))
     assert len(pieces) > 1
     assert all(len(piece) <= ROOM and piece.endswith(b"\n") for piece in pieces)
     assert b"".join(pieces).count(b"baseOffset: 100 ") == 6000
@@ -38,7 +38,7 @@ def test_more_lines_than_fit_come_in_several_pieces() -> None:
 
 def test_no_batches_have_no_lines() -> None:
     """Nor an empty piece."""
-    assert list(batch_lines(np.empty(0, BATCH), 0, 0)) == []
+    assert list(header_lines(np.empty(0, BATCH), 0, 0)) == []
 
 
 @pytest.mark.parametrize("value", [b"x" * (2 * ROOM), b"\xff" * ROOM, "é".encode() * ROOM])
@@ -69,7 +69,7 @@ def test_a_damaged_header_is_shown_in_javas_arithmetic(base, delta, sequence, at
     """Sums that no int and no long holds, a codec that Kafka has not got."""
     last = wrap(base + delta, 64)
     batch = Batch(0, 61, 2, base, last, 0, 1, attributes, 5, 6, 7, 8, sequence, 9)
-    (line,) = map(bytes, batch_lines(rows_of(batch, is_valid=valid), 0, 1))
+    (line,) = map(bytes, header_lines(rows_of(batch, is_valid=valid), 0, 1))
     shown = dict(re.findall(r"(\w+): (\S+)", line.decode()))
     last_sequence = -1 if sequence == -1 else sequence_after(sequence, delta)
     assert (shown["baseOffset"], shown["lastOffset"]) == (str(base), str(last))

@@ -13,7 +13,6 @@ import pytest
 from kafkafs.format.batch import parse_batch
 from kafkafs.format.crc import crc32c
 from kafkafs.sample import unpack
-from kafkafs.spark import jobs
 from kafkafs.spark.audit import job
 from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.segments import segments_of
@@ -343,4 +342,3 @@ def test_the_command_reports_and_ends_with_the_right_code(command, capsys, tmp_p
     assert command("audit", tmp_path / "nowhere") == 2
     nowhere = capsys.readouterr()
     assert (nowhere.out, nowhere.err.count("\n")) == ("", 1)
-    assert jobs.TASK_BYTES

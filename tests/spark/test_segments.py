@@ -10,7 +10,7 @@ from kafkafs.spark.segments import SegmentUnit, live_segments, segments_of
 
 
 def base_of(data: Path, base_offset: int) -> int | None:
-    return SegmentUnit(data, "test-0", base_offset, 0).ask(lambda asked: asked.segment.base_offset)
+    return SegmentUnit(data, "test-0", base_offset, 0).ask(lambda snapshot: snapshot.segment.base_offset)
 
 
 def test_a_partition_that_is_deleted_meanwhile_is_left_out(tmp_path: Path):

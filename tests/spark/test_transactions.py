@@ -12,8 +12,8 @@ from tests.kafka.dataset import Dataset
 def test_what_is_aborted_is_what_the_broker_noted(stopped: Dataset):
     tracker = Tracker()
 
-    def follow(asked: SegmentSnapshot) -> list[tuple[int, int | None, int, int]]:
-        told = (tracker.follow(event) for run in asked.runs() if isinstance(run, BatchRun) for event in events(run))
+    def follow(snapshot: SegmentSnapshot) -> list[tuple[int, int | None, int, int]]:
+        told = (tracker.follow(event) for run in snapshot.runs() if isinstance(run, BatchRun) for event in events(run))
         return [(each.producer, each.first, each.last, each.stable) for each in told if each is not None]
 
     units = [unit for unit in segments_of([stopped.path]) if unit.directory == "transactions-0"]

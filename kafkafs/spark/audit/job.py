@@ -26,7 +26,7 @@ from kafkafs.spark.audit.partition_check import (
     check_joints,
     check_small_files,
     is_compacted,
-    open_at,
+    open_by_snapshot,
 )
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.audit.transaction_check import SegmentTransactions, check_transactions
@@ -73,7 +73,7 @@ def audit(
     compare_replicas: bool = False,
 ) -> Report:
     """Looks at everything in the data directories, with `deep` at each record too, and at replicas side by side."""
-    task = partial(check_segment, clean=clean_of(data_directories), deep=deep)
+    task = partial(check_segment, clean_directories=clean_of(data_directories), deep=deep)
     report = joined(data_directories, jobs.run(spark, "audit", segments_of(data_directories), task, progress))
     if not compare_replicas:
         return report
@@ -90,7 +90,7 @@ def clean_of(paths: Iterable[Path]) -> frozenset[Path]:
 def joined(data_directories: Sequence[Path], reports: Sequence[SegmentReport]) -> Report:
     """What the segments gave, and what is to be seen only of them together."""
     directories = [data_directory(path) for path in data_directories]
-    clean = clean_of(data_directories)
+    clean_directories = clean_of(data_directories)  # anew: meanwhile the broker may have been started, or stopped
     findings = [*check_twins(directories), *check_topic_ids(directories)]
     by_partition: dict[tuple[Path, str], list[SegmentReport]] = {}
     for report in reports:
@@ -100,10 +100,10 @@ def joined(data_directories: Sequence[Path], reports: Sequence[SegmentReport]) -
         ends: dict[tuple[str, int], int] = {}
         for name in sorted(directory.names()):
             found = by_partition.get((directory.path, name), [])
-            findings += _partition(directory, name, found, ends, directory.path in clean)
+            findings += _partition(directory, name, found, ends, directory.path in clean_directories)
             partitions += 1
         findings += check_names(directory)
-        findings += check_data_directory(directory, ends, directory.path in clean)
+        findings += check_data_directory(directory, ends, directory.path in clean_directories)
     size = sum(report.unit.weight for report in reports)
     return Report(findings, partitions, len(reports), sum(report.batches for report in reports), size)
 
@@ -119,7 +119,7 @@ def _partition(
         findings += check_epochs(partition, str(directory.path), [each for report in reports for each in report.epochs])
         compacted = is_compacted(directory, partition)
         left = list(dropwhile(lambda report: report.span is None, reports))  # the broker deletes the oldest meanwhile
-        begun = None if compacted or not left else open_at(partition, left[0].unit.base_offset)
+        begun = None if compacted or not left else open_by_snapshot(partition, left[0].unit.base_offset)
         findings += check_transactions([report.transactions for report in left], begun)
         if not compacted and not partition.name.mark:
             findings += check_joints([report.span for report in left])
@@ -131,26 +131,26 @@ def _partition(
     return findings
 
 
-def check_segment(unit: SegmentUnit, clean: frozenset[Path], deep: bool = False) -> SegmentReport:
+def check_segment(unit: SegmentUnit, clean_directories: frozenset[Path], deep: bool = False) -> SegmentReport:
     """One segment and its indexes, as of one moment; nothing of one that the broker deletes meanwhile."""
     name = parse_partition_name(unit.directory)
-    was_closed = unit.data_directory in clean and not (name and name.mark)
-    return unit.ask(lambda asked: _checked(asked, unit, was_closed, deep)) or SegmentReport(unit, [])
+    clean = unit.data_directory in clean_directories and not (name and name.mark)
+    return unit.ask(lambda snapshot: _checked(snapshot, unit, clean, deep)) or SegmentReport(unit, [])
 
 
-def _checked(asked: SegmentSnapshot, unit: SegmentUnit, clean: bool, deep: bool) -> SegmentReport:
-    segment, root, directory = asked.segment, str(unit.data_directory), unit.directory
+def _checked(snapshot: SegmentSnapshot, unit: SegmentUnit, clean: bool, deep: bool) -> SegmentReport:
+    segment, root, directory = snapshot.segment, str(unit.data_directory), unit.directory
 
     def where(kind: str) -> Where:
         return Where(root, f"{directory}/{segment.name_of(kind)}")
 
     try:
-        findings, table = check_log(asked, where("log"), clean, deep)
+        findings, table = check_log(snapshot, where("log"), clean, deep)
     except (Vanished, NotFound):
         raise
     except KafkafsError as error:
         return SegmentReport(unit, [where("log").finding("unreadable", str(error))])
-    if segment.next_base is not None and asked.size == 0 and not is_compacted_away(segment):
+    if segment.next_base is not None and snapshot.size == 0 and not is_compacted_away(segment):
         findings.append(where("log").finding("empty-log", "it is empty though later segments follow"))
     findings += _presence(segment, where("index"), where("timeindex"), table)
     checks: dict[str, Check] = {"index": check_offset_index, "timeindex": check_time_index}

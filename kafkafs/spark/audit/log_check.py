@@ -43,23 +43,25 @@ class LogTable:
         return bool((self.base_offsets[1:] != self.last_offsets[:-1] + 1).any())
 
 
-def check_log(asked: SegmentSnapshot, where: Where, clean: bool, deep: bool = False) -> tuple[list[Finding], LogTable]:
+def check_log(
+    snapshot: SegmentSnapshot, where: Where, clean: bool, deep: bool = False
+) -> tuple[list[Finding], LogTable]:
     """Walks the whole log. `clean` tells that the broker was stopped in an orderly way, `deep` looks at each record."""
-    return _Walk(asked, where, clean, deep).run()
+    return _Walk(snapshot, where, clean, deep).run()
 
 
 class _Walk:
-    def __init__(self, asked: SegmentSnapshot, where: Where, clean: bool, deep: bool) -> None:
-        self._asked, self._where, self._clean, self._deep = asked, where, clean, deep
-        self._segment = asked.segment
+    def __init__(self, snapshot: SegmentSnapshot, where: Where, clean: bool, deep: bool) -> None:
+        self._snapshot, self._where, self._clean, self._deep = snapshot, where, clean, deep
+        self._segment = snapshot.segment
         self._findings: list[Finding] = []
         self._columns: list[tuple[Column, ...]] = []
         nothing: Column = np.empty(0, np.int64)
         self._table = LogTable(nothing, nothing, nothing, nothing, end=0)
 
     def run(self) -> tuple[list[Finding], LogTable]:
-        table, size = self._table, self._asked.size
-        for item in self._asked.runs():
+        table, size = self._table, self._snapshot.size
+        for item in self._snapshot.runs():
             if isinstance(item, Damage):
                 self._findings.append(self._damage(item))
                 table.damaged = True

@@ -46,7 +46,7 @@ def is_compacted(directory: DataDirectory, partition: Partition) -> bool:
     return (partition.name.topic, partition.name.partition) in cleaned
 
 
-def open_at(partition: Partition, offset: int) -> dict[int, int] | None:
+def open_by_snapshot(partition: Partition, offset: int) -> dict[int, int] | None:
     """The transactions open at the offset where a segment begins, producer to first offset; None where nothing tells.
 
     Before offset 0 is nothing.

@@ -121,17 +121,17 @@ class Numbers:
         return round(estimate)
 
 
-def measure(asked: SegmentSnapshot) -> Numbers:
+def measure(snapshot: SegmentSnapshot) -> Numbers:
     """The numbers of a whole segment. What is damaged is counted and passed over."""
-    found = Numbers(size=asked.size, index_size=_index_size(asked.segment), segments=1)
+    found = Numbers(size=snapshot.size, index_size=_index_size(snapshot.segment), segments=1)
     meter = _Meter(found)
-    for run in asked.runs():
+    for run in snapshot.runs():
         if isinstance(run, BatchRun):
             meter.take(run)
         else:
             found.damaged += 1
     found.sketch = meter.registers.tobytes()
-    found.kept = why_kept(asked, found.last_ms, time.time_ns() // 1_000_000)
+    found.kept = why_kept(snapshot, found.last_ms, time.time_ns() // 1_000_000)
     return found
 
 

@@ -38,12 +38,12 @@ class Kept:
         self.future_until_ms, self.waits_since_ms = max(untils, default=None), min(sinces, default=None)
 
 
-def why_kept(asked: SegmentSnapshot, newest_ms: int | None, now_ms: int) -> Kept:
+def why_kept(snapshot: SegmentSnapshot, newest_ms: int | None, now_ms: int) -> Kept:
     """Of one segment whose newest record is of `newest_ms`; None where no record has a time."""
-    next_base, size = asked.segment.next_base, asked.size
+    next_base, size = snapshot.segment.next_base, snapshot.size
     if next_base is None:
         return Kept(active=size)
-    if next_base <= asked.log.start_offset:
+    if next_base <= snapshot.log.start_offset:
         return Kept(below_start=size)
     if newest_ms is None:
         return Kept(untimed=size)

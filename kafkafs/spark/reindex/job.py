@@ -79,8 +79,8 @@ def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = D
     name = parse_partition_name(unit.directory)
     interval = intervals.get(unit.data_directory, {}).get(name.topic if name else "", default)
 
-    def question(asked: SegmentSnapshot) -> tuple[Indexes, int]:
-        return rebuild(asked, interval), asked.size
+    def question(snapshot: SegmentSnapshot) -> tuple[Indexes, int]:
+        return rebuild(snapshot, interval), snapshot.size
 
     found = unit.ask(question)
     if found is None:

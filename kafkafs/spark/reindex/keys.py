@@ -64,17 +64,17 @@ def reindex_keys(
 def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
     """The key index of one segment, written unless it is there; None for a segment that has none."""
 
-    def question(asked: SegmentSnapshot) -> MadeKeys | None:
-        if asked.segment.next_base is None:
+    def question(snapshot: SegmentSnapshot) -> MadeKeys | None:
+        if snapshot.segment.next_base is None:
             return None
-        own = identity(asked.segment)
+        own = identity(snapshot.segment)
         place = target / unit.directory / own.file_name
         if _is_there(place):
             return MadeKeys(unit.directory, own.file_name, 0)
-        content = build(asked.log, asked.segment, own, asked.partition.transactions)
+        content = build(snapshot.log, snapshot.segment, own, snapshot.partition.transactions)
         if content is None:
             return None
-        asked.check()
+        snapshot.check()
         write_index(place, content)
         return MadeKeys(unit.directory, own.file_name, len(content))
 

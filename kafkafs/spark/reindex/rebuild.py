@@ -36,12 +36,12 @@ class Indexes:
     valid_end: int  # the position up to which the log is valid
 
 
-def rebuild(asked: SegmentSnapshot, interval: int) -> Indexes:
+def rebuild(snapshot: SegmentSnapshot, interval: int) -> Indexes:
     """The indexes of one segment."""
-    base = asked.segment.base_offset
-    indexing, transactions = _Indexing(base, interval), open_at(asked)
+    base = snapshot.segment.base_offset
+    indexing, transactions = _Indexing(base, interval), tracker_at(snapshot)
     aborted: list[Aborted] = []
-    for run in _valid(asked.runs()):
+    for run in _valid(snapshot.runs()):
         fit = run.rows["last_offset"] - base <= _LARGEST_RELATIVE
         kept = run if fit.all() else run._replace(rows=run.rows[: int(np.argmin(fit))])
         indexing.take(kept.rows)
@@ -107,19 +107,19 @@ class _Indexing:
         )
 
 
-def open_at(asked: SegmentSnapshot) -> Tracker:
+def tracker_at(snapshot: SegmentSnapshot) -> Tracker:
     """The transactions that are open where the segment begins: of the newest snapshot before it, and what follows."""
-    segments = asked.log.segments
-    number = [segment.base_offset for segment in segments].index(asked.segment.base_offset)
+    segments = snapshot.log.segments
+    number = [segment.base_offset for segment in segments].index(snapshot.segment.base_offset)
     begun, transactions = number, Tracker()
     while begun > 0:
-        snapshot = _snapshot(segments[begun])
-        if snapshot is not None:
-            transactions = Tracker(snapshot)
+        known = _open_by_snapshot(segments[begun])
+        if known is not None:
+            transactions = Tracker(known)
             break
         begun -= 1
     for earlier in segments[begun:number]:
-        for run in _valid(asked.of(earlier)):
+        for run in _valid(snapshot.of(earlier)):
             _follow(run, transactions)
     return transactions
 
@@ -135,7 +135,7 @@ def _transaction_index(aborted: list[Aborted]) -> bytes:
     return np.array(rows, TRANSACTION).tobytes()
 
 
-def _snapshot(segment: Segment) -> dict[int, int] | None:
+def _open_by_snapshot(segment: Segment) -> dict[int, int] | None:
     """The transactions open at the segment's start, as its producer snapshot tells; None where it does not."""
     try:
         return open_transactions(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
