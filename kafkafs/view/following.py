@@ -23,7 +23,7 @@ class Follower:
         self._reached = -1  # the end of the last snapshot that was read to its end
         self._seen = -1
 
-    def has_more(self, _: int) -> bool:
+    def has_more(self) -> bool:
         """Whether there may be records behind those of the last snapshot by now. Vanished where it is another log."""
         return self._now().decoded.visible_end > self._seen
 

@@ -4,7 +4,6 @@ One value for each tree, made by its root and handed down. Nothing of it is a mo
 have nothing in common but the processors.
 """
 
-import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.options import ReadOptions
 from kafkafs.search.key_memory import KeyMemory
 from kafkafs.view.answer_cache import AnswerCache, Explained, RecordAnswer
+from kafkafs.view.made_once import MadeOnce
 from kafkafs.view.partition_cache import PartitionCache
 from kafkafs.view.text_budget import TextBudget
 from kafkafs.view.topic_access import TopicAccess
@@ -36,17 +36,22 @@ class Resources:
         self.text = TextBudget()
         self.keys = KeyMemory()
         self._directories = directories
+        self._schemas: MadeOnce[SchemaTopic] = MadeOnce()
+        self._schema_access: MadeOnce[TopicAccess] = MadeOnce()
         if isinstance(options.memory, MemoryBudget):
             options.memory.reclaim_with(self.text.release_idle)
 
-    @functools.cached_property
+    @property
     def schemas(self) -> "SchemaTopic":
         """The topic with all schemas on these disks; made, and imported, when it is first asked for."""
+        return self._schemas.get(self._schema_topic)
+
+    @property
+    def schema_access(self) -> TopicAccess:
+        """What that topic grants."""
+        return self._schema_access.get(lambda: TopicAccess(self.schemas.partition))
+
+    def _schema_topic(self) -> "SchemaTopic":
         from kafkafs.cluster.schema_topic import SchemaTopic
 
         return SchemaTopic(self._directories, self.options)
-
-    @functools.cached_property
-    def schema_access(self) -> TopicAccess:
-        """What that topic grants."""
-        return TopicAccess(self.schemas.partition)

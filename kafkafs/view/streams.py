@@ -51,11 +51,10 @@ class Stream:
         make: Callable[[int], Pieces],
         start: int,
         budget: TextBudget,
-        grown: Callable[[int], bool] | None = None,
+        grown: Callable[[], bool] | None = None,
         held: object = None,
     ) -> None:
-        """`budget` is told how much it holds. `grown` makes it a follower: asked at its end whether there is more from
-        an offset on.
+        """`budget` is told how much it holds. `grown` makes it a follower: asked at its end whether there may be more.
 
         `held` is kept until the end: the files that the text is made from.
         """
@@ -196,7 +195,7 @@ class Stream:
     def _is_at_end(self) -> bool:
         if self._end is None:
             return False
-        return self._grown is None or not self._grown(self._offset)
+        return self._grown is None or not self._grown()
 
     def _forget(self, reading_at: int) -> None:
         with self._state:

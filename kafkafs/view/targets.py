@@ -28,7 +28,10 @@ from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange, TimePoint, Ti
 
 
 class LogSnapshot:
-    """A log as one reader sees it: raw and decoded."""
+    """A log as one reader sees it: raw and decoded.
+
+    A reader is made, without a lock, when it is first asked for: two threads may make one each, and either is right.
+    """
 
     def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions, keys: PartitionKeys) -> None:
         self.log = log
@@ -36,10 +39,11 @@ class LogSnapshot:
         self._options = options
         self._transactions = transactions
         self._decoded: Reader | None = None
+        self._raw: Reader | None = None
 
     @property
     def decoded(self) -> Reader:
-        """What the mount's isolation level shows. (No cached_property: in Python 3.11 all of them share one lock.)"""
+        """What the mount's isolation level shows."""
         if self._decoded is None:
             self._decoded = Reader(self.log, self._options, self._transactions)
         return self._decoded
@@ -47,9 +51,10 @@ class LogSnapshot:
     @property
     def raw(self) -> Reader:
         """Everything on disk."""
-        if self._options.isolation == "read_uncommitted":
-            return self.decoded
-        return Reader(self.log, self._raw_options, self._transactions)
+        if self._raw is None:
+            uncommitted = self._options.isolation == "read_uncommitted"
+            self._raw = self.decoded if uncommitted else Reader(self.log, self._raw_options, self._transactions)
+        return self._raw
 
     def explaining(self, trace: Trace) -> CarefulLookup:
         """Everything on disk, found step by step: `trace` hears each."""

@@ -15,6 +15,7 @@ from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.partition import Partition
 from kafkafs.view.by_key import ByKey
 from kafkafs.view.disk_view import DiskView
+from kafkafs.view.made_once import MadeOnce
 from kafkafs.view.node import KEEP_S, Attributes, Directory, Disk, Entry, Node
 from kafkafs.view.partition_view import PartitionView, ShownReplica
 from kafkafs.view.permissions import common
@@ -39,20 +40,10 @@ class Root:
         self._directories = [open_data_directory(path, options) for path in data_dirs]
         self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
         self._resources = Resources(options, self._directories)
+        self._cluster: MadeOnce[ClusterDirectory] = MadeOnce()
         self._lock = threading.Lock()
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
         self._shown_of: list[object] = []
-
-    @functools.cached_property
-    def _cluster(self) -> "ClusterDirectory":
-        """Made, and imported, when it is first asked for: that takes as long as all the rest of this tree."""
-        from kafkafs.cluster.cluster import Cluster
-        from kafkafs.view.cluster import ClusterDirectory, Sources
-
-        resources = self._resources
-        cluster = Cluster(self._directories, resources.options)
-        sources = Sources(cluster, resources.schemas, self.attributes, self._name_of, resources.text)
-        return ClusterDirectory(sources)
 
     def attributes(self) -> Attributes:
         known = [disk.last_known() for disk in self._disks]
@@ -66,7 +57,7 @@ class Root:
 
     def child(self, name: str) -> Node:
         if name == CLUSTER:
-            return self._cluster
+            return self._cluster.get(self._cluster_directory)
         place = self._names().get(name)
         if place is None:
             raise NotFound(f"there is no partition {name!r}")
@@ -74,6 +65,16 @@ class Root:
         return PartitionDirectory(
             PartitionView(directory, real, name, self._resources, functools.partial(self._replicas, real))
         )
+
+    def _cluster_directory(self) -> "ClusterDirectory":
+        """Imported only when it is first asked for: that takes as long as all the rest of this tree."""
+        from kafkafs.cluster.cluster import Cluster
+        from kafkafs.view.cluster import ClusterDirectory, Sources
+
+        resources = self._resources
+        cluster = Cluster(self._directories, resources.options)
+        sources = Sources(cluster, resources.schemas, self.attributes, self._name_of, resources.text)
+        return ClusterDirectory(sources)
 
     def _replicas(self, real: str) -> Sequence[ShownReplica]:
         """A partition in each data directory that has it. What is deleted, stray or on its way counts for none."""

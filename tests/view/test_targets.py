@@ -31,6 +31,16 @@ def between(name: str):
     return range_target(query.target)
 
 
+@pytest.mark.parametrize(("isolation", "same"), [("read_uncommitted", True), ("read_committed", False)])
+def test_a_snapshot_makes_each_of_its_readers_once(transactional, isolation, same):
+    """Each lookup of a raw time asks for one: under read_committed each made another, with options of its own."""
+    asked = snapshot(transactional, isolation=isolation)
+    assert asked.raw is asked.raw
+    assert asked.decoded is asked.decoded
+    assert (asked.raw is asked.decoded) is same
+    assert [record.rows["offset"][-1] for record in asked.raw.records(4)] == [4]
+
+
 @pytest.fixture
 def transactional(tmp_path):
     """0 committed, 2 aborted, 4 open; markers at 1 and 3."""
