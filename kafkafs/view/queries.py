@@ -28,6 +28,7 @@ from kafkafs.view.line_makers import DECODED
 from kafkafs.view.node import Entry, File
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint, RawRange
+from kafkafs.view.resources import WARNINGS
 from kafkafs.view.targets import PointTarget, RangeTarget, point_target, range_target
 from kafkafs.view.times import doubt
 
@@ -101,5 +102,12 @@ class ByTime(ViewDirectory):
         if query is None:
             raise NotFound(f"{name!r} is no query by time")
         if isinstance(query.target, TimePoint) and (doubtful := doubt(name.partition(".")[0])):
-            logger.warning("%s/by-time/%s: %s", self._view.shown_as, name, doubtful)
+            self._warn(f"{self._view.shown_as}/by-time/{name}: {doubtful}")
         return _file(self._view, query, f"by-time/{name}")
+
+    def _warn(self, doubtful: str) -> None:
+        """Log it, but for what was logged lately: a lookup comes with each `cat`, and twice where a worker takes it."""
+        resources = self._view.resources
+        if doubtful not in resources.warned:
+            resources.warned = (*resources.warned, doubtful)[-WARNINGS:]
+            logger.warning("%s", doubtful)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from kafkafs.cluster.schema_topic import SchemaTopic
 
 
+WARNINGS = 64
+"""How many of the last ones in the log are remembered, not to be given again."""
+
+
 class Resources:
     """See the module."""
 
@@ -35,6 +39,7 @@ class Resources:
         self.prefetch = PrefetchBudget()
         self.text = TextBudget()
         self.keys = KeyMemory()
+        self.warned: tuple[str, ...] = ()  # at most WARNINGS; a new one with each, as any thread may warn
         self._directories = directories
         self._schemas: MadeOnce[SchemaTopic] = MadeOnce()
         self._schema_access: MadeOnce[TopicAccess] = MadeOnce()

@@ -38,6 +38,19 @@ def test_times_tile_the_log(tmp_path):
     assert names(tmp_path, "by-time") == ["0000000000000.."]
 
 
+def test_a_doubtful_time_is_told_of_once(tmp_path, caplog):
+    """A lookup comes with each `cat`, and twice where it is made again in a worker: a loop over a name fills no log."""
+    write_partition(tmp_path, segments([5, 9]))
+    root = tree(tmp_path)
+    for _ in range(3):
+        for name in ("1632390207.jsonl", "1632390208.jsonl"):
+            node(root, f"t-0/by-time/{name}")
+    told = [message.partition(":")[0] for message in caplog.messages if "for seconds write" in message]
+    assert told == ["t-0/by-time/1632390207.jsonl", "t-0/by-time/1632390208.jsonl"]
+    node(tree(tmp_path), "t-0/by-time/1632390207.jsonl")
+    assert len(caplog.messages) == 3
+
+
 @pytest.mark.parametrize(
     "index", [None, b"", bytes(120), b"\x7f" + b"\xff" * 11, b"\xff" * 24, bytes(7), b"\0" * 7 + b"\x63" * 41]
 )
