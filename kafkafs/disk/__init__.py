@@ -1,15 +1,17 @@
 """A broker's directories and files as the operating system has them: the only code that opens or reads one of them.
 
-    directory      a directory held open: names, attributes, and its files, opened read-only and few at a time
-    data_file      one open file: attributes, and reads that wait for nothing unless the thread may wait
-    blocking       whether the calling thread may wait
-    prefetch       reading straight on: whole blocks, before they are asked for
-    page_cache     reads that leave the broker's hot pages hot, and bring in none of their own
-    system_calls   what Python has no function for
-    ancestors      the directories above a data directory, and who may search them
-    cached_value   a value that was true a moment ago; `lru_cache`: a few of many such things
-    in_parts       a look at many files by two threads: `closed_segments` for their health, `log_access` for their modes
-    native         kernels that read files, and the tables that they fill
+    directory           a directory held open: names, attributes, and its files, opened read-only and few at a time
+    descriptor_budget   how many files the directories of one tree keep open together
+    data_file           one open file: attributes, and reads that wait for nothing unless the thread may wait
+    blocking            whether the calling thread may wait
+    prefetch            reading straight on: whole blocks, before they are asked for
+    page_cache          reads that leave the broker's hot pages hot, and bring in none of their own
+    system_calls        what Python has no function for
+    ancestors           the directories above a data directory: who may not search them cannot reach it
+    cached_value        a value that was true a moment ago; `lru_cache`: a few of many such things
+    in_parts            a look at many files by two threads: `closed_segments` for their health, `log_access` for modes
+    native              kernels that read files, and the tables that they fill
 
-Nothing here knows what is in a file.
+Nothing here knows what is in a file but the kernels: they know batch headers, records and index entries, as `format`
+does, and nothing of what these mean.
 """

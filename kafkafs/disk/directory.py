@@ -6,7 +6,6 @@ asked for in a while, and of what was deleted: an open file keeps its disk space
 
 import errno
 import os
-import resource
 import stat
 import threading
 from collections import OrderedDict, deque
@@ -20,13 +19,6 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.system_calls import CACHED, access_list, is_far, open_in_memory, openat2
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
-
-OPEN_FILES = 4096
-"""Descriptors that the cache keeps at most, the three files of a thousand segments; files that handles hold open come
-on top. To open one takes longer than to answer from it."""
-
-_OTHERS = 24
-"""Descriptors that a mount needs beside those of files that are kept or held: 21 of its own, three to answer from."""
 
 IDLE_S = 2.0
 """For how long the cache keeps a file that is not asked for."""
@@ -49,6 +41,7 @@ class Directory:
         self._open: WeakValueDictionary[tuple[str, int], DataFile] = WeakValueDictionary()
         self._lock = threading.Lock()
         self._swept = options.clock()
+        options.descriptors.share_with(self)
 
     def is_replaced(self) -> bool:
         """Whether another directory stands at the path by now. False where none does, or none that can be looked at.
@@ -111,9 +104,8 @@ class Directory:
             evicted.append(self._cache.get(name))
             self._cache[name] = file
             self._cache.move_to_end(name)
-            while len(self._cache) > min(OPEN_FILES, _spare_descriptors() // 4):
-                evicted.append(self._cache.popitem(last=False)[1])
         evicted.clear()  # the lock is free by now
+        self._options.descriptors.trim()
         return file
 
     def _open_renamed(self, name: str, inode: int) -> DataFile:
@@ -127,8 +119,24 @@ class Directory:
         raise Vanished(f"{name!r} was deleted, renamed or replaced by another file; read again")
 
     def may_hold_more(self) -> bool:
-        """Whether handles may hold more files open for as long as they live: half of what can be spared at most."""
-        return len(self._open) < _spare_descriptors() // 2
+        """Whether handles may hold more files open for as long as they live."""
+        return self._options.descriptors.may_hold_more()
+
+    @property
+    def kept(self) -> int:
+        """See `FileKeeper`."""
+        return len(self._cache)
+
+    @property
+    def open_files(self) -> int:
+        """See `FileKeeper`."""
+        return len(self._open)
+
+    def evict(self) -> None:
+        """See `FileKeeper`."""
+        with self._lock:
+            evicted = self._cache.popitem(last=False) if self._cache else None
+        del evicted  # the lock is free by now
 
     def sweep(self) -> None:
         """Let go of files that are not asked for, or that were deleted. A mount calls it a few times a second."""
@@ -259,12 +267,11 @@ class Directory:
             os.close(descriptor)
 
     def forget_cached(self) -> None:
-        """Let go of what the cache holds, so that descriptors are free for others."""
+        """Let go of what the cache holds."""
         with self._lock:
             held = list(self._cache.values())
             self._cache.clear()
         held.clear()
-        self._close_abandoned()
 
     def _descriptor(self, name: str, flags: int) -> int:
         self._sweep_if_due()
@@ -276,7 +283,8 @@ class Directory:
                     return openat2(self.descriptor, name, flags)
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE) and attempt == 0:
-                    self.forget_cached()
+                    self._options.descriptors.release()
+                    self._close_abandoned()
                     continue
                 raise _opening_failed(error, name) from error
         raise AssertionError("the second attempt returns or raises")
@@ -297,10 +305,6 @@ def _attributes_in_memory(path: str) -> os.stat_result:
         return os.fstat(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _spare_descriptors() -> int:
-    return max(0, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _OTHERS)
 
 
 def _opening_failed(error: OSError, name: str) -> KafkafsError:

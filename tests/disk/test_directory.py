@@ -3,12 +3,11 @@
 import errno
 import gc
 import os
-import resource
 import stat
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 
 import pytest
 
@@ -17,15 +16,17 @@ from kafkafs.disk import directory as files
 from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.descriptor_budget import KEPT_FILES
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.options import DiskOptions
 from kafkafs.errors import DiskError, Exhausted, NotFound, Vanished, WouldBlock
+from tests.disk.descriptors import descriptors, few_descriptors
 
 
 @pytest.fixture
 def root(tmp_path):
     (tmp_path / "d").mkdir()
-    for number in range(files.OPEN_FILES + 100):
+    for number in range(KEPT_FILES + 100):
         (tmp_path / "d" / str(number)).write_bytes(b"%d" % number * 100)
     return Directory(str(tmp_path))
 
@@ -34,27 +35,11 @@ def inode(tmp_path, name: str) -> int:
     return os.stat(tmp_path / name).st_ino
 
 
-def descriptors() -> int:
-    gc.collect()  # so that no other test's leftovers are closed meanwhile
-    return len(os.listdir("/proc/self/fd"))
-
-
-@contextmanager
-def few_descriptors(more: int):
-    """Lets this process open only a few more files."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(int(fd) for fd in os.listdir("/proc/self/fd")) + more, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
 def test_the_cache_keeps_few_files_and_closes_the_rest(root, tmp_path):
     before = descriptors()
-    for number in range(files.OPEN_FILES + 100):
+    for number in range(KEPT_FILES + 100):
         root.open(f"d/{number}", inode(tmp_path, f"d/{number}"))
-    assert descriptors() - before <= files.OPEN_FILES
+    assert descriptors() - before <= KEPT_FILES
     root.forget_cached()
     assert descriptors() == before
 

@@ -57,7 +57,7 @@ def test_a_checkpoint_that_is_no_regular_file_is_told_of(tmp_path, caplog, name,
 def test_a_checkpoint_without_a_descriptor_to_read_it_is_not_absent(tmp_path):
     write_partition(tmp_path, {0: [made(0, [1] * 9)]})
     write_start(tmp_path, 4)
-    directory = open_data_directory(tmp_path)
+    directory = open_data_directory(tmp_path, ReadOptions())  # no directory beside it has descriptors to give
     partition = directory.partition("t-0")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = os.dup(directory.root.descriptor)

@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from kafkafs.disk import directory as files
 from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.descriptor_budget import KEPT_FILES
 from kafkafs.errors import DiskError, NotFound
 from kafkafs.log.extents import extents_between
 from kafkafs.log.log import Log
@@ -128,7 +128,7 @@ def test_descriptors_stay_few_whatever_the_number_of_segments(tmp_path):
     extents = extents_between(log, 0, None)
     assert len(extents) == 600
     assert len(rows(reader(log).records(0))) == 600
-    assert len(os.listdir("/proc/self/fd")) - before <= files.OPEN_FILES + 20
+    assert len(os.listdir("/proc/self/fd")) - before <= KEPT_FILES + 20
 
 
 def test_an_index_is_opened_at_its_first_lookup_only(tmp_path):

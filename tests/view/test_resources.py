@@ -87,6 +87,15 @@ def test_prefetch_of_one_tree_takes_no_places_from_another(data):
     assert second.admit(Idle())  # type: ignore[arg-type]
 
 
+def test_open_files_of_one_tree_are_not_counted_for_another(data):
+    """One whose handles hold as many files as they may must not have another read all of its own anew each time."""
+    first, second = tree(data), tree(data)
+    many = ManyFiles()
+    first._resources.options.descriptors.share_with(many)
+    assert not first._directories[0].root.may_hold_more()
+    assert second._directories[0].root.may_hold_more()
+
+
 def test_freshness_is_each_trees_own(data):
     """One looks anew at each question; the other takes its last look for true."""
     patient, eager = tree(data, log_fresh_s=60.0), tree(data, log_fresh_s=0.0)
@@ -97,6 +106,19 @@ def test_freshness_is_each_trees_own(data):
         0,
         len(made(VALUES, [1]).data),
     ]
+
+
+class ManyFiles:
+    """A directory with more open files than any limit allows."""
+
+    kept = 0
+    open_files = 1 << 40
+
+    def evict(self) -> None:
+        pass
+
+    def forget_cached(self) -> None:
+        pass
 
 
 class Idle:
