@@ -73,7 +73,7 @@ class StatusLine:
         """The bar of that name and size; a new one takes the place of the one before."""
         if self._bar is None or (self._bar.desc.removesuffix(": "), self._bar.total) != (name, size):
             self.clear()
-            columns = os.get_terminal_size(sys.stderr.fileno()).columns  # 0: nobody told it
+            columns = os.get_terminal_size(sys.stderr.fileno()).columns  # 0: it was not told
             self._bar = tqdm(
                 desc=name, total=size, bar_format=bar_format, unit="B", unit_scale=True, leave=False, file=sys.stderr,
                 mininterval=REDRAW_S, miniters=0, dynamic_ncols=columns > 0, ncols=None if columns else 80, nrows=24,

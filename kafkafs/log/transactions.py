@@ -165,7 +165,7 @@ class Outcomes:
     def _remember(self, run: BatchRun, asked: int) -> None:
         markers = self._scan.markers
         if len(markers) > _PRODUCERS_KEPT:  # producers come and go: those whose last marker was passed may be forgotten
-            self._scan.markers = markers = {who: known for who, known in markers.items() if known[-1][0] > asked}
+            self._scan.markers = markers = {each: known for each, known in markers.items() if known[-1][0] > asked}
         for row in np.flatnonzero(is_control(run.rows) & is_transactional(run.rows)).tolist():
             producer, offset = int(run.rows["producer_id"][row]), int(run.rows["last_offset"][row])
             markers.setdefault(producer, []).append((offset, is_abort(run, row)))

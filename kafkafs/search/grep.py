@@ -60,7 +60,7 @@ def units(partition: Partition, window: Window) -> Iterator[SearchUnit]:
 
 
 def unreadable(partition: Partition, window: Window) -> list[str]:
-    """The logs in the window that may not be read: gaps in the offsets, of which whoever searches has to hear."""
+    """The logs in the window that may not be read: gaps in the offsets, which a search has to tell of."""
     log = partition.log()
     start, end = _bounds(Reader(log, OPTIONS, OpenTransactions()), window)
     asked = [each for each in log.segments_at(start) if each.base_offset < end or end == log.end_offset]

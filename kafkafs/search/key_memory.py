@@ -28,13 +28,13 @@ class KeyMemory:
         """Whether there is room for the `size` bytes that `holder` has now; others let go of theirs for it."""
         mine = ref(holder)
         with self._lock:
-            self._held = OrderedDict((who, held) for who, held in self._held.items() if who() is not None)
+            self._held = OrderedDict((each, held) for each, held in self._held.items() if each() is not None)
             self._held[mine] = size
             self._held.move_to_end(mine)
-            for who in list(self._held):
-                other = who()
-                if sum(self._held.values()) <= self._budget or who == mine:
+            for each in list(self._held):
+                other = each()
+                if sum(self._held.values()) <= self._budget or each == mine:
                     break
                 if other is not None and other.forget():
-                    self._held.pop(who)
+                    self._held.pop(each)
             return sum(self._held.values()) <= self._budget

@@ -156,7 +156,7 @@ def test_a_hung_lane_leaves_the_others_alone_and_is_given_up():
                     callers.start_soon(call)
                 await trio.lowlevel.checkpoint()
                 assert await pool.run("healthy", lambda: 1) == 1
-            assert trio.current_time() <= module.PATIENCE_S + RATE  # a second for a busy machine
+            assert trio.current_time() <= module.TIMEOUT_S + RATE  # a second for a busy machine
             assert len(caught) == PER_LANE * 3
             assert pool.stuck == {"hung": PER_LANE}
             with pytest.raises(DiskError, match="'hung' does not answer"):
@@ -291,7 +291,7 @@ def test_a_canary_that_does_not_come_back_ends_calls_that_hold_up_everybody():
             nursery.start_soon(pool.watch)
             nursery.start_soon(lambda: pool.run("hung", back.wait, CallKind.CANARY))
             await trio.testing.wait_all_tasks_blocked()
-            with trio.fail_after(module.PATIENCE_S / 2), pytest.raises(DiskError):  # found out by waiting
+            with trio.fail_after(module.TIMEOUT_S / 2), pytest.raises(DiskError):  # found out by waiting
                 await pool.run("hung", back.wait, CallKind.SHARED)
             with trio.testing.assert_no_checkpoints(), pytest.raises(DiskError):  # then known
                 await pool.run("hung", back.wait, CallKind.SHARED)
@@ -310,7 +310,7 @@ def test_a_busy_call_is_not_taken_for_a_disk_that_hangs(monkeypatch):
 
     Nor is one that waits for a thread behind it; one that uses no processor is given up all the same.
     """
-    monkeypatch.setattr(module, "PATIENCE_S", 2.0)
+    monkeypatch.setattr(module, "TIMEOUT_S", 2.0)
     monkeypatch.setattr(module, "BEAT_S", 0.2)
     hangs = threading.Event()
 

@@ -81,7 +81,7 @@ class OpenFile:
             self.content.close()
 
     def release(self) -> None:
-        """Nobody has it open any more."""
+        """No descriptor is left through which it is open."""
         self.inode.opened -= 1
         if self.inode.growing:
             self.inode.growing = {pid: file for pid, file in self.inode.growing.items() if file is not self}

@@ -5,8 +5,9 @@ into `/proc/PID/status` while it waits. A signal that is pending and not blocked
 becomes pending, wants the reader back: its read is answered with EINTR.
 
 The process that opened the file is known; the one that reads may be its child (`exec 3<file; cat <&3`), or its opener
-may be gone. Who has which file open is not for a confined process to see. But a reader that has been sent a signal and
-cannot take it sleeps uninterruptibly, as nothing else does for long: `kin` finds the processes among which it must be.
+may be gone. Which process has which file open is not for a confined one to see. But a reader that has been sent a
+signal and cannot take it sleeps uninterruptibly, as nothing else does for long: `kin` finds the processes among which
+it must be.
 
 The rule, which `waiting` applies: a read that waits ends with EINTR where
   - the opener has a signal pending that it does not block,

@@ -136,8 +136,8 @@ class WaitingReads:
         for wait in list(self._waits):
             own = interrupted(wait.file.opener.pid) if wait.file.opener else False
             others = [stuck(pid) for pid in wait.kin]
-            nobody = wait.pulses >= PULSES_TO_KIN * 2 and own is None and all(state is None for state in others)
-            if own or any(others) or nobody or now > wait.due:
+            all_gone = wait.pulses >= PULSES_TO_KIN * 2 and own is None and all(state is None for state in others)
+            if own or any(others) or all_gone or now > wait.due:
                 self._wake(wait, outcome.Error(pyfuse3.FUSEError(errno.EINTR)))
 
     def _wake(self, wait: _WaitingRead, result: outcome.Maybe[bytes | memoryview]) -> None:

@@ -4,10 +4,10 @@ All threads start with the mount: starting one later, when memory is short, can 
 queued by *lane*, one for each data directory, and a lane occupies at most `PER_LANE` threads, so that a hung disk
 stops only its own directory; its canary, which tells that it hangs, waits for none of them. Within a lane, reads leave
 `RESERVED` threads to lookups, so that nobody's `ls` waits for someone else's gigabyte; a look for a read that waits at
-the end of a log goes before other reads. A call that gets nowhere for `PATIENCE_S` is answered with an error, and its
-thread counts as stuck until it comes back; a lane with stuck threads gets little patience, one with nothing else
-refuses at once. A thread that uses the processor gets somewhere, however long its call takes: one that waits for a disk
-that hangs uses none.
+the end of a log goes before other reads. A call that gets nowhere for `TIMEOUT_S` is answered with an error, and its
+thread counts as stuck until it comes back; in a lane with stuck threads the timeout is short, and one with nothing
+else refuses at once. A thread that uses the processor gets somewhere, however long its call takes: one that waits for a
+disk that hangs uses none.
 
 All bookkeeping is done on the trio thread; a thread only takes a job, runs it and hands it back through the trio token.
 """
@@ -34,8 +34,8 @@ RESERVED = 2  # of those, for calls that are not reads
 WAKING = 2  # at most, for looks on behalf of reads that wait; one of the reserved is left to others
 LANES_AT_ONCE = 4  # lanes that can be busy to their limit while others still find threads
 QUEUED_PER_LANE = 4096
-PATIENCE_S = 20.0
-SUSPECT_S = 2.0  # the patience with a lane that has stuck threads
+TIMEOUT_S = 20.0
+SUSPECT_S = 2.0  # the timeout in a lane that has stuck threads
 PROGRESS_S = 0.0005  # of processor time in a beat: what a thread uses that gets somewhere, if only from read to read
 ROOM_S, ROOM_EVERY_S = 3.0, 0.05  # how long calls wait for room in memory
 PART_S, PART_EVERY_S = 0.5, 0.01  # of what is done in parts: how long one takes, and the pause for others behind it
@@ -96,8 +96,8 @@ class _Lane:
 
 class _Job:
     __slots__ = (
-        *("asked", "call", "clock", "kind", "lane", "late", "patience_s", "progressed", "running", "spent_s", "stuck"),
-        *("task", "thread", "value"),
+        *("asked", "call", "clock", "kind", "lane", "late", "progressed", "running", "spent_s", "stuck", "task"),
+        *("thread", "timeout_s", "value"),
     )
 
     def __init__(
@@ -109,7 +109,7 @@ class _Job:
         self.late = late  # takes the value that is not waited for any more
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
         self.asked = trio.current_time()
-        self.patience_s = SUSPECT_S if lane.stuck else PATIENCE_S
+        self.timeout_s = SUSPECT_S if lane.stuck else TIMEOUT_S
         self.progressed = self.asked  # when its thread was last seen to get somewhere
         self.clock: int | None = None  # of the processor time of its thread
         self.spent_s = 0.0  # by that clock
@@ -128,7 +128,7 @@ class _Job:
     def is_over(self, now: float) -> bool:
         """Whether its caller should wait no longer. One that has no thread yet waits for those of its lane."""
         progressed = self.progressed if self.running else max(self.asked, self.lane.progressed)
-        return now >= progressed + self.patience_s or (self.kind is CallKind.SHARED and self.lane.is_hung(now))
+        return now >= progressed + self.timeout_s or (self.kind is CallKind.SHARED and self.lane.is_hung(now))
 
 
 def _stays() -> bool:
