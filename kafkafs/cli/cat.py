@@ -9,7 +9,7 @@ from typing import cast
 
 from kafkafs.cli import unmounted
 from kafkafs.cli.parser import Commands
-from kafkafs.view.node import Content, File, Tree
+from kafkafs.view.node import Content, FileNode, Tree
 
 _PIECE = 1 << 20
 _LOOK_S = 0.1
@@ -43,7 +43,7 @@ def _cat(tree: Tree, path: str) -> None:
     node = resolve(tree, path)
     if hasattr(node, "entries"):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
-    content = cast(File, node).open()
+    content = cast(FileNode, node).open()
     try:
         _copy(content)
     finally:

@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 
 from kafkafs.cli import unmounted
 from kafkafs.cli.parser import Commands
-from kafkafs.view.node import Attributes, Directory, Link, Node
+from kafkafs.view.node import Attributes, DirectoryNode, LinkNode, Node
 
 _HALF_A_YEAR_S = 31556952 // 2  # within which ls(1) shows the time of day rather than the year
 
@@ -49,12 +49,12 @@ def run(arguments: argparse.Namespace) -> int:
         locale.setlocale(locale.LC_ALL, "")
     tree = unmounted.open_tree(arguments)
     files: list[Line] = []
-    directories: list[tuple[str, Directory]] = []
+    directories: list[tuple[str, DirectoryNode]] = []
 
     def look(path: str) -> None:
         node = resolve(tree, path, follow=not arguments.long)
         if hasattr(node, "entries") and not arguments.directory:
-            directories.append((path, cast(Directory, node)))
+            directories.append((path, cast(DirectoryNode, node)))
         else:
             files.append(Line(path, node, node.attributes()))
 
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 2 if failed else 0
 
 
-def _list(directory: Directory, arguments: argparse.Namespace) -> None:
+def _list(directory: DirectoryNode, arguments: argparse.Namespace) -> None:
     names = [entry.name for entry in directory.entries()]
     shown = sorted((n for n in names if arguments.all or not n.startswith(".")), key=_collated)
     lines = [Line(name, None, None) for name in shown]
@@ -81,7 +81,7 @@ def _list(directory: Directory, arguments: argparse.Namespace) -> None:
     _show(lines, arguments.long)
 
 
-def _looked_up(directory: Directory, line: Line) -> Line | None:
+def _looked_up(directory: DirectoryNode, line: Line) -> Line | None:
     """With the node behind the name; None, after a word, where it is gone or cannot be looked at."""
     found: list[Line] = []
 
@@ -126,7 +126,7 @@ def _columns(line: Line) -> tuple[str, str, str, str, str, str, str]:
     about = cast(Attributes, line.attributes)
     name = _printable(line.name)
     if about.kind == "symlink":
-        name += f" -> {_printable(cast(Link, line.node).target())}"
+        name += f" -> {_printable(cast(LinkNode, line.node).target())}"
     when = _when(about.mtime_ns)
     owner, group = owner_names(about.uid, about.gid)
     return unmounted.mode_text(about), str(about.nlink), owner, group, str(about.size), when, name

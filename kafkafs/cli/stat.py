@@ -7,7 +7,7 @@ from typing import cast
 from kafkafs.cli import unmounted
 from kafkafs.cli.ls import owner_names
 from kafkafs.cli.parser import Commands
-from kafkafs.view.node import Attributes, File, Link, Tree
+from kafkafs.view.node import Attributes, FileNode, LinkNode, Tree
 
 _WORDS = {"directory": "directory", "file": "regular file", "symlink": "symbolic link"}
 
@@ -35,8 +35,8 @@ def _stat(tree: Tree, path: str) -> None:
 
     node = resolve(tree, path, follow=False)
     about = node.attributes()
-    shown = f"{path} -> {cast(Link, node).target()}" if about.kind == "symlink" else path
-    xattrs = cast(File, node).xattrs() if about.kind == "file" else {}
+    shown = f"{path} -> {cast(LinkNode, node).target()}" if about.kind == "symlink" else path
+    xattrs = cast(FileNode, node).xattrs() if about.kind == "file" else {}
     print(f"  File: {shown}")
     print(f"  Size: {about.size:<15} Blocks: {about.blocks:<10} {_word(about)}")
     mode = unmounted.mode_text(about)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kafkafs.errors import NotFound
 from kafkafs.view import manual
 from kafkafs.view.contents import TextContent
-from kafkafs.view.node import Attributes, Directory, Disk, Entry, Kind, Node, NoXattrs, Tree
+from kafkafs.view.node import Attributes, DirectoryNode, Disk, Entry, Kind, Node, NoXattrs, Tree
 
 NAME = ".kafkafs"
 
@@ -68,7 +68,7 @@ class Top:
 
     lane = ""
 
-    def __init__(self, tree: Tree, about: Directory) -> None:
+    def __init__(self, tree: Tree, about: DirectoryNode) -> None:
         self._tree = tree
         self._about = about
 

@@ -11,7 +11,7 @@ from kafkafs.view.explain import Explanation
 from kafkafs.view.grammar import Suffix
 from kafkafs.view.key_names import HISTORY, parse_key_name, printable
 from kafkafs.view.line_makers import DECODED, PLAIN
-from kafkafs.view.node import Attributes, Entry, File, NoXattrs
+from kafkafs.view.node import Attributes, Entry, FileNode, NoXattrs
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.streams import Pieces, Stream
@@ -44,7 +44,7 @@ class AtKey(NamedTuple):
             return None
 
 
-_POINTS: dict[str, Callable[[PartitionView, AtKey], File]] = {
+_POINTS: dict[str, Callable[[PartitionView, AtKey], FileNode]] = {
     Suffix.RAW.value: RawPoint,
     Suffix.JSONL.value: JsonPoint,
     Suffix.DECODED.value: lambda view, target: JsonPoint(view, target, DECODED),
@@ -63,7 +63,7 @@ class ByKey(ViewDirectory):
         """None: a hundred million names help nobody."""
         return []
 
-    def child(self, name: str) -> File:
+    def child(self, name: str) -> FileNode:
         asked = parse_key_name(name)
         make = _POINTS.get(asked.suffix) if asked is not None else None
         if asked is None or make is None:

@@ -4,9 +4,9 @@
 `kafkafs.disk.blocking.non_blocking()` it may raise `WouldBlock` at any point and is then made again, from the start, in
 a worker thread. Names are `str` with surrogate escapes (`os.fsdecode`). Errors are `kafkafs.errors`.
 
-    node (Directory, File, Link)   one for each lookup; knows its path and options, holds no file and no answer
-    content                        one for each open; holds files; read by any number of threads, closed once
-    lane                           which disk a node's answers wait for, so that a hung one stops no other
+    node      DirectoryNode, FileNode, LinkNode: one for each lookup; knows its path and options, holds no open file
+    content   one for each open; holds files; read by any number of threads, closed once
+    lane      which disk a node's answers wait for, so that a hung one stops no other
 
 What a content can do beside reading it says by having the methods of `Prefetching` (text or bytes made before they are
 asked for) or `Growing` (a size that follows the log), which `fuse` looks for once for each type.
@@ -87,7 +87,7 @@ class Growing(Protocol):
         """Its size by now."""
 
 
-class Directory(Protocol):
+class DirectoryNode(Protocol):
     """A directory: some names are listed, more can be opened."""
 
     def attributes(self) -> Attributes:
@@ -100,7 +100,7 @@ class Directory(Protocol):
         """What `ls` lists, in order, without `.` and `..`."""
 
 
-class File(Protocol):
+class FileNode(Protocol):
     """A file: a query with its answer not yet computed."""
 
     def attributes(self) -> Attributes:
@@ -120,7 +120,7 @@ class NoXattrs:
         return {}
 
 
-class Link(Protocol):
+class LinkNode(Protocol):
     """A symbolic link within the mount."""
 
     def attributes(self) -> Attributes:
@@ -130,7 +130,7 @@ class Link(Protocol):
         """Where it leads, from the directory it stands in."""
 
 
-Node = Directory | File | Link
+Node = DirectoryNode | FileNode | LinkNode
 
 
 class Laned(Protocol):
@@ -179,7 +179,7 @@ class Disk(Protocol):
         """To be called a few times a second: looks what is there and lets go of files that are not read."""
 
 
-class Tree(Directory, Protocol):
+class Tree(DirectoryNode, Protocol):
     """The root of what is mounted."""
 
     def disks(self) -> Sequence[Disk]:

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import cast
 
 from kafkafs.errors import KafkafsError
-from kafkafs.view.node import Directory, Link, Node, Tree
+from kafkafs.view.node import DirectoryNode, LinkNode, Node, Tree
 
 _MAX_LINKS = 40  # path_resolution(7)
 _PATTERN = re.compile(r"[*?\[]")
@@ -30,12 +30,12 @@ def resolve(tree: Tree, path: str, *, follow: bool = True) -> Node:
         if part == "..":
             trail = trail[:-1] or [tree]
             continue
-        node = cast(Directory, trail[-1]).child(part)
+        node = cast(DirectoryNode, trail[-1]).child(part)
         if (parts or follow) and hasattr(node, "target"):
             links += 1
             if links > _MAX_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-            parts = _parts(cast(Link, node).target()) + parts
+            parts = _parts(cast(LinkNode, node).target()) + parts
         else:
             trail.append(node)
     if path.endswith("/"):
@@ -72,7 +72,7 @@ def _fitting(tree: Tree, path: str, pattern: str) -> list[str]:
     """The listed names in the directory at `path`; a leading dot has to be written."""
     try:
         node = resolve(tree, path)
-        names = [entry.name for entry in cast(Directory, node).entries()] if hasattr(node, "entries") else []
+        names = [entry.name for entry in cast(DirectoryNode, node).entries()] if hasattr(node, "entries") else []
     except (KafkafsError, OSError):
         return []
     return [n for n in names if fnmatchcase(n, pattern) and (pattern.startswith(".") or not n.startswith("."))]

@@ -25,7 +25,7 @@ from kafkafs.view.grammar import (
     time_range_name,
 )
 from kafkafs.view.line_makers import DECODED
-from kafkafs.view.node import Entry, File
+from kafkafs.view.node import Entry, FileNode
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint, RawRange
 from kafkafs.view.resources import WARNINGS
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 _MAX_TIME = 2**63 - 2
 
-_POINTS: dict[Suffix, Callable[[PartitionView, PointTarget, str], File]] = {
+_POINTS: dict[Suffix, Callable[[PartitionView, PointTarget, str], FileNode]] = {
     Suffix.RAW: lambda view, target, _: RawPoint(view, target),
     Suffix.JSONL: lambda view, target, _: JsonPoint(view, target),
     Suffix.DECODED: lambda view, target, _: JsonPoint(view, target, DECODED),
@@ -45,7 +45,7 @@ _POINTS: dict[Suffix, Callable[[PartitionView, PointTarget, str], File]] = {
     Suffix.BATCHES: lambda view, target, _: BatchesPoint(view, target),
     Suffix.EXPLAIN: Explanation,
 }
-_RANGES: dict[Suffix, Callable[[PartitionView, RangeTarget], File]] = {
+_RANGES: dict[Suffix, Callable[[PartitionView, RangeTarget], FileNode]] = {
     Suffix.RAW: RawRange,
     Suffix.JSONL: lambda view, target: JsonRange(view, target, follows=False),
     Suffix.FOLLOW: lambda view, target: JsonRange(view, target, follows=True),
@@ -57,7 +57,7 @@ _RANGES: dict[Suffix, Callable[[PartitionView, RangeTarget], File]] = {
 
 def _file(
     view: PartitionView, query: Query[OffsetPoint | OffsetRange] | Query[TimePoint | TimeRange], asked: str
-) -> File:
+) -> FileNode:
     if isinstance(query.target, OffsetRange | TimeRange):
         return _RANGES[query.suffix](view, range_target(query.target))
     return _POINTS[query.suffix](view, point_target(query.target), asked)
@@ -73,7 +73,7 @@ class ByOffset(ViewDirectory):
             for segment in self._view.partition.visible_segments()
         ]
 
-    def child(self, name: str) -> File:
+    def child(self, name: str) -> FileNode:
         query = parse_offset_name(name)
         if query is None:
             raise NotFound(f"{name!r} is no query by offset")
@@ -97,7 +97,7 @@ class ByTime(ViewDirectory):
                 start = stop
         return [Entry(name, "file", None) for name in names]
 
-    def child(self, name: str) -> File:
+    def child(self, name: str) -> FileNode:
         query = parse_time_name(name, time.time_ns() // 1_000_000)
         if query is None:
             raise NotFound(f"{name!r} is no query by time")

@@ -7,7 +7,7 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
 from kafkafs.errors import NotFound
-from kafkafs.view.node import KEEP_S, Attributes, Entry, File, NoXattrs
+from kafkafs.view.node import KEEP_S, Attributes, Entry, FileNode, NoXattrs
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.permissions import access
 
@@ -21,7 +21,7 @@ class Segments(ViewDirectory):
     def entries(self) -> Sequence[Entry]:
         return [Entry(name, "file", None) for name in sorted(self._names())]
 
-    def child(self, name: str) -> File:
+    def child(self, name: str) -> FileNode:
         names = self._names()
         if name in names:
             return RealFile(self._view, name)

@@ -16,7 +16,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.view.by_key import ByKey
 from kafkafs.view.disk_view import DiskView
 from kafkafs.view.made_once import MadeOnce
-from kafkafs.view.node import KEEP_S, Attributes, Directory, Disk, Entry, Node
+from kafkafs.view.node import KEEP_S, Attributes, DirectoryNode, Disk, Entry, Node
 from kafkafs.view.partition_view import PartitionView, ShownReplica
 from kafkafs.view.permissions import common
 from kafkafs.view.queries import ByOffset, ByTime
@@ -126,7 +126,7 @@ class PartitionDirectory:
 
     def __init__(self, view: PartitionView) -> None:
         self.view = view
-        self._directories: dict[str, Directory] = {
+        self._directories: dict[str, DirectoryNode] = {
             "by-key": ByKey(view),
             "by-offset": ByOffset(view),
             "by-time": ByTime(view),

@@ -10,7 +10,7 @@ from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
-from kafkafs.view.node import Directory, File, Link, Node
+from kafkafs.view.node import DirectoryNode, FileNode, LinkNode, Node
 from kafkafs.view.tree import Root
 
 
@@ -18,18 +18,18 @@ def node(root: Root, path: str) -> Node:
     """The node at a path below `.cluster`."""
     found: Node = root.child(".cluster")
     for name in filter(None, path.split("/")):
-        found = cast(Directory, found).child(name)
+        found = cast(DirectoryNode, found).child(name)
     return found
 
 
 def names(root: Root, path: str) -> list[str]:
     """What `ls` lists."""
-    return [entry.name for entry in cast(Directory, node(root, path)).entries()]
+    return [entry.name for entry in cast(DirectoryNode, node(root, path)).entries()]
 
 
 def read(root: Root, path: str) -> bytes:
     """A whole file, as `cat` reads it."""
-    content = cast(File, node(root, path)).open()
+    content = cast(FileNode, node(root, path)).open()
     text = b""
     while piece := content.read(len(text), 1 << 16):
         text += bytes(piece)
@@ -44,7 +44,7 @@ def lines(root: Root, path: str) -> list[dict[str, Any]]:
 
 def target(root: Root, path: str) -> str:
     """Where a link leads."""
-    return cast(Link, node(root, path)).target()
+    return cast(LinkNode, node(root, path)).target()
 
 
 def scram_secrets(data: Path) -> list[bytes]:

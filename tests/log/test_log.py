@@ -16,7 +16,7 @@ from kafkafs.errors import DiskError, NotFound
 from kafkafs.log.extents import extents_between
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import locate
-from kafkafs.view.node import Link
+from kafkafs.view.node import LinkNode
 from tests.log.making import log_of, made, partition_of, spread, write_partition, write_start
 from tests.log.reading import careful, reader, rows
 from tests.view.trees import cat, node, tree
@@ -172,7 +172,7 @@ def test_a_log_that_may_not_be_read_is_a_gap(tmp_path, isolation):
         assert cat(root, "t-0/by-offset/14") == batches[8].data
         assert cat(root, "t-0/by-time/5.key") == b"k24"
         assert closed.name in cat(root, "t-0/info.json").decode()
-        ends = [cast(Link, node(root, f"t-0/{name}")).target() for name in ("earliest", "latest")]
+        ends = [cast(LinkNode, node(root, f"t-0/{name}")).target() for name in ("earliest", "latest")]
         assert ends == ["by-offset/0", "by-offset/35"]
     write_start(tmp_path, 20)
     (closed.parent / f"{24:020}.log").write_bytes(b"")

@@ -10,7 +10,7 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.sample import unpack
 from kafkafs.view import manual
 from kafkafs.view.about import NAME, AboutDirectory, Top
-from kafkafs.view.node import Directory, File
+from kafkafs.view.node import DirectoryNode, FileNode
 from kafkafs.view.tree import Root
 from tests.view.trees import read
 
@@ -20,8 +20,8 @@ def root(tmp_path):
     return Root([unpack(tmp_path)], ReadOptions())
 
 
-def text_of(directory: Directory, name: str) -> bytes:
-    return read(cast(File, directory.child(name)).open())
+def text_of(directory: DirectoryNode, name: str) -> bytes:
+    return read(cast(FileNode, directory.child(name)).open())
 
 
 def test_the_root_that_is_served_has_all_of_the_tree_and_one_entry_more(root):
@@ -36,12 +36,13 @@ def test_the_root_that_is_served_has_all_of_the_tree_and_one_entry_more(root):
 
 
 def test_a_node_below_it_is_the_trees_own(root):
-    assert cast(Directory, Top(root, AboutDirectory({})).child("test-0")).entries() == root.child("test-0").entries()
+    top = Top(root, AboutDirectory({}))
+    assert cast(DirectoryNode, top.child("test-0")).entries() == cast(DirectoryNode, root.child("test-0")).entries()
 
 
 def test_the_manual_is_there_whoever_serves(root):
     """`kafkafs cat` has no status to tell, and its README is that of a mount."""
-    directory = cast(Directory, Top(root, AboutDirectory({})).child(NAME))
+    directory = cast(DirectoryNode, Top(root, AboutDirectory({})).child(NAME))
     assert [entry.name for entry in directory.entries()] == ["README"]
     assert text_of(directory, "README") == manual.plain().encode()
 
@@ -50,7 +51,7 @@ def test_a_file_is_made_anew_for_each_open_and_stays_as_it_was_made():
     """A reader that takes its time must not get the first half of one answer and the second of another."""
     numbers = itertools.count(1)
     directory = AboutDirectory({"metrics": lambda: f"{next(numbers)} ".encode() * 3})
-    file = cast(File, directory.child("metrics"))
+    file = cast(FileNode, directory.child("metrics"))
     first = file.open()
     second = file.open()
     assert (first.read(0, 2), read(second), first.read(2, 100)) == (b"1 ", b"2 2 2 ", b"1 1 ")
@@ -60,7 +61,7 @@ def test_its_files_claim_no_size_and_nobody_may_write():
     """A size that is taken before the text is made is another text's."""
     directory = AboutDirectory({"status.json": lambda: b"{}"})
     for name in [entry.name for entry in directory.entries()]:
-        file = cast(File, directory.child(name))
+        file = cast(FileNode, directory.child(name))
         assert file.open().size is None
         about = file.attributes()
         assert (about.kind, about.size, about.mode & 0o222) == ("file", 0, 0)

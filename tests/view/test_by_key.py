@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from kafkafs.errors import NoData, NotFound
-from kafkafs.view.node import Directory, File
+from kafkafs.view.node import DirectoryNode, FileNode
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import Made, spread, write_partition
@@ -43,7 +43,7 @@ def test_what_each_suffix_answers(tmp_path):
     second = tuple(Record(20 + at, 2000, 0, key, b"new of " + key) for at, key in enumerate(KEYS))
     write_partition(tmp_path, {0: [first], 20: [Made(v2_batch(second), second)]})
     root = tree(tmp_path)
-    assert cast(Directory, node(root, "t-0/by-key")).entries() == []
+    assert cast(DirectoryNode, node(root, "t-0/by-key")).entries() == []
     for number, key in enumerate(KEYS):
         name = f"t-0/by-key/{named(key)}"
         assert json.loads(cat(root, name + ".jsonl"))["offset"] == 20 + number
@@ -54,7 +54,7 @@ def test_what_each_suffix_answers(tmp_path):
         assert f"offset {20 + number}" in cat(root, name + ".explain").decode()
         if key:
             assert cat(root, name) == cat(root, f"t-0/by-offset/{20 + number}")
-            xattrs = cast(File, node(root, name)).xattrs()
+            xattrs = cast(FileNode, node(root, name)).xattrs()
             assert xattrs["user.kafkafs.offset"] == b"%d" % (20 + number)
         for suffix in (".jsonl", ".value"):
             point = node(root, name + suffix)

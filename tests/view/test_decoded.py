@@ -13,7 +13,7 @@ import pytest
 from kafkafs.errors import CorruptData, NoData, NotFound
 from kafkafs.fuse.serve.errnos import ERRNO
 from kafkafs.view.answer_cache import BUDGET, AnswerCache
-from kafkafs.view.node import File
+from kafkafs.view.node import FileNode
 from kafkafs.view.tree import PartitionDirectory
 from tests.counting import counted
 from tests.format.batch_maker import v2_batch
@@ -35,7 +35,7 @@ def test_many_points_take_no_memory(tmp_path):
     before, nodes = resident_bytes(os.getpid()), []
     for number in range(200):
         for suffix in (".value", ".jsonl"):
-            point = cast(File, node(root, f"t-0/by-offset/{number}{suffix}"))
+            point = cast(FileNode, node(root, f"t-0/by-offset/{number}{suffix}"))
             assert point.attributes().size > 300_000
             nodes.append(point)
     assert resident_bytes(os.getpid()) - before < BUDGET + (24 << 20)
@@ -46,7 +46,7 @@ def test_many_points_take_no_memory(tmp_path):
 def test_an_open_finds_what_the_lookup_has_made(tmp_path, how):
     """`cat` looks up and opens: the record is read and unpacked once."""
     write_partition(tmp_path, {0: [made(0, [1, 2, 3], **how)]})
-    point = cast(File, node(tree(tmp_path), "t-0/by-offset/1.value"))
+    point = cast(FileNode, node(tree(tmp_path), "t-0/by-offset/1.value"))
     attributes, read = counted(point.attributes)
     assert read > 0
     content, read = counted(point.open)
@@ -121,7 +121,7 @@ def test_a_name_that_is_remembered_keeps_no_old_log(tmp_path, suffix):
     """A busy log is a new one ten times a second; each holds a list of all its segments."""
     path = write_partition(tmp_path, {0: [made(0, [1])]}) / f"{0:020}.log"
     root = tree(tmp_path)
-    point = cast(File, node(root, f"t-0/by-offset/0{suffix}"))
+    point = cast(FileNode, node(root, f"t-0/by-offset/0{suffix}"))
     view = cast(PartitionDirectory, node(root, "t-0")).view
     old = ref(view.snapshot().log)
     assert point.attributes().mode == 0o444

@@ -10,7 +10,7 @@ from kafkafs.format.batches import walk
 from kafkafs.sample import unpack
 from kafkafs.view.explain import Explanation
 from kafkafs.view.grammar import Anchor, OffsetPoint
-from kafkafs.view.node import File
+from kafkafs.view.node import FileNode
 from kafkafs.view.targets import AtOffset, PointTarget
 from kafkafs.view.tree import PartitionDirectory
 from tests.format.batch_maker import v2_batch
@@ -76,7 +76,7 @@ def test_its_size_is_that_of_its_text(name, tmp_path):
     """By key the first walk also has to find the keys: what it tells, a second one would not tell again."""
     records = [Record(offset, 1000, 0, key, b"") for offset, key in enumerate((b"j", b"k"))]
     write_partition(tmp_path, {0: [Made(v2_batch(records), tuple(records))], 2: [made(2, [1])]})
-    file = cast(File, node(tree(tmp_path), f"t-0/{name}.explain"))
+    file = cast(FileNode, node(tree(tmp_path), f"t-0/{name}.explain"))
     size = file.attributes().size
     assert len(read(file.open())) == size
     assert file.attributes().size == size
@@ -85,7 +85,7 @@ def test_its_size_is_that_of_its_text(name, tmp_path):
 def test_it_is_told_anew_when_the_log_is_another(tmp_path):
     """Its second line has the log's end."""
     write_partition(tmp_path, {0: [made(0, [1])]})
-    file = cast(File, node(tree(tmp_path, log_fresh_s=0.0), "t-0/by-offset/0.explain"))
+    file = cast(FileNode, node(tree(tmp_path, log_fresh_s=0.0), "t-0/by-offset/0.explain"))
     assert b"offsets 0 to 1 " in read(file.open())
     with open(tmp_path / "t-0" / f"{0:020}.log", "ab") as log:
         log.write(made(1, [2]).data)

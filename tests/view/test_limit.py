@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from kafkafs.errors import KafkafsError, TooLarge
-from kafkafs.view.node import File, Link
+from kafkafs.view.node import FileNode, LinkNode
 from tests.kafka.dataset import Dataset
 from tests.log.making import Made, made, write_partition, write_start
 from tests.view.trees import cat, node, opened, tree
@@ -22,7 +22,7 @@ def bomb(base: int, *timestamps: int) -> Made:
 
 def target(path: Path, name: str) -> str:
     """Where one of the links points to."""
-    return cast(Link, node(tree(path, max_batch=LIMIT), f"t-0/{name}")).target()
+    return cast(LinkNode, node(tree(path, max_batch=LIMIT), f"t-0/{name}")).target()
 
 
 def offsets(path: Path, name: str, limit: int = LIMIT, **options: object) -> list[object]:
@@ -86,7 +86,7 @@ def test_raw_views_by_time_need_no_unpacking(around):
     size = len(bomb(1, 2).data)
     sizes = {name: len(cat(root, f"t-0/by-time/{name}")) for name in ("2", "2..3", "2..2")}
     assert sizes == {"2": size, "2..3": size, "2..2": 0}
-    about = cast(File, node(root, "t-0/by-time/2")).xattrs()
+    about = cast(FileNode, node(root, "t-0/by-time/2")).xattrs()
     assert about["user.kafkafs.base_offset"] == b"1"
     assert "user.kafkafs.offset" not in about
     explained = cat(root, "t-0/by-time/2.explain").decode()

@@ -10,7 +10,7 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.log_access import common_log_access
 from kafkafs.errors import Vanished, WouldBlock
 from kafkafs.view import partition_view
-from kafkafs.view.node import KEEP_S, File
+from kafkafs.view.node import KEEP_S, FileNode
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.tree import PartitionDirectory
 from tests.log.making import made, write_partition
@@ -67,7 +67,7 @@ def test_what_is_empty_yet_grants_no_more_than_the_log_that_it_will_be_read_from
     log = directory / f"{0:020}.log"
     directory.chmod(0o755)
     log.chmod(0o600)
-    about = cast(File, node(tree(tmp_path), f"t-0/{name}")).attributes()
+    about = cast(FileNode, node(tree(tmp_path), f"t-0/{name}")).attributes()
     assert (about.mode, about.size, about.mtime_ns) == (0o400, 0, log.stat().st_mtime_ns)
 
 

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from kafkafs.view.node import Directory
+from kafkafs.view.node import DirectoryNode
 from tests.counting import counted
 from tests.log.making import Made, made, spread, write_partition, write_start
 from tests.mounting import wait_until
@@ -14,7 +14,7 @@ from tests.view.trees import cat, node, tree
 
 
 def names(data: Path, view: str) -> list[str]:
-    return [entry.name for entry in cast(Directory, node(tree(data), f"t-0/{view}")).entries()]
+    return [entry.name for entry in cast(DirectoryNode, node(tree(data), f"t-0/{view}")).entries()]
 
 
 def segments(*times: Sequence[int]) -> dict[int, list[Made]]:
@@ -73,7 +73,7 @@ def test_a_listing_reads_no_log(tmp_path):
 
     def list_all() -> None:
         for place in ("t-0", "t-0/by-offset", "t-0/by-time", "t-0/segments"):
-            directory = cast(Directory, node(root, place))
+            directory = cast(DirectoryNode, node(root, place))
             directory.attributes()
             assert directory.entries()
 
@@ -86,7 +86,7 @@ def test_closed_segments_are_asked_once(tmp_path):
     """A second `ls by-time` of a thousand segments reads none of their time indexes, but for one that was replaced."""
     directory = write_partition(tmp_path, segments([5, 9], [3], [12], [20], [7]))
     root = tree(tmp_path)
-    by_time = cast(Directory, node(root, "t-0/by-time"))
+    by_time = cast(DirectoryNode, node(root, "t-0/by-time"))
     first, read = counted(by_time.entries)
     assert read > 0
     assert counted(by_time.entries) == (first, 0)

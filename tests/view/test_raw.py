@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from kafkafs.errors import Vanished
-from kafkafs.view.node import File
+from kafkafs.view.node import FileNode
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, spread, write_partition, write_start
 from tests.mounting import wait_until
@@ -47,14 +47,14 @@ def test_attributes_tell_what_a_batch_holds(topic):
     data = Dataset("2.8.0", "stopped")
     root, offsets = tree(data.path), [record.offset for record in data.records(topic)]
     for offset in offsets[::25]:
-        told = cast(File, node(root, f"{topic}-0/by-offset/{offset}")).xattrs()
+        told = cast(FileNode, node(root, f"{topic}-0/by-offset/{offset}")).xattrs()
         base, last = (int(told[f"user.kafkafs.{name}"]) for name in ("base_offset", "last_offset"))
         assert base <= offset <= last
         assert int(told["user.kafkafs.records"]) == len([each for each in offsets if base <= each <= last])
         assert told["user.kafkafs.offset"] == str(offset).encode()
         assert told["user.kafkafs.codec"].decode() == topic.split("-")[1]
         for suffix in (".jsonl", ".key", ".value", ".batches.jsonl", ".explain"):
-            assert cast(File, node(root, f"{topic}-0/by-offset/{offset}{suffix}")).xattrs() == told, suffix
+            assert cast(FileNode, node(root, f"{topic}-0/by-offset/{offset}{suffix}")).xattrs() == told, suffix
 
 
 def test_a_point_keeps_its_bytes_while_it_is_open(tmp_path):

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from kafkafs.view.node import Directory
+from kafkafs.view.node import DirectoryNode
 from tests.log.making import made, write_partition
 from tests.mounting import wait_until
 from tests.view.trees import assert_random_access, node, opened, tree
@@ -28,7 +28,7 @@ def test_files_are_read_as_they_are_now(tmp_path):
 
 def test_a_listing_follows_the_directory(tmp_path):
     directory = write_partition(tmp_path, {0: [made(0, [1])]}, indexed=False)
-    view = cast(Directory, node(tree(tmp_path), "t-0/segments"))
+    view = cast(DirectoryNode, node(tree(tmp_path), "t-0/segments"))
     assert [entry.name for entry in view.entries()] == [LOG]
     (directory / LOG).rename(directory / f"{LOG}.deleted")
     wait_until(lambda: [entry.name for entry in view.entries()] == [f"{LOG}.deleted"])

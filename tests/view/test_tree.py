@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from kafkafs.errors import NotFound, UsageError
-from kafkafs.view.node import Directory, Link
+from kafkafs.view.node import DirectoryNode, LinkNode
 from kafkafs.view.tree import Root
 from tests.log.making import made, write_partition, write_start
 from tests.mounting import wait_until
@@ -14,7 +14,7 @@ from tests.view.trees import cat, node, tree
 
 
 def listed(root: Root, path: str = "") -> list[str]:
-    directory = cast(Directory, node(root, path)) if path else root
+    directory = cast(DirectoryNode, node(root, path)) if path else root
     return [entry.name for entry in directory.entries() if entry.name != ".cluster"]
 
 
@@ -34,13 +34,13 @@ def test_partitions_come_and_go(tmp_path):
 def test_links_move_with_the_log(tmp_path):
     path = write_partition(tmp_path, {0: [made(0, [1])]}) / f"{0:020}.log"
     root = tree(tmp_path)
-    link = cast(Link, node(root, "t-0/latest"))
+    link = cast(LinkNode, node(root, "t-0/latest"))
     assert link.target() == "by-offset/0"
     with open(path, "ab") as file:
         file.write(made(1, [2, 3]).data)
     wait_until(lambda: link.target() == "by-offset/2")
     write_start(tmp_path, 1)
-    earliest = cast(Link, node(root, "t-0/earliest"))
+    earliest = cast(LinkNode, node(root, "t-0/earliest"))
     wait_until(lambda: earliest.target() == "by-offset/1")
 
 

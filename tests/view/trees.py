@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kafkafs.log.options import ReadOptions
-from kafkafs.view.node import Content, Directory, File, Node
+from kafkafs.view.node import Content, DirectoryNode, FileNode, Node
 from kafkafs.view.tree import Root
 
 
@@ -18,12 +18,12 @@ def node(root: Root, path: str) -> Node:
     """What stands at a path from the mount point."""
     found: Node = root
     for name in path.split("/"):
-        found = cast(Directory, found).child(name)
+        found = cast(DirectoryNode, found).child(name)
     return found
 
 
 def opened(root: Root, path: str) -> Content:
-    return cast(File, node(root, path)).open()
+    return cast(FileNode, node(root, path)).open()
 
 
 def read(content: Content, size: int = 1 << 17) -> bytes:

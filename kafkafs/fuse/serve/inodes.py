@@ -12,7 +12,7 @@ from typing import Any
 import pyfuse3
 
 from kafkafs.errors import Vanished
-from kafkafs.view.node import Directory, Growing, Kind, Node
+from kafkafs.view.node import DirectoryNode, Growing, Kind, Node
 
 MOST_LEAVES = 32_768
 """Files and links that the kernel may know; by itself it would forget none before memory is short, theirs and ours."""
@@ -37,7 +37,7 @@ class Inode:
         self.parent = parent
         self.name = name
         self.kind = kind
-        self.node: Any = node  # a Directory, File or Link, as `kind` says
+        self.node: Any = node  # a DirectoryNode, FileNode or LinkNode, as `kind` says
         self.lane: str = parent.lane if parent and parent.lane else getattr(node, "lane", "")
         self.lookups = 0
         self.opened = 0  # handles
@@ -47,7 +47,7 @@ class Inode:
 class Inodes:
     """All that the kernel holds a reference to; the root stays for good."""
 
-    def __init__(self, root: Directory) -> None:
+    def __init__(self, root: DirectoryNode) -> None:
         top = Inode(pyfuse3.ROOT_INODE, pyfuse3.ROOT_INODE, None, b"", "directory", root)
         self._by_id = {top.node_id: top}
         self._by_path: dict[tuple[int, bytes, Kind], Inode] = {}

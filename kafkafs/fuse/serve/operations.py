@@ -26,7 +26,7 @@ from kafkafs.fuse.serve.metrics import Metrics
 from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
-from kafkafs.view.node import Attributes, Content, Directory, Disk, Laned, Node, Tree, Usage
+from kafkafs.view.node import Attributes, Content, DirectoryNode, Disk, Laned, Node, Tree, Usage
 
 XATTR_PREFIX = b"user.kafkafs."
 NAME_MAX = 255  # bytes
@@ -225,7 +225,7 @@ class Operations(pyfuse3.Operations):
         return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), kind)
 
 
-def _look_up(directory: Directory, name: str, lane: str) -> tuple[Node, Attributes | None]:
+def _look_up(directory: DirectoryNode, name: str, lane: str) -> tuple[Node, Attributes | None]:
     """The child and its attributes; without them where they wait for another disk than this call."""
     node = directory.child(name)
     if not lane and getattr(node, "lane", lane) != lane:  # only the root stands above the disks
