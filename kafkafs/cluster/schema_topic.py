@@ -136,7 +136,7 @@ class SchemaTopic:
         self._directories = directories
         self._options = options
         self._lock = threading.Lock()
-        self._registry: CachedValue[Registry] = CachedValue(_FRESH_S)
+        self._registry: CachedValue[Registry] = CachedValue(_FRESH_S, options.clock)
         self._following: Following | None = None
         self._records = SchemaRecords()
 

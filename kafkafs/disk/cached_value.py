@@ -5,34 +5,51 @@ counts again if it still has the same *validator*, something cheap to ask that c
 an inode number with a time of change. No validator (None) is no proof.
 """
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 
 
-class CachedValue(Generic[Value]):
-    """One value, which is never None.
+class ValidatedValue(Generic[Value]):
+    """One value, which is never None. What is stored is true as long as its validator is the same.
 
     Any thread may store, at once and without a lock: of two that do so together either was true a moment ago. An owner
     that would not have both of them look has a lock of its own.
     """
 
-    __slots__ = ("_clock", "_good_for_s", "_validator", "_value", "fresh_until")
+    __slots__ = ("_validator", "_value")
 
-    def __init__(self, good_for_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """`good_for_s` is for how long a value counts as that of now."""
-        self._good_for_s = good_for_s
-        self._clock = clock
+    def __init__(self) -> None:
         self._value: Value | None = None
         self._validator: object = None
-        self.fresh_until = 0.0
 
     @property
     def latest(self) -> Value | None:
         """What was stored last, however long ago; None before that."""
         return self._value
+
+    def revalidated(self, validator: object) -> Value | None:
+        """The value, if it was stored under this validator; else None."""
+        return None if validator is None or validator != self._validator else self._value
+
+    def store(self, value: Value, validator: object = None) -> Value:
+        """Remember what is true now, and hand it on."""
+        self._value, self._validator = value, validator
+        return value
+
+
+class CachedValue(ValidatedValue[Value]):
+    """The same; and for a moment after it was stored it is fresh, which takes no look at the validator."""
+
+    __slots__ = ("_clock", "_good_for_s", "fresh_until")
+
+    def __init__(self, good_for_s: float, clock: Callable[[], float]) -> None:
+        """`good_for_s` is for how long a value counts as that of now."""
+        super().__init__()
+        self._good_for_s = good_for_s
+        self._clock = clock
+        self.fresh_until = 0.0
 
     def fresh(self) -> Value | None:
         """The value, as long as it counts as that of now; else None."""
@@ -40,17 +57,22 @@ class CachedValue(Generic[Value]):
 
     def revalidated(self, validator: object) -> Value | None:
         """The value, fresh again, if it was stored under this validator; else None."""
-        if validator is None or validator != self._validator:
-            return None
-        self.fresh_until = self._clock() + self._good_for_s
-        return self._value
+        value = super().revalidated(validator)
+        if value is not None:
+            self.fresh_until = self._clock() + self._good_for_s
+        return value
 
     def store(self, value: Value, validator: object = None, *, fresh_until: float | None = None) -> Value:
         """Remember what is true now, and hand it on. `fresh_until` is for what is only as good as something else."""
-        self._value, self._validator = value, validator
+        super().store(value, validator)
         self.fresh_until = self._clock() + self._good_for_s if fresh_until is None else fresh_until
         return value
 
     def expire(self) -> None:
         """From now on it is not fresh."""
         self.fresh_until = 0.0
+
+
+def same_objects(one: Sequence[object], other: Sequence[object]) -> bool:
+    """Whether both hold the very same objects in the same order: what was made of the one is good for the other."""
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import is_non_blocking, may_block
-from kafkafs.disk.cached_value import CachedValue
+from kafkafs.disk.cached_value import CachedValue, ValidatedValue
 from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import DiskError, KafkafsError, WouldBlock
@@ -72,7 +72,7 @@ class DataFile:
         self.name = name
         self.inode = inode
         self._device = -1
-        self._acl: CachedValue[tuple[bytes | None]] = CachedValue(0.0, options.clock)
+        self._acl: ValidatedValue[tuple[bytes | None]] = ValidatedValue()
         self._about: CachedValue[os.stat_result] = CachedValue(LATELY_S, options.clock)
         self.used = 0.0
         self._far = far

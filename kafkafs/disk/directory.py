@@ -33,7 +33,7 @@ class Directory:
 
     def __init__(self, path: str, options: DiskOptions = DEFAULT_OPTIONS) -> None:
         """Raises OSError where `path` is no directory that may be read."""
-        self._options = options
+        self.options = options
         self._path = os.path.abspath(path)
         self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._far: deque[int] | None = deque() if is_far(self.descriptor) else None
@@ -88,10 +88,10 @@ class Directory:
         if self._far is None:
             with suppress(OSError):
                 descriptor = openat2(self.descriptor, name, _OPEN_FLAGS | os.O_NOATIME, CACHED)
-                opened = DataFile(descriptor, name, inode, self._options)
+                opened = DataFile(descriptor, name, inode, self.options)
                 about = os.fstat(opened.descriptor)
                 is_it = about.st_ino == inode and stat.S_ISREG(about.st_mode)
-                if is_it and page_cache.opened_at_once(descriptor, about.st_dev, self._options.cache_keep):
+                if is_it and page_cache.opened_at_once(descriptor, about.st_dev, self.options.cache_keep):
                     opened.note(about)
                     return opened
         raise WouldBlock("a file is to be opened")
@@ -105,7 +105,7 @@ class Directory:
             self._cache[name] = file
             self._cache.move_to_end(name)
         evicted.clear()  # the lock is free by now
-        self._options.descriptors.trim()
+        self.options.descriptors.trim()
         return file
 
     def _open_renamed(self, name: str, inode: int) -> DataFile:
@@ -120,7 +120,7 @@ class Directory:
 
     def may_hold_more(self) -> bool:
         """Whether handles may hold more files open for as long as they live."""
-        return self._options.descriptors.may_hold_more()
+        return self.options.descriptors.may_hold_more()
 
     @property
     def kept(self) -> int:
@@ -141,7 +141,7 @@ class Directory:
     def sweep(self) -> None:
         """Let go of files that are not asked for, or that were deleted. A mount calls it a few times a second."""
         may_block()
-        self._swept = self._options.clock()
+        self._swept = self.options.clock()
         idle_since = self._swept - IDLE_S
         with self._lock:
             files = list(self._cache.items())
@@ -155,7 +155,7 @@ class Directory:
 
     def _sweep_if_due(self) -> None:
         """Where no mount sweeps, whatever is asked does: a file that was deleted keeps its space on the disk."""
-        if self._options.clock() - self._swept >= IDLE_S:
+        if self.options.clock() - self._swept >= IDLE_S:
             self.sweep()
 
     def _close_abandoned(self) -> None:
@@ -168,12 +168,12 @@ class Directory:
         may_block()
         self._close_abandoned()
         descriptor = self._descriptor(name, _OPEN_FLAGS)
-        opened = DataFile(descriptor, name, 0, self._options, self._far)
+        opened = DataFile(descriptor, name, 0, self.options, self._far)
         about = opened.stat()
         if not stat.S_ISREG(about.st_mode):
             raise NotFound(f"{name!r} is no regular file")
         opened.inode = about.st_ino
-        page_cache.opened(descriptor, about.st_dev, self._options.cache_keep)
+        page_cache.opened(descriptor, about.st_dev, self.options.cache_keep)
         return opened
 
     @contextmanager
@@ -183,7 +183,7 @@ class Directory:
         may_block()
         descriptor = self._descriptor(name, _OPEN_FLAGS | os.O_DIRECTORY)
         try:
-            yield descriptor, page_cache.flags_of_long_reads(os.fstat(descriptor).st_dev, self._options.cache_keep)
+            yield descriptor, page_cache.flags_of_long_reads(os.fstat(descriptor).st_dev, self.options.cache_keep)
         finally:
             os.close(descriptor)
 
@@ -283,7 +283,7 @@ class Directory:
                     return openat2(self.descriptor, name, flags)
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE) and attempt == 0:
-                    self._options.descriptors.release()
+                    self.options.descriptors.release()
                     self._close_abandoned()
                     continue
                 raise _opening_failed(error, name) from error

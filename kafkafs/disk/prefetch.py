@@ -9,7 +9,7 @@ reason to read all that follows in blocks.
 """
 
 import threading
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafkafs.disk.blocking import may_block
@@ -74,7 +74,8 @@ class _Blocks:
 class PrefetchBudget:
     """Which readers of one tree may hold blocks: `_READERS` of them, 4 MiB each and what they are reading."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
         self._admitted: dict[Prefetch, float] = {}  # since when each has asked for no other block: the longest first
 
@@ -83,11 +84,11 @@ class PrefetchBudget:
         with self._lock:
             if self._admitted.pop(reader, None) is None and len(self._admitted) >= _READERS:
                 idle, since = next(iter(self._admitted.items()))
-                if time.monotonic() - since < _IDLE_S:
+                if self._clock() - since < _IDLE_S:
                     return False
                 del self._admitted[idle]
                 idle.hold(None)
-            self._admitted[reader] = time.monotonic()
+            self._admitted[reader] = self._clock()
         return True
 
     def keep(self, reader: "Prefetch", made: _Blocks) -> None:

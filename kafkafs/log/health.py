@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
-from kafkafs.disk.cached_value import CachedValue
+from kafkafs.disk.cached_value import ValidatedValue
 from kafkafs.disk.closed_segments import IN_DOUBT, NO_TIMES, ClosedSegment, look_at_closed
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
@@ -36,7 +36,7 @@ class SegmentHealth(NamedTuple):
     largest: int | None = None  # the segment's largest timestamp, where the look has told it; -1 for none
 
 
-_looked_at: WeakKeyDictionary[Segment, CachedValue[SegmentHealth]] = WeakKeyDictionary()
+_looked_at: WeakKeyDictionary[Segment, ValidatedValue[SegmentHealth]] = WeakKeyDictionary()
 """What a closer look at a segment has found, for as long as somebody has the segment. It belongs to one tree."""
 
 
@@ -56,7 +56,7 @@ def look_at(segment: Segment) -> SegmentHealth:
 
     A log that cannot be read is asked for again each time: the next time it may be otherwise.
     """
-    cached = _looked_at.setdefault(segment, CachedValue(0.0))
+    cached = _looked_at.setdefault(segment, ValidatedValue())
     stamp = segment.stamp()
     try:
         return cached.revalidated(stamp) or cached.store(_look(segment), stamp)

@@ -49,7 +49,7 @@ class KeyIndexes:
     def __init__(self, directory: Directory, partition: str) -> None:
         self._directory = directory
         self._partition = partition
-        self._files: CachedValue[_Files] = CachedValue(_FRESH_S)
+        self._files: CachedValue[_Files] = CachedValue(_FRESH_S, directory.options.clock)
 
     def table(self, segment: Segment) -> KeyTable | None:
         """The table of a closed segment's index; None where there is none that can be relied on."""

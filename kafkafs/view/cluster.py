@@ -52,12 +52,14 @@ class Sources:
         root: Callable[[], Attributes],
         shown_as: ShownAs,
         budget: TextBudget,
+        clock: Callable[[], float],
     ) -> None:
         self.cluster = cluster
         self.schemas = schemas
         self.shown_as = shown_as
         self.budget = budget
         self._root = root
+        self._clock = clock
         self._granted: dict[tuple[str, ...], CachedValue[_Granted]] = {}
 
     def ask(self, question: Callable[[Cluster], Answer]) -> Answer:
@@ -69,7 +71,7 @@ class Sources:
 
     def granted(self, topics: tuple[str, ...]) -> _Granted:
         """What the partitions of all those topics grant together; without a topic, all partitions."""
-        cached = self._granted.setdefault(topics, CachedValue(KEEP_S / 2))
+        cached = self._granted.setdefault(topics, CachedValue(KEEP_S / 2, self._clock))
         granted = cached.fresh()
         if granted is None:
             may_block()

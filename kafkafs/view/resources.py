@@ -36,8 +36,8 @@ class Resources:
         self.partitions: LruCache[PartitionCache] = LruCache()
         self.answers: AnswerCache[RecordAnswer] = AnswerCache()
         self.explanations: AnswerCache[Explained] = AnswerCache()
-        self.prefetch = PrefetchBudget()
-        self.text = TextBudget()
+        self.prefetch = PrefetchBudget(options.clock)
+        self.text = TextBudget(options.clock)
         self.keys = KeyMemory()
         self.warned: tuple[str, ...] = ()  # at most WARNINGS; a new one with each, as any thread may warn
         self._directories = directories
@@ -54,7 +54,7 @@ class Resources:
     @property
     def schema_access(self) -> TopicAccess:
         """What that topic grants."""
-        return self._schema_access.get(lambda: TopicAccess(self.schemas.partition))
+        return self._schema_access.get(lambda: TopicAccess(self.schemas.partition, self.options.clock))
 
     def _schema_topic(self) -> "SchemaTopic":
         from kafkafs.cluster.schema_topic import SchemaTopic

@@ -11,9 +11,8 @@ Text is made in turns, too: by fewer threads than there are processors, so that 
 
 import os
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -37,7 +36,8 @@ class TextHolder(Protocol):
 class TextBudget:
     """Which streams hold how much, in the order in which they said so last."""
 
-    def __init__(self, budget: int = BUDGET) -> None:
+    def __init__(self, clock: Callable[[], float], budget: int = BUDGET) -> None:
+        self._clock = clock
         self._budget = budget
         self._lock = threading.Lock()
         self._turns = threading.Semaphore(max(1, (os.cpu_count() or 1) - 1))
@@ -55,7 +55,7 @@ class TextBudget:
             before, _ = self._held.pop(holder, (0, 0.0))
             self._total += size - before
             if size:
-                self._held[holder] = size, time.monotonic()
+                self._held[holder] = size, self._clock()
             others = list(self._held) if self._total > self._budget else []
         for other in others:
             if self._total <= self._budget or other is holder:
@@ -64,7 +64,7 @@ class TextBudget:
 
     def release_idle(self) -> None:
         """Has all those let go that have made nothing for a moment."""
-        until = time.monotonic() - IDLE_S
+        until = self._clock() - IDLE_S
         with self._lock:
             idle = [holder for holder, (_, since) in self._held.items() if since <= until]
         for holder in idle:

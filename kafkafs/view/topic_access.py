@@ -36,10 +36,10 @@ def partition_access(partition: Partition) -> tuple[Access, int]:
 class TopicAccess:
     """What one partition grants, asked for some times a second. Any thread may ask."""
 
-    def __init__(self, find: Callable[[], Partition | None]) -> None:
+    def __init__(self, find: Callable[[], Partition | None], clock: Callable[[], float]) -> None:
         """`find` tells which partition it is; None where there is none."""
         self._find = find
-        self._known: CachedValue[tuple[Access, ...]] = CachedValue(_KEEP_S)
+        self._known: CachedValue[tuple[Access, ...]] = CachedValue(_KEEP_S, clock)
 
     def restrict(self, own: Access) -> Access:
         """What is left of `own` for those who may read the partition too; all of it where there is none."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.disk.blocking import may_block
+from kafkafs.disk.cached_value import same_objects
 from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
@@ -73,7 +74,8 @@ class Root:
 
         resources = self._resources
         cluster = Cluster(self._directories, resources.options)
-        sources = Sources(cluster, resources.schemas, self.attributes, self._name_of, resources.text)
+        clock = resources.options.clock
+        sources = Sources(cluster, resources.schemas, self.attributes, self._name_of, resources.text, clock)
         return ClusterDirectory(sources)
 
     def _replicas(self, real: str) -> Sequence[ShownReplica]:
@@ -103,7 +105,7 @@ class Root:
         """The data directory and the real name behind each name shown."""
         names = [disk.known().names for disk in self._disks]
         with self._lock:
-            if len(self._shown_of) != len(names) or any(a is not b for a, b in zip(names, self._shown_of, strict=True)):
+            if not same_objects(names, self._shown_of):
                 shown: dict[str, tuple[DataDirectory, str]] = {}
                 for directory, found in zip(self._directories, names, strict=True):
                     for name in found:

@@ -1,6 +1,6 @@
 """Known until, as of this validator: against a clock that the test moves."""
 
-from kafkafs.disk.cached_value import CachedValue
+from kafkafs.disk.cached_value import CachedValue, ValidatedValue, same_objects
 
 
 class Clock:
@@ -56,9 +56,29 @@ def test_what_is_good_for_no_time_is_never_fresh():
     assert value.revalidated(1) == "a"
 
 
+def test_what_is_good_as_long_as_its_validator_is_needs_no_clock():
+    """Regression: it had one, and was stored as fresh for no time at all."""
+    value = ValidatedValue[str]()
+    assert value.revalidated(None) is None
+    assert value.store("a", 1) == "a"
+    assert value.revalidated(1) == value.latest == "a"
+    assert [value.revalidated(other) for other in (2, None)] == [None, None]
+
+
 def test_it_expires_when_told_to():
     value, _ = cached()
     value.store("a", 1)
     value.expire()
     assert value.fresh() is None
     assert value.revalidated(1) == "a"
+
+
+def test_the_same_objects_are_the_same_in_the_same_order():
+    """What is made of values that are cached elsewhere is good as long as they are those; equal ones may be later."""
+    first, equal, other = [1], [1], [2]
+    assert same_objects([], ())
+    assert same_objects([first, other], (first, other))
+    assert not same_objects([first], [equal])
+    assert not same_objects([first, other], [other, first])
+    assert not same_objects([first], [first, other])
+    assert not same_objects([first], [])

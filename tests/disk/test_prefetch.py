@@ -2,6 +2,7 @@
 
 import os
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from kafkafs.errors import WouldBlock
 from tests.mounting import wait_until
 
 SIZE = 5 * BLOCK + 12_345
-BUDGET = PrefetchBudget()
+BUDGET = PrefetchBudget(time.monotonic)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Corrupt batches (design.md, section 3): whatever byte is wrong, one batch is lost, and its neighbours are not."""
 
 import random
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,7 @@ HEADER_SIZE = 61
 EPOCH = range(12, 16)  # the only bytes of a batch that nothing checks
 BATCHES = [made(number * 3, [1000 + number * 10 + at for at in range(3)], size=7 * number) for number in range(8)]
 
-PREFETCH = Prefetch(PrefetchBudget())
+PREFETCH = Prefetch(PrefetchBudget(time.monotonic))
 
 
 def wanted(batches: list[Made]) -> list[Row]:

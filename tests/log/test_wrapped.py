@@ -2,6 +2,7 @@
 
 import gzip
 import random
+import time
 
 import pytest
 
@@ -24,7 +25,7 @@ from tests.log.reading import reader, rows, wanted
 DATA = Dataset("2.8.0", "stopped")
 TOPICS = ("v0-gzip", "v0-lz4", "v1-snappy", "v1-append-time", "mixed-formats")
 
-PREFETCH = Prefetch(PrefetchBudget())
+PREFETCH = Prefetch(PrefetchBudget(time.monotonic))
 
 
 @pytest.mark.parametrize("topic", TOPICS)

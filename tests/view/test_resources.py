@@ -1,12 +1,17 @@
 """Two trees in one process do not disturb each other: what one reader may do is a value, and no module's own."""
 
+import time
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from kafkafs.disk import page_cache
+from kafkafs.disk.directory import Directory
 from kafkafs.errors import Crowded
 from kafkafs.format.memory import LARGE, MemoryBudget
+from kafkafs.search.key_indexes import KeyIndexes
+from kafkafs.view.permissions import Access
 from tests.log.making import made, write_partition
 from tests.view.trees import cat, opened, tree
 
@@ -96,6 +101,60 @@ def test_open_files_of_one_tree_are_not_counted_for_another(data):
     assert second._directories[0].root.may_hold_more()
 
 
+def test_idle_is_told_by_the_trees_clock(data):
+    """Regression: what holds text and blocks was idle by the machine's clock, whatever the tree's was."""
+    now = [100.0]
+    resources = tree(data, clock=lambda: now[0])._resources
+    text, readers = Idle(), [Idle() for _ in range(100)]
+    resources.text.hold(text, 1)
+    admitted = [reader for reader in readers if resources.prefetch.admit(reader)]  # type: ignore[arg-type]
+    released = []
+    for passed in (0.0, 1.0):
+        now[0] += passed
+        resources.text.release_idle()
+        released.append(text.released)
+    assert released == [False, True]
+    assert resources.prefetch.admit(readers[-1])  # type: ignore[arg-type]
+    assert [reader.released for reader in admitted[:2]] == [True, False]
+
+
+def test_what_a_topic_grants_and_has_is_fresh_by_the_trees_clock(tmp_path):
+    """Regression: looks at schemas, at what they grant and at key indexes aged by the machine's clock."""
+    now, indexes = [100.0], tmp_path / "indexes"
+    write_partition(tmp_path, {0: [made(0, [1])]}, "_schemas-0")
+    (indexes / "t-0").mkdir(parents=True)
+    root = tree(tmp_path, clock=lambda: now[0])
+    schemas, granted = root._resources.schemas, root._resources.schema_access
+    own, keys = root.attributes(), KeyIndexes(Directory(str(indexes), root._resources.options), "t-0")
+    looks = Counter[str]()
+    for each, name in ((schemas, "schemas"), (granted, "granted"), (keys, "keys")):
+        count_looks(each, name, looks)
+    segment = root._directories[0].partition("_schemas-0").log().segments[0]
+
+    def ask() -> dict[str, int]:
+        schemas.registry()
+        granted.restrict(Access(own.uid, own.gid, own.mode))
+        keys.table(segment)
+        return dict(looks)
+
+    assert ask() == {"schemas": 1, "granted": 1, "keys": 1}
+    time.sleep(1.2)  # by the machine's clock all would be looked at again
+    assert ask() == {"schemas": 1, "granted": 1, "keys": 1}
+    now[0] += 1.2
+    assert ask() == {"schemas": 2, "granted": 2, "keys": 2}
+
+
+def count_looks(at: Any, name: str, looks: Counter[str]) -> None:
+    """Have `at` count under that name how often it looks."""
+    look = at._look
+
+    def looking(*arguments: Any) -> Any:
+        looks[name] += 1
+        return look(*arguments)
+
+    at._look = looking
+
+
 def test_freshness_is_each_trees_own(data):
     """One looks anew at each question; the other takes its last look for true."""
     patient, eager = tree(data, log_fresh_s=60.0), tree(data, log_fresh_s=0.0)
@@ -124,5 +183,11 @@ class ManyFiles:
 class Idle:
     """Somebody who holds something and gives it back when asked to."""
 
+    released = False
+
     def release(self) -> bool:
+        self.released = True
         return True
+
+    def hold(self, nothing: None) -> None:
+        self.released = nothing is None

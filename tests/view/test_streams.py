@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
@@ -41,7 +42,7 @@ def test_any_read_is_a_slice_of_the_text(pieces, asked, kept, mark, small):
         patch.setattr(streams, "_KEPT", kept)
         patch.setattr(streams, "_MARK_EVERY", mark)
         patch.setattr(streams, "_SMALL", small)
-        stream = Stream(maker(pieces), 0, TextBudget())
+        stream = Stream(maker(pieces), 0, TextBudget(time.monotonic))
         for at, size in asked:
             got = bytes(stream.read(at, size))
             assert got == whole[at : at + size]
@@ -55,7 +56,7 @@ def test_who_rests_reads_on_as_if_he_had_not(pieces, asked, budget):
     whole = b"".join(piece for group in pieces for piece in group)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streams, "_MARK_EVERY", 200)
-        text_budget = TextBudget(budget)
+        text_budget = TextBudget(time.monotonic, budget)
         opened = [Stream(maker(pieces), 0, text_budget) for _ in range(5)]
         for number, places in asked:
             for at, size in places:
@@ -77,7 +78,7 @@ def test_who_is_read_does_not_rest():
         assert go_on.wait(10)
         yield 1, b"text"
 
-    stream = Stream(make, 0, TextBudget())
+    stream = Stream(make, 0, TextBudget(time.monotonic))
     reader = threading.Thread(target=stream.read, args=(0, 4))
     reader.start()
     assert reading.wait(10)
@@ -94,7 +95,7 @@ def test_what_is_kept_is_bounded():
     def make(offset: int) -> Pieces:
         return ((number + 1, bytes(100_000)) for number in range(offset, 400))
 
-    stream = Stream(make, 0, TextBudget())
+    stream = Stream(make, 0, TextBudget(time.monotonic))
     for at in [*range(0, 40_000_000, 130_000), 39_999_999, 5, 20_000_000]:
         stream.read(at, 130_000)
         assert sum(len(piece) for _, piece in stream._kept) < streams._KEPT + 400_000
@@ -106,7 +107,7 @@ def test_small_pieces_keep_no_large_buffers():
     def make(offset: int) -> Pieces:
         return ((number + 1, memoryview(bytearray(4096))[:100]) for number in range(offset, 10_000))
 
-    stream = Stream(make, 0, TextBudget())
+    stream = Stream(make, 0, TextBudget(time.monotonic))
     for at in range(0, 1_000_000, 100):
         assert len(stream.read(at, 100)) == 100
     held = sum(memoryview(getattr(piece, "obj", piece)).nbytes for _, piece in stream._kept)
@@ -116,7 +117,8 @@ def test_small_pieces_keep_no_large_buffers():
 
 def test_many_readers_get_the_same_bytes():
     pieces = [[random.Random(number).randbytes(1000)] for number in range(300)]
-    whole, stream, wrong = b"".join(piece for [piece] in pieces), Stream(maker(pieces), 0, TextBudget()), []
+    whole, wrong = b"".join(piece for [piece] in pieces), []
+    stream = Stream(maker(pieces), 0, TextBudget(time.monotonic))
 
     def read(seed: int) -> None:
         chance = random.Random(seed)
@@ -136,7 +138,8 @@ def test_many_readers_get_the_same_bytes():
 def test_an_impatient_read_leaves_nothing_half_done():
     """It is made again in a worker: nothing may be lost or doubled by the first attempt."""
     pieces = [[bytes([number]) * 50] for number in range(100)]
-    whole, stream, refused = b"".join(piece for [piece] in pieces), Stream(maker(pieces), 0, TextBudget()), 0
+    whole, refused = b"".join(piece for [piece] in pieces), 0
+    stream = Stream(maker(pieces), 0, TextBudget(time.monotonic))
     for at in [*range(0, 5000, 70), 10, 4900, 300]:
         try:
             with non_blocking():
@@ -157,7 +160,7 @@ def test_a_reader_in_the_midst_does_not_make_the_impatient_wait():
         assert go_on.wait(20)
         yield 1, b"x"
 
-    stream = Stream(make, 0, TextBudget())
+    stream = Stream(make, 0, TextBudget(time.monotonic))
     reader = threading.Thread(target=stream.read, args=(0, 1))
     reader.start()
     assert begun.wait(20)
@@ -175,7 +178,7 @@ def test_what_stands_before_an_error_comes_first():
             yield number + 1, b"%d" % number * 10
         raise CorruptData("there")
 
-    stream = Stream(make, 0, TextBudget())
+    stream = Stream(make, 0, TextBudget(time.monotonic))
     assert bytes(stream.read(0, 1000)) == b"".join(b"%d" % number * 10 for number in range(5))
     for _ in range(2):
         with pytest.raises(CorruptData):
@@ -195,7 +198,7 @@ def test_an_error_of_the_moment_is_no_end_of_the_text(error):
                 raise failing.pop()
             yield number + 1, b"%d" % number * 10
 
-    stream = Stream(make, 0, TextBudget())
+    stream = Stream(make, 0, TextBudget(time.monotonic))
     with pytest.raises(type(error)):
         stream.read(0, 1000)
     whole = b"".join(b"%d" % number * 10 for number in range(10))
@@ -206,7 +209,7 @@ def test_an_error_of_the_moment_is_no_end_of_the_text(error):
 def test_a_follower_goes_on_where_it_ended():
     """Between two looks any number of records may have come; none is given twice."""
     pieces: list[list[bytes]] = []
-    stream = Stream(maker(pieces), 0, TextBudget(), grown=lambda: True)
+    stream = Stream(maker(pieces), 0, TextBudget(time.monotonic), grown=lambda: True)
     assert stream.follows
     text = b""
     for number in range(30):
@@ -219,7 +222,7 @@ def test_a_follower_goes_on_where_it_ended():
 
 def test_a_follower_at_its_end_waits_for_nobodys_turn(monkeypatch):
     """Beside threads that make gigabytes a record would come late; who is far behind takes turns as they do."""
-    budget, asked = TextBudget(), list[str]()
+    budget, asked = TextBudget(time.monotonic), list[str]()
 
     def turn():
         asked.append("a turn")
@@ -242,7 +245,7 @@ def test_a_follower_at_its_end_waits_for_nobodys_turn(monkeypatch):
 
 def test_a_closed_stream_holds_nothing():
     held = object()
-    stream = Stream(maker([[b"x" * 1000]]), 0, TextBudget(), held=held)
+    stream = Stream(maker([[b"x" * 1000]]), 0, TextBudget(time.monotonic), held=held)
     stream.read(0, 10)
     stream.close()
     assert not stream._kept
@@ -256,7 +259,7 @@ def test_patience_is_asked_for_before_work_begins():
         may_block()
         yield 1, b"made"
 
-    stream = Stream(make, 0, TextBudget())
+    stream = Stream(make, 0, TextBudget(time.monotonic))
     with non_blocking(), pytest.raises(WouldBlock):
         stream.read(0, 10)
     assert bytes(stream.read(0, 10)) == b"made"

@@ -1,6 +1,7 @@
 """Decoded views name schemas and fields: nobody reads those who may not read the registry's topic on disk."""
 
 import shutil
+import time
 from pathlib import Path
 from typing import NoReturn, cast
 
@@ -71,7 +72,7 @@ def test_what_was_hidden_stays_so_while_the_topic_cannot_be_looked_at(monkeypatc
     own, narrow = Access(0, 0, 0o444), Access(0, 0, 0o400)
     found: list[Partition | None] = [cast(Partition, object())]
     monkeypatch.setattr("kafkafs.view.topic_access.partition_access", lambda _: (narrow, 0))
-    topic = TopicAccess(lambda: found[0])
+    topic = TopicAccess(lambda: found[0], time.monotonic)
     assert topic.restrict(own) == narrow
 
     looks = []
