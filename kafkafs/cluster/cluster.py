@@ -1,7 +1,8 @@
 """A cluster, as the topics tell it that it keeps for itself on these disks. One of these a mount, or a command.
 
 `look` brings it up to date: every internal partition is scanned once and then followed. What is asked behind it is of
-that moment. All of it is for one thread at a time, which holds `lock`.
+that moment. All of it is for one thread at a time, which holds `lock`; but `sources`, `partitions`, `partition` and
+`ends` ask the data directories alone, and any thread may call them at any time.
 """
 
 import threading
@@ -20,6 +21,7 @@ from kafkafs.cluster.offsets import Commit
 from kafkafs.cluster.open_transactions import Open, OpenScans, Owners
 from kafkafs.cluster.rows import Ends
 from kafkafs.cluster.transactions import Transaction
+from kafkafs.disk.cached_value import CachedValue, same_objects
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_partition_metadata
 from kafkafs.format.names import PartitionName
@@ -56,12 +58,19 @@ class Cluster:
         self._transactions: dict[int, TransactionPartition] = {}
         self._problems: dict[str, str] = {}
         self._open = OpenScans()
+        self._looked: CachedValue[bool] = CachedValue(options.log_fresh_s, options.clock)
         self._topics = Topics(self.topic_name, self.partition_count)
         self._named: dict[str, str] = {}
         self._named_of: list[dict[str, PartitionName]] = []
 
     def look(self) -> None:
-        """Bring all up to date."""
+        """Bring all up to date, unless a look has begun a moment ago: one command asks several times."""
+        if not self._looked.fresh():
+            begun = self._options.clock()
+            self._look()
+            self._looked.store(True, fresh_until=begun + self._options.log_fresh_s)
+
+    def _look(self) -> None:
         names = self._source_names()
         for name in [*self._sources]:
             if name not in names:
@@ -140,7 +149,7 @@ class Cluster:
     def _ids_here(self) -> dict[str, str]:
         """Names of topics by id, from `partition.metadata` of the directories here."""
         names = [directory.names() for directory in self.directories]
-        if len(names) != len(self._named_of) or any(a is not b for a, b in zip(names, self._named_of, strict=True)):
+        if not same_objects(names, self._named_of):
             found: dict[str, str] = {}
             for directory, here in zip(self.directories, names, strict=True):
                 for name in here:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kafkafs.cluster.transactions import Transaction
+from kafkafs.disk.cached_value import ValidatedValue
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
@@ -18,7 +19,7 @@ from kafkafs.log.producers import OpenTransaction, open_transactions
 
 _UNREADABLE = (NotFound, Denied, DiskError, CorruptData, Vanished)
 _Key = tuple[Directory, str]
-_Stamp = tuple[int, int, str, int, int, int]
+_Stamp = tuple[int, int, int, int, int]
 
 
 class Open(NamedTuple):
@@ -32,7 +33,9 @@ class Open(NamedTuple):
 
 
 class _Scanned(NamedTuple):
-    stamp: _Stamp | None
+    """What was found, and the name of the segment that was the newest then."""
+
+    newest: str | None
     found: tuple[OpenTransaction, ...]
 
 
@@ -40,20 +43,19 @@ class OpenScans:
     """What was found in each partition, looked for again where its newest segment has changed."""
 
     def __init__(self) -> None:
-        self._scanned: dict[_Key, _Scanned] = {}  # no `Log` is kept: there may be very many partitions
+        self._scanned: dict[_Key, ValidatedValue[_Scanned]] = {}  # no `Log` is kept: there may be very many partitions
 
     def of(self, partition: Partition) -> tuple[OpenTransaction, ...]:
         """The partition's open transactions; none where it cannot be read."""
-        key = partition.root, partition.name.directory
-        known = self._scanned.get(key)
-        if known is not None and known.stamp is not None and _still(partition, known.stamp):
+        cached = self._scanned.setdefault((partition.root, partition.name.directory), ValidatedValue())
+        known = cached.latest
+        if known is not None and cached.revalidated(_stamp(partition, known.newest)) is not None:
             return known.found
         try:
-            found = partition.answer(lambda log: (_stamp(partition, log), tuple(open_transactions(partition, log))))
+            stamp, found = partition.answer(lambda log: _scan(partition, log))
         except _UNREADABLE:
             return ()
-        self._scanned[key] = _Scanned(*found)
-        return found[1]
+        return cached.store(found, stamp).found
 
     def keep_only(self, wanted: Iterable[Partition]) -> None:
         """Forget the other partitions."""
@@ -61,25 +63,24 @@ class OpenScans:
             del self._scanned[key]
 
 
-def _stamp(partition: Partition, log: Log) -> _Stamp | None:
-    """What changes when the log does: of its directory and its last segment. None where that is not sure yet."""
-    if not log.segments:
-        return None
-    name = log.segments[-1].log_name
-    about = partition.root.stat(partition.name.directory)
-    last = partition.root.stat(f"{partition.name.directory}/{name}")
-    if not (is_settled(about.st_mtime_ns) and is_settled(last.st_mtime_ns)):
-        return None
-    return about.st_ino, about.st_mtime_ns, name, last.st_ino, last.st_size, last.st_mtime_ns
+def _scan(partition: Partition, log: Log) -> tuple[_Stamp | None, _Scanned]:
+    newest = log.segments[-1].log_name if log.segments else None
+    stamp = _stamp(partition, newest)  # before what it is to prove
+    return stamp, _Scanned(newest, tuple(open_transactions(partition, log)))
 
 
-def _still(partition: Partition, stamp: _Stamp) -> bool:
+def _stamp(partition: Partition, newest: str | None) -> _Stamp | None:
+    """What changes when the log does: of its directory and its newest segment. None where that is not sure yet."""
+    if newest is None:
+        return None
     try:
         about = partition.root.stat(partition.name.directory)
-        last = partition.root.stat(f"{partition.name.directory}/{stamp[2]}")
+        last = partition.root.stat(f"{partition.name.directory}/{newest}")
     except _UNREADABLE:
-        return False
-    return stamp == (about.st_ino, about.st_mtime_ns, stamp[2], last.st_ino, last.st_size, last.st_mtime_ns)
+        return None
+    if not (is_settled(about.st_mtime_ns) and is_settled(last.st_mtime_ns)):
+        return None
+    return about.st_ino, about.st_mtime_ns, last.st_ino, last.st_size, last.st_mtime_ns
 
 
 class Owners:

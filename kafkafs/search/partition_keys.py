@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from weakref import WeakSet
 
 from kafkafs.disk.blocking import is_lent, may_block
+from kafkafs.disk.cached_value import same_objects
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.format.key_rows import hashed, matching
 from kafkafs.format.records import Records
@@ -141,7 +142,7 @@ class PartitionKeys:
     def _search(self, ready: Sequence[SegmentKeys]) -> KeyTables:
         tables = [table for keys in ready for table in keys.tables]
         known = self._searched
-        if len(known.tables) != len(tables) or any(a is not b for a, b in zip(known.tables, tables, strict=True)):
+        if not same_objects(known.tables, tables):
             known = self._searched = KeyTables(tables)
         return known
 

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from kafkafs.cluster.following import Following
 from kafkafs.log.options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines
@@ -89,3 +90,46 @@ def test_what_is_strange_is_counted_alike_by_who_follows_and_who_begins(root, da
 def problems(root):
     (state,) = lines(root, "state.json")
     return state["problems"]
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """The internal partitions that were looked at, one after the other; a look takes `looks.takes_s` of `looks.now`."""
+
+    class Looks(list[str]):
+        now, takes_s = 100.0, 0.0
+
+    looks, catch_up = Looks(), Following.catch_up
+
+    def counted(following):
+        looks.append(following.partition.name.directory)
+        looks.now += looks.takes_s
+        return catch_up(following)
+
+    monkeypatch.setattr(Following, "catch_up", counted)
+    return looks
+
+
+def test_the_steps_of_one_command_are_of_one_look(data, looks):
+    """`cat groups/g/offsets.jsonl` asks five times; each went over all partitions of the coordinator."""
+    data.write(NAME, [commit("a", "t", 0, 1)])
+    data.write("__consumer_offsets-1", [commit("b", "t", 0, 1)])
+    root = Root([data.path], ReadOptions(clock=lambda: looks.now))
+    assert lines(root, "groups/a/offsets.jsonl")[0]["offset"] == 1
+    assert looks == [NAME, "__consumer_offsets-1"]
+    data.write(NAME, [commit("a", "t", 0, 5)])
+    looks.now += 0.2
+    assert lines(root, "groups/a/offsets.jsonl")[0]["offset"] == 5
+    assert len(looks) == 4
+
+
+def test_what_a_long_look_found_at_its_beginning_is_not_of_its_end(data, looks):
+    """The first scan takes minutes: whatever asks behind it is told what came meanwhile."""
+    data.write(NAME, [commit("a", "t", 0, 1)])
+    root = Root([data.path], ReadOptions(clock=lambda: looks.now))
+    looks.takes_s = 1.0
+    assert told(root) == {"a": 1}
+    before = len(looks)
+    data.write(NAME, [commit("a", "t", 0, 5)])
+    assert told(root) == {"a": 5}
+    assert len(looks) > before

@@ -1,11 +1,17 @@
 """Whether an open transaction hangs, where its coordinator is on these disks, on others, or damaged."""
 
+import os
+import time
+
 import pytest
 
+from kafkafs.cluster.open_transactions import OpenScans
+from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
+from kafkafs.log.producers import open_transactions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines
-from tests.cluster.writing import Data, metadata, transaction
+from tests.cluster.writing import Data, marker, metadata, transaction
 
 METADATA = "__cluster_metadata-0"
 TOPIC_ID = "A" * 21 + "Q"
@@ -75,3 +81,30 @@ def test_what_cannot_be_read_may_be_the_one_that_has_it(data, value):
     data.write("__transaction_state-0", [owned("other", producerId=98)])
     data.write("__transaction_state-1", [(key, value)])
     assert told(data) == [("t", None, None)]
+
+
+def test_a_partition_is_scanned_again_only_where_it_has_changed(data, monkeypatch):
+    """A broker has thousands of partitions, and `.cluster/` is asked every second."""
+    scans, scan = [], open_transactions
+
+    def counted(partition, log):
+        scans.append(partition.name.directory)
+        return scan(partition, log)
+
+    def found():
+        partition.look_again()
+        return [each.producer_id for each in known.of(partition)]
+
+    monkeypatch.setattr("kafkafs.cluster.open_transactions.open_transactions", counted)
+    partition, known = open_data_directory(data.path).partition("t-0"), OpenScans()
+    log = data.path / "t-0" / f"{0:020}.log"
+    for path in (log, log.parent):
+        os.utime(path, (time.time() - 60,) * 2)
+    assert [found(), found()] == [[PRODUCER]] * 2
+    assert scans == ["t-0"]
+    data.write("t-0", [marker()], producer_id=PRODUCER, is_control=True)
+    assert [found(), found()] == [[]] * 2
+    assert len(scans) == 3  # what has changed a moment ago may change again within the same tick of the clock
+    known.keep_only([])
+    found()
+    assert len(scans) == 4
