@@ -6,6 +6,7 @@ more fails like a rule that is broken, and so does one for what is not there.
 
 import ast
 import graphlib
+import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,6 +21,10 @@ FILE_LINES = 400
 FUNCTION_LINES = 70
 SEAM = "kafkafs/view/node.py"
 """Whose protocols say once for all nodes and contents what their methods answer."""
+WITH_TABLES = (
+    "cli", "format", "fuse", "fuse/life", "fuse/sandbox", "fuse/serve", "search", "spark/reindex",
+)  # fmt: skip
+"""Packages whose docstring has a table that names each of its modules."""
 TOLD_ELSEWHERE = {
     "kafkafs/cli/": {"add", "run"},  # the docstring of cli/parser.py
     "kafkafs/fuse/serve/operations.py": {  # the manual of pyfuse3.Operations
@@ -151,6 +156,17 @@ def test_what_is_public_says_what_it_is_for():
     found, exempt = wordless(PACKAGE), set(EXEMPTIONS["wordless"]["names"])
     assert_none(found - exempt, "without a docstring")
     assert_none(exempt - found, "exempt without need")
+
+
+@pytest.mark.parametrize("package", WITH_TABLES)
+def test_a_packages_table_names_each_of_its_modules(package):
+    """Where a thing is, is read there first; a module that is added without a line is found by chance."""
+    directory = ROOT / "kafkafs" / package
+    modules = {path.stem for path in directory.glob("*.py")} | {
+        path.parent.name for path in directory.glob("*/__init__.py")
+    }
+    told = ast.get_docstring(ast.parse((directory / "__init__.py").read_text())) or ""
+    assert_none(modules - {"__init__"} - set(re.findall(r"\w+", told)), f"not in the docstring of {package}")
 
 
 def test_each_module_has_a_test_file():

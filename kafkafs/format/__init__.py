@@ -3,4 +3,18 @@
 Nouns: an *entry* is what a log holds back to back, a record batch (v2) or an outermost message (v0, v1); both are
 called *batch* above this layer. An *index* maps relative offsets or timestamps to where a scan may start.
 A parser takes a buffer and a position; a truncated tail is a result, never an exception.
+
+    names            which directory is a partition, which file is what
+    batch            the header of one batch; `batches`: those of many, as a table, and the walk from one to the next
+    records          batches -> `Records`, rows of RECORD over their bytes (`columns`), by kernels; `work` is one call
+    legacy, codecs   messages of formats v0 and v1; compressed bytes, unpacked within bounds
+    memory, buffers  what large batches may take together; large buffers that are used again
+    crc, varints     the checksums of a batch; its numbers of variable length
+    offset_index, time_index   sorted entries (`abstract_index`); `transaction_index`: what was aborted
+    producer_snapshot, control, checkpoints   the files and records that brokers write for themselves
+    jsonl            records as lines; `decoded_lines`: with decoded keys and values, of `cells` (`internal_cells`)
+    batch_lines      headers as lines; `json_string`, `long_line`, `java_text`: the text in them, and in the dump
+    key_rows         keys as sorted numbers; `key_index`: those of a segment as a file
+    needle           which batches hold some bytes; `differences`: in what two replicas differ
+    native           the compiled kernels; `messages`: Kafka's own schemas; `schemas`: those of strangers
 """

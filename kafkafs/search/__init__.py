@@ -1,7 +1,13 @@
 """Finding records by what they hold: keys, and text.
 
-`PartitionKeys` answers where a key's last record is: it asks a `KeyTable` for each part of the log, made by a scan
-(`SegmentKeys`) or read from a key index (`KeyIndexes`). A table only hints; the record's own key decides.
-`grep` looks through whole data directories, on all processors.
-Both use `log`; `view` and `cli` use both, `spark` makes key indexes with them.
+    partition_keys   where a partition's last record with a key is, and all of them
+    key_table        a *table*: where a key may be in one part of the log. It hints; the record's own key decides
+    segment_keys     the tables of a segment that was scanned
+    key_indexes      those of segments that `reindex --keys` has indexed (`key_building`)
+    key_memory       what the keys of all partitions may take
+    grep             a search through whole partitions, in *units* of some megabytes
+    selection        which records a search selects: a `pattern`, and the fields that it is looked for in
+    side_by_side     units searched by processes of their own, handed out in the order of offsets
+
+All use `log`; `view` and `cli` use both halves, `spark` makes key indexes with the first.
 """
