@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
-from weakref import ReferenceType, ref
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.cached_value import CachedValue
@@ -65,7 +64,6 @@ class PartitionView:
         self.options = options = resources.options
         self.find_replicas = find_replicas
         self._name = name
-        self._known: CachedValue[ReferenceType[PartitionCache]] = CachedValue(0.0, options.clock)  # a view keeps none
         self._directory: CachedValue[_Directory] = CachedValue(KEEP_S / 4, options.clock)
 
     @property
@@ -102,11 +100,7 @@ class PartitionView:
 
     def ask(self, question: Callable[[LogSnapshot], Answer]) -> Answer:
         """`question` asked of the log as it is; asked again where files were replaced meanwhile."""
-        known = self._known.fresh()
-        cache = known() if known is not None else None
-        if cache is None:
-            cache = self._cache
-            self._known.store(ref(cache), fresh_until=self.data_directory.fresh_until)
+        cache = self._cache
         return cache.partition.answer(lambda log: question(cache.snapshot_of(log)))
 
     def go_on(self, question: Callable[[LogSnapshot], Answer]) -> Answer:
