@@ -1,7 +1,9 @@
 """What all views of one tree share: its options, and the caches and budgets that its readers have together.
 
-One value for each tree, made by its root and handed down. Nothing of it is a module's own: two trees in one process
-have nothing in common but the processors.
+One value for each tree, made by its root and handed down. Two trees in one process share no setting and no budget.
+What they share is the process's own, and changes no answer: pools of buffers (`format.buffers`), the turn to
+measure what unpacks to much (`format.codecs`), the second thread of a look (`disk.in_parts`), and hints, each of one
+file system (`disk.page_cache`) or of one state of one log (`log.quick_table`).
 """
 
 from collections.abc import Sequence
