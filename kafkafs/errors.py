@@ -74,8 +74,8 @@ class WouldBlock(KafkafsError):
 
 
 class Unfinished(KafkafsError):
-    """The answer takes longer than one call may; what was done is kept, so ask again (see `disk.blocking`). Only who
-    was sent a signal meanwhile is told: "Interrupted system call"."""
+    """The answer takes longer than one call may; what was done is kept, so ask again (see `disk.blocking`). Only a
+    caller that was sent a signal meanwhile is told: "Interrupted system call"."""
 
 
 class NameTooLong(KafkafsError):

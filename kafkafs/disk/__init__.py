@@ -7,7 +7,7 @@
     prefetch            reading straight on: whole blocks, before they are asked for
     page_cache          reads that leave the broker's hot pages hot, and bring in none of their own
     system_calls        what Python has no function for
-    ancestors           the directories above a data directory: who may not search them cannot reach it
+    ancestors           the directories above a data directory, all of which have to be searched to reach it
     cached_value        a value that was true a moment ago; `lru_cache`: a few of many such things
     in_parts            a look at many files by two threads: `closed_segments` for their health, `log_access` for modes
     native              kernels that read files, and the tables that they fill

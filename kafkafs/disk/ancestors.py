@@ -1,4 +1,4 @@
-"""The directories above a data directory, held open: who may not search them cannot reach the data on disk either.
+"""The directories above a data directory, held open: all of them have to be searched to reach the data on disk.
 
 A confined daemon may not be able to find them by path any more; what is open can always be asked.
 """

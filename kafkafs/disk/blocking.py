@@ -4,8 +4,9 @@ So that thread serves inside `non_blocking()`, and each view call is tried on it
 and whatever would open, list, decode or touch a cold page raises `WouldBlock` through `may_block()`. The same
 call is then made again in a worker thread, which may wait. So calls are written that making them twice is safe.
 
-A worker thread, for its part, is lent `for_a_while`: what takes longer, as the scan of a whole partition does, keeps
-what it has done and raises `Unfinished` through `pause()`, and is asked again, unless its caller has gone.
+A worker thread, for its part, serves each call for a `time_slice`: what takes longer, as the scan of a whole partition
+does, keeps what it has done and raises `Unfinished` through `check_time_slice()`, and is asked again, unless its caller
+has gone.
 """
 
 import threading
@@ -16,27 +17,27 @@ from contextlib import contextmanager
 from kafkafs.errors import Unfinished, WouldBlock
 
 
-class _Mood(threading.local):
+class _ThreadState(threading.local):
     non_blocking = False
-    lent_until: float | None = None
+    deadline: float | None = None
 
 
-_mood = _Mood()
+_state = _ThreadState()
 
 
 @contextmanager
 def non_blocking() -> Iterator[None]:
     """A context in which this thread refuses to wait. Not reentrant."""
-    _mood.non_blocking = True
+    _state.non_blocking = True
     try:
         yield
     finally:
-        _mood.non_blocking = False
+        _state.non_blocking = False
 
 
 def is_non_blocking() -> bool:
     """True where this thread must not wait."""
-    return _mood.non_blocking
+    return _state.non_blocking
 
 
 @contextmanager
@@ -53,26 +54,26 @@ def acquired(lock: threading.Lock) -> Iterator[None]:
 
 def may_block() -> None:
     """Call before what may take long; raises WouldBlock where this thread must not wait."""
-    if _mood.non_blocking:
+    if _state.non_blocking:
         raise WouldBlock("this answer takes a worker thread")
 
 
 @contextmanager
-def for_a_while(seconds: float) -> Iterator[None]:
+def time_slice(seconds: float) -> Iterator[None]:
     """A context in which this thread stops long work after so long, to be asked again. Not reentrant."""
-    _mood.lent_until = time.monotonic() + seconds
+    _state.deadline = time.monotonic() + seconds
     try:
         yield
     finally:
-        _mood.lent_until = None
+        _state.deadline = None
 
 
-def is_lent() -> bool:
+def has_time_slice() -> bool:
     """True where long work is to be done in parts."""
-    return _mood.lent_until is not None
+    return _state.deadline is not None
 
 
-def pause() -> None:
+def check_time_slice() -> None:
     """Call in the midst of long work, when what was done is kept; raises Unfinished where the time is up."""
-    if _mood.lent_until is not None and time.monotonic() > _mood.lent_until:
+    if _state.deadline is not None and time.monotonic() > _state.deadline:
         raise Unfinished("this answer takes longer; ask again")

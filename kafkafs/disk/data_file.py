@@ -42,31 +42,31 @@ class _Closing:
     meanwhile would read from a number that is closed, or another file's by then.
     """
 
-    __slots__ = ("_descriptor", "_far")
+    __slots__ = ("_descriptor", "_remote")
 
-    def __init__(self, descriptor: int, far: "deque[int] | None") -> None:
+    def __init__(self, descriptor: int, remote: "deque[int] | None") -> None:
         self._descriptor = descriptor
-        self._far = far
+        self._remote = remote
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:  # as Python ends, `os` may be gone before
-        if self._far is None:
+        if self._remote is None:
             close(self._descriptor)
         else:
-            self._far.append(self._descriptor)
+            self._remote.append(self._descriptor)
 
 
 class DataFile:
     """An open regular file. Reads are positional, so any number of threads may share it."""
 
     __slots__ = (
-        *("__weakref__", "_about", "_acl", "_closing", "_device", "_far", "_options"),
+        *("__weakref__", "_about", "_acl", "_closing", "_device", "_remote", "_options"),
         *("descriptor", "inode", "name", "used"),
     )
 
     def __init__(
-        self, descriptor: int, name: str, inode: int, options: DiskOptions, far: "deque[int] | None" = None
+        self, descriptor: int, name: str, inode: int, options: DiskOptions, remote: "deque[int] | None" = None
     ) -> None:
-        """`far` is where to leave the descriptor in the end if closing it might take long."""
+        """`remote`, of a remote file system: where to leave the descriptor in the end, as closing it may take long."""
         self._options = options
         self.descriptor = descriptor
         self.name = name
@@ -75,12 +75,12 @@ class DataFile:
         self._acl: ValidatedValue[tuple[bytes | None]] = ValidatedValue()
         self._about: CachedValue[os.stat_result] = CachedValue(LATELY_S, options.clock)
         self.used = 0.0
-        self._far = far
-        self._closing = _Closing(descriptor, far)
+        self._remote = remote
+        self._closing = _Closing(descriptor, remote)
 
     def stat(self) -> os.stat_result:
         """The file's own attributes, whatever it is called by now."""
-        if self._far is not None:
+        if self._remote is not None:
             may_block()
         try:
             return os.fstat(self.descriptor)
@@ -96,7 +96,7 @@ class DataFile:
         self._about.store(about)
 
     def touch(self) -> None:
-        """Somebody uses it now."""
+        """It is used now."""
         self.used = self._options.clock()
 
     @property
@@ -111,7 +111,7 @@ class DataFile:
         changed_ns = about.st_ctime_ns
         known = self._acl.revalidated(changed_ns)
         if known is None:
-            if self._far is not None:
+            if self._remote is not None:
                 may_block()
             settled = is_settled(changed_ns)
             known = self._acl.store((access_list(self.descriptor),), changed_ns if settled else None)

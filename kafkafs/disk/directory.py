@@ -1,6 +1,6 @@
 """Descriptors of broker files: opened read-only, without following links, few at a time.
 
-This is the one module that opens files of a data directory, each as a `DataFile`. Its cache lets go of what nobody has
+This is the one module that opens files of a data directory, each as a `DataFile`. Its cache lets go of what was not
 asked for in a while, and of what was deleted: an open file keeps its disk space.
 """
 
@@ -17,7 +17,7 @@ from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.options import DiskOptions
-from kafkafs.disk.system_calls import CACHED, access_list, is_far, open_in_memory, openat2
+from kafkafs.disk.system_calls import CACHED, access_list, is_remote, open_in_memory, openat2
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 
 IDLE_S = 2.0
@@ -36,7 +36,8 @@ class Directory:
         self.options = options
         self._path = os.path.abspath(path)
         self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._far: deque[int] | None = deque() if is_far(self.descriptor) else None
+        # of a remote file system, the descriptors that are to be closed
+        self._remote: deque[int] | None = deque() if is_remote(self.descriptor) else None
         self._cache: OrderedDict[str, DataFile] = OrderedDict()
         self._open: WeakValueDictionary[tuple[str, int], DataFile] = WeakValueDictionary()
         self._lock = threading.Lock()
@@ -50,7 +51,7 @@ class Directory:
         """
         try:
             if is_non_blocking():
-                if self._far is not None:
+                if self._remote is not None:
                     raise WouldBlock("another host must be asked for attributes")
                 about = _attributes_in_memory(self._path)
             else:
@@ -85,7 +86,7 @@ class Directory:
 
     def _open_at_once(self, name: str, inode: int) -> DataFile:
         """The file, where the kernel has its name and inode in memory; WouldBlock for whatever is not as simple."""
-        if self._far is None:
+        if self._remote is None:
             with suppress(OSError):
                 descriptor = openat2(self.descriptor, name, _OPEN_FLAGS | os.O_NOATIME, CACHED)
                 opened = DataFile(descriptor, name, inode, self.options)
@@ -160,15 +161,15 @@ class Directory:
 
     def _close_abandoned(self) -> None:
         with suppress(IndexError):
-            while self._far:
-                os.close(self._far.popleft())
+            while self._remote:
+                os.close(self._remote.popleft())
 
     def open_now(self, name: str) -> DataFile:
         """The file that is called `name` now, not kept in the cache."""
         may_block()
         self._close_abandoned()
         descriptor = self._descriptor(name, _OPEN_FLAGS)
-        opened = DataFile(descriptor, name, 0, self.options, self._far)
+        opened = DataFile(descriptor, name, 0, self.options, self._remote)
         about = opened.stat()
         if not stat.S_ISREG(about.st_mode):
             raise NotFound(f"{name!r} is no regular file")
@@ -218,7 +219,7 @@ class Directory:
         """As `stat`; a non-blocking thread has an answer too, where the kernel has what is called that in memory."""
         if not is_non_blocking():
             return self.stat(name)
-        if self._far is not None:
+        if self._remote is not None:
             raise WouldBlock("another host must be asked for attributes")
         try:
             if name == ".":
@@ -241,7 +242,7 @@ class Directory:
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY  # nothing is read: no time of access moves
         if not is_non_blocking():
             descriptor = self._descriptor(name, flags)
-        elif self._far is not None:
+        elif self._remote is not None:
             raise WouldBlock("another host must be asked for attributes")
         else:
             try:

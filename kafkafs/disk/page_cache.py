@@ -29,7 +29,7 @@ _takes: dict[int, bool] = {}
 
 
 def opened(descriptor: int, device: int, keep: bool) -> None:
-    """Call for a file before it is read for the first time. `keep` (`-o cache=keep`): it is read as anyone does.
+    """Call for a file before it is read for the first time. `keep` (`-o cache=keep`): it is read as any reader does.
 
     Where pages have to be dropped none may be read ahead: they could not be told from what was there. One read that is
     too early, and its readahead goes on for good.
@@ -95,7 +95,7 @@ def _absent(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
     """Where the range has pages that are not in memory: position and size of each run of them.
 
     Empty where the kernel does not tell, as to a process that neither owns the file nor may write it: then nothing is
-    dropped. The mapping is there for the question only. Nobody touches it, so a file that is cut does no harm.
+    dropped. The mapping is there for the question only. It is never touched, so a file that is cut does no harm.
     """
     first = position - position % mmap.PAGESIZE
     pages = -(-(position + size - first) // mmap.PAGESIZE)

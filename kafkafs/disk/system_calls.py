@@ -1,4 +1,4 @@
-"""System calls behind `files` that Python has no function for, or whose answer is not as simple as its own.
+"""System calls that Python has no function for, or whose answer is not as simple as its own.
 
 Sources: openat2(2), fstatfs(2), acl(5).
 """
@@ -16,7 +16,7 @@ CACHED = 0x20
 _SYS_OPENAT2 = 437
 _NO_DIRECTORY = -100  # AT_FDCWD
 _RESOLVE = 0x01 | 0x04 | 0x08  # NO_XDEV, NO_SYMLINKS, BENEATH
-_NEAR = {
+_LOCAL = {
     0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0xF2F52010, 0x2FC12FC1, 0x794C7630,
 }  # fmt: skip
 """ext4, xfs, btrfs, tmpfs, f2fs, zfs, overlayfs: they answer `fstat` and `close` from memory. NFS and FUSE may not."""
@@ -61,12 +61,12 @@ def last_error(*path: str) -> OSError:
     return OSError(code, os.strerror(code), *path)
 
 
-def is_far(descriptor: int) -> bool:
+def is_remote(descriptor: int) -> bool:
     """Whether a file system may have to ask another host even for the attributes of an open file."""
     buffer = ctypes.create_string_buffer(256)
     if _libc.fstatfs(descriptor, buffer):
         return True
-    return int.from_bytes(buffer.raw[:8], "little") not in _NEAR
+    return int.from_bytes(buffer.raw[:8], "little") not in _LOCAL
 
 
 def access_list(descriptor: int) -> bytes | None:

@@ -138,7 +138,7 @@ class CarefulLookup:
 
     def since(self, timestamp: int) -> int | None:
         """The offset of the first record at or after `timestamp`, or of what stands before it and cannot be read; None
-        where there is neither. Who reads from there on misses no record as late, and no error in its place."""
+        where there is neither. A reader that begins there misses no record as late, and no error in its place."""
         found = self._at(timestamp)
         first = None if found.late is None else self._bounds(found.late)[0]
         return min((offset for offset in (first, found.unreadable) if offset is not None), default=None)

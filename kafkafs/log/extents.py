@@ -51,7 +51,7 @@ def extent_of(log: Log, segment: Segment, position: int, end: int, held: DataFil
 def extents_between(log: Log, start: int, end: int | None) -> list[Extent]:
     """The bytes of all batches that overlap the offsets [start, end); `None` is the log end. None where nothing does.
 
-    Whoever begins with a segment gets all of it: invalid bytes at its head may own no offset at all.
+    A range that begins with a segment has all of it: invalid bytes at its head may own no offset at all.
     """
     start = max(start, log.start_offset)
     end = log.end_offset if end is None else min(end, log.end_offset)

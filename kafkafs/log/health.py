@@ -37,7 +37,7 @@ class SegmentHealth(NamedTuple):
 
 
 _looked_at: WeakKeyDictionary[Segment, ValidatedValue[SegmentHealth]] = WeakKeyDictionary()
-"""What a closer look at a segment has found, for as long as somebody has the segment. It belongs to one tree."""
+"""What a closer look at a segment has found, for as long as the segment is there. It belongs to one tree."""
 
 
 def look_at_all(root: Directory, partition: str, segments: Sequence[Segment]) -> list[SegmentHealth]:

@@ -108,7 +108,7 @@ def _find_late(visible: Visible, segment: Segment, timestamp: int, need: int) ->
 
 
 def _find(
-    segment: Segment, sought: int, end: int, offset: int = ANY, timestamp: int = ANY, need: int = NEED_ALL
+    segment: Segment, start_offset: int, end: int, offset: int = ANY, timestamp: int = ANY, need: int = NEED_ALL
 ) -> QuickBatch | None:
     """The first batch that is wanted, see `QuickTable.find`. Vanished where the log was cut meanwhile."""
     generation, offset_index = segment.generation, segment.indexes.offset_index
@@ -117,17 +117,17 @@ def _find(
         seen = segment.seen
         table = segment.quick = QuickTable(generation, segment.base_offset, segment.next_base, seen, end, offset_index)
     files, kinds = segment.files, segment.listed
-    log, times = files.open("log"), None
+    log, time_file = files.open("log"), None
     try:
-        offsets = files.open("index") if "index" in kinds else None
+        offset_file = files.open("index") if "index" in kinds else None
         if timestamp != ANY:
-            table.tell_times(segment.indexes.time_index)
-            times = files.open("timeindex") if "timeindex" in kinds else None
+            table.set_time_index(segment.indexes.time_index)
+            time_file = files.open("timeindex") if "timeindex" in kinds else None
     except UNREADABLE:
         return None
-    found = table.find(log, offsets, times, sought, offset, timestamp, need)
+    found = table.find(log, offset_file, time_file, start_offset, offset, timestamp, need)
     if found is not None and found.changed:
         if found.proven:  # that was before the log changed: only all of the batch, read anew, tells now
-            return _find(segment, sought, end, offset, timestamp, NEED_ALL)
+            return _find(segment, start_offset, end, offset, timestamp, NEED_ALL)
         segment.check(log)
     return found

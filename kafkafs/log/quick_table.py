@@ -96,7 +96,7 @@ class _Room(threading.local):
 
 _room = _Room()
 _blank = array("q", bytes(8 * LOOKUP_SLOTS))
-_blank[SLOT.last] = _blank[SLOT.time_first] = _blank[SLOT.time_last] = ANY
+_blank[SLOT.offset_last] = _blank[SLOT.time_first] = _blank[SLOT.time_last] = ANY
 _verified = array("q", bytes(8 << VERIFIED_BITS))  # these two of all threads: see their kernels
 _record_index = array("q", bytes(RECORD_INDEX_ROW << RECORD_INDEX_BITS))
 _blank[SLOT.verified], _ = _verified.buffer_info()
@@ -127,7 +127,7 @@ class QuickTable:
         self._offset_index = index
         self._time_index: TimeIndex | None = None
         self._table = table = _blank[:]
-        table[SLOT.entries], table[SLOT.base], table[SLOT.end] = index.most_entries, base_offset, end
+        table[SLOT.offset_entries], table[SLOT.base], table[SLOT.end] = index.most_entries, base_offset, end
         table[SLOT.next_base] = _NO_LIMIT if next_base is None else next_base
         table[SLOT.seen_size], table[SLOT.seen_time] = seen
         table[SLOT.generation] = generation
@@ -136,7 +136,7 @@ class QuickTable:
         """Whether that state is this one, and what it knows of the index is of the one that was opened last."""
         return self._generation == generation and self.end == end and self._offset_index is index
 
-    def tell_times(self, index: TimeIndex) -> None:
+    def set_time_index(self, index: TimeIndex) -> None:
         """What the kernel has to know of the time index, before the first lookup of a timestamp."""
         if self._time_index is not index:
             self._table[SLOT.time_entries] = index.most_entries
@@ -146,14 +146,14 @@ class QuickTable:
     def find(
         self,
         log: DataFile,
-        offsets: DataFile | None,
-        times: DataFile | None,
-        sought: int,
+        offset_file: DataFile | None,
+        time_file: DataFile | None,
+        start_offset: int,
         offset: int,
         timestamp: int,
         need: int,
     ) -> QuickBatch | None:
-        """The first batch, not before the offset `sought`, whose last offset is at or after `offset` and whose largest
+        """The first batch, not before `start_offset`, whose last offset is at or after `offset` and whose largest
         timestamp is at or after `timestamp` (or ANY). A timestamp is looked up in the time index first.
 
         `need` is what is read of a batch that was found sound before: all of it, its header, or up to about the record.
@@ -164,11 +164,11 @@ class QuickTable:
         room, table = _room, self._table
         state = table[:]
         state[SLOT.log] = log.descriptor
-        state[SLOT.offsets] = offsets.descriptor if offsets is not None else -1
-        state[SLOT.times] = times.descriptor if times is not None else -1
+        state[SLOT.offset_index] = offset_file.descriptor if offset_file is not None else -1
+        state[SLOT.time_index] = time_file.descriptor if time_file is not None else -1
         state[SLOT.flags], state[SLOT.room_size] = (os.RWF_NOWAIT, _ROOM) if is_non_blocking() else (0, _COLD)
         state[SLOT.room] = room.address
-        state[SLOT.sought] = sought
+        state[SLOT.start_offset] = start_offset
         state[SLOT.offset] = offset
         state[SLOT.timestamp] = timestamp
         state[SLOT.need] = need
@@ -177,9 +177,9 @@ class QuickTable:
             if state[SLOT.short]:
                 may_block()
             return None
-        if table[SLOT.last] == ANY:
-            table[SLOT.last] = state[SLOT.last]
-        if times is not None and table[SLOT.time_last] == ANY:
+        if table[SLOT.offset_last] == ANY:
+            table[SLOT.offset_last] = state[SLOT.offset_last]
+        if time_file is not None and table[SLOT.time_last] == ANY:
             table[SLOT.time_first], table[SLOT.time_last] = state[SLOT.time_first], state[SLOT.time_last]
         batch = parse_batch(room.view, state[SLOT.at], state[SLOT.position])
         return None if batch is None else QuickBatch(state, batch, answer == CHANGED)

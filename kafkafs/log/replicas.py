@@ -53,7 +53,7 @@ def of_one_broker(directories: Iterable[DataDirectory]) -> tuple[DataDirectory, 
 def read_from(directories: Sequence[DataDirectory], name: str, refuse: bool = False) -> DataDirectory:
     """The data directory whose replica of a partition counts; each of them has one.
 
-    UsageError where two are of one broker, of which nobody knows which is true, or where replicas are refused.
+    UsageError where two are of one broker, of which nothing tells which is true, or where replicas are refused.
     """
     if len(directories) == 1:
         return directories[0]

@@ -25,7 +25,7 @@ _generations = count(1)
 class Segment:
     """A segment's files, and where the next segment begins (None for the last one, whose log grows).
 
-    Who writes what: `_seen`, `generation` and `_last_batch` are written by `seal` alone, in that order, which a
+    The writers: `_seen`, `generation` and `_last_batch` are written by `seal` alone, in that order, which a
     `Partition` calls under its lock; a thread that reads the generation first never takes an older state for it.
     `known_end` and `quick` are written by whichever thread has found them, at once and without a lock: two threads find
     the same. All else is fixed.

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from weakref import WeakSet
 
-from kafkafs.disk.blocking import is_lent, may_block
+from kafkafs.disk.blocking import has_time_slice, may_block
 from kafkafs.disk.cached_value import same_objects
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.format.key_rows import hashed, matching
@@ -178,8 +178,8 @@ class PartitionKeys:
 
     @contextmanager
     def _scanning(self) -> Iterator[None]:
-        """Be the one thread that scans; a lent thread does not wait for its turn."""
-        if not self._lock.acquire(blocking=not is_lent()):
+        """Be the one thread that scans; a thread with a time slice does not wait for its turn."""
+        if not self._lock.acquire(blocking=not has_time_slice()):
             raise Unfinished("another reader looks for keys in the same partition; ask again")
         try:
             yield

@@ -7,7 +7,7 @@ merge tree, a part is merged with the one before it as soon as it is not much sm
 import logging
 from contextlib import suppress
 
-from kafkafs.disk.blocking import pause
+from kafkafs.disk.blocking import check_time_slice
 from kafkafs.errors import NotFound, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import batch_at
@@ -96,7 +96,7 @@ class SegmentKeys:
                 self._publish(collector, reached)
                 collector = self._collector()
             try:
-                pause()
+                check_time_slice()
             except BaseException:
                 self._publish(collector, reached)
                 raise

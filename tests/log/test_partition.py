@@ -124,7 +124,7 @@ def test_an_error_of_the_kernels_takes_a_worker(looked_at, monkeypatch):
 
 
 def test_attributes_that_somebody_else_must_be_asked_for_take_a_worker(looked_at):
-    looked_at.partition.root._far = deque()
+    looked_at.partition.root._remote = deque()
     with non_blocking(), pytest.raises(WouldBlock):
         looked_at.partition.log()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.disk.blocking import for_a_while
+from kafkafs.disk.blocking import time_slice
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.log.partition import Partition
 from kafkafs.log.reading import Reader
@@ -258,7 +258,7 @@ def test_keys_for_which_there_is_no_memory_are_found_nevertheless(tmp_path):
     while attempts < 1000:
         attempts += 1
         try:
-            with for_a_while(0):
+            with time_slice(0):
                 assert last_of(keys, seen, b"77") == 77
             break
         except Unfinished:
@@ -274,7 +274,7 @@ def test_a_long_scan_is_done_in_parts(tmp_path):
     while found is None:
         attempts += 1
         try:
-            with for_a_while(0):
+            with time_slice(0):
                 found = last_of(keys, seen, b"3")
         except Unfinished:
             pass

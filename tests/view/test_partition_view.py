@@ -96,7 +96,7 @@ def test_a_directory_is_told_of_at_once(tmp_path, monkeypatch):
 
 
 def test_a_directory_that_somebody_else_must_be_asked_for_takes_a_worker(view, monkeypatch):
-    monkeypatch.setattr(view.data_directory.root, "_far", deque())
+    monkeypatch.setattr(view.data_directory.root, "_remote", deque())
     with non_blocking(), pytest.raises(WouldBlock):
         view.directory_attributes()
     assert view.directory_attributes().kind == "directory"

@@ -14,18 +14,18 @@ class LookupTable(NamedTuple):
     """The table of one lookup, see `kernels.quick_lookup`."""
 
     log: int  # descriptor
-    offsets: int  # descriptor of the offset index, how many entries it has; what its first and its last page begin
-    entries: int  # with, where that is known: it is noted for the next lookup
-    first: int
-    last: int
-    times: int  # the same of the time index
+    offset_index: int  # descriptor; how many entries it has; what its first and its last page begin with, where that
+    offset_entries: int  # is known: it is noted for the next lookup
+    offset_first: int
+    offset_last: int
+    time_index: int  # the same of the time index
     time_entries: int
     time_first: int
     time_last: int
     flags: int  # of each read
     room: int  # address and size of the buffer to read into
     room_size: int
-    sought: int  # the offset from which on a batch may be wanted
+    start_offset: int  # the offset from which on a batch may be wanted
     base: int  # offset of the segment: all offsets lie at or behind it
     next_base: int  # all offsets lie below
     end: int  # position at which the log ends
@@ -36,14 +36,14 @@ class LookupTable(NamedTuple):
     need: int  # what is needed of a batch that was verified before: one of NEED_
     generation: int  # what the segment's batches are known by in the two tables that follow
     verified: int  # address of the table of batches that were found sound, see `kernels.verified`
-    record_index: int  # address of the table of places inside of large ones, see `kernels.record_index`
+    record_index: int  # address of the table of records inside of large ones, see `kernels.record_index`
     proven: int  # answer: where the batch was verified before, how many bytes of it were read; else 0
     before: int  # answer: where its first records were left out, the offset of the last of those; else ANY
     position: int  # answer: of the batch, in the segment
     at: int  # answer: of the batch, in the buffer
     short: int  # answer: whether a read failed, or brought less than was asked for
-    place: int  # an iovec: address and size
-    place_size: int
+    iovec: int  # address and size, for `preadv2`
+    iovec_size: int
     about: int  # what `statx` says of the log: STATX_SIZE bytes from here on
 
 
@@ -82,8 +82,8 @@ class ClosedSegmentRow(NamedTuple):
     base: int  # offset of the segment; its files are named after it
     next_base: int  # all offsets lie below
     log: int  # inodes, as the directory lists them
-    offsets: int
-    times: int
+    offset_index: int
+    time_index: int
     seen_size: int  # the log's size and time of change, in nanoseconds, when it was listed
     seen_time: int
     verdict: int  # answer: one of the three below

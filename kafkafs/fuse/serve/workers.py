@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import outcome
 import trio
 
-from kafkafs.disk.blocking import for_a_while
+from kafkafs.disk.blocking import time_slice
 from kafkafs.errors import Crowded, DiskError, Exhausted, Unfinished
 from kafkafs.fuse.life.watchdog import BEAT_S, Watchdog
 
@@ -184,7 +184,7 @@ class Workers:
         """What `call()` returns or raises, run in a thread. `late` gets a value that came after its caller had left.
 
         A call that finds no room in memory is made again when there is some, unless that takes `ROOM_S`; one that does
-        not finish in the time that a thread is lent for is made again until it does, or its caller is `gone`.
+        not finish in its time slice is made again until it does, or its caller is `gone`.
         """
         once = functools.partial(self._run_once, lane_key, call, kind, late)
         while True:
@@ -304,7 +304,7 @@ class Workers:
         while (job := self._taken.get()) is not None:
             job.thread, job.spent_s = name, time.clock_gettime(clock)
             job.clock = clock
-            with for_a_while(PART_S):
+            with time_slice(PART_S):
                 value: outcome.Maybe[Any] = outcome.capture(job.call)
             try:
                 self._token.run_sync_soon(self._finish, job, value)

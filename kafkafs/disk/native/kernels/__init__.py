@@ -3,7 +3,8 @@
 quick_lookup   from an offset or a time to the batch: index pages, headers, checksum
 quick_record   from that batch to one record of it
 verified       which batches were found sound before
-record_index   places inside of large batches to begin at
+record_index   records inside of large batches to begin at
+find_key       a key in key indexes and in tables of keys, by its hash
 closed_segments   the health of many segments, in one call
 log_access     owner and mode of many logs
 files          the system calls

@@ -78,7 +78,7 @@ def _fetch(notes: int, file: int, position: int, size: int, flags: int) -> int:
 @called
 def _read_index(notes: int, directory: int, row: int, kind: int, room: int, flags: int) -> int:
     """The size of one of a segment's indexes, which stands in the buffer now; -1 where it cannot be had."""
-    inode = load_i64(row + (SEGMENT_AT.times if kind == TIME_INDEX else SEGMENT_AT.offsets))
+    inode = load_i64(row + (SEGMENT_AT.time_index if kind == TIME_INDEX else SEGMENT_AT.offset_index))
     file = _open(notes, directory, load_i64(row + SEGMENT_AT.base), kind, inode, flags)
     if file < 0:
         return -1

@@ -12,25 +12,25 @@ _NUMBER, _LONG, _POINTER = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_poin
 _NAMELESS, _WHAT = 0x1000, 0x35B  # AT_EMPTY_PATH; STATX_ of TYPE, MODE, UID, GID, MTIME, INO, SIZE
 
 
-def _preadv2(builder: Any, descriptor: Any, places: Any, position: Any, flags: Any) -> Any:
+def _preadv2(builder: Any, descriptor: Any, iovec: Any, position: Any, flags: Any) -> Any:
     kind = ir.FunctionType(_LONG, [_NUMBER, _POINTER, _NUMBER, _LONG, _NUMBER])
     function = builder.module.globals.get("preadv2") or ir.Function(builder.module, kind, "preadv2")
     return builder.call(function, [
-        builder.trunc(descriptor, _NUMBER), builder.inttoptr(places, _POINTER), ir.Constant(_NUMBER, 1), position,
+        builder.trunc(descriptor, _NUMBER), builder.inttoptr(iovec, _POINTER), ir.Constant(_NUMBER, 1), position,
         builder.trunc(flags, _NUMBER),
     ])  # fmt: skip
 
 
 read_file = word(4, _preadv2)
-"""`preadv2` into one place: descriptor, address of an iovec, position, flags. Negative if it fails."""
+"""`preadv2` into one buffer: descriptor, address of an iovec, position, flags. Negative if it fails."""
 
 
-def _statx(builder: Any, descriptor: Any, name: Any, place: Any) -> Any:
+def _statx(builder: Any, descriptor: Any, name: Any, buffer: Any) -> Any:
     kind = ir.FunctionType(_NUMBER, [_NUMBER, _POINTER, _NUMBER, _NUMBER, _POINTER])
     function = builder.module.globals.get("statx") or ir.Function(builder.module, kind, "statx")
     failed = builder.call(function, [
         builder.trunc(descriptor, _NUMBER), builder.inttoptr(name, _POINTER), ir.Constant(_NUMBER, _NAMELESS),
-        ir.Constant(_NUMBER, _WHAT), builder.inttoptr(place, _POINTER),
+        ir.Constant(_NUMBER, _WHAT), builder.inttoptr(buffer, _POINTER),
     ])  # fmt: skip
     return builder.sext(failed, _LONG)
 
@@ -46,9 +46,9 @@ ABOUT_INODE, ABOUT_SIZE, ABOUT_SECONDS, ABOUT_NANOSECONDS = 32, 40, 112, 120
 
 
 @inlined
-def about_file(descriptor: int, place: int) -> int:
+def about_file(descriptor: int, buffer: int) -> int:
     """`statx` of an open file, into STATX_SIZE bytes. Negative if it fails."""
-    return _about(descriptor, _no_name(), place)
+    return _about(descriptor, _no_name(), buffer)
 
 
 def _openat(builder: Any, directory: Any, name: Any, flags: Any) -> Any:

@@ -50,7 +50,8 @@ from kafkafs.format.native.layout import MESSAGE, V2, VALID
 
 _HEADER = V2.records
 _PAGE, _OFFSET_WIDTH, _TIME_WIDTH = 4096, 8, 12
-_ENTRIES, _FIRST, _LAST = AT.entries - AT.offsets, AT.first - AT.offsets, AT.last - AT.offsets
+_ENTRIES = AT.offset_entries - AT.offset_index  # in bytes behind an index's descriptor; the same of both indexes
+_FIRST, _LAST = AT.offset_first - AT.offset_index, AT.offset_last - AT.offset_index
 _FARTHEST_KEY = 1 << 41  # with so many pages no product of the two overflows
 _FIRST_LOOK, _MODEST = 4096, 64 << 10
 _FARTHEST = 4 << 20  # bytes behind the index entry: a longer walk takes the careful way
@@ -65,10 +66,10 @@ def _fetch(state: int, descriptor: int, position: int, size: int) -> int:
 
 
 @inlined
-def _fetch_to(state: int, place: int, descriptor: int, position: int, size: int) -> int:
-    store_64(state + AT.place, place)
-    store_64(state + AT.place_size, size)
-    got: int = read_file(descriptor, state + AT.place, position, load_i64(state + AT.flags))
+def _fetch_to(state: int, target: int, descriptor: int, position: int, size: int) -> int:
+    store_64(state + AT.iovec, target)
+    store_64(state + AT.iovec_size, size)
+    got: int = read_file(descriptor, state + AT.iovec, position, load_i64(state + AT.flags))
     if got != size:
         store_64(state + AT.short, 1)
         return 0
@@ -178,11 +179,11 @@ def _up_to(here: int, size: int, offset: int, timestamp: int) -> int:
 
 @inlined
 def _leads(state: int, key: int, number: int) -> int:
-    """The place in the batch of an indexed record that stands before what is wanted; 0 without one."""
-    place, before, newest = indexed_record(load_i64(state + AT.record_index), key, number)
+    """At which byte of the batch an indexed record stands, if before what is wanted; else 0."""
+    record_at, before, newest = indexed_record(load_i64(state + AT.record_index), key, number)
     offset, timestamp = load_i64(state + AT.offset), load_i64(state + AT.timestamp)
     too_far = (offset != ANY and before >= offset) or (timestamp != ANY and newest >= timestamp)
-    return 0 if too_far else place
+    return 0 if too_far else record_at
 
 
 @called
@@ -199,13 +200,14 @@ def _shortcut(state: int, here: int, size: int, position: int, part: int) -> int
         number += 1
     if number == 0:
         return 0
-    place, before, _ = indexed_record(table, key, number)
+    record_at, before, _ = indexed_record(table, key, number)
     behind, _, _ = indexed_record(table, key, number + 1)
-    length = (behind if behind > place else min(size, place + RECORD_INDEX_INTERVAL + _FIRST_LOOK)) - place
-    if place <= 0 or length <= 0 or _HEADER + length > load_i64(state + AT.room_size):
+    end = behind if behind > record_at else min(size, record_at + RECORD_INDEX_INTERVAL + _FIRST_LOOK)
+    length = end - record_at
+    if record_at <= 0 or length <= 0 or _HEADER + length > load_i64(state + AT.room_size):
         return 0
     copy_bytes(room, here, _HEADER)
-    if not _fetch_to(state, room + _HEADER, log, position + place, length):
+    if not _fetch_to(state, room + _HEADER, log, position + record_at, length):
         return 0
     store_64(state + AT.before, before)
     return _HEADER + length
@@ -215,21 +217,21 @@ def _shortcut(state: int, here: int, size: int, position: int, part: int) -> int
 def _start(state: int) -> tuple[int, int, int, int, int]:
     """What the indexes say: (whether they tell, the position to start from, entry, landmark, landmark_time)."""
     base_offset, timestamp = load_i64(state + AT.base), load_i64(state + AT.timestamp)
-    sought, landmark, landmark_time = load_i64(state + AT.sought), _NO_LIMIT, 0
+    start_offset, landmark, landmark_time = load_i64(state + AT.start_offset), _NO_LIMIT, 0
     if timestamp != ANY:
-        slot = _floor_entry(state, state + AT.times, _TIME_WIDTH, timestamp - 1)
+        slot = _floor_entry(state, state + AT.time_index, _TIME_WIDTH, timestamp - 1)
         if slot == _LOST:
             return 0, 0, 0, 0, 0
-        if slot != _NO_SLOT and base_offset + load_i32be(slot + 8) > sought:
-            sought = landmark = base_offset + load_i32be(slot + 8)
+        if slot != _NO_SLOT and base_offset + load_i32be(slot + 8) > start_offset:
+            start_offset = landmark = base_offset + load_i32be(slot + 8)
             landmark_time = load_i64be(slot)
-    slot = _floor_entry(state, state + AT.offsets, _OFFSET_WIDTH, sought - base_offset)
+    slot = _floor_entry(state, state + AT.offset_index, _OFFSET_WIDTH, start_offset - base_offset)
     if slot == _NO_SLOT:
         return 1, 0, _NO_LIMIT, landmark, landmark_time
     if slot == _LOST:
         return 0, 0, 0, 0, 0
     entry, position = base_offset + load_i32be(slot), load_i32be(slot + 4)
-    return 1 if position > 0 and entry <= sought else 0, position, entry, landmark, landmark_time
+    return 1 if position > 0 and entry <= start_offset else 0, position, entry, landmark, landmark_time
 
 
 @inlined

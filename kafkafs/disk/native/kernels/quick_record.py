@@ -42,7 +42,7 @@ def quick_record(state: int, first_offset: int, timestamp: int, batch: int, row:
     store_64(batch + BATCH_AT.base_offset, load_i64be(data + V2.base_offset))
     fill_v2(batch, data)
     stop = data + (proven or load_i32be(data + V2.length) + LENGTH_END)
-    count, before, place = load_i32(batch + BATCH_AT.record_count), load_i64be(data + V2.base_offset) - 1, row
+    count, before, to_row = load_i32(batch + BATCH_AT.record_count), load_i64be(data + V2.base_offset) - 1, row
     if load_i64(state + AT.before) != ANY:
         before = load_i64(state + AT.before)
     key = batch_key(load_i64(state + AT.generation), load_i64(state + AT.position), REACHES_TIME)
@@ -56,14 +56,14 @@ def quick_record(state: int, first_offset: int, timestamp: int, batch: int, row:
             set_record(load_i64(state + AT.record_index), key, passed, here - data, before, largest)
         wrong = RECORDS_CUT
         if here < stop:
-            here, before, wrong = record(batch, data, here, stop, before, place)
+            here, before, wrong = record(batch, data, here, stop, before, to_row)
         if wrong != SOUND:
             break
-        finish(batch, 0, place)
-        time = load_i64(place + RECORD_AT.timestamp)
+        finish(batch, 0, to_row)
+        time = load_i64(to_row + RECORD_AT.timestamp)
         largest = max(largest, time)
         if before >= first_offset and time >= timestamp:
-            place, found = row + RECORD_ROW, 1
+            to_row, found = row + RECORD_ROW, 1
     if not found or wrong != SOUND or (here != stop and not proven):
         return NO_RECORD
     if largest == load_i64(batch + BATCH_AT.max_timestamp) and not proven:
