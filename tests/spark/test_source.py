@@ -11,14 +11,13 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, LessThan
 
-from kafkafs.errors import Unsupported, UsageError
+from kafkafs.errors import UsageError
 from kafkafs.spark.arrow import schema as arrow_schema
 from kafkafs.spark.options import batch_options
 from kafkafs.spark.source import FilteringReader, KafkafsDataSource
 from kafkafs.spark.tasks import Task, read
 from tests.kafka import jars
 from tests.kafka.dataset import Dataset
-from tests.log.making import made, write_partition
 from tests.spark.reading import frame, row, rows, rows_of
 
 LATEST = Dataset("4.3.1", "stopped")
@@ -134,34 +133,15 @@ def test_a_time_can_be_latest_or_earliest():
 
 REFUSED: dict[str, dict[str, object]] = {
     "one of the options subscribe": {},
-    "only one of the options": {"subscribe": "binary", "subscribePattern": "b.*"},
-    "no topics to subscribe": {"subscribe": " , "},
-    "is empty": {"subscribePattern": " "},
-    "is malformed: Possible set intersection": {"subscribePattern": "[a-z&&b]inary"},
-    "expected e.g.": {"assign": '{"binary":0}'},
     "no topic 'nope'": {"subscribe": "nope"},
     "no partition binary-7": {"assign": '{"binary":[7]}'},
-    "startingOffsets cannot be latest": {"subscribe": "binary", "startingOffsets": "latest"},
-    "cannot be latest \\(-1\\)": {"subscribe": "binary", "startingOffsets": '{"binary":{"0":-1}}'},
-    "endingOffsets cannot be earliest": {"subscribe": "binary", "endingOffsets": "earliest"},
     "must name all topic partitions": {"subscribe": "partitions", "startingOffsets": '{"partitions":{"0":1}}'},
-    "greater than its ending": {
-        "subscribe": "binary", "startingOffsets": '{"binary":{"0":5}}', "endingOffsets": '{"binary":{"0":3}}',
-    },
-    "minPartitions must be positive": {"subscribe": "binary", "minPartitions": 0},
-    "maxRecordsPerPartition must be positive": {"subscribe": "binary", "maxRecordsPerPartition": -1},
-    "kafka.auto.offset.reset": {"subscribe": "binary", "kafka.auto.offset.reset": "latest"},
-    "kafka.key.deserializer": {"subscribe": "binary", "kafka.key.deserializer": "x"},
-    "neither read_uncommitted": {"subscribe": "binary", "kafka.isolation.level": "serializable"},
-    "startingTimestamp is one number": {"subscribe": "binary", "startingTimestamp": "yesterday"},
-    "higher than maxOffsetsPerTrigger": {
-        "subscribe": "binary", "minOffsetsPerTrigger": 9, "maxOffsetsPerTrigger": 3,
-    },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("reason", REFUSED)
 def test_what_the_kafka_source_refuses_is_refused(reason):
+    """The options by themselves: test_options.py."""
     with pytest.raises(Exception, match=reason):
         planned(LATEST.path, **REFUSED[reason])
 
@@ -326,19 +306,6 @@ def test_arrow_columns_are_those_that_spark_expects():
     for headers in ("true", "false"):
         source = KafkafsDataSource({"includeHeaders": headers})
         assert to_arrow_schema(source.schema(), timezone="UTC").equals(arrow_schema(headers == "true"))
-
-
-@pytest.mark.parametrize("timestamp", [2**63 // 1000 + 1, 1_600_000_000_000_000_000, -(2**63) + 1_000])
-def test_a_timestamp_beyond_sparks_is_refused(tmp_path, timestamp):
-    """Regression: nanoseconds where milliseconds belong gave some other date; Spark's own source fails there."""
-    write_partition(tmp_path, {0: [made(0, [1_000]), made(1, [timestamp])]})
-    with pytest.raises(Unsupported, match=f"offset 1 of t-0 has the timestamp {timestamp} ms"):
-        read_all(planned(tmp_path, subscribe="t"))
-
-
-def test_the_last_timestamp_that_spark_knows_is_read(tmp_path):
-    write_partition(tmp_path, {0: [made(0, [(2**63 - 1) // 1000])]})
-    assert read_all(planned(tmp_path, subscribe="t")) == 1
 
 
 def test_another_directory_under_a_known_name_is_read(tmp_path):

@@ -9,7 +9,6 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from kafkafs.errors import UsageError
 from kafkafs.spark.limited_stream import LimitedStreamReader
 from kafkafs.spark.options import stream_options
 from kafkafs.spark.tasks import Task
@@ -73,12 +72,6 @@ def test_a_limit_is_shared_out_in_proportion():
         offset = after
     assert offset == {"partitions": ends}
     assert seen == sum(ends.values())
-
-
-@pytest.mark.parametrize("options", [{"endingOffsets": "latest"}, {"pushFilters": "true"}])
-def test_what_only_a_batch_has_is_refused(options):
-    with pytest.raises(UsageError, match="not valid in a streaming query"):
-        reader(LATEST.path, subscribe="partitions", **options)
 
 
 def test_new_partitions_begin_at_their_start_and_losses_are_told():
