@@ -1,0 +1,44 @@
+"""The table from errors to errno: total, and what it says is what the manual tells users."""
+
+import errno
+import os
+
+import pytest
+
+from kafkafs import errors
+from kafkafs.errors import KafkafsError
+from kafkafs.fuse.serve.errnos import ERRNO
+from kafkafs.view import manual
+
+
+def family(kind: type[KafkafsError]) -> set[type[KafkafsError]]:
+    below = set(kind.__subclasses__())
+    return below.union(*map(family, below))
+
+
+def test_every_error_of_the_family_has_an_errno():
+    """An error without one would end the mount."""
+    assert family(KafkafsError) == set(ERRNO)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        (errors.NotFound, "No such file or directory"),
+        (errors.NoData, "No data available"),
+        (errors.CorruptData, "Input/output error"),
+        (errors.TooLarge, "File too large"),
+        (errors.NameTooLong, "File name too long"),
+        (errors.ReadOnly, "Read-only file system"),
+        (errors.Denied, "Permission denied"),
+        (errors.Vanished, "Stale file handle"),
+    ],
+)
+def test_a_program_says_what_the_contract_promises(kind, sentence):
+    """Scripts tell these apart; `kafkafs cat` says the same without a kernel."""
+    assert os.strerror(ERRNO[kind]) == sentence
+
+
+def test_each_sentence_of_the_manual_can_come():
+    told = {term for term, _ in manual.ERRORS.rows} - {os.strerror(errno.ESPIPE)}  # the kernel's own, of streams
+    assert told <= {os.strerror(number) for number in ERRNO.values()}
