@@ -51,16 +51,20 @@ class TextBudget:
 
     def hold(self, holder: TextHolder, size: int) -> None:
         """It holds `size` bytes now, and is the last that should let go; 0 where it holds nothing any more."""
+        self._note(holder, size)
         with self._lock:
-            before, _ = self._held.pop(holder, (0, 0.0))
-            self._total += size - before
-            if size:
-                self._held[holder] = size, self._clock()
             others = list(self._held) if self._total > self._budget else []
         for other in others:
             if self._total <= self._budget or other is holder:
                 break
             self._ask_to_release(other)
+
+    def _note(self, holder: TextHolder, size: int) -> None:
+        with self._lock:
+            before, _ = self._held.pop(holder, (0, 0.0))
+            self._total += size - before
+            if size:
+                self._held[holder] = size, self._clock()
 
     def release_idle(self) -> None:
         """Has all those let go that have made nothing for a moment."""
@@ -72,7 +76,7 @@ class TextBudget:
 
     def _ask_to_release(self, holder: TextHolder) -> None:
         if holder.release():
-            self.hold(holder, 0)
+            self._note(holder, 0)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
