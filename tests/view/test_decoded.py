@@ -12,7 +12,7 @@ import pytest
 
 from kafkafs.errors import CorruptData, NoData, NotFound
 from kafkafs.fuse.serve.errnos import ERRNO
-from kafkafs.view.answer_cache import BUDGET, AnswerCache
+from kafkafs.view.answer_cache import BUDGET
 from kafkafs.view.node import FileNode
 from kafkafs.view.tree import PartitionDirectory
 from tests.counting import counted
@@ -51,21 +51,6 @@ def test_an_open_finds_what_the_lookup_has_made(tmp_path, how):
     assert read > 0
     content, read = counted(point.open)
     assert (content.size, read) == (attributes.size, 0)
-
-
-def test_an_answer_is_not_recalled_for_another_state_of_the_log(tmp_path):
-    """`latest` moves; the answer must move with it."""
-    answer_cache: AnswerCache[str] = AnswerCache()
-    before, after = State(), State()
-    answer_cache.put("node", before, "old", 1)
-    assert answer_cache.get("node", after) is None
-    answer_cache.put("node", after, "new", 1)
-    assert (answer_cache.get("node", before), answer_cache.get("node", after)) == (None, "new")
-    answer_cache.put("large", after, "x", BUDGET)
-    assert answer_cache.get("node", after) is None
-    answer_cache.put("larger", after, "x", BUDGET + 1)
-    assert answer_cache.get("larger", after) is None
-    assert answer_cache.get("large", after) == "x"
 
 
 def test_null_empty_and_missing_are_told_apart(tmp_path):

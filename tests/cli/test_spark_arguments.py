@@ -1,0 +1,108 @@
+"""What the commands on Spark share: directories that are data, and a file that can be written when the job is done."""
+
+import argparse
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafkafs.cli.spark_arguments import add_common, add_replicas, data_directories, file_to_write
+from kafkafs.errors import UsageError
+from kafkafs.fuse.life import mountpoint
+from kafkafs.fuse.life.mountpoint import FILESYSTEM, Mount
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/meta.properties").write_text("version=1\nbroker.id=1\n")
+    return tmp_path / "data"
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_common(parser)
+    add_replicas(parser)
+    return parser.parse_args(words)
+
+
+def test_without_flags_spark_runs_here_and_reads_the_replica_that_got_furthest():
+    arguments = parsed("one", "two")
+    assert (arguments.data_dirs, arguments.master, arguments.replicas) == (["one", "two"], None, "furthest")
+    assert parsed("one", "--master", "spark://h:7077", "--replicas", "refuse").replicas == "refuse"
+
+
+@pytest.mark.parametrize("words", [(), ("one", "--replicas", "newest")])
+def test_what_cannot_be_meant_ends_before_spark_is_started(words, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        parsed(*words)
+
+
+def test_a_directory_is_read_once_however_it_is_named(data, monkeypatch):
+    """Twice, every record would be counted twice."""
+    monkeypatch.chdir(data.parent)
+    words = ["data", str(data), f"file://{data}", str(data.parent / "dat*")]
+    assert data_directories(words) == (data,)
+
+
+@pytest.mark.parametrize("word", ["nowhere", "file", "*.none"])
+def test_what_is_no_data_directory_is_refused_with_a_sentence(word, tmp_path):
+    """Spark takes seconds to start, and its own error would be a page."""
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError) as caught:
+        data_directories([str(tmp_path / word)])
+    assert word in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_mount_is_refused_and_what_lies_behind_it_is_named(data, monkeypatch):
+    """Its directories look like partitions and hold none of the broker's files."""
+    mount = Mount(str(data), FILESYSTEM, "/var/kafka-logs", "0:50")
+    monkeypatch.setattr(mountpoint, "mounted_at", lambda path: mount)
+    with pytest.raises(UsageError, match="is a mount of kafkafs; name the data directory behind it: /var/kafka-logs"):
+        data_directories([str(data)])
+    monkeypatch.setattr(mountpoint, "mounted_at", lambda path: replace(mount, filesystem="xfs"))
+    assert data_directories([str(data)]) == (data,)
+
+
+def test_a_report_is_written_beside_the_data(data, monkeypatch):
+    monkeypatch.chdir(data.parent)
+    assert file_to_write(Path("report.html"), [data]) == data.parent / "report.html"
+    (data.parent / "report.html").touch()
+    assert file_to_write(Path("report.html"), [data]) == data.parent / "report.html", "which is overwritten"
+
+
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        ("data/report.html", "lies inside a data directory, where nothing is written"),
+        ("data/t-0/../report.html", "lies inside a data directory"),
+        ("link/report.html", "lies inside a data directory"),
+        ("missing/report.html", "there is no directory '.*/missing'"),
+        ("beside", "it is a directory"),
+    ],
+)
+def test_a_report_that_could_not_be_written_is_refused_before_the_job(place, sentence, data):
+    """An hour of reading, and then no file."""
+    (data / "t-0").mkdir()
+    (data.parent / "beside").mkdir()
+    (data.parent / "link").symlink_to(data)
+    with pytest.raises(UsageError, match=sentence):
+        file_to_write(data.parent / place, [data])
+
+
+def test_a_place_without_the_right_to_write_is_refused(data, monkeypatch):
+    """Root may write anywhere, so the kernel's answer is put in its mouth."""
+    asked: list[Path] = []
+
+    def may(path: Path, mode: int) -> bool:
+        asked.append(path)
+        return False
+
+    monkeypatch.setattr(os, "access", may)
+    (data.parent / "old").touch()
+    for name in ("new", "old"):
+        with pytest.raises(UsageError, match="permission denied"):
+            file_to_write(data.parent / name, [data])
+    assert asked == [data.parent, data.parent / "old"]
