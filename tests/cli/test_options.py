@@ -4,7 +4,7 @@ import os
 from dataclasses import fields
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafkafs.cli.options import LARGEST_BATCH, UNITS, WORDS, MountOptions, completions, is_known, parse
@@ -51,6 +51,8 @@ def test_words_are_separated_by_commas_and_the_later_one_wins():
 
 
 @given(st.integers(0, 1 << 50), st.sampled_from([*UNITS, "k", "m", "g"]))
+@example(LARGEST_BATCH >> 30, "G")
+@example(LARGEST_BATCH + 1, "")
 def test_a_size_is_a_number_and_a_unit_within_what_a_batch_can_take(number, unit):
     """A batch of terabytes is a slip of the hand, which would be met by a machine without memory."""
     wanted = number * UNITS[unit.upper()]

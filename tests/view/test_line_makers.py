@@ -55,7 +55,8 @@ def test_decoded_lines_have_values_where_plain_ones_have_text(view):
 
 
 def test_schemas_are_looked_up_by_a_thread_that_may_wait(view):
-    """They are read from a topic and compiled, while everybody's lookups would wait."""
+    """They are read from a topic and compiled, while everybody's lookups would wait; those just read, compiled."""
+    DECODED.make(view)
     with non_blocking():
         PLAIN.make(view)
         with pytest.raises(WouldBlock):
