@@ -1,10 +1,10 @@
 """The life of a mount: made, watched over by a guard, logged, and ended by a signal or by `umount`.
 
-    mountpoint   where a mount may stand, and how one is found and taken away
-    guard        the parent process, which unmounts whatever way the daemon ends
-    mount        the daemon: mounts, gives up its rights, serves, ends
-    readiness    telling systemd that the mount answers
-    journal      the daemon's log; `stacks`: what all calls, tasks and threads are doing, for it
-    watchdog     a thread that sees whether the trio thread still comes round
-    garbage      how the daemon looks for garbage: in small steps
+mountpoint   where a mount may stand, and how one is found and taken away
+guard        the parent process, which unmounts whatever way the daemon ends
+mount        the daemon: mounts, gives up its rights, serves, ends
+readiness    telling systemd that the mount answers
+journal      the daemon's log; `stacks`: what all calls, tasks and threads are doing, for it
+watchdog     a thread that sees whether the trio thread still comes round
+garbage      how the daemon looks for garbage: in small steps
 """

@@ -1,12 +1,12 @@
 """Answering the kernel: each operation asks one question of a node, on the trio thread or in a worker.
 
-    operations     a handler for each kind of request; all are `answering`: a reply or an errno (`errnos`), measured
-    inodes         the nodes that the kernel knows, by its numbers
-    handles        what is open: files with their contents, listings
-    entry_reply    attributes, as the kernel takes them
-    workers        the threads that may wait, fair between *lanes*, one for each disk
-    waiting        reads at the end of a log that wait for more; `signals`: whether their readers want to be gone
-    sweeping       what is done every moment, asked or not
-    busy_polling   looking for the next request before the thread sleeps
-    metrics        calls, errors and latencies: what `.kafkafs/` shows of them
+operations     a handler for each kind of request; all are `answering`: a reply or an errno (`errnos`), measured
+inodes         the nodes that the kernel knows, by its numbers
+handles        what is open: files with their contents, listings
+entry_reply    attributes, as the kernel takes them
+workers        the threads that may wait, fair between *lanes*, one for each disk
+waiting        reads at the end of a log that wait for more; `signals`: whether their readers want to be gone
+sweeping       what is done every moment, asked or not
+busy_polling   looking for the next request before the thread sleeps
+metrics        calls, errors and latencies: what `.kafkafs/` shows of them
 """
