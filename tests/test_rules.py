@@ -17,6 +17,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXEMPTIONS: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "tests/exemptions.toml").read_text())
+MOST_EXEMPTIONS = {"long-files": 0, "long-functions": 0, "circles": 0, "wordless": 0, "tested-elsewhere": 101}
+"""How many there may be of each kind: a number here only ever gets smaller."""
+
 FILE_LINES = 400
 FUNCTION_LINES = 70
 SEAM = "kafkafs/view/node.py"
@@ -141,6 +144,12 @@ def assert_kept(found: dict[str, int], exempt: dict[str, int]) -> None:
 def assert_none(names: Iterable[str], what: str) -> None:
     """With all of them in the message, a line each."""
     assert not (every := sorted(names)), f"{what}:\n" + "\n".join(every)
+
+
+def test_exemptions_only_get_fewer():
+    """One more is a rule that gives way; one less is here to stay."""
+    found = {rule: len(exempt.get("names", exempt)) for rule, exempt in EXEMPTIONS.items()}
+    assert found == MOST_EXEMPTIONS
 
 
 def test_files_are_short_enough_to_read_in_one_sitting():
