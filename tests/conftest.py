@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests import class_archives
 from tests.mounting import GUARD_S, KAFKAFS, Mounted, mounting
@@ -19,6 +20,8 @@ pytest_plugins = ["tests.kafka.fixtures", "tests.side_by_side"]
 os.environ.update(class_archives.spark())  # of programs that tests start, too
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each that imports numpy would spin a tenth of a second for more of them
 signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup` and `&` ignore it, and so would what tests interrupt
+settings.register_profile("side by side", settings.default, deadline=None)  # an example may wait for a processor
+settings.load_profile("side by side")
 
 Mount = Callable[..., Mounted]
 
