@@ -47,6 +47,11 @@ class DataDirectory:
         self.is_replaced = False
         """Whether another directory had taken its place at the last look."""
 
+    @property
+    def fresh_until(self) -> float:
+        """Until when the names count as those of now, by the clock of the options."""
+        return self._names.fresh_until
+
     def names(self) -> dict[str, PartitionName]:
         """The partition directories, by directory name."""
         names = self._names.fresh()
