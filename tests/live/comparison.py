@@ -32,6 +32,9 @@ class Comparison(RuleBasedStateMachine):
     made_at: float
     """When the partition was made anew."""
 
+    cut_at: float
+    """When it became another log, by that or by being cut."""
+
     def _look(self) -> Naive:
         """What is true now; to be called after each move."""
         naive = Naive(self.broker.directory, self.broker.made)
@@ -50,20 +53,24 @@ class Comparison(RuleBasedStateMachine):
         return recent
 
     def _agree(self, ask: Callable[[], Answer], answer: Callable[[Naive], object]) -> Answer:
-        """The mount's answer, which must be that of one moment: for one there was no partition, if it was made anew."""
-        asked = time.monotonic()
-        try:
-            got = ask()
-        except NotFound:
-            if asked < self.made_at + self.door.late_s:
-                return self._agree(ask, answer)
-            raise
-        except Vanished:
-            if len(self._recent(asked)) > 1:
-                return self._agree(ask, answer)
-            raise
+        """The mount's answer, which must be that of one moment."""
+        asked, got = self._answered(ask)
         assert got in [answer(naive) for naive in self._recent(asked)]
         return got
+
+    def _answered(self, ask: Callable[[], Answer]) -> tuple[float, Answer]:
+        """When the mount was asked, and what it said: again where it had yet to learn of another log, or of no log for
+        a moment, which may be one of the same answers (an empty log in an empty one's place)."""
+        while True:
+            asked = time.monotonic()
+            try:
+                return asked, ask()
+            except NotFound:
+                if asked >= self.made_at + self.door.late_s:
+                    raise
+            except Vanished:
+                if len(self._recent(asked)) == 1 and asked >= self.cut_at + self.door.late_s:
+                    raise
 
     def _soon(self, ask: Callable[[], object], wanted: object) -> None:
         """The mount's answer, which must be this one if it was asked for late enough."""
@@ -92,8 +99,10 @@ class Comparison(RuleBasedStateMachine):
             return None
         except CorruptData:
             return CorruptData
-        data, failed = read_all(content)
-        content.close()
+        try:
+            data, failed = read_all(content)
+        finally:
+            content.close()
         return CorruptData if failed else data
 
 

@@ -251,7 +251,8 @@ class BrokerBesideReader(Comparison):
     def _keep_open(self, start: int, suffix: str, naive: Naive, closed: bool = True) -> None:
         end = naive.end if closed or not suffix else None
         must_hold = self.sees_now
-        content = self.door.open(f"by-offset/{start}..{'' if end is None else max(start, end)}{suffix}")
+        name = f"by-offset/{start}..{'' if end is None else max(start, end)}{suffix}"
+        _, content = self._answered(lambda: self.door.open(name))
 
         def answer(naive: Naive) -> tuple[bytes, bool]:
             return naive.lines(start, end) if suffix else (naive.raw(start, end), False)
