@@ -7,6 +7,10 @@ alone in their batch. KRaft's own batches hold several and have no producer.
 import struct
 from enum import IntEnum
 
+import numpy as np
+
+from kafkafs.format.columns import Records
+
 _KEY = struct.Struct(">hh")
 _MARKER = struct.Struct(">hi")
 
@@ -32,6 +36,18 @@ def control_type(key: bytes | memoryview) -> ControlType:
     if version < 0 or kind not in ControlType._value2member_map_:
         return ControlType.UNKNOWN
     return ControlType(kind)
+
+
+def control_types(records: Records) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+    """The `ControlType` of each record, as `control_type` tells it."""
+    found = np.full(len(records), ControlType.UNKNOWN, np.int16)
+    rows = np.flatnonzero(records.rows["key_size"] >= _KEY.size)
+    if len(rows):
+        keys = records.data[records.rows["key_at"][rows, None] + np.arange(_KEY.size)]
+        version, kind = np.ascontiguousarray(keys).view(">i2").T
+        is_known = (version >= 0) & (kind >= 0) & (kind <= max(ControlType))
+        found[rows] = np.where(is_known, kind, ControlType.UNKNOWN)
+    return found
 
 
 def coordinator_epoch(value: bytes | memoryview) -> int | None:

@@ -8,16 +8,16 @@ Sources: ProducerStateManager, TransactionIndex, CompletedFetch.
 """
 
 import threading
-from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batches import Batches, Flags, is_control, is_transactional
-from kafkafs.format.control import ControlType, control_type
+from kafkafs.format.control import ControlType, control_types
 from kafkafs.format.names import segment_file
 from kafkafs.format.producer_snapshot import open_transactions
 from kafkafs.format.records import Refusal, decode
@@ -25,22 +25,24 @@ from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 
+EMPTIED = -2
+"""In the place of a control type: a marker that says nothing any more."""
+
 _MARKER_LIMIT = 1 << 20
-_PRODUCERS_KEPT = 4096
+_Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def marker(run: BatchRun, row: int) -> ControlType | None:
-    """What the control batch in `row` says; None where compaction has emptied it, or it cannot be read."""
-    for piece in decode(run.data, run.position, run.rows[row : row + 1], _MARKER_LIMIT):
-        if not isinstance(piece, Refusal) and len(piece):
-            return control_type(piece.key(0) or b"")
-    return None
+def marker_types(run: BatchRun, rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+    """The `ControlType` of each of these control batches; EMPTIED where compaction left nothing or it cannot be read.
 
-
-def is_abort(run: BatchRun, row: int) -> bool:
-    """Whether the control batch in `row` aborts. One that compaction emptied ends a transaction without aborting it:
-    the cleaner drops an aborted transaction's data before its marker."""
-    return marker(run, row) is ControlType.ABORT
+    One that is emptied ends a transaction without aborting it: the cleaner drops an aborted transaction's data before
+    its marker.
+    """
+    found = np.full(len(rows), EMPTIED, np.int16)
+    for piece in decode(run.data, run.position, rows, _MARKER_LIMIT):
+        if not isinstance(piece, Refusal):
+            found[piece.rows["batch"]] = control_types(piece)
+    return found
 
 
 class OpenTransactions:
@@ -74,7 +76,7 @@ class OpenTransactions:
             start = (first, Start(0, log.segments[first].base_offset)) if log.segments else None
         if start is None:
             return {}
-        for run in _batch_runs(log, _MarkerScan(*start)):
+        for run in _batch_runs(log, *start):
             _follow(run.rows, found)
         return {producer: max(offset, log.start_offset) for producer, offset in found.items()}
 
@@ -114,58 +116,80 @@ def _follow(rows: Batches, found: dict[int, int]) -> None:
             found.setdefault(producer, int(rows["base_offset"][begun[0]]))
 
 
-@dataclass(slots=True)
-class _MarkerScan:
-    """Where a scan has got to: a segment by number, the position and the offset there; and the markers it has met."""
-
-    segment: int
-    start: Start
-    markers: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
-
-
-def _batch_runs(log: Log, scan: _MarkerScan) -> Iterator[BatchRun]:
-    """What stands from `scan` on. It knows nothing of what asks: a cycle of the two would keep a buffer for long."""
-    for number in range(scan.segment, len(log.segments)):
+def _batch_runs(log: Log, first: int, start: Start) -> Iterator[BatchRun]:
+    """What stands from `start` in the segment of that number on. It knows nothing of what asks: a cycle of the two
+    would keep a buffer for long."""
+    for number in range(first, len(log.segments)):
         segment = log.segments[number]
-        place = scan.start if number == scan.segment else Start(0, segment.base_offset)
-        scan.segment = number
+        place = start if number == first else Start(0, segment.base_offset)
         for item in segment.walk(place, log.walk_end(segment)) if segment.is_readable() else ():
             if isinstance(item, BatchRun):
                 yield item
+
+
+class _Markers(NamedTuple):
+    """The markers of a run, in its order: whose transactions they end, at which offsets, and whether they abort."""
+
+    producers: _Numbers
+    offsets: _Numbers
+    abort: Flags
+
+    def next_of(self, producers: _Numbers, offsets: _Numbers) -> tuple[Flags, Flags]:
+        """Of each producer and offset, whether the producer's next marker behind the offset is among these, and
+        whether it aborts."""
+        is_here, aborts = np.zeros(len(offsets), np.bool_), np.zeros(len(offsets), np.bool_)
+        for producer in set(producers.tolist()):
+            asked, own = np.flatnonzero(producers == producer), np.flatnonzero(self.producers == producer)
+            at = np.searchsorted(self.offsets[own], offsets[asked], "right")
+            found = at < len(own)
+            is_here[asked] = found
+            aborts[asked[found]] = self.abort[own[at[found]]]
+        return is_here, aborts
+
+
+def _markers(run: BatchRun) -> _Markers:
+    rows = run.rows[is_control(run.rows) & is_transactional(run.rows)]
+    kept = map(np.ascontiguousarray, (rows["producer_id"], rows["last_offset"]))  # without the table they stand in
+    return _Markers(*kept, marker_types(run, rows) == ControlType.ABORT)
 
 
 class Outcomes:
     """Whether transactional batches below the last stable offset were aborted, asked in offset order."""
 
     def __init__(self, log: Log, segment: Segment, start: Start) -> None:
-        self._log = log
-        self._scan = _MarkerScan(log.segments.index(segment), start)
-        self._walk = _batch_runs(log, self._scan)
+        self._ahead = _batch_runs(log, log.segments.index(segment), start)
+        self._met: deque[_Markers] = deque()
 
     def aborted(self, rows: Batches) -> Flags:
         """For each batch, whether its transaction was aborted; False for those outside any."""
         dropped = np.zeros(len(rows), np.bool_)
-        for row in np.flatnonzero(is_transactional(rows) & ~is_control(rows)).tolist():
-            dropped[row] = self.is_aborted(int(rows["producer_id"][row]), int(rows["last_offset"][row]))
+        asked = np.flatnonzero(is_transactional(rows) & ~is_control(rows))
+        if len(asked):
+            dropped[asked] = self._end_in_abort(rows["producer_id"][asked], rows["last_offset"][asked])
         return dropped
 
     def is_aborted(self, producer: int, offset: int) -> bool:
         """Whether the transaction of `producer` that has a batch ending with `offset` was aborted."""
-        while True:
-            markers = self._scan.markers.get(producer, [])
-            at = bisect_right(markers, (offset, True))
-            if at < len(markers):
-                del markers[:at]
-                return markers[0][1]
-            run = next(self._walk, None)
-            if run is None:
-                return False
-            self._remember(run, offset)
+        return bool(self._end_in_abort(np.array([producer]), np.array([offset]))[0])
 
-    def _remember(self, run: BatchRun, asked: int) -> None:
-        markers = self._scan.markers
-        if len(markers) > _PRODUCERS_KEPT:  # producers come and go: those whose last marker was passed may be forgotten
-            self._scan.markers = markers = {each: known for each, known in markers.items() if known[-1][0] > asked}
-        for row in np.flatnonzero(is_control(run.rows) & is_transactional(run.rows)).tolist():
-            producer, offset = int(run.rows["producer_id"][row]), int(run.rows["last_offset"][row])
-            markers.setdefault(producer, []).append((offset, is_abort(run, row)))
+    def _end_in_abort(self, producers: _Numbers, offsets: _Numbers) -> Flags:
+        """Of batches in offset order, whether the next marker of each one's producer aborts."""
+        while self._met and self._met[0].offsets[-1] < offsets[0]:
+            self._met.popleft()
+        found = np.zeros(len(offsets), np.bool_)
+        unknown = np.arange(len(offsets))
+        for markers in self._from_here():
+            is_here, found[unknown] = markers.next_of(producers[unknown], offsets[unknown])
+            unknown = unknown[~is_here]
+            if not len(unknown):
+                break
+        return found
+
+    def _from_here(self) -> Iterator[_Markers]:
+        """Those that were met, and then what the scan meets."""
+        yield from tuple(self._met)
+        for run in self._ahead:
+            markers = _markers(run)
+            if len(markers.offsets):
+                self._met.append(markers)
+                yield markers

@@ -12,10 +12,10 @@ import numpy as np
 from kafkafs.format.batches import is_control, is_transactional
 from kafkafs.format.control import ControlType
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.log.transactions import marker
+from kafkafs.log.transactions import EMPTIED, marker_types
 
 Kind = Literal["begin", "commit", "abort", "emptied"]
-_KINDS: dict[ControlType | None, Kind] = {ControlType.ABORT: "abort", ControlType.COMMIT: "commit", None: "emptied"}
+_KINDS: dict[int, Kind] = {ControlType.ABORT: "abort", EMPTIED: "emptied"}  # anything else commits
 
 
 class Event(NamedTuple):
@@ -48,11 +48,11 @@ def events(run: BatchRun) -> list[Event]:
     behind_data = np.concatenate(([False], ~control[transactional[by_producer[:-1]]]))
     goes_on = np.empty(len(transactional), np.bool_)
     goes_on[by_producer] = follows_own & behind_data
-    found = []
+    found, types = [], iter(marker_types(run, rows[transactional[control[transactional]]]).tolist())
     for row in transactional[control[transactional] | ~goes_on].tolist():
         producer = int(rows["producer_id"][row])
         if control[row]:
-            found.append(Event(int(rows["last_offset"][row]), producer, _KINDS.get(marker(run, row), "commit")))
+            found.append(Event(int(rows["last_offset"][row]), producer, _KINDS.get(next(types), "commit")))
         else:
             found.append(Event(int(rows["base_offset"][row]), producer, "begin"))
     return found

@@ -5,10 +5,13 @@ import gc
 import struct
 import threading
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given
 
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import WouldBlock
+from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
@@ -40,6 +43,34 @@ def test_outcomes_of_interleaved_producers(tmp_path):
     assert offsets(found) == [0, 6]
     assert found.visible_end == 8
     assert (found.earliest(), found.latest()) == (0, 6)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ddca")), min_size=8, max_size=40),
+    st.sets(st.integers(1, 39), max_size=5),
+    st.integers(0, 39),
+    st.integers(1, 9),
+)
+def test_an_outcome_is_that_of_the_producers_next_marker(tmp_path_factory, moves, rolls, first, together):
+    """Wherever it stands: in the same run of batches, in a later one, among those of others, or nowhere."""
+    place = tmp_path_factory.mktemp("log")
+    made = [data(at, of) if kind == "d" else marker(at, of, kind == "c") for at, (of, kind) in enumerate(moves)]
+    bases = [0, *sorted(roll for roll in rolls if roll < len(made))]
+    write_partition(place, {base: made[base:end] for base, end in zip(bases, [*bases[1:], None], strict=True)})
+    log, first = log_of(place), first % len(made)
+    runs = [(segment, run) for segment, run in log.walk(first, log.end_offset) if isinstance(run, BatchRun)]
+    outcomes = Outcomes(log, runs[0][0], Start(int(runs[0][1].rows["position"][0]), first))
+    for _, run in runs:
+        for at in range(0, len(run.rows), together):
+            rows = run.rows[at : at + together]
+            wanted = [_aborts(moves, offset) for offset in rows["last_offset"].tolist()]
+            assert outcomes.aborted(rows).tolist() == wanted
+
+
+def _aborts(moves: list[tuple[int, str]], at: int) -> bool:
+    """By the simplest means."""
+    producer, kind = moves[at]
+    return kind == "d" and next((kind for of, kind in moves[at:] if of == producer and kind != "d"), "") == "a"
 
 
 def test_a_transaction_index_that_says_too_much_hides_nothing(tmp_path):

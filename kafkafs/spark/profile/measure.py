@@ -9,10 +9,11 @@ import numpy as np
 from kafkafs.format import native
 from kafkafs.format.batch import CODECS
 from kafkafs.format.batches import Batches, is_control, is_transactional
+from kafkafs.format.control import ControlType
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.segment import Segment
-from kafkafs.log.transactions import is_abort
+from kafkafs.log.transactions import marker_types
 from kafkafs.spark.profile.retention import Kept, why_kept
 from kafkafs.spark.profile.top_keys import TopKeys
 from kafkafs.spark.segments import SegmentSnapshot
@@ -155,7 +156,7 @@ class _Meter:
         found.batches += len(item.rows)
         _count_powers(found.batch_sizes, item.rows["size"])
         found.markers += int(control.sum())
-        found.aborts += sum(is_abort(item, row) for row in np.flatnonzero(control).tolist())
+        found.aborts += int((marker_types(item, item.rows[control]) == ControlType.ABORT).sum())
         rows = item.rows[~control]
         self._codecs(rows)
         for piece in decode(item.data, item.position, rows, _LIMIT):
