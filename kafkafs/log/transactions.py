@@ -149,8 +149,8 @@ class _Markers(NamedTuple):
 
 def _markers(run: BatchRun) -> _Markers:
     rows = run.rows[is_control(run.rows) & is_transactional(run.rows)]
-    kept = map(np.ascontiguousarray, (rows["producer_id"], rows["last_offset"]))  # without the table they stand in
-    return _Markers(*kept, marker_types(run, rows) == ControlType.ABORT)
+    producers, offsets = rows["producer_id"].copy(), rows["last_offset"].copy()  # all that is kept of the table
+    return _Markers(producers, offsets, marker_types(run, rows) == ControlType.ABORT)
 
 
 class Outcomes:

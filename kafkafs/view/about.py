@@ -37,9 +37,11 @@ class TextFile(NoXattrs):
         self._make = make
 
     def attributes(self) -> Attributes:
+        """For all to read, of whoever serves it, changed just now, and of size 0 however long the text is."""
         return _attributes("file", 0o444)
 
     def open(self) -> TextContent:
+        """A snapshot: the text is made by this call and stays the same for this reader."""
         return TextContent(self._make())
 
 
@@ -52,14 +54,17 @@ class AboutDirectory:
         self._files = {"README": lambda: manual.plain().encode(), **files}
 
     def attributes(self) -> Attributes:
+        """For all to enter, of whoever serves it, changed just now."""
         return _attributes("directory", 0o555)
 
     def child(self, name: str) -> Node:
+        """`README` or one of the files handed in; NotFound for any other name."""
         if name not in self._files:
             raise NotFound(f"{NAME} has no {name!r}")
         return TextFile(self._files[name])
 
     def entries(self) -> Sequence[Entry]:
+        """All of them, README first."""
         return [Entry(name, "file", None) for name in self._files]
 
 
@@ -73,13 +78,17 @@ class Top:
         self._about = about
 
     def attributes(self) -> Attributes:
+        """Those of the tree's root."""
         return self._tree.attributes()
 
     def child(self, name: str) -> Node:
+        """`.kafkafs` here, whatever disks do; any other name is the tree's to know."""
         return self._about if name == NAME else self._tree.child(name)
 
     def entries(self) -> Sequence[Entry]:
+        """What the tree lists, and `.kafkafs` behind it."""
         return [*self._tree.entries(), Entry(NAME, "directory", None)]
 
     def disks(self) -> Sequence[Disk]:
+        """Those of the tree: what `.kafkafs` tells is on none."""
         return self._tree.disks()

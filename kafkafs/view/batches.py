@@ -77,17 +77,20 @@ class BatchesPoint:
         return segment, found, b"".join(batch_lines(segment.log_name, walk(data, found.position).rows[:1]))
 
     def attributes(self) -> Attributes:
-        def attributes(snapshot: LogSnapshot) -> Attributes:
-            segment, found, line = self._line(snapshot)
-            timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
-            return self._view.file_attributes([segment.log()], len(line), timestamp_ms, KEEP_S)
+        """The exact size, for which the line is made; the batch's largest timestamp, of damage the log's own time."""
+        return self._view.ask(self._attributes)
 
-        return self._view.ask(attributes)
+    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
+        segment, found, line = self._line(snapshot)
+        timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
+        return self._view.file_attributes([segment.log()], len(line), timestamp_ms, KEEP_S)
 
     def open(self) -> BytesContent:
+        """The line, made once more and whole in memory; where the point leads to damage, all lines of that."""
         return BytesContent(self._view.ask(self._line)[2])
 
     def xattrs(self) -> Mapping[str, bytes]:
+        """Those of the raw batch: see `RawPoint`."""
         return RawPoint(self._view, self._target).xattrs()
 
 
@@ -99,11 +102,13 @@ class BatchesRange(NoXattrs):
         self._target = target
 
     def attributes(self) -> Attributes:
+        """A stream's, of size 0; the time is the largest timestamp that the indexes tell for the range."""
         return self._view.ask(
             lambda snapshot: self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, decoded=False))
         )
 
     def open(self) -> Stream:
+        """A stream of the log as it is now, up to its present end at most. Damage has lines, and does not end it."""
         return self._view.ask(self._open)
 
     def _open(self, snapshot: LogSnapshot) -> Stream:

@@ -19,7 +19,7 @@ from kafkafs.view.targets import LogSnapshot
 
 
 class AtKey(NamedTuple):
-    """A point in `by-key/`. Its batch is that of the visible record in raw views, too: see `targets.PointTarget`."""
+    """A point in `by-key/`, a `targets.PointTarget`: raw views have the batch of the key's last visible record, too."""
 
     key: bytes
 
@@ -64,6 +64,7 @@ class ByKey(ViewDirectory):
         return []
 
     def child(self, name: str) -> FileNode:
+        """A node for the key and the suffix, which looks for the key when it is asked; NotFound for what is no name."""
         asked = parse_key_name(name)
         make = _POINTS.get(asked.suffix) if asked is not None else None
         if asked is None or make is None:
@@ -79,6 +80,7 @@ class History(NoXattrs):
         self._target = target
 
     def attributes(self) -> Attributes:
+        """A stream's, of size 0, over all logs; the time is the key's last record's. NotFound without such a record."""
         return self._view.ask(self._attributes)
 
     def _attributes(self, snapshot: LogSnapshot) -> Attributes:
@@ -88,6 +90,7 @@ class History(NoXattrs):
         return whole._replace(mtime_ns=own.mtime_ns)
 
     def open(self) -> Stream:
+        """A stream of the log as it is now, once the keys of its segments are learned; NotFound without a record."""
         return self._view.ask(self._open)
 
     def _open(self, snapshot: LogSnapshot) -> Stream:

@@ -19,7 +19,7 @@ from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import NotFound
 from kafkafs.log.partition import Partition
 from kafkafs.view import schema_files
-from kafkafs.view.node import KEEP_S, Attributes, Entry, Kind, Node
+from kafkafs.view.node import KEEP_S, Attributes, Entry, Kind, Node, NoXattrs
 from kafkafs.view.permissions import Access, common
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.text_budget import TextBudget
@@ -153,9 +153,11 @@ class ClusterDirectory(_Node):
         super().__init__(sources, ())
 
     def attributes(self) -> Attributes:
+        """As of the root of the mount: whoever may list that may list and enter this."""
         return self._attributes(self._sources.root())
 
     def entries(self) -> Sequence[Entry]:
+        """What has a source on these disks, sorted; `state.json` and `open-transactions.jsonl` are always there."""
         names = self._sources.ask(lambda cluster: [name for name in LISTS if _is_there(cluster, name)])
         if "groups.jsonl" in names:
             names.append(_GROUPS)
@@ -165,6 +167,7 @@ class ClusterDirectory(_Node):
         return [Entry(name, "directory" if name in directories else "file", None) for name in sorted([*names, _STATE])]
 
     def child(self, name: str) -> Node:
+        """What `entries` lists, and nothing else: NotFound, too, where a source has gone."""
         if name == _STATE:
             return StateFile(self._sources, _TOPICS)
         if name in (schema_files.LINES, schema_files.TEXTS) and self._sources.schemas.partition() is not None:
@@ -176,12 +179,12 @@ class ClusterDirectory(_Node):
         return GroupsDirectory(self._sources, topics) if name == _GROUPS else LinesFile(self._sources, topics, name)
 
     def _schemas(self, name: str) -> Node:
-        def about(kind: Kind) -> Attributes:
-            return self._attributes(self._sources.granted((SCHEMAS_TOPIC,)), kind)
-
         if name == schema_files.LINES:
-            return schema_files.lines_file(self._sources.schemas, about)
-        return schema_files.SchemaTextsDirectory(self._sources.schemas, about)
+            return schema_files.lines_file(self._sources.schemas, self._about_schemas)
+        return schema_files.SchemaTextsDirectory(self._sources.schemas, self._about_schemas)
+
+    def _about_schemas(self, kind: Kind) -> Attributes:
+        return self._attributes(self._sources.granted((SCHEMAS_TOPIC,)), kind)
 
 
 def _is_there(cluster: Cluster, name: str) -> bool:
@@ -191,8 +194,8 @@ def _is_there(cluster: Cluster, name: str) -> bool:
     return cluster.image is not None if topic == METADATA_TOPIC else bool(cluster.sources(topic))
 
 
-class _File(_Node):
-    """A file of lines."""
+class _File(NoXattrs, _Node):
+    """A file of lines: a stream, of size 0. The cluster is asked when it is opened; lines are written as it is read."""
 
     kind: Kind = "file"
 
@@ -200,20 +203,19 @@ class _File(_Node):
         count = len(made.values)
 
         def pieces(first: int) -> Pieces:
+            """The lines from number `first` on: what is an offset to a stream of records is here a line's number."""
             for start in range(first, count, _LINES_AT_ONCE):
                 stop = min(start + _LINES_AT_ONCE, count)
                 yield stop, made.lines(start, stop)
 
         return Stream(pieces, 0, self._sources.budget)
 
-    def xattrs(self) -> Mapping[str, bytes]:
-        return {}
-
 
 class StateFile(_File):
     """`state.json`."""
 
     def open(self) -> Stream:
+        """One line: how far which topics were read, and what could not be."""
         row = self._sources.ask(files.state)
         return self._stream(Rows([row], lambda _: row))
 
@@ -226,6 +228,7 @@ class LinesFile(_File):
         self._name = name
 
     def open(self) -> Stream:
+        """All its lines as of now. NotFound where there is nothing any more that tells them."""
         made = self._sources.ask(LISTS[self._name].rows)
         if made is None:
             raise NotFound(f".cluster/{self._name} has no source any more")
@@ -236,10 +239,12 @@ class GroupsDirectory(_Node):
     """`groups/`: a directory for each group whose name can be a file's."""
 
     def entries(self) -> Sequence[Entry]:
+        """One for each group, by name, but for names that no file can have."""
         names = self._sources.ask(lambda cluster: cluster.group_paths())
         return [Entry(name, "directory", None) for name in names]
 
     def child(self, name: str) -> Node:
+        """The directory of the group that is encoded so; NotFound where none is here."""
         if self._sources.ask(lambda cluster: cluster.group(name)) is None:
             raise NotFound(f"there is no group {name!r}")
         return GroupDirectory(self._sources, self._topics, name)
@@ -253,19 +258,21 @@ class _OfGroup(_Node):
         self._path = path
 
     def _ask(self, question: Callable[[Cluster, FoundGroup], Answer]) -> Answer:
-        def asked(cluster: Cluster) -> Answer:
-            found = cluster.group(self._path)
-            if found is None:
-                raise NotFound(f"there is no group {self._path!r} any more")
-            return question(cluster, found)
+        """`question` asked of the cluster and the group as they are now; NotFound where the group is gone."""
+        return self._sources.ask(lambda cluster: question(cluster, self._found(cluster)))
 
-        return self._sources.ask(asked)
+    def _found(self, cluster: Cluster) -> FoundGroup:
+        found = cluster.group(self._path)
+        if found is None:
+            raise NotFound(f"there is no group {self._path!r} any more")
+        return found
 
 
 class GroupDirectory(_OfGroup):
     """`groups/<group>/`."""
 
     def entries(self) -> Sequence[Entry]:
+        """The same four for each group, though it may have no offsets; NotFound where it is gone."""
         self._ask(lambda _, found: found)
         kinds: dict[str, Kind] = {
             "group.json": "file",
@@ -276,6 +283,7 @@ class GroupDirectory(_OfGroup):
         return [Entry(name, kind, None) for name, kind in kinds.items()]
 
     def child(self, name: str) -> Node:
+        """One of the four, which itself asks whether the group is still there; NotFound for any other name."""
         match name:
             case "group.json":
                 return GroupFile(self._sources, self._topics, self._path)
@@ -290,6 +298,7 @@ class GroupFile(_File, _OfGroup):
     """`group.json`."""
 
     def open(self) -> Stream:
+        """One line: the group with its members, as of now. NotFound where it is gone."""
         row = self._ask(lambda _, found: files.group(found))
         return self._stream(Rows([row], lambda _: row))
 
@@ -298,10 +307,12 @@ class OffsetsFile(_File, _OfGroup):
     """`offsets.jsonl`."""
 
     def attributes(self) -> Attributes:
+        """What its sources grant together with the partitions whose ends it tells. NotFound where the group is gone."""
         commits = self._ask(lambda cluster, found: cluster.commits(found))
         return self._attributes(self._sources.with_ends(commits))
 
     def open(self) -> Stream:
+        """A line for each offset committed or pending, with the ends as of now. NotFound where the group is gone."""
         return self._stream(self._ask(files.offsets))
 
 
@@ -313,9 +324,11 @@ class LinksDirectory(_OfGroup):
         self._suffix = ".jsonl" if which == "unread" else ""
 
     def entries(self) -> Sequence[Entry]:
+        """By topic and partition; without offsets that are pending in a transaction."""
         return [Entry(name, "symlink", None) for name in self._targets()]
 
     def child(self, name: str) -> Node:
+        """The link of that partition, in `unread/` with `.jsonl` behind it; NotFound where it is not listed."""
         if name not in self._targets():
             raise NotFound(f"the group has committed no offset of a partition {name!r} that is here")
         return OffsetLink(self._sources, self._topics, name, self._targets)
@@ -348,6 +361,7 @@ class OffsetLink(_Node):
         self._targets = targets
 
     def target(self) -> str:
+        """Where the committed offset of now leads, whether or not the log still has it; NotFound once there is none."""
         targets = self._targets()
         if self._name not in targets:
             raise NotFound(f"{self._name!r} leads nowhere any more")

@@ -12,12 +12,15 @@ class BytesContent:
 
     @property
     def size(self) -> int | None:
+        """Exact; 0 once it is closed."""
         return len(self._data)
 
     def read(self, offset: int, size: int) -> bytes:
+        """A slice: short at the end, empty behind it and once it is closed."""
         return self._data[offset : offset + size]
 
     def close(self) -> None:
+        """The bytes are let go of."""
         self._data = b""
 
 
@@ -26,4 +29,5 @@ class TextContent(BytesContent):
 
     @property
     def size(self) -> None:
+        """None: `stat` has shown 0, which nobody shall trust."""
         return None

@@ -43,19 +43,22 @@ class _OneRecord:
         raise NotImplementedError
 
     def attributes(self) -> Attributes:
-        def attributes(snapshot: LogSnapshot) -> Attributes:
-            found = self._found(snapshot)
-            return self._view.file_attributes([found.segment.log()], len(found.shown or b""), found.timestamp, KEEP_S)
+        """The exact size, for which the record is decoded, 0 for null; the record's time, or the log's own."""
+        return self._view.ask(self._attributes)
 
-        return self._view.ask(attributes)
+    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
+        found = self._found(snapshot)
+        return self._view.file_attributes([found.segment.log()], len(found.shown or b""), found.timestamp, KEEP_S)
 
     def open(self) -> BytesContent:
+        """What `attributes` has mostly decoded already, whole in memory; NoData for null."""
         found = self._view.ask(self._found)
         if found.shown is None:
             raise NoData(f"{self._view.shown_as}: the record at offset {found.offset} has null there")
         return BytesContent(found.shown)
 
     def xattrs(self) -> Mapping[str, bytes]:
+        """Those of the record's batch, and the record's own offset."""
         found = self._view.ask(self._found)
         return batch_xattrs(found.segment, found.batch, found.offset)
 
@@ -68,6 +71,7 @@ class JsonPoint(_OneRecord):
         self._lines_of = lines_of
 
     def attributes(self) -> Attributes:
+        """As of each view of one record; decoded lines are for those only who may read the schemas too."""
         return self._lines_of.attributes(self._view, super().attributes())
 
     def _shown(self, record: Record, name: PartitionName) -> bytes:
@@ -96,12 +100,14 @@ class JsonRange(NoXattrs):
         self._lines_of = lines_of
 
     def attributes(self) -> Attributes:
+        """A stream's, of size 0; the largest timestamp that the indexes tell. Decoded: see `JsonPoint`."""
         own = self._view.ask(
             lambda snapshot: self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, decoded=True))
         )
         return self._lines_of.attributes(self._view, own)
 
     def open(self) -> Stream:
+        """A stream of what is visible now; a follower goes on with what becomes visible, until it is another log."""
         return self._view.ask(self._open)
 
     def _open(self, snapshot: LogSnapshot) -> Stream:

@@ -17,6 +17,7 @@ def lines_with_schemas(schemas: SchemaTopic, memory: Memory) -> Callable[[Partit
     lookup = _Lookup(schemas)
 
     def make(name: PartitionName) -> DecodedLines:
+        """The lines of one partition; all that are made for one reader share its `_Lookup`."""
         book = Codebook(lambda schema, is_key: lookup.found(schema, name.topic, is_key))
         return DecodedLines(name.topic, name.partition, book, memory)
 
@@ -32,6 +33,7 @@ class _Lookup:
         self._is_newest = False
 
     def found(self, name: SchemaName, topic: str, is_key: bool) -> FoundSchema | None:
+        """The schema that a record of `topic` names; None where not even the registry of now has it."""
         found = self._registry.found(name, topic, is_key)
         if found is None and not self._is_newest:
             self._registry, self._is_newest = self._schemas.registry(anew=True), True

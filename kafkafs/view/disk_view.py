@@ -105,6 +105,7 @@ class DiskView:
 
     @property
     def lane(self) -> str:
+        """The path of the data directory."""
         return os.fspath(self.directory.path)
 
     def usage(self) -> Usage:

@@ -16,7 +16,7 @@ from kafkafs.errors import NotFound
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
-from kafkafs.view.streams import Pieces, Stream
+from kafkafs.view.streams import Stream
 
 
 def dumped_file(view: PartitionView, name: str) -> "DumpedFile":
@@ -34,6 +34,7 @@ class DumpedFile(NoXattrs):
         self._name = name
 
     def attributes(self) -> Attributes:
+        """A stream's, of size 0; the file's own time. Of an index: for those who may read its log, too."""
         may_block()
         return self._view.file_attributes(self._files(), 0, -1, 0.0)
 
@@ -47,16 +48,18 @@ class DumpedFile(NoXattrs):
         yield root.open_now(self._view.path_of(self._name))
 
     def open(self) -> Stream:
+        """A stream over the file of that name now; NotFound without one. Once its log was cut, a read is Vanished."""
         path = self._view.path_of(self._name)
         reading = self._view.options
         options = DumpOptions(print_data_log=True, limit=reading.max_batch, memory=reading.memory)
         files = _OpenedOnce(self._view)
         files.open(self._name)
 
-        def text(position: int) -> Pieces:
-            return dump_from(Source(path, path, files.open), options, Unheard(), position)
-
-        return Stream(text, 0, self._view.resources.text)
+        return Stream(
+            lambda position: dump_from(Source(path, path, files.open), options, Unheard(), position),
+            0,
+            self._view.resources.text,
+        )
 
 
 class _OpenedOnce:
@@ -87,6 +90,7 @@ class _CheckedLog:
 
     @property
     def size(self) -> int:
+        """The file's own, as of now."""
         return self._file.size
 
     def read(self, position: int, size: int) -> bytes:

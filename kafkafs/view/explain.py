@@ -32,16 +32,19 @@ class Explanation:
         self._asked = asked
 
     def attributes(self) -> Attributes:
-        def attributes(snapshot: LogSnapshot) -> Attributes:
-            found = self._found(snapshot)
-            return self._view.file_attributes([found.segment.log()], len(found.text), found.timestamp, 0.0)
+        """The exact size, for which the lookup is made, kept no moment; the batch's largest timestamp."""
+        return self._view.ask(self._attributes)
 
-        return self._view.ask(attributes)
+    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
+        found = self._found(snapshot)
+        return self._view.file_attributes([found.segment.log()], len(found.text), found.timestamp, 0.0)
 
     def open(self) -> BytesContent:
+        """The text that was measured, whole in memory; told anew where the log has changed since."""
         return BytesContent(self._view.ask(self._found).text)
 
     def xattrs(self) -> Mapping[str, bytes]:
+        """Those of the raw batch: see `RawPoint`."""
         return RawPoint(self._view, self._target).xattrs()
 
     def _found(self, snapshot: LogSnapshot) -> Explained:

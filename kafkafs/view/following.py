@@ -69,8 +69,9 @@ class Follower:
         return has_begun and start is not None and snapshot.log.start_offset > max(start, offset, self._reached)
 
     def _now(self) -> LogSnapshot:
-        def now(snapshot: LogSnapshot) -> LogSnapshot:
-            self._lineage.follow(snapshot.log)
-            return snapshot
+        """The log as it is now; Vanished where it is not the same any more."""
+        return self._view.go_on(self._followed)
 
-        return self._view.go_on(now)
+    def _followed(self, snapshot: LogSnapshot) -> LogSnapshot:
+        self._lineage.follow(snapshot.log)
+        return snapshot

@@ -16,6 +16,7 @@ outside the grammar is None, never an exception.
 import enum
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from kafkafs.format.names import OFFSET_DIGITS
@@ -117,18 +118,11 @@ def parse_offset_name(name: str) -> Query[OffsetPoint | OffsetRange] | None:
 
 def parse_time_name(name: str, now_ms: int) -> Query[TimePoint | TimeRange] | None:
     """The query that `name` stands for in `by-time/` at `now_ms`, or None where it is no name there."""
-
     if (plain := _plain_number(name)) is not None:
         return Query(TimePoint(plain[0]), plain[1])
-
-    def parse(text: str) -> int | None:
-        return parse_time_ms(text, now_ms)
-
-    def parse_end(text: str) -> int | None:
-        return None if (time_ms := parse(text)) is None else max(0, time_ms)
-
+    parse_end = partial(_parse_time_in_range, now_ms=now_ms)
     for stem, suffix in _splits(name):
-        if (time_ms := parse(stem)) is not None and time_ms != BEFORE_1970 and _fits_point(suffix):
+        if (time_ms := parse_time_ms(stem, now_ms)) is not None and time_ms != BEFORE_1970 and _fits_point(suffix):
             return Query(TimePoint(time_ms), suffix)
         if (ends := _parse_range(stem, parse_end)) and _fits_range(suffix, is_open=ends[1] is None):
             return Query(TimeRange(*ends, from_now=stem.startswith("now..")), suffix)
@@ -199,3 +193,8 @@ def _parse_offset(text: str) -> OffsetPoint | None:
 
 def _parse_offset_or_end(text: str) -> OffsetPoint | None:
     return _END if text == "end" else _parse_offset(text)
+
+
+def _parse_time_in_range(text: str, now_ms: int) -> int | None:
+    """Milliseconds; a date before 1970 is 0, the log start."""
+    return None if (time_ms := parse_time_ms(text, now_ms)) is None else max(0, time_ms)

@@ -34,9 +34,11 @@ class Info(NoXattrs):
         self._view = view
 
     def attributes(self) -> Attributes:
+        """Of size 0; what all its logs grant that can be opened, and the time of the last one. No index is read."""
         return self._view.ask(lambda snapshot: self._view.attributes_over(snapshot.log.segments, _logs(snapshot), -1))
 
     def open(self) -> TextContent:
+        """A snapshot, always made by a worker: it looks at all segments, and at all records where they are few."""
         may_block()
         return TextContent(self._view.ask(self._text))
 
@@ -150,6 +152,7 @@ def _newest(log: Log, largest: Sequence[int | None]) -> int | None:
     """
 
     def visible(rows: Batches) -> Batches:
+        """Batches of data, not emptied by compaction, that reach the log start."""
         return rows[~is_control(rows) & (rows["last_offset"] >= log.start_offset) & (rows["count"] > 0)]
 
     found: Newest | None = None

@@ -117,6 +117,7 @@ class NoXattrs:
     """What files without extended attributes share."""
 
     def xattrs(self) -> Mapping[str, bytes]:
+        """None at all."""
         return {}
 
 

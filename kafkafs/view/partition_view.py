@@ -191,7 +191,9 @@ class ViewDirectory:
 
     @property
     def lane(self) -> str:
+        """The disk of its partition."""
         return self._view.lane
 
     def attributes(self) -> Attributes:
+        """Those of the partition's directory on disk, less writing; NotFound where it is gone."""
         return self._view.directory_attributes()

@@ -74,6 +74,7 @@ class ByOffset(ViewDirectory):
         ]
 
     def child(self, name: str) -> FileNode:
+        """A file for any query of the grammar, whatever the log holds; NotFound for other names."""
         query = parse_offset_name(name)
         if query is None:
             raise NotFound(f"{name!r} is no query by offset")
@@ -98,6 +99,7 @@ class ByTime(ViewDirectory):
         return [Entry(name, "file", None) for name in names]
 
     def child(self, name: str) -> FileNode:
+        """The same. `now` is that of this call, for as long as the node lives; a time that looks mistaken is logged."""
         query = parse_time_name(name, time.time_ns() // 1_000_000)
         if query is None:
             raise NotFound(f"{name!r} is no query by time")

@@ -46,6 +46,7 @@ class BatchContent:
         return self._extent.read(self._extent.position + offset, size) if size > 0 else b""
 
     def close(self) -> None:
+        """The file is let go of; a read behind it is empty."""
         self.size, self._extent = 0, self._extent._replace(held=None)
 
 
@@ -66,6 +67,7 @@ class RawContent:
 
     @property
     def size(self) -> int:
+        """Exact: of all extents, with what an open range got until it last grew."""
         return self._starts[-1]
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
@@ -122,6 +124,7 @@ class RawContent:
         self._prefetch.fill()
 
     def close(self) -> None:
+        """The files are let go of, and what was read ahead; a read behind it is empty."""
         self._extents, self._starts, self._growth = [], [0], None
         self._prefetch.close()
 
@@ -190,6 +193,7 @@ class RawPoint:
         return place
 
     def attributes(self) -> Attributes:
+        """The batch's exact size and largest timestamp; of damage in its place the size, and the log's own time."""
         return self._view.ask(self._attributes)
 
     def _attributes(self, snapshot: LogSnapshot) -> Attributes:
@@ -199,6 +203,7 @@ class RawPoint:
         return self._view.file_attributes([segment.log()], found.size, timestamp_ms, KEEP_S)
 
     def open(self) -> BatchContent:
+        """The batch, or the damage, with its file held. For whether its pages are kept see `_stands_still`."""
         return self._view.ask(self._open)
 
     def _open(self, snapshot: LogSnapshot) -> BatchContent:
@@ -207,6 +212,7 @@ class RawPoint:
         return BatchContent(extent, self._view.options.cache_keep and _stands_still(self._target, snapshot))
 
     def xattrs(self) -> Mapping[str, bytes]:
+        """Where the batch stands and what its header says; of damage only segment, position and size."""
         return self._view.ask(self._xattrs)
 
     def _xattrs(self, snapshot: LogSnapshot) -> Mapping[str, bytes]:
@@ -225,6 +231,7 @@ class RawRange(NoXattrs):
         self._target = target
 
     def attributes(self) -> Attributes:
+        """The exact size as of now; the largest timestamp that the indexes tell. Kept no moment where it may grow."""
         return self._view.ask(self._attributes)
 
     def _attributes(self, snapshot: LogSnapshot) -> Attributes:
@@ -238,6 +245,7 @@ class RawRange(NoXattrs):
         return self._view.file_attributes((segment.log() for segment in segments), size, timestamp_ms, keep_s)
 
     def open(self) -> RawContent:
+        """What is there now; without an end it grows as it is read. For whether pages are kept see `_stands_still`."""
         return self._view.ask(self._open)
 
     def _open(self, snapshot: LogSnapshot) -> RawContent:

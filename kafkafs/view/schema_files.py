@@ -24,12 +24,15 @@ class SchemaTextsDirectory:
         self._about = about
 
     def attributes(self) -> Attributes:
+        """What the schemas' topic grants, and when it was last written."""
         return self._about("directory")
 
     def entries(self) -> Sequence[Entry]:
+        """A file for each id of a schema whose text is known, sorted as text: `10.avsc` before `2.avsc`."""
         return [Entry(name, "file", None) for name in sorted(schema_texts(self._topic.registry()))]
 
     def child(self, name: str) -> "SchemaFile":
+        """The text of that name, `<id>.avsc`, `.proto` or `.json`; NotFound where the registry has none by now."""
         if name not in schema_texts(self._topic.registry()):
             raise NotFound(f"there is no schema {name!r}")
         return SchemaFile(self._topic, self._about, lambda registry: schema_texts(registry).get(name, "").encode())
@@ -44,9 +47,11 @@ class SchemaFile(NoXattrs):
         self._text = text
 
     def attributes(self) -> Attributes:
+        """Of size 0; what the schemas' topic grants, and when it was last written."""
         return self._about("file")
 
     def open(self) -> TextContent:
+        """A snapshot of the registry as it is now; empty where the schema has gone since it was looked up."""
         may_block()
         return TextContent(self._text(self._topic.registry()))
 

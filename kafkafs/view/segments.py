@@ -19,9 +19,11 @@ class Segments(ViewDirectory):
     """The directory."""
 
     def entries(self) -> Sequence[Entry]:
+        """All regular files of the partition that are named as Kafka names files, sorted; none of the `.txt`."""
         return [Entry(name, "file", None) for name in sorted(self._names())]
 
     def child(self, name: str) -> FileNode:
+        """The file of that name, or the dump that `<file>.txt` is; NotFound where a kind has none, too."""
         names = self._names()
         if name in names:
             return RealFile(self._view, name)
@@ -44,6 +46,7 @@ class RealFile(NoXattrs):
         self._name = name
 
     def attributes(self) -> Attributes:
+        """Of the file that has the name now: exact size, blocks, its own time, and its mode less writing."""
         may_block()
         file = self._view.partition.root.open_now(self._view.path_of(self._name))
         about = file.stat()
@@ -54,6 +57,7 @@ class RealFile(NoXattrs):
         )
 
     def open(self) -> "RealContent":
+        """The file that has the name now; NotFound where none has. Pages may be kept of a `.log` only."""
         root, name = self._view.partition.root, self._view.path_of(self._name)
         return RealContent(root.open_now(name), self._keeps, self._view.resources.prefetch)
 
@@ -76,9 +80,11 @@ class RealContent:
 
     @property
     def size(self) -> int:
+        """The file's own at this moment, which grows as the file does; 0 once it is closed."""
         return self._file.size if self._file else 0
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
+        """What stands there now, up to the file's end of now; nothing once it is closed."""
         return self._prefetch.read(self._file, offset, size, self._file.size) if self._file else b""
 
     @property
@@ -91,5 +97,6 @@ class RealContent:
         self._prefetch.fill()
 
     def close(self) -> None:
+        """The file is let go of, and what was read ahead."""
         self._file = None
         self._prefetch.close()

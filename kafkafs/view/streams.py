@@ -227,6 +227,7 @@ class Stream:
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def close(self) -> None:
+        """The text is let go of, with what makes it and the files behind it; its part of the budget is free."""
         with self._state:
             self._kept.clear()
         self._pieces = self._held = None

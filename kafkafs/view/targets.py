@@ -78,7 +78,10 @@ class LogSnapshot:
 
 
 class PointTarget(Protocol):
-    """A point: one batch in a raw view, one record in a decoded one. NotFound where it leads nowhere."""
+    """A point: one batch in a raw view, one record in a decoded one. NotFound where it leads nowhere.
+
+    Isolation does not touch the batch, but for that of `earliest`, `latest` and a key, which mean visible records.
+    """
 
     def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
         """The batch that it leads to. Raises NotFound where there is none."""
@@ -99,16 +102,20 @@ class AtOffset(NamedTuple):
     point: OffsetPoint
 
     def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
+        """As a fetch finds it, or the damage in its place; NotFound outside the log."""
         point = self.point  # the usual kind is not worth two calls: each lookup of an offset comes by here
         return locate(snapshot.log, point.value if point.kind is Anchor.ABSOLUTE else self._offset(snapshot))
 
     def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
+        """The same, the careful way."""
         return snapshot.explaining(trace).locate(self._offset(snapshot))
 
     def record(self, snapshot: LogSnapshot) -> Record:
+        """The first visible one at or behind the offset; NotFound outside the log, or where none follows."""
         return snapshot.decoded.first(self._offset(snapshot))
 
     def leads_to(self, snapshot: LogSnapshot) -> int | None:
+        """The first record at or behind the offset, under whatever isolation level; control records are none."""
         return _offset_or_none(lambda: snapshot.raw.first(self._offset(snapshot)))
 
     def _offset(self, snapshot: LogSnapshot) -> int:
@@ -124,9 +131,11 @@ class AtTime(NamedTuple):
     time_ms: int
 
     def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
+        """That of the first record at or after the time, under whatever isolation level; NotFound without one."""
         return self._batch(snapshot.raw)
 
     def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
+        """The same, the careful way."""
         return self._batch(snapshot.explaining(trace))
 
     def _batch(self, lookup: CarefulLookup) -> LocatedBatch:
@@ -136,9 +145,11 @@ class AtTime(NamedTuple):
         return found
 
     def record(self, snapshot: LogSnapshot) -> Record:
+        """The first visible one, in order of offsets, at or after the time; NotFound where there is none."""
         return self._record(snapshot.decoded)
 
     def leads_to(self, snapshot: LogSnapshot) -> int | None:
+        """The first record at or after the time, under whatever isolation level."""
         return _offset_or_none(lambda: self._record(snapshot.raw))
 
     def _record(self, reader: Reader) -> Record:
@@ -156,13 +167,13 @@ def _offset_or_none(find: Callable[[], Record]) -> int | None:
 
 
 class RangeTarget(Protocol):
-    """A range: offsets [start, end), clamped to nothing yet; `end` is None where it grows with the log."""
+    """A range: offsets [start, end), not clamped to the log yet; `end` is None where it grows with the log."""
 
     def start(self, snapshot: LogSnapshot, *, decoded: bool) -> int | None:
         """Where it begins; None where the log has not got so far yet, and nothing that is there is in it."""
 
     def offsets(self, snapshot: LogSnapshot, *, decoded: bool) -> tuple[int, int | None]:
-        """`decoded`: a time leads to the first record at or after it that the isolation level shows."""
+        """[start, end). `decoded`: a time leads to the first record at or after it that the isolation level shows."""
 
 
 class BetweenOffsets(NamedTuple):
@@ -171,9 +182,11 @@ class BetweenOffsets(NamedTuple):
     range: OffsetRange
 
     def start(self, snapshot: LogSnapshot, *, decoded: bool) -> int | None:  # noqa: ARG002 (offsets are offsets)
+        """The offset as it stands, or what `earliest`, `latest` and `-n` mean now; never None."""
         return _offset(snapshot, self.range.start)
 
     def offsets(self, snapshot: LogSnapshot, *, decoded: bool) -> tuple[int, int | None]:  # noqa: ARG002
+        """Both ends so, in or outside of the log, and perhaps the wrong way round, which is an empty range."""
         stop = self.range.stop
         return _offset(snapshot, self.range.start), None if stop is None else _offset(snapshot, stop)
 
@@ -193,6 +206,7 @@ class BetweenTimes(NamedTuple):
     range: TimeRange
 
     def start(self, snapshot: LogSnapshot, *, decoded: bool) -> int | None:
+        """The log start for 0; where no record is as late yet, None, but for `now` the end of what is visible."""
         reader, time_ms = self._reader(snapshot, decoded), self.range.start_ms
         if time_ms <= 0:
             return snapshot.log.start_offset
@@ -202,6 +216,7 @@ class BetweenTimes(NamedTuple):
         return reader.visible_end if self.range.from_now else None
 
     def offsets(self, snapshot: LogSnapshot, *, decoded: bool) -> tuple[int, int | None]:
+        """Where no record is as late, the log end; the same offset twice where the times leave nothing between them."""
         start, time_ms = self.start(snapshot, decoded=decoded), self.range.stop_ms
         if start is None:
             start = snapshot.log.end_offset

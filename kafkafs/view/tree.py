@@ -47,6 +47,7 @@ class Root:
         self._shown_of: list[object] = []
 
     def attributes(self) -> Attributes:
+        """What all data directories grant together, and the newest time; as last known where a disk fails or hangs."""
         known = [disk.last_known() for disk in self._disks]
         mode = common([disk.access for disk in known])
         newest = max(disk.mtime_ns for disk in known)
@@ -54,9 +55,11 @@ class Root:
         return Attributes("directory", mode.mode, mode.uid, mode.gid, 0, 0, newest, 2, keep_s)
 
     def entries(self) -> Sequence[Entry]:
+        """`.cluster`, then all partitions by the names that they are shown by."""
         return [Entry(name, "directory", None) for name in (CLUSTER, *sorted(self._names()))]
 
     def child(self, name: str) -> Node:
+        """`.cluster`, or a partition by the name that it is shown by; NotFound where no directory has it by now."""
         if name == CLUSTER:
             return self._cluster.get(self._cluster_directory)
         place = self._names().get(name)
@@ -99,6 +102,7 @@ class Root:
         return owner_of(self._directories)
 
     def disks(self) -> Sequence[Disk]:
+        """One for each data directory, in the order they were named."""
         return self._disks
 
     def _names(self) -> dict[str, tuple[DataDirectory, str]]:
@@ -137,12 +141,15 @@ class PartitionDirectory:
 
     @property
     def lane(self) -> str:
+        """The disk of its data directory."""
         return self.view.lane
 
     def attributes(self) -> Attributes:
+        """Those of the directory on disk, less writing; NotFound where it is gone."""
         return self.view.directory_attributes()
 
     def child(self, name: str) -> Node:
+        """A view, or one of the links, which are there only where a record is visible; NotFound for all else."""
         if name in ("earliest", "latest"):
             link = EndLink(self.view, name)
             link.target()
@@ -171,6 +178,7 @@ class EndLink:
         self._which = which
 
     def attributes(self) -> Attributes:
+        """The directory's owner and time, kept no moment: the link moves. NotFound where no record is visible."""
         self.target()
         return self._view.link_attributes()
 
