@@ -12,7 +12,6 @@ from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.groups import Group
 from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
 from kafkafs.cluster.lines import Json, Row, line
-from kafkafs.cluster.offsets import Commit
 from kafkafs.format.messages.redaction import is_secret_config
 from kafkafs.log.meta_properties import cluster_ids, node_ids
 
@@ -116,10 +115,7 @@ def offsets(cluster: Cluster, found: FoundGroup) -> Rows:
         if place not in ends:
             ends[place] = cluster.ends(*place)
 
-    def row(commit: Commit) -> Row:
-        return rows.offset_row(found.name, commit, ends[commit.topic, commit.partition])
-
-    return Rows(commits, row)
+    return Rows(commits, lambda commit: rows.offset_row(found.name, commit, ends[commit.topic, commit.partition]))
 
 
 def transactions(cluster: Cluster) -> Rows:
@@ -167,6 +163,7 @@ def _partitions(cluster: Cluster) -> Rows | None:
     ]
 
     def row(value: tuple[str, int, PartitionState]) -> Row:
+        """The partition's line; whether a replica is here is as of when the lines were asked for."""
         topic, number, state = value
         return rows.partition_row(topic, number, state, f"{topic}-{number}" in here)
 
@@ -179,12 +176,11 @@ def _configs(image: Image) -> Rows:
         for resource, values in sorted(image.configs.items())
         for key, value in sorted(values.items())
     ]
+    return Rows(found, lambda value: _config_row(*value))
 
-    def row(value: tuple[tuple[int, str], str, str]) -> Row:
-        resource, key, text = value
-        return rows.config_row(resource, key, text, is_secret_config(resource[0], key))
 
-    return Rows(found, row)
+def _config_row(resource: tuple[int, str], key: str, value: str) -> Row:
+    return rows.config_row(resource, key, value, is_secret_config(resource[0], key))
 
 
 def _brokers(image: Image) -> Rows:

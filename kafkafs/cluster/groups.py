@@ -88,9 +88,11 @@ class _Found:
         self.offset: dict[str, int] = {}
 
     def one(self, name: str) -> Mapping[str, Any] | None:
+        """The record of a type that a group has one of; None where it has none."""
         return self.messages[name][-1].value if name in self.messages else None
 
     def by_member(self, name: str) -> dict[str, Mapping[str, Any]]:
+        """The records of a type that each member has one of, by member id; empty where there is none."""
         return {str((each.key or {})["memberId"]): each.value or {} for each in self.messages.get(name, ())}
 
 

@@ -166,6 +166,7 @@ class Registry:
         own = f"{topic}-{field}"
 
         def rank(schema: RegisteredSchema) -> tuple[bool, bool, bool, bool, str, int]:
+            """Least for the one that is meant: where all else is alike, for the newest version."""
             context, subject = split_subject(schema.subject)
             return (
                 subject != own, context != DEFAULT_CONTEXT, schema.gone, schema.deleted, schema.subject, -schema.version
@@ -202,6 +203,7 @@ class Registry:
         open_: set[tuple[str, int]] = set()
 
         def add(user: RegisteredSchema) -> None:
+            """Puts what a schema refers to into `found`, first what that refers to itself."""
             for reference in user.references:
                 if reference.name in found:
                     continue

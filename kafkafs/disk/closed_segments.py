@@ -52,9 +52,11 @@ def look_at_closed(root: Directory, partition: str, segments: Iterable[ClosedSeg
     with root.opened(partition) as (descriptor, flags):
 
         def worker() -> Callable[[range], None]:
+            """What looks at ranges, with a room of its own for their bytes."""
             room = bytearray(LOOK_ROOM + _ROOM)
 
             def look(part: range) -> None:
+                """Has the kernel put verdicts and timestamps into the rows of those segments."""
                 first = rows + part.start * SEGMENT_ROW
                 kernel(descriptor, first, len(part), native.address(room), _ROOM, flags)
 

@@ -101,6 +101,7 @@ class DataFile:
 
     @property
     def size(self) -> int:
+        """Bytes as of now, asked of the system."""
         return self.stat().st_size
 
     def acl(self, about: os.stat_result) -> bytes | None:

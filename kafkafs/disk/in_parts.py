@@ -23,11 +23,13 @@ def in_parts(count: int, worker: Callable[[], Callable[[range], None]]) -> None:
     parts = iter([range(count)[first : first + _PART] for first in range(0, count, _PART)])
 
     def work() -> None:
+        """Takes ranges as long as there are some."""
         look = worker()
         for part in parts:  # both threads take from one iterator
             look(part)
 
     def work_beside() -> None:
+        """The same in the second thread, whose error the first one raises."""
         try:
             work()
         except BaseException as error:

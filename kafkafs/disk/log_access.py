@@ -37,9 +37,11 @@ def common_log_access(root: Directory, partition: str, logs: Sequence[tuple[int,
     with root.opened(partition) as (descriptor, _):
 
         def worker() -> Callable[[range], None]:
+            """What looks at ranges, with a room of its own for their attributes."""
             room, out = bytearray(STATX_SIZE + NAME_SIZE), np.zeros(len(LogAccess._fields), np.int64)
 
             def look(part: range) -> None:
+                """Notes what those logs have in common, None where it is nothing."""
                 first = native.address(rows) + part.start * rows.strides[0]
                 is_common = kernel(descriptor, first, len(part), native.address(room), native.address(out))
                 found[part.start] = LogAccess(*out.tolist()) if is_common else None

@@ -36,11 +36,14 @@ class _Shown(Protocol):
 
     is_past: bool
 
-    def parts(self, run: EntryRun) -> Iterator[Lines]: ...
+    def parts(self, run: EntryRun) -> Iterator[Lines]:
+        """A run of sound entries, in parts; it notes whether the run reaches behind the window."""
 
-    def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[Text]: ...
+    def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[Text]:
+        """The lines of an entry that does not look sound."""
 
-    def trailing(self, position: int, end: int) -> Iterator[Text]: ...
+    def trailing(self, position: int, end: int) -> Iterator[Text]:
+        """The lines about [position, end), in which no entry begins."""
 
 
 def dump_log(

@@ -75,6 +75,7 @@ class _Side:
         return _BEHIND_ALL if self._is_at_end else int(self.rows["last_offset"][-1])
 
     def fill(self) -> None:
+        """Has rows to compare, unless all were; damage on the way to them is noted."""
         while not len(self.rows) and not self._is_at_end:
             item = next(self._items, None)
             if isinstance(item, Damage):

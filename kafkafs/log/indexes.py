@@ -76,6 +76,7 @@ class SegmentIndexes:
             return (lambda _position, _size: b""), 0
 
         def read(position: int, size: int) -> bytes:
+            """The bytes at a position of the file as it is now; none where it cannot be read."""
             try:
                 return self._files.open(kind).read(position, size)
             except UNREADABLE as error:

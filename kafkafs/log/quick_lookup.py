@@ -34,6 +34,7 @@ def record_reaching(visible: Visible, offset: int) -> tuple[Segment, Batch, Reco
     end = visible.log.walk_end(segment)
 
     def take(found: QuickBatch) -> Records | None:
+        """The record, looked for in what is read of the batch; None where that cannot tell."""
         record = _peek(visible, found, offset, ANY)
         if record is None and not found.proven:
             record = visible.first_record(found.batch_run(), 0, offset)

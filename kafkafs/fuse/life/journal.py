@@ -32,10 +32,12 @@ class _Lines(logging.Formatter):
         super().__init__(f"{stamp}%(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line, with its message made printable."""
         record.message = printable(record.message)
         return super().formatMessage(record)
 
     def formatException(self, ei: object) -> str:
+        """The traceback made printable, each line behind a bar, so that none passes for an event."""
         trace = super().formatException(ei)  # type: ignore[arg-type]
         return "\n".join("    | " + printable(line) for line in trace.splitlines())
 
@@ -48,6 +50,7 @@ class _Limit(logging.Filter):
         self._seen: dict[tuple[str, int], tuple[float, int]] = {}  # place -> start of the period, how many since
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record passes; to the first one of a new period is added how many did not pass before."""
         if getattr(record, "unlimited", False):
             return True
         place = (record.pathname, record.lineno)

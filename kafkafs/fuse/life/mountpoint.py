@@ -82,6 +82,7 @@ def _errno_of(call: Callable[[], object], limit_s: float) -> int | None:
     numbers: list[int] = []
 
     def make() -> None:
+        """Makes the call, which may never come back."""
         try:
             call()
         except OSError as error:

@@ -21,6 +21,7 @@ def notifier() -> Callable[[], None]:
         return channel.close
 
     def notify() -> None:
+        """Tells it once, and closes the socket; that nobody listens any more is no error."""
         with suppress(OSError), channel:
             channel.send(b"READY=1\nSTATUS=mounted")
 

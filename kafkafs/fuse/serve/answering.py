@@ -38,6 +38,7 @@ def answering(handler: Callable[..., Awaitable[T]]) -> Callable[..., Any]:
 
     @functools.wraps(handler)
     async def answer(self: Measured, *args: Any) -> T:
+        """What the handler answers; whatever it raises becomes an errno, logged where somebody should know."""
         started = perf_counter()
         try:
             return await handler(self, *args)

@@ -55,12 +55,14 @@ class Operations(pyfuse3.Operations):
         self._opened = FileInfo()
 
     def init(self) -> None:
+        """The kernel asks for the first time, so the mount stands: whoever waits for it is told."""
         self._on_init()
 
     # Names and attributes
 
     @answering
     async def lookup(self, parent_id: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
+        """The child's attributes, asked in the same call unless it waits for another disk; one more reference."""
         parent = self.inodes[parent_id]
         if len(name) > NAME_MAX and getattr(parent.node, "has_long_names", False):  # up to 1,024 bytes the kernel asks
             raise NameTooLong(f"a name has {len(name)} bytes, and may have {NAME_MAX}; `kafkafs cat` takes longer ones")
@@ -77,6 +79,7 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def getattr(self, node_id: int, ctx: RequestContext) -> EntryAttributes:
+        """The node's own as of now; to a thread that has it open and growing, with the size of its handle."""
         inode = self.inodes[node_id]
         attributes = await self._ask(inode.lane, inode.node.attributes)
         if ctx.pid in inode.growing:  # `tail -f` begins anew where its file shrinks, as the name's does by retention
@@ -85,17 +88,20 @@ class Operations(pyfuse3.Operations):
         return self._entry.fill(node_id, inode.number, attributes)
 
     async def forget(self, forgotten: Sequence[tuple[int, int]]) -> None:
+        """References are taken back. The kernel waits for no answer, and none can fail."""
         for node_id, lookups in forgotten:
             self.inodes.forget(node_id, lookups)
 
     @answering
     async def readlink(self, node_id: int, ctx: RequestContext) -> bytes:
+        """Where the link leads as of now; ENOENT where it leads nowhere any more."""
         inode = self.inodes[node_id]
         target: str = await self._ask(inode.lane, inode.node.target)
         return os.fsencode(target)
 
     @answering
     async def getxattr(self, node_id: int, name: bytes, ctx: RequestContext) -> bytes:
+        """One of `user.kafkafs.…` of a file; ENOATTR for other names, without a question to the node."""
         inode = self.inodes[node_id]
         if inode.kind == "file" and name.startswith(XATTR_PREFIX):
             values: Mapping[str, bytes] = await self._ask(inode.lane, inode.node.xattrs)
@@ -106,6 +112,7 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def listxattr(self, node_id: int, ctx: RequestContext) -> list[bytes]:
+        """The names of a file's; a directory and a link have none."""
         inode = self.inodes[node_id]
         if inode.kind != "file":
             return []
@@ -113,6 +120,7 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def statfs(self, ctx: RequestContext) -> StatvfsData:
+        """What all data directories hold, and nothing free; of one whose disk fails what was measured last."""
         usages = [await self._usage(disk) for disk in self.tree.disks()]
         answer = StatvfsData()
         answer.f_bsize = answer.f_frsize = FRAGMENT
@@ -125,6 +133,7 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def opendir(self, node_id: int, ctx: RequestContext) -> int:
+        """A handle without a listing: that is taken when it is read from its start."""
         return self.directories.add(OpenDirectory(self.inodes[node_id]))
 
     @answering
@@ -150,12 +159,14 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def releasedir(self, handle: int) -> None:
+        """The listing is let go of; ESTALE for a handle that is not open."""
         self.directories.pop(handle)
 
     # Files
 
     @answering
     async def open(self, node_id: int, flags: int, ctx: RequestContext) -> FileInfo:
+        """A handle of the content, cached and seekable as that says. EROFS for whoever would write."""
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_TRUNC):
             raise ReadOnly("nothing in a mount can be changed")
         inode = self.inodes[node_id]
@@ -199,6 +210,7 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def release(self, handle: int) -> None:
+        """No descriptor is left. A read that still runs in a worker closes the content when it ends."""
         self.files.pop(handle).release()
 
     # Asking

@@ -73,6 +73,7 @@ class _Lane:
         self.progressed = 0.0  # when one of its threads was last seen to get somewhere
 
     def is_hung(self, now: float) -> bool:
+        """Whether its canary is out for longer than a disk takes that answers."""
         return self.canary is not None and now - self.canary > CANARY_S
 
     def queue(self, kind: CallKind) -> "deque[_Job]":
