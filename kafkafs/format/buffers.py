@@ -40,6 +40,7 @@ class Buffers:
         key = id(array)
 
         def back(_: object) -> None:
+            """Nothing holds the array any more: its memory is for the next one that asks."""
             del self._lent[key]
             self._free.append(memory)
 

@@ -74,11 +74,13 @@ class _Counter:
         self.limit, self._window, self.size = limit, memoryview(bytearray()), 0
 
     def space(self) -> memoryview:
+        """The same window each time: what was written there is not kept."""
         if not self._window:
             self._window = np.empty(_WINDOW, np.uint8).data
         return self._window
 
     def took(self, count: int) -> None:
+        """`count` more bytes came; TooLarge once they are more than the limit."""
         self.size += count
         if self.size > self.limit:
             raise TooLarge(f"it unpacks to more than the {self.limit} bytes that -o max_batch= grants")

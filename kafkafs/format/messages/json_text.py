@@ -105,6 +105,7 @@ def _structure(found: MessageSchema, fields: Sequence[Field], version: int) -> _
     ]
 
     def write(value: Value, quote: Quote) -> str:
+        """The object: what `value` lacks at its default, and of tagged fields only those that differ from theirs."""
         assert isinstance(value, Mapping)
         parts = []
         for label, name, left_out, missing, text in members:
@@ -138,6 +139,7 @@ def _value(found: MessageSchema, kind: str, version: int) -> _Writer:
 
 def _array(item: _Writer) -> _Writer:
     def write(value: Value, quote: Quote) -> str:
+        """The items between brackets; none is `[]`."""
         assert isinstance(value, tuple)
         return f"[{','.join([item(each, quote) for each in value])}]"
 

@@ -96,6 +96,7 @@ class _Compiler:
         is_flexible = self._is_flexible
 
         def read(data: bytes, at: int) -> tuple[Fields, int]:
+            """The fields in the schema's order, tagged ones that are not there at their default."""
             found = template.copy()
             for unpack, size, names, name, value in steps:
                 if size:
@@ -115,6 +116,7 @@ class _Compiler:
         """A tag that another version of the schema has is refused, where one that none has is passed over."""
 
         def read(_data: bytes, _at: int) -> tuple[Value, int]:
+            """Broken, whatever it holds."""
             raise Broken(f"Tag {tag} is not valid for version {self._version}")
 
         return read
@@ -154,6 +156,7 @@ class _Compiler:
             items = several(primitive(kind, f"{name} element", is_compact, False))
 
         def read(data: bytes, at: int) -> tuple[Value, int]:
+            """A tuple, None for a null; Broken where more items are stated than bytes are left."""
             count, at = size(data, at)
             if count < 0:
                 return null(name, is_nullable, at)
@@ -174,6 +177,7 @@ class _Compiler:
             return read
 
         def read_if_there(data: bytes, at: int) -> tuple[Value, int]:
+            """The structure; None where the byte, or of a tagged one the varint, before it says so."""
             if is_tagged:
                 there, at = unsigned_varint(data, at)
                 is_null = there <= 0
@@ -211,6 +215,7 @@ def _tagged(data: bytes, at: int, known: Mapping[int, tuple[str, Reader]], found
 
 def _refuse(kind: str) -> StructureReader:
     def read(_data: bytes, _at: int) -> tuple[Fields, int]:
+        """Broken, whatever follows."""
         raise Broken(f"a {kind} of an unknown version")
 
     return read

@@ -76,6 +76,7 @@ def _number(code: str) -> Reader:
     layout = struct.Struct(">" + code)
 
     def read(data: bytes, at: int) -> tuple[Value, int]:
+        """One number; struct.error where the bytes end before."""
         return layout.unpack_from(data, at)[0], at + layout.size
 
     return read
@@ -91,6 +92,7 @@ def _string(name: str, is_compact: bool, is_nullable: bool) -> Reader:
     read_length = length("string", is_compact)
 
     def read(data: bytes, at: int) -> tuple[Value, int]:
+        """The text, None for a null; Broken where it is longer than Kafka's strings can be, or than the bytes."""
         size, at = read_length(data, at)
         if size < 0:
             return null(name, is_nullable, at)
@@ -106,6 +108,7 @@ def _bytes(name: str, is_compact: bool, is_nullable: bool) -> Reader:
     read_length = length("bytes", is_compact)
 
     def read(data: bytes, at: int) -> tuple[Value, int]:
+        """The bytes, None for a null; Broken where they are fewer than stated."""
         size, at = read_length(data, at)
         if size < 0:
             return null(name, is_nullable, at)
@@ -122,6 +125,7 @@ def length(kind: str, is_compact: bool) -> Callable[[bytes, int], tuple[int, int
     layout = struct.Struct(">h" if kind == "string" else ">i")
 
     def read(data: bytes, at: int) -> tuple[int, int]:
+        """A length of 2 bytes for a string, else of 4; struct.error where the bytes end before."""
         return layout.unpack_from(data, at)[0], at + layout.size
 
     return read
@@ -150,27 +154,29 @@ def check(data: bytes, at: int, size: int) -> None:
         raise Broken(str(size))  # what Java says of an array of a negative size
 
 
-def several_numbers(code: str) -> Callable[[bytes, int, int], tuple[Value, int]]:
-    """The same for numbers of one size, all in one call; IndexError where the bytes end before."""
-    one = struct.calcsize(">" + code)
-
-    def read(data: bytes, at: int, count: int) -> tuple[Value, int]:
-        end = at + count * one
-        if end > len(data):
-            raise IndexError(end)
-        return struct.unpack_from(f">{count}{code}", data, at), end
-
-    return read
-
-
 def several(read_one: Reader) -> Callable[[bytes, int, int], tuple[Value, int]]:
     """What reads `count` values, each as `read_one` does: (a tuple of them, the position behind)."""
 
     def read(data: bytes, at: int, count: int) -> tuple[Value, int]:
+        """One after the other: each may have another size."""
         items = []
         for _ in range(count):
             item, at = read_one(data, at)
             items.append(item)
         return tuple(items), at
+
+    return read
+
+
+def several_numbers(code: str) -> Callable[[bytes, int, int], tuple[Value, int]]:
+    """The same for numbers of one size."""
+    one = struct.calcsize(">" + code)
+
+    def read(data: bytes, at: int, count: int) -> tuple[Value, int]:
+        """All in one call; IndexError where the bytes end before."""
+        end = at + count * one
+        if end > len(data):
+            raise IndexError(end)
+        return struct.unpack_from(f">{count}{code}", data, at), end
 
     return read

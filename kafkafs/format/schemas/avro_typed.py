@@ -143,6 +143,7 @@ class _Resolving(Compiler):
         self._open: list[int] = []  # the reader's records that the place is in
 
     def resolved(self, schema: Json) -> AvroProgram:
+        """The program that writes one line, `{"value":...}`; CorruptData where the schemas do not go together."""
         self._put(b'{"value":')
         writer = _resolved(schema, "", self._names)
         if writer.kind == "bytes":  # alone it has no length before it: so Confluent's serializer writes it

@@ -63,6 +63,7 @@ class _Known:
         self._size = 0
 
     def get(self, kind: str, text: str, references: tuple[Reference, ...]) -> Decoder:
+        """The decoder that is known, or one that is made now, without the lock: two threads may make the same."""
         name = (kind, text, references)
         with self._lock:
             known = self._decoders.get(name)

@@ -107,6 +107,7 @@ class _Strict(ErrorListener):  # type: ignore[misc]
     """The parser would say on standard error what is wrong, and go on with what it understood."""
 
     def syntaxError(self, *where: Any) -> None:
+        """CorruptData with the line and column of the first thing that is wrong."""
         _, _, line, column, *_ = where
         raise CorruptData(f"the schema is no .proto text: line {line}, column {column}")
 
