@@ -110,6 +110,7 @@ class _Constants:
         self._made = 0
 
     def of(self, rows: int) -> tuple[pa.Array, pa.Array]:
+        """Topics and partitions for so many rows, as slices of what is made once."""
         if rows > self._made:
             self._made = max(rows, ROWS)
             self._topics = pa.repeat(pa.scalar(self._topic, pa.string()), self._made)
@@ -129,6 +130,7 @@ class _Bytes:
 
     @property
     def rows(self) -> int:
+        """How many the kernel has put in."""
         return int(self._numbers[3])
 
     def array(self, kind: pa.DataType) -> pa.Array:

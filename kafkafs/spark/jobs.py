@@ -65,6 +65,7 @@ def run(
     done, done_bytes = context.accumulator(0), context.accumulator(0)
 
     def work(bundle: list[Work]) -> list[Result]:
+        """The results of one bundle, in an executor; each unit counts as done when it is."""
         results = []
         for unit in bundle:
             results.append(function(unit))

@@ -55,6 +55,7 @@ class StreamReader(DataSourceStreamReader):
         locations = {name: locations[name] for name in ends if name in locations}
 
         def plan(snapshots: Snapshots) -> list[InputPartition]:
+            """The tasks between `begun` and `ends`, as the logs allow it in one look at all of them."""
             starts, options = self._starts(snapshots, begun, ends), self._options
             ranges = planning.checked_ranges(snapshots, starts, ends, lost)
             groups = planning.splits(ranges, snapshots, options.min_partitions, options.max_records_per_partition)

@@ -49,6 +49,7 @@ def data_loss(fail: bool, advice: str = "set failOnDataLoss to false to go on wi
     """What hears of records that are gone: raises NotFound, or writes to the log, as `failOnDataLoss` says."""
 
     def lost(what: str) -> None:
+        """Raises, or warns and goes on; `what` is a sentence without its full stop."""
         if fail:
             raise NotFound(f"{what}; {advice}")
         logger.warning("%s; going on without them, as failOnDataLoss is false", what)
@@ -81,6 +82,7 @@ class _PlannedEnd(OpenTransactions):
         self._end = end
 
     def last_stable_offset(self, log: Log) -> int:
+        """The planned end, unless the log ends before that by now."""
         return min(self._end, log.end_offset)
 
 

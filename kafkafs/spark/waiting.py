@@ -22,6 +22,7 @@ def awaited(call: Callable[[], Answer], meanwhile: Callable[[], None] = nothing)
     failures: list[BaseException] = []
 
     def answer() -> None:
+        """Makes the call, in its thread, and keeps what came of it."""
         try:
             answers.append(call())
         except BaseException as error:

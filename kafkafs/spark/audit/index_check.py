@@ -82,6 +82,7 @@ def _offset_entries_true(offsets: Column, positions: Column, table: LogTable) ->
     rising = (np.diff(offsets, prepend=-1) > 0) & (np.diff(positions, prepend=-1) > 0)
 
     def reason(slot: int) -> str:
+        """In words, for an entry that is not confirmed: the first of these that it fails."""
         if not rising[slot]:
             return "it does not come behind the entry before it"
         if not boundary[slot]:

@@ -142,6 +142,7 @@ def _checked(snapshot: SegmentSnapshot, unit: SegmentUnit, clean: bool, deep: bo
     segment, root, directory = snapshot.segment, str(unit.data_directory), unit.directory
 
     def where(kind: str) -> Where:
+        """The segment's file of that kind, as findings name it; the one it would have where there is none."""
         return Where(root, f"{directory}/{segment.name_of(kind)}")
 
     try:

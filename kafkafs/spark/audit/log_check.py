@@ -60,6 +60,7 @@ class _Walk:
         self._table = LogTable(nothing, nothing, nothing, nothing, end=0)
 
     def run(self) -> tuple[list[Finding], LogTable]:
+        """What is wrong with the log, and the table of its valid batches, empty where there is none. Called once."""
         table, size = self._table, self._snapshot.size
         for item in self._snapshot.runs():
             if isinstance(item, Damage):

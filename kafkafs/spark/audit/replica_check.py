@@ -62,6 +62,7 @@ def compare(pair: Pair) -> Divergence | None:
     """Where the two part; None where they do not, or one is gone or cannot be read, which is another finding."""
 
     def question(one: Log) -> Divergence | None:
+        """Asked again of both as they are then, where one of the logs changes meanwhile."""
         return other.answer(lambda log: first_divergence(one, log, pair.start, pair.end, cleaned=pair.cleaned))
 
     try:

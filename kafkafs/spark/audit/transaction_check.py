@@ -55,6 +55,7 @@ class _Index:
         self._rows = np.frombuffer(segment.index, DTYPE, len(segment.index) // ENTRY_SIZE)
 
     def check(self, aborted: list[Aborted]) -> Iterator[Finding]:
+        """What is wrong with the entries, then what of `aborted`, which the log's markers tell, has none."""
         where, rows = self._segment.where, self._rows
         if self._cut and self._segment.growing_from is None:
             yield where.finding(

@@ -48,9 +48,11 @@ class _Inference:
 
     @property
     def weight(self) -> int:
+        """Bytes of log that the file is made of, about."""
         return self.unit.weight
 
     def run(self, registry: Registry) -> values.Kind:
+        """The type of all its values that are JSON objects, those of registered schemas decoded; None without any."""
         found: values.Kind = None
         for documents in self._documents(registry):
             found = values.merged(found, values.kind_of_values(documents))
@@ -79,9 +81,11 @@ class _Writing:
 
     @property
     def weight(self) -> int:
+        """As of an inference: bytes that are read, not written."""
         return self.unit.weight
 
     def run(self, registry: Registry) -> None:
+        """Writes the file: values as bytes, or as columns of the type that their topic was given."""
         plain = parquet.plain_schema()
         shape: parquet.Shape = parquet.plain
         schema = plain

@@ -84,6 +84,7 @@ class ProtobufReader:
         fields = [(field, *self._field(field, (*open_, descriptor.full_name))) for field in descriptor.fields]
 
         def put_fields(message: Message) -> str:
+            """An object of all its fields; one that is not there is null, or its default if nobody can tell."""
             return "{" + ",".join(each(message) for each in puts) + "}"
 
         puts = [partial(_named, field, put) for field, _, put in fields]
@@ -97,6 +98,7 @@ class ProtobufReader:
             as_text = kind.fields_by_name["key"].cpp_type == FieldDescriptor.CPPTYPE_STRING
 
             def put_map(entries: Any) -> str:
+                """A list of `{"key":…,"value":…}`, none for an empty map; keys of all types are text."""
                 pairs = (
                     f'{{"key":{put_key(key) if as_text else json_string(put_key(key))},"value":{put(entries[key])}}}'
                     for key in entries

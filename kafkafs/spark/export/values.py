@@ -143,6 +143,7 @@ def _object(fields: dict[str, Kind]) -> Convert:
     converters = {name: converter(kind) for name, kind in fields.items()}
 
     def convert(value: Any) -> Any:
+        """The object with all fields of its type, None for one that it lacks, and without others; None for None."""
         if value is None:
             return None
         return {name: convert_one(value.get(name)) for name, convert_one in converters.items()}

@@ -18,8 +18,8 @@ from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.locations import data_directory
 from kafkafs.spark.options import Replicas
 from kafkafs.spark.reindex.intervals import topic_intervals
-from kafkafs.spark.reindex.rebuild import DEFAULT_INTERVAL, Indexes, rebuild
-from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, live_segments, segments_of
+from kafkafs.spark.reindex.rebuild import DEFAULT_INTERVAL, rebuild
+from kafkafs.spark.segments import SegmentUnit, live_segments, segments_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,11 +78,7 @@ def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = D
     """The indexes of one segment, written. One that the broker deletes meanwhile needs none."""
     name = parse_partition_name(unit.directory)
     interval = intervals.get(unit.data_directory, {}).get(name.topic if name else "", default)
-
-    def question(snapshot: SegmentSnapshot) -> tuple[Indexes, int]:
-        return rebuild(snapshot, interval), snapshot.size
-
-    found = unit.ask(question)
+    found = unit.ask(lambda snapshot: (rebuild(snapshot, interval), snapshot.size))
     if found is None:
         return Made(0, 0, 0)
     made, size = found

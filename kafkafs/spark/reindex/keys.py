@@ -65,6 +65,7 @@ def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
     """The key index of one segment, written unless it is there; None for a segment that has none."""
 
     def question(snapshot: SegmentSnapshot) -> MadeKeys | None:
+        """Looks before it writes whether the segment still is what was read: a file in its place is believed later."""
         if snapshot.segment.next_base is None:
             return None
         own = identity(snapshot.segment)
