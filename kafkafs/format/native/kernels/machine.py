@@ -37,6 +37,7 @@ def word(arity: int, emit: Callable[..., Any], result: Any = _INT) -> Word:
     """An intrinsic over `arity` int64s from a function that emits its instructions: `emit(builder, *values)`."""
 
     def codegen(_context: Any, builder: Builder, _signature: Any, values: Any) -> Any:
+        """What numba asks for: the value that was emitted, its idea of None for a word that has none."""
         made = emit(builder, *values)
         return ir.Constant(ir.LiteralStructType([]), None) if made is None else made
 
@@ -48,6 +49,7 @@ def word(arity: int, emit: Callable[..., Any], result: Any = _INT) -> Word:
 
 def _load(bits: int, *, signed: bool = True, big_endian: bool = False) -> Word:
     def emit(builder: Builder, address: Any) -> Any:
+        """At any address, aligned or not; widened to an int64, by its sign if it has one."""
         kind = ir.IntType(bits)
         value = builder.load(builder.inttoptr(address, kind.as_pointer()))
         value.align = 1
@@ -62,6 +64,7 @@ def _load(bits: int, *, signed: bool = True, big_endian: bool = False) -> Word:
 
 def _store(bits: int) -> Word:
     def emit(builder: Builder, address: Any, value: Any) -> None:
+        """The lowest bits of an int64 in the machine's order, to any address."""
         kind = ir.IntType(bits)
         narrow = value if bits == 64 else builder.trunc(value, kind)
         builder.store(narrow, builder.inttoptr(address, kind.as_pointer())).align = 1
@@ -144,6 +147,7 @@ def _put(_typing: Any, at: Any, text: Any) -> Any:
     content = text.literal_value.encode("ascii")
 
     def codegen(_context: Any, builder: Builder, _signature: Any, values: Any) -> Any:
+        """As few stores as there can be: of 8 bytes, then of what is left."""
         done = 0
         while done < len(content):
             width = next(width for width in (8, 4, 2, 1) if width <= len(content) - done)
@@ -182,6 +186,7 @@ def mask_of(test: Callable[[Builder, Any], Any]) -> Word:
     """An intrinsic that tests the 16 bytes at an address at once: bit i of its answer belongs to byte i."""
 
     def emit(builder: Builder, address: Any) -> Any:
+        """The test's sixteen bits, as an int64."""
         bits = builder.bitcast(test(builder, _vector_at(builder, address)), ir.IntType(16))
         return builder.zext(bits, _WORD)
 
