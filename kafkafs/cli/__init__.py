@@ -1,13 +1,19 @@
-"""What people type: one parser tree, one module a command.
+"""What people type. A command is two modules of its name, which `parser.COMMANDS` lists:
+
+    arguments/cat.py     add(commands)      what `kafkafs cat` may be given; cheap to import, for `--help` and man page
+    cat.py               run(arguments)     what it does: an exit code; imported by `main` when `cat` was typed
+
+So each file says at its top all that it needs; what only some calls need, and takes long, is imported there, with a
+word about why.
 
 main             the entry point
-parser           the tree of commands, for `--help`, man page and completions; its docstring has `add` and `run`
+parser           the tree of commands, for `--help`, man page and completions; `arguments` hang theirs into it
 endings          exit codes, and the one sentence on standard error
-mount, umount    and `mount_helper`, which mount(8) runs; `options`: the words behind `-o`
+mount, umount    and `mount_helper`, which mount(8) runs; `options`: the words behind `-o`; `daemon`: what is served
 ls, cat, stat    views without a mount; `unmounted` is what they share
-dump             its flags; `dumping` does it, reading while it writes (`run_ahead`)
+dump             reads while it writes (`run_ahead`)
 grep, groups     records with a pattern; how far groups have read
-audit, export, profile, reindex   jobs on Spark, with their arguments (`spark_arguments`)
+audit, export, profile, reindex   jobs on Spark; `spark_paths`: what they read, and the file they write
 progress, spark_progress          how far that is, on one line (`status_line`)
 demo             the bundled sample, mounted and walked through
 """

@@ -8,27 +8,12 @@ import time
 from typing import cast
 
 from kafkafs.cli import unmounted
-from kafkafs.cli.parser import Commands
 from kafkafs.view.node import Content, FileNode, Tree
+from kafkafs.view.paths import resolve
 
 _PIECE = 1 << 20
 _LOOK_S = 0.1
 """How often a follower looks for more, as a mount does."""
-
-
-def add(commands: Commands) -> None:
-    """The command's arguments."""
-    parser = unmounted.new_parser(
-        commands,
-        "cat",
-        "print what is in a topic",
-        [
-            "kafkafs cat /var/kafka-logs test-0/by-offset/latest.jsonl",
-            "kafkafs cat /var/kafka-logs 'test-*/by-time/-1h...jsonl' | jq .value",
-        ],
-    )
-    unmounted.add_arguments(parser, "+")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,8 +23,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _cat(tree: Tree, path: str) -> None:
-    from kafkafs.view.paths import resolve
-
     node = resolve(tree, path)
     if hasattr(node, "entries"):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))

@@ -13,7 +13,7 @@ from pathlib import Path
 from kafkafs import sample
 from kafkafs.cli import mount, umount
 from kafkafs.cli.endings import EXIT_FAILED
-from kafkafs.cli.parser import Commands, build
+from kafkafs.cli.parser import build
 from kafkafs.errors import DiskError
 from kafkafs.fuse.life.mountpoint import mounted_at
 
@@ -53,17 +53,6 @@ WALK = (
     ),
     ("What is known of a partition.", "jq -c 'del(.segments)' test-0/info.json"),
 )
-
-
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "demo",
-        help="see it work",
-        description="Mount a bundled sample and walk through it.",
-        examples=["kafkafs demo", "kafkafs demo --keep"],
-    )
-    parser.add_argument("--keep", action="store_true", help="leave the sample mounted, to try things on")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

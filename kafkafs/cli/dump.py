@@ -1,96 +1,66 @@
-"""`kafkafs dump`: what kafka-dump-log.sh of Kafka 4.3.1 prints, and more. Here are its flags; `dumping` does it."""
+"""`kafkafs dump`: from paths to sources, from sources to standard output. The text is `kafkafs.dump`'s."""
 
 import argparse
+import io
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, repeat
 
-from kafkafs.cli.parser import TIME_BACK, Commands, Version, take_for_values
-from kafkafs.dump.options import ALL_BYTES, LARGEST_MESSAGE
-from kafkafs.errors import UsageError
+from kafkafs.cli.arguments.dump import TOPICS
+from kafkafs.cli.progress import Progress
+from kafkafs.cli.run_ahead import run_ahead
+from kafkafs.disk.directory import Directory
+from kafkafs.dump.decoders import RecordDecoder, as_string, decoder
+from kafkafs.dump.files import dump, is_dumpable, is_log
+from kafkafs.dump.findings import Findings
+from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.rendering import Text
+from kafkafs.dump.source import ReadableFile, Source, java_path
+from kafkafs.dump.window import WHOLE, OffsetWindow
+from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
+from kafkafs.view.times import MAX_INT64, parse_int64, parse_time_ms
 
-WINDOW = {
-    "--from-offset": "the first offset",
-    "--to-offset": "the first offset that is too large",
-    "--from-time": "from the first record with this timestamp or a later one; written as in by-time/",
-    "--to-time": "up to the first record with this timestamp or a later one",
-}
-TOPICS = {
-    "offsets": "__consumer_offsets",
-    "transaction-log": "__transaction_state",
-    "cluster-metadata": "__cluster_metadata",
-    "remote-log-metadata": "__remote_log_metadata",
-    "share-group-state": "__share_group_state",
-}
-"""Kafka's own topics, by the flags that decode them; of several flags, the first in this order counts."""
-
-_PATH = "-.*/"
-"""A path that begins with a dash, as in `--files -topic-0/00000000000000000000.log`."""
-
-DESCRIPTION = """Prints what kafka-dump-log.sh of Kafka 4.3.1 prints, byte for byte: of segments (.log), their indexes
-(.index, .timeindex, .txnindex), producer snapshots (.snapshot) and KRaft snapshots (.checkpoint). What does not agree
-between them is reported on standard error after all files."""
-DECODER_HELP = "StringDecoder (the default), Long-, Integer-, Double- or ByteArrayDecoder; implies --print-data-log"
-
-
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "dump", help="print segments and indexes as text", description=DESCRIPTION, allow_abbrev=False,
-        examples=[
-            "kafkafs dump /var/kafka-logs/test-0/00000000000000023147.log --print-data-log",
-            "kafkafs dump --files /var/kafka-logs/test-0 --from-time -1h --json --deep-iteration",
-        ],
-    )  # fmt: skip
-    take_for_values(parser, f"{TIME_BACK}|{_PATH}")
-    parser.add_argument("--version", action=Version)
-    parser.add_argument(
-        "--files", action="append", default=[], metavar="FILE[,FILE...]",
-        help="the same, as kafka-dump-log.sh takes it",
-    )  # fmt: skip
-    parser.add_argument(
-        "paths", nargs="*", default=[], metavar="FILE",
-        help="what to dump; a partition's or a data directory stands for the files in it",
-    )  # fmt: skip
-    parser.spread = "paths"
-    flags = {
-        "--deep-iteration": "show each record, not only each batch",
-        "--print-data-log": "show keys and values; implies --deep-iteration",
-        "--skip-record-metadata": "of a record show only its key and value, and nothing of control records",
-        "--index-sanity-check": "only tell whether an index passes the broker's own check",
-        "--json": "a line of JSON for each batch, record (with --deep-iteration) or entry instead of text",
-        "--verify-index-only": "check an index against its log without listing it",
-    }
-    for flag, text in flags.items():
-        parser.add_argument(flag, action="store_true", help=text)
-    parser.add_argument(
-        "--max-bytes", type=int, default=ALL_BYTES, metavar="N", help="read the first N bytes of a log only"
-    )
-    parser.add_argument("--max-message-size", type=int, default=LARGEST_MESSAGE, metavar="N",
-                        help="largest batch that an index entry may lead to (default: %(default)s)")  # fmt: skip
-    for part in ("key", "value"):
-        flag = f"--{part}-decoder-class"
-        parser.add_argument(flag, nargs="?", const="StringDecoder", metavar="CLASS", help=DECODER_HELP)
-    window = parser.add_argument_group("a part of the logs, found through their indexes")
-    for flag, text in WINDOW.items():
-        window.add_argument(flag, metavar=flag.rpartition("-")[2].upper(), help=text)
-    for flag, topic in TOPICS.items():
-        text = f"show the records of {topic}; implies --print-data-log"
-        parser.add_argument(f"--{flag}-decoder", action="store_true", help=text)
-    parser.set_defaults(run=run)
+OUTPUT_BUFFER = 1 << 18
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kafkafs.cli.dumping import dump_all
+    """Dumps all files, then tells what does not agree; 1 where something in one of them could not be shown."""
+    _check(arguments)
+    progress = Progress()
 
+    def report(line: str) -> None:
+        with progress.aside():
+            print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line), file=sys.stderr)
+
+    findings = Findings(report=report)
+    try:
+        with _standard_output() as out:
+            out.writelines(_texts(arguments, findings, progress))
+    except BrokenPipeError:
+        raise  # the reader has left: no error
+    except OSError as error:
+        raise DiskError(f"standard output cannot be written: {error.strerror}") from None
+    progress.clear()
+    for line in findings.lines():
+        report(line)
+    return 1 if findings.problems else 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """UsageError for what cannot be meant together."""
     if not (arguments.files or arguments.paths):
         raise UsageError("name a file to dump, a partition's directory, or a data directory; see kafkafs dump --help")
     for flag in ("--max-bytes", "--max-message-size"):
         if getattr(arguments, flag[2:].replace("-", "_")) < 0:
             raise UsageError(f"{flag} must not be negative")
-    arguments.topic = _topic(arguments)
-    decoders = [arguments.key_decoder_class, arguments.value_decoder_class, arguments.topic]
+    decoders = [arguments.key_decoder_class, arguments.value_decoder_class, _topic(arguments)]
     if arguments.json and any(decoders):
         raise UsageError("--json shows keys and values as they are: leave out the decoders")
     if (arguments.from_offset and arguments.from_time) or (arguments.to_offset and arguments.to_time):
         raise UsageError("--from-offset and --from-time, or --to-offset and --to-time, exclude each other")
-    return dump_all(arguments)
 
 
 def _topic(arguments: argparse.Namespace) -> str | None:
@@ -98,3 +68,144 @@ def _topic(arguments: argparse.Namespace) -> str | None:
     return next(
         (topic for flag, topic in TOPICS.items() if getattr(arguments, f"{flag.replace('-', '_')}_decoder")), None
     )
+
+
+def _standard_output() -> io.BufferedWriter:
+    """Standard output with a large buffer, whatever Python has made of it."""
+    if sys.stdout is None:
+        raise UsageError("standard output is closed, so there is nowhere to print")
+    return io.BufferedWriter(io.FileIO(sys.stdout.fileno(), "w", closefd=False), OUTPUT_BUFFER)
+
+
+def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress) -> Iterator[Text]:
+    """All that goes to standard output. A file that cannot be read is a finding, and the next one's turn comes."""
+    options, wanted = _options(arguments), _wanted(arguments)
+    named = [*(path for files in arguments.files for path in files.split(",") if path), *arguments.paths]
+    for directory, paths in groupby(_paths(named, logs_only=wanted is not None), os.path.dirname):
+        open_file = _opener(directory, progress)
+        sources = [Source(path, os.path.join(os.getcwd(), path), open_file) for path in paths]
+        windows = _windows(sources, wanted, options) if wanted else repeat(WHOLE)
+        for source, window in zip(sources, windows, strict=False):
+            try:
+                yield from dump(source, options, findings, window, run_ahead)
+            except KafkafsError as error:
+                findings.problem(source, str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What `--from-...` and `--to-...` say; of each pair one at most."""
+
+    from_offset: int | None
+    to_offset: int | None
+    from_ms: int | None
+    to_ms: int | None
+
+
+def _wanted(arguments: argparse.Namespace) -> _Wanted | None:
+    now_ms = time.time_ns() // 1_000_000
+    found = [
+        _number(arguments.from_offset, "--from-offset", "an offset", _parse_offset),
+        _number(arguments.to_offset, "--to-offset", "an offset", _parse_offset),
+        _number(arguments.from_time, "--from-time", "a time", lambda text: parse_time_ms(text, now_ms)),
+        _number(arguments.to_time, "--to-time", "a time", lambda text: parse_time_ms(text, now_ms)),
+    ]
+    return _Wanted(*found) if found != [None] * len(found) else None
+
+
+def _parse_offset(text: str) -> int | None:
+    return parse_int64(text) if text.isascii() and text.isdecimal() else None
+
+
+def _number(text: str | None, flag: str, what: str, parse: Callable[[str], int | None]) -> int | None:
+    if text is None:
+        return None
+    number = parse(text)
+    if number is None:
+        raise UsageError(f"{flag} {text!r} is not {what}")
+    return number
+
+
+def _windows(sources: Sequence[Source], wanted: _Wanted, options: DumpOptions) -> Iterator[OffsetWindow]:
+    """The window of each file of one directory. Times mean its logs in the order of their names."""
+    from kafkafs.dump.seeking import offset_at, window_of  # 1.5 ms, and most dumps are whole
+
+    start, stop = wanted.from_offset, wanted.to_offset
+    logs = [source for source in sources if is_log(source.name)]
+    if wanted.from_ms is not None:
+        found = offset_at(logs, wanted.from_ms, options)
+        start = MAX_INT64 if found is None else found
+    if wanted.to_ms is not None:
+        stop = offset_at(logs, wanted.to_ms, options)
+    return (window_of(source, start, stop) for source in sources)
+
+
+def _options(arguments: argparse.Namespace) -> DumpOptions:
+    key, value = arguments.key_decoder_class, arguments.value_decoder_class
+    topic = _topic(arguments)
+    return DumpOptions(
+        deep_iteration=arguments.deep_iteration,
+        print_data_log=arguments.print_data_log or any(one is not None for one in (key, value, topic)),
+        skip_record_metadata=arguments.skip_record_metadata,
+        max_bytes=arguments.max_bytes,
+        max_message_size=arguments.max_message_size,
+        json=arguments.json,
+        index_sanity_check=arguments.index_sanity_check,
+        verify_index_only=arguments.verify_index_only,
+        decode_key=as_string if key is None else decoder(key),
+        decode_value=as_string if value is None else decoder(value),
+        decode_record=None if topic is None else _record_decoder(topic),
+    )
+
+
+def _record_decoder(topic: str) -> RecordDecoder:
+    from kafkafs.dump.internal_records import record_decoder  # 10 ms with Kafka's schemas: most dumps do without
+
+    return record_decoder(topic)
+
+
+def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
+    """The files that are named, as Java would print them; those of a directory in the order of their names.
+
+    With `logs_only`, other files of a directory are left out: a part of a log is wanted.
+    """
+    for path in map(java_path, named):
+        if not os.path.isdir(path):
+            yield path
+            continue
+        found = [file for file in _inside(path) if is_log(file) or not logs_only]
+        if not found:
+            raise UsageError(f"the directory {path!r} holds nothing that can be dumped")
+        yield from found
+
+
+def _inside(directory: str) -> Iterator[str]:
+    """What can be dumped in a partition's directory, or in those of a data directory."""
+    yield from _dumpable(directory)
+    for below in _listed(directory):
+        if os.path.isdir(below) and not os.path.islink(below):
+            yield from _dumpable(below)
+
+
+def _dumpable(directory: str) -> Iterator[str]:
+    return (path for path in _listed(directory) if is_dumpable(path) and os.path.isfile(path))
+
+
+def _listed(directory: str) -> list[str]:
+    try:
+        return sorted(os.path.join(directory, name) for name in os.listdir(directory))
+    except OSError as error:
+        raise Denied(f"the directory {directory!r} cannot be listed: {error.strerror}") from None
+
+
+def _opener(directory: str, progress: Progress) -> Callable[[str], ReadableFile]:
+    """Opens files of one directory. A link that a user names is followed, as any program would."""
+
+    def open_file(name: str) -> ReadableFile:
+        folder, name = os.path.split(os.path.realpath(os.path.join(directory, name)))
+        try:
+            return progress.of(name, Directory(folder).open_now(name))
+        except OSError as error:
+            raise NotFound(f"the directory {folder!r} cannot be opened: {error.strerror}") from None
+
+    return open_file

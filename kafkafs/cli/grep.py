@@ -9,60 +9,28 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from kafkafs.cli.endings import EXIT_USAGE, say
-from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
+from kafkafs.cli.progress import Progress
 from kafkafs.errors import DiskError, KafkafsError, UsageError
-
-if TYPE_CHECKING:
-    from kafkafs.format.jsonl import LineMaker
-    from kafkafs.log.data_directory import DataDirectory
-    from kafkafs.log.partition import Partition
-    from kafkafs.search.grep import Window
-    from kafkafs.search.selection import FieldMaker, Selection
+from kafkafs.format.jsonl import JsonLines, LineMaker
+from kafkafs.format.names import PartitionName
+from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.partition import Partition
+from kafkafs.log.replicas import read_from
+from kafkafs.search.grep import OPTIONS, Window, extent
+from kafkafs.search.pattern import Pattern
+from kafkafs.search.selection import FieldMaker, Selection
+from kafkafs.search.side_by_side import Done, SearchTask, Trouble, search
+from kafkafs.view.times import parse_int64, parse_time_ms
 
 EXIT_NONE = 1
 EXIT_TROUBLE = EXIT_USAGE
 
-DESCRIPTION = """Prints the records that have PATTERN in their key or value as lines of JSON, those of a partition in
-the order of their offsets. PATTERN is a regular expression as Python has them (., [a-z], (?i), ...), text where a field
-is valid UTF-8, else bytes. Exit code 0: found; 1: not found; 2: something could not be read, which standard error names
-at the end, or was asked wrongly."""
-
-
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "grep", help="search records", description=DESCRIPTION,
-        examples=["kafkafs grep -F customer-17 /var/kafka-logs", "kafkafs grep -c --topics test . /var/kafka-logs"],
-    )  # fmt: skip
-    take_for_values(parser, TIME_BACK)
-    parser.add_argument("pattern", metavar="PATTERN", help="what is looked for")
-    parser.add_argument("data_dirs", nargs="+", metavar="DATA_DIR", help="a Kafka data directory, one of log.dirs")
-    kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("-F", "--fixed-strings", action="store_true", help="PATTERN is a string, no expression")
-    kind.add_argument("-E", "--extended-regexp", action="store_true", help="PATTERN is an expression (the default)")
-    parser.add_argument("-i", "--ignore-case", action="store_true", help="take letters of either case for each other")
-    parser.add_argument("-v", "--invert-match", action="store_true", help="print records without PATTERN")
-    parser.add_argument("-c", "--count", action="store_true", help="print TOPIC-PARTITION:COUNT, no records")
-    parser.add_argument("-l", "--files-with-matches", action="store_true", help="print TOPIC-PARTITION, no records")
-    parser.add_argument("-m", "--max-count", type=int, metavar="N", help="stop after N records of each partition")
-    fields = parser.add_argument_group("where PATTERN is looked for (default: keys and values)")
-    fields.add_argument("--key", action="store_true", help="in keys")
-    fields.add_argument("--value", action="store_true", help="in values")
-    fields.add_argument("--header", action="append", default=[], metavar="NAME", help="in the headers of that name")
-    part = parser.add_argument_group("what is searched")
-    part.add_argument("--topics", action="append", default=[], metavar="TOPIC[,TOPIC...]", help="these topics")
-    part.add_argument("--topic-pattern", metavar="REGEX", help="topics whose name has this in it")
-    part.add_argument("--from-offset", metavar="OFFSET", help="the first offset")
-    part.add_argument("--to-offset", metavar="OFFSET", help="the first offset that is too large")
-    part.add_argument("--from-time", metavar="TIME", help="from the first record at or after this; as in by-time/")
-    part.add_argument("--to-time", metavar="TIME", help="up to the first record at or after this")
-    parser.add_argument("--decoded", action="store_true", help="search and print values as .decoded.jsonl shows them")
-    parser.set_defaults(run=run)
-
 
 def run(arguments: argparse.Namespace) -> int:
+    """Prints the records as they are found: 0, 1 or 2, as grep(1) has it."""
     try:
         return _grep(arguments)
     except KafkafsError as error:
@@ -71,8 +39,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _grep(arguments: argparse.Namespace) -> int:
-    from kafkafs.search.side_by_side import Done, SearchTask, Trouble, search
-
     limit: int | None = arguments.max_count
     if limit is not None and limit < 0:
         raise UsageError("-m must not be negative")
@@ -104,10 +70,7 @@ def _grep(arguments: argparse.Namespace) -> int:
     return EXIT_TROUBLE if problems else 0 if found.total() else EXIT_NONE
 
 
-def _selection(arguments: argparse.Namespace) -> "Selection":
-    from kafkafs.search.pattern import Pattern
-    from kafkafs.search.selection import Selection
-
+def _selection(arguments: argparse.Namespace) -> Selection:
     anywhere = not (arguments.key or arguments.value or arguments.header)
     return Selection(
         Pattern(arguments.pattern, arguments.fixed_strings, arguments.ignore_case),
@@ -120,10 +83,7 @@ def _selection(arguments: argparse.Namespace) -> "Selection":
 class _Printer:
     """Standard output, flushed at once, and how far the search is on standard error."""
 
-    def __init__(self, partitions: "Mapping[str, Partition]", window: "Window") -> None:
-        from kafkafs.cli.progress import Progress
-        from kafkafs.search.grep import extent
-
+    def __init__(self, partitions: Mapping[str, Partition], window: Window) -> None:
         if sys.stdout is None:
             raise UsageError("standard output is closed, so there is nowhere to print")
         self._out, self._size, self._done = sys.stdout.buffer, 0, 0
@@ -155,24 +115,17 @@ class _Printer:
         self._progress.clear()
 
 
-def _directories(arguments: argparse.Namespace) -> "list[DataDirectory]":
+def _directories(arguments: argparse.Namespace) -> list[DataDirectory]:
     """The data directories, each once."""
-    from kafkafs.log.data_directory import open_data_directory
-    from kafkafs.search.grep import OPTIONS
-
     paths = {os.path.realpath(path): Path(path).absolute() for path in arguments.data_dirs}
     return [open_data_directory(path, OPTIONS) for path in paths.values()]
 
 
-def _chosen(
-    directories: "list[DataDirectory]", arguments: argparse.Namespace
-) -> "tuple[dict[str, Partition], list[str]]":
+def _chosen(directories: list[DataDirectory], arguments: argparse.Namespace) -> tuple[dict[str, Partition], list[str]]:
     """The partitions to be searched, by directory name, of replicas the furthest; and what is wrong with others.
 
     UsageError for topics that are not there.
     """
-    from kafkafs.log.replicas import read_from
-
     names = {name: parsed for each in directories for name, parsed in each.names().items() if not parsed.mark}
     wanted = {topic for topics in arguments.topics for topic in topics.split(",") if topic}
     missing = wanted - {parsed.topic for parsed in names.values()}
@@ -195,23 +148,20 @@ def _chosen(
     return chosen, problems
 
 
-def _makers(
-    directories: "list[DataDirectory]", partitions: "dict[str, Partition]", arguments: argparse.Namespace
-) -> "tuple[Callable[[str], LineMaker] | None, Callable[[str], FieldMaker] | None]":
-    """What makes the lines of a partition, and what decodes its fields; None for what is not asked for."""
-    from kafkafs.format.jsonl import JsonLines
+class _Decoder(LineMaker, FieldMaker, Protocol):
+    """Of one partition, by its schemas."""
 
+
+def _makers(
+    directories: list[DataDirectory], partitions: Mapping[str, Partition], arguments: argparse.Namespace
+) -> tuple[Callable[[str], LineMaker] | None, Callable[[str], FieldMaker] | None]:
+    """What makes the lines of a partition, and what decodes its fields; None for what is not asked for."""
     is_shown = not (arguments.count or arguments.files_with_matches)
     if arguments.decoded:
-        from kafkafs.cluster.schema_topic import SchemaTopic
-        from kafkafs.format.decoded_lines import DecodedLines
-        from kafkafs.search.grep import OPTIONS
-        from kafkafs.view.decoded_lines import lines_with_schemas
+        decoder = _decoder(directories)
 
-        make = lines_with_schemas(SchemaTopic(directories, OPTIONS), OPTIONS.memory)
-
-        def decoded(name: str) -> DecodedLines:
-            return make(partitions[name].name)
+        def decoded(name: str) -> _Decoder:
+            return decoder(partitions[name].name)
 
         return decoded if is_shown else None, decoded
 
@@ -221,10 +171,14 @@ def _makers(
     return plain if is_shown else None, None
 
 
-def _window(arguments: argparse.Namespace) -> "Window":
-    from kafkafs.search.grep import Window
-    from kafkafs.view.times import parse_int64, parse_time_ms
+def _decoder(directories: list[DataDirectory]) -> Callable[[PartitionName], _Decoder]:
+    from kafkafs.cluster.schema_topic import SchemaTopic  # 13 ms with all that schemas take: most searches do without
+    from kafkafs.view.decoded_lines import lines_with_schemas
 
+    return lines_with_schemas(SchemaTopic(directories, OPTIONS), OPTIONS.memory)
+
+
+def _window(arguments: argparse.Namespace) -> Window:
     now_ms = time.time_ns() // 1_000_000
 
     def number(text: str | None, flag: str, what: str, parse: Callable[[str], int | None]) -> int | None:

@@ -5,51 +5,26 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafkafs.cli.endings import say
-from kafkafs.cli.parser import Commands
+from kafkafs.cluster import files, rows
+from kafkafs.cluster.cluster import Cluster, FoundGroup
+from kafkafs.cluster.coordinators import GROUPS_TOPIC
 from kafkafs.errors import NotFound, UsageError
-
-if TYPE_CHECKING:
-    from kafkafs.cluster.cluster import Cluster, FoundGroup
-    from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.meta_properties import cluster_ids
+from kafkafs.log.options import ReadOptions
 
 HEAD = ("GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "MEMBER")
 _NUMBERS = slice(2, 6)  # the columns that stand to the right
 _UNKNOWN = "-"
 
-DESCRIPTION = """Shows the committed offsets of all groups, or of one, their lag, and who was reading. It needs no
-broker: all of it is read from the data directories. In a pipe each offset is a line of JSON,
-as in .cluster/groups/GROUP/offsets.jsonl of a mount."""
 
 Line = tuple[str, ...]
 
 
-def add(commands: Commands) -> None:
-    """The command's arguments."""
-    parser = commands.add_parser(
-        "groups",
-        help="show who had read how far",
-        usage="%(prog)s [-h] DATA_DIR... [GROUP]",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="examples:\n  kafkafs groups /var/kafka-logs\n  kafkafs groups /var/kafka-logs checkout | jq .lag",
-    )
-    parser.add_argument(
-        "words", nargs="+", metavar="DATA_DIR... [GROUP]", help="log.dirs of one broker or several, and a group's name"
-    )
-    parser.set_defaults(run=run)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """All groups' offsets, or one group's: 1 where there is no such group."""
-    from kafkafs.cluster import files
-    from kafkafs.cluster.cluster import Cluster
-    from kafkafs.cluster.coordinators import GROUPS_TOPIC
-    from kafkafs.log.meta_properties import cluster_ids
-    from kafkafs.log.options import ReadOptions
-
     directories, group = _read(arguments.words)
     cluster = Cluster(directories, ReadOptions())
     cluster.look()
@@ -66,15 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
         _print_table([line for each in found for line in _table(cluster, each)])
         return 0
     for each in found:
-        rows = files.offsets(cluster, each)
-        sys.stdout.buffer.write(rows.lines(0, len(rows.values)))
+        offsets = files.offsets(cluster, each)
+        sys.stdout.buffer.write(offsets.lines(0, len(offsets.values)))
     return 0
 
 
-def _read(words: Sequence[str]) -> "tuple[list[DataDirectory], str | None]":
+def _read(words: Sequence[str]) -> tuple[list[DataDirectory], str | None]:
     """The data directories, and the group: the last of several words, if it is no data directory."""
-    from kafkafs.log.data_directory import open_data_directory
-
     *first, last = words
     directories = [open_data_directory(Path(word).absolute()) for word in first]
     try:
@@ -85,10 +58,8 @@ def _read(words: Sequence[str]) -> "tuple[list[DataDirectory], str | None]":
         return directories, last
 
 
-def _table(cluster: "Cluster", found: "FoundGroup") -> Iterator[Line]:
+def _table(cluster: Cluster, found: FoundGroup) -> Iterator[Line]:
     """A line for each offset, and for each partition that a member has and nobody committed."""
-    from kafkafs.cluster import rows
-
     name = _shown(os.fsdecode(found.name)) + (" (stale)" if found.stale else "")
     readers = {
         (each.topic, number): member.member_id

@@ -12,25 +12,10 @@ from contextlib import suppress
 from typing import NamedTuple, cast
 
 from kafkafs.cli import unmounted
-from kafkafs.cli.parser import Commands
 from kafkafs.view.node import Attributes, DirectoryNode, LinkNode, Node
+from kafkafs.view.paths import resolve
 
 _HALF_A_YEAR_S = 31556952 // 2  # within which ls(1) shows the time of day rather than the year
-
-
-def add(commands: Commands) -> None:
-    """The command's arguments."""
-    parser = unmounted.new_parser(
-        commands,
-        "ls",
-        "list partitions and views",
-        ["kafkafs ls /var/kafka-logs", "kafkafs ls -l /var/kafka-logs test-0/by-time"],
-    )
-    parser.add_argument("-l", dest="long", action="store_true", help="a line each: mode, owner, size, time")
-    parser.add_argument("-a", dest="all", action="store_true", help="names that begin with a dot, too")
-    parser.add_argument("-d", dest="directory", action="store_true", help="directories themselves, not what they hold")
-    unmounted.add_arguments(parser, "*")
-    parser.set_defaults(run=run)
 
 
 class Line(NamedTuple):
@@ -43,8 +28,6 @@ class Line(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Files first, then directories, each under its name where there are several: 2 if a path failed, as of ls(1)."""
-    from kafkafs.view.paths import resolve
-
     with suppress(locale.Error):
         locale.setlocale(locale.LC_ALL, "")
     tree = unmounted.open_tree(arguments)

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from kafkafs.cli.endings import run_honestly
 
@@ -15,12 +16,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def run() -> int:  # with all that is imported for it: Ctrl-C may come then too
         nonlocal interrupted
-        from kafkafs.cli.parser import ALIASES, COMMANDS, build
+        from kafkafs.cli import parser
 
-        word = ALIASES.get(words[0], words[0]) if words else ""
-        named = (word,) if word in COMMANDS else COMMANDS
-        parsed = build(named).parse_args(words)
+        word = parser.ALIASES.get(words[0], words[0]) if words else ""
+        named = (word,) if word in parser.COMMANDS else parser.COMMANDS
+        parsed = parser.build(named).parse_args(words)
         interrupted = getattr(parsed, "interrupted", "")
-        return int(parsed.run(parsed))
+        return int(import_module(parsed.module).run(parsed))
 
     return run_honestly(run, lambda: interrupted)

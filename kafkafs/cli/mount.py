@@ -3,40 +3,16 @@
 import argparse
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from kafkafs.cli import options as mount_options
 from kafkafs.cli.endings import run_honestly
-from kafkafs.cli.parser import Commands
 from kafkafs.errors import UsageError
+from kafkafs.format import native
 from kafkafs.fuse.life import journal, mountpoint
 from kafkafs.fuse.life.guard import supervise, supervise_in_background
-from kafkafs.view import manual
-
-
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "mount",
-        help="mount data directories",
-        description="Mount one or several Kafka data directories, read-only.",
-        epilog="options of -o:\n"
-        + "\n".join(f"  {word.form:18} {word.meaning}" for word in mount_options.WORDS)
-        + "\n\nWhat names in a mount mean (kafkafs-queries(7), and .kafkafs/README in each mount):\n\n"
-        + f"{manual.plain()}\n"
-        + manual.plain([manual.EXIT_CODES]).rstrip("\n"),
-        examples=[
-            "kafkafs mount /var/kafka-logs /mnt/kafka --background",
-            "kafkafs mount /disk1/kafka /disk2/kafka /mnt/kafka -o isolation=read_committed,corrupt=skip",
-        ],
-    )
-    parser.add_argument("data_dirs", metavar="DATA_DIR", nargs="+", type=Path, help="a broker's log.dirs entry")
-    parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path, help="an empty directory")
-    parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help="options")
-    parser.add_argument("--background", action="store_true", help="return when the mount answers, and serve on")
-    parser.add_argument("--log-file", metavar="FILE", type=Path, help="log here (else standard error, or syslog)")
-    parser.set_defaults(run=run)
+from kafkafs.fuse.sandbox.syscalls import is_installed
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,9 +45,6 @@ def _check_parts() -> None:
         )
     if os.geteuid() != 0:
         return
-    from kafkafs.format import native
-    from kafkafs.fuse.sandbox.syscalls import is_installed
-
     if not is_installed():
         raise UsageError(
             "root mounts with a system call filter only, and libseccomp or pyseccomp is missing: apt-get install"
@@ -90,21 +63,9 @@ def _daemon(
     """What the serving process does; `on_ready` is called when the mount answers."""
 
     def serve_tree(on_ready: Callable[[], None]) -> int:
-        from kafkafs.format import native
-        from kafkafs.format.memory import MemoryBudget
-        from kafkafs.fuse.life.mount import Settings, serve
-        from kafkafs.view.tree import Root
+        from kafkafs.cli.daemon import serve_data  # here, in that process: the guard has no use for pyfuse3 and views
 
-        memory = MemoryBudget(2 * options.reading.max_batch)  # one reader's: a packed batch, and what it unpacks to
-        tree = Root(data_dirs, replace(options.reading, memory=memory))
-        settings = Settings(
-            data_dirs,
-            options.allow_other,
-            readable=[options.reading.index_dir] if options.reading.index_dir else [],
-            owner=tree.owner(),
-            confined=native.is_built(),
-        )
-        serve(tree, place, settings, on_ready)
+        serve_data(data_dirs, place, options, on_ready)
         return 0
 
     return lambda on_ready: run_honestly(lambda: serve_tree(on_ready))

@@ -1,8 +1,8 @@
 """The one tree of commands and arguments: what `--help`, the man page and shell completions are made from.
 
-A command is a module with `add(commands)`, which hangs its parser into the tree and names its function:
-`parser.set_defaults(run=function)`, where `function(arguments) -> exit code`. What is heavy to import (numpy, pyfuse3,
-Spark) is imported inside that function.
+A command is two modules of its name: `arguments/<name>.py` has `add(commands)`, which hangs its parser into the tree,
+and `<name>.py` has `run(arguments) -> exit code`. The tree is built of the first alone; `main` imports the second, with
+all that is heavy (numpy, pyfuse3, Spark), once it was chosen.
 """
 
 import argparse
@@ -18,7 +18,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # which is generic f
 COMMANDS = (
     "mount", "umount", "ls", "cat", "stat", "grep", "dump", "groups", "audit", "reindex", "export", "profile", "demo",
 )  # fmt: skip
-"""Each is a module beside this one."""
+"""Each is a module beside this one, and one in `arguments`."""
 
 ALIASES = {"unmount": "umount"}
 """Other words for a command, for the hand that types them."""
@@ -91,7 +91,10 @@ def take_for_values(parser: argparse.ArgumentParser, pattern: str) -> None:
 
 
 def build(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
-    """The tree, or only the branches of some commands: importing all of them takes longer than many a command."""
+    """The tree, or only the branches of some commands: importing all of them takes longer than many a command.
+
+    What is parsed with it has in `module` the name of the one that runs the command.
+    """
     parser = Parser(
         prog="kafkafs",
         description="Mount a Kafka data directory and read its log with ls, cat, grep and jq. Nothing is changed.",
@@ -99,5 +102,6 @@ def build(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in names:
-        import_module(f"kafkafs.cli.{name}").add(commands)
+        import_module(f"kafkafs.cli.arguments.{name}").add(commands)
+        commands.choices[name].set_defaults(module=f"kafkafs.cli.{name}")
     return parser

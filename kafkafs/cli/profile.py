@@ -2,41 +2,21 @@
 
 import argparse
 import sys
-from pathlib import Path
 
-from kafkafs.cli.parser import Commands
-from kafkafs.cli.spark_arguments import add_common, add_replicas, data_directories, file_to_write
+from kafkafs.cli.spark_paths import data_directories, file_to_write
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
-
-DESCRIPTION = """Reads every record and writes one HTML page that needs no network: volume over time, partitions by
-size, sizes of records and batches, codecs and their ratios, lag and disorder of timestamps, keys, tombstones and
-transactions."""
-
-
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "profile", help="draw what is in there as a web page (Spark)", description=DESCRIPTION,
-        examples=[
-            "kafkafs profile /var/kafka-logs --html profile.html",
-            "kafkafs profile /disk1/kafka /disk2/kafka --html profile.html",
-        ],
-    )  # fmt: skip
-    add_common(parser)
-    add_replicas(parser)
-    parser.add_argument("--html", required=True, type=Path, metavar="FILE", help="the page to write")
-    parser.set_defaults(run=run)
+from kafkafs.spark.profile.job import profile
+from kafkafs.spark.session import session
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Writes the page, and says of how many records it is."""
     with SparkProgress("profile") as progress:
         paths = data_directories(arguments.data_dirs)
         place = file_to_write(arguments.html, paths)
-        from kafkafs.spark.session import session
-
         with session(arguments.master, "profile", progress.starting) as spark:
-            from kafkafs.spark.profile.job import profile
-            from kafkafs.spark.profile.page import page
+            from kafkafs.spark.profile.page import page  # takes jinja2: whoever has no Spark either is told of Spark
 
             numbers = profile(spark, paths, progress, arguments.replicas)
     try:

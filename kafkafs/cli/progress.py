@@ -28,7 +28,7 @@ class Progress:
         """Draws the bar for one file, at most some times a second."""
         with self._lock:
             if self._line is None:
-                from kafkafs.cli.status_line import StatusLine
+                from kafkafs.cli.status_line import StatusLine  # 27 ms with tqdm, for those who see it only
 
                 self._line = StatusLine()
             self._line.show(ascii(name)[1:-1], position, size)

@@ -2,6 +2,7 @@
 
 from types import TracebackType
 
+from kafkafs.cli.status_line import StatusLine
 from kafkafs.spark.jobs import Step
 
 
@@ -9,8 +10,6 @@ class SparkProgress:
     """One command's progress, from its first moment to the end of its block."""
 
     def __init__(self, name: str) -> None:
-        from kafkafs.cli.status_line import StatusLine  # not to build the manual: tqdm may be missing
-
         self._name = name
         self._line = StatusLine()
 

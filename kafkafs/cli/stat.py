@@ -6,22 +6,10 @@ from typing import cast
 
 from kafkafs.cli import unmounted
 from kafkafs.cli.ls import owner_names
-from kafkafs.cli.parser import Commands
 from kafkafs.view.node import Attributes, FileNode, LinkNode, Tree
+from kafkafs.view.paths import resolve
 
 _WORDS = {"directory": "directory", "file": "regular file", "symlink": "symbolic link"}
-
-
-def add(commands: Commands) -> None:
-    """The command's arguments."""
-    parser = unmounted.new_parser(
-        commands,
-        "stat",
-        "show size, owner, time and extended attributes",
-        ["kafkafs stat /var/kafka-logs test-0/by-offset/23400", "kafkafs stat /var/kafka-logs 'test-0/by-time/*'"],
-    )
-    unmounted.add_arguments(parser, "+")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -31,8 +19,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _stat(tree: Tree, path: str) -> None:
-    from kafkafs.view.paths import resolve
-
     node = resolve(tree, path, follow=False)
     about = node.attributes()
     shown = f"{path} -> {cast(LinkNode, node).target()}" if about.kind == "symlink" else path

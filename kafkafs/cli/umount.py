@@ -14,7 +14,6 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from kafkafs.cli.parser import Commands
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, is_stale, mounted_at, unmount
 
@@ -22,16 +21,8 @@ ANSWER_S = 2.0  # for the daemon to name itself
 END_S = 5.0  # for the daemon to end
 
 
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "umount", aliases=["unmount"], help="end a mount", description="End a mount, a stale one too.",
-        examples=["kafkafs umount /mnt/kafka", "kafkafs unmount /mnt/kafka"],
-    )  # fmt: skip
-    parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path, help="where it is mounted")
-    parser.set_defaults(run=run)
-
-
 def run(arguments: argparse.Namespace) -> int:
+    """Takes the mount away, whoever uses it; UsageError where none of kafkafs is."""
     place: Path = arguments.mountpoint.absolute()
     mount = mounted_at(place)
     if mount is None or mount.filesystem != FILESYSTEM:

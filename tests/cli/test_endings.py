@@ -1,13 +1,11 @@
 """How a command ends, whatever it raises: an exit code, and one sentence for the person at the terminal."""
 
 import errno
-import io
 import re
 import subprocess
 
 import pytest
 
-from kafkafs.cli import audit
 from kafkafs.cli.endings import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, run_honestly, say
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.sample import unpack
@@ -52,11 +50,3 @@ def test_a_full_disk_behind_standard_output_is_a_sentence(word, tmp_path):
     assert (done.returncode, done.stderr) == (
         1, "kafkafs: standard output cannot be written: No space left on device\n",
     )  # fmt: skip
-
-
-def test_an_audit_whose_findings_cannot_be_written_could_not_run(monkeypatch):
-    """Its exit code 1 means that there are findings to be read."""
-    full = io.TextIOWrapper(open("/dev/full", "wb"))  # noqa: SIM115
-    monkeypatch.setattr("sys.stdout", full)
-    with pytest.raises(UsageError, match="standard output cannot be written: No space left on device"):
-        audit._write("{}\n", None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafkafs.cli.dump import TOPICS
+from kafkafs.cli.arguments.dump import TOPICS
 from kafkafs.disk.directory import Directory
 from kafkafs.dump.files import dump
 from kafkafs.dump.findings import Findings

@@ -1,15 +1,14 @@
-"""What the commands on Spark share: directories that are data, and a file that can be written when the job is done."""
+"""What the commands on Spark read and write: directories that are data, and a file that can be written at the end."""
 
-import argparse
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kafkafs.cli.spark_arguments import add_common, add_replicas, data_directories, file_to_write
+from kafkafs.cli import spark_paths
+from kafkafs.cli.spark_paths import data_directories, file_to_write
 from kafkafs.errors import UsageError
-from kafkafs.fuse.life import mountpoint
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, Mount
 
 
@@ -18,25 +17,6 @@ def data(tmp_path: Path) -> Path:
     (tmp_path / "data").mkdir()
     (tmp_path / "data/meta.properties").write_text("version=1\nbroker.id=1\n")
     return tmp_path / "data"
-
-
-def parsed(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    add_common(parser)
-    add_replicas(parser)
-    return parser.parse_args(words)
-
-
-def test_without_flags_spark_runs_here_and_reads_the_replica_that_got_furthest():
-    arguments = parsed("one", "two")
-    assert (arguments.data_dirs, arguments.master, arguments.replicas) == (["one", "two"], None, "furthest")
-    assert parsed("one", "--master", "spark://h:7077", "--replicas", "refuse").replicas == "refuse"
-
-
-@pytest.mark.parametrize("words", [(), ("one", "--replicas", "newest")])
-def test_what_cannot_be_meant_ends_before_spark_is_started(words, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        parsed(*words)
 
 
 def test_a_directory_is_read_once_however_it_is_named(data, monkeypatch):
@@ -59,10 +39,10 @@ def test_what_is_no_data_directory_is_refused_with_a_sentence(word, tmp_path):
 def test_a_mount_is_refused_and_what_lies_behind_it_is_named(data, monkeypatch):
     """Its directories look like partitions and hold none of the broker's files."""
     mount = Mount(str(data), FILESYSTEM, "/var/kafka-logs", "0:50")
-    monkeypatch.setattr(mountpoint, "mounted_at", lambda path: mount)
+    monkeypatch.setattr(spark_paths, "mounted_at", lambda path: mount)
     with pytest.raises(UsageError, match="is a mount of kafkafs; name the data directory behind it: /var/kafka-logs"):
         data_directories([str(data)])
-    monkeypatch.setattr(mountpoint, "mounted_at", lambda path: replace(mount, filesystem="xfs"))
+    monkeypatch.setattr(spark_paths, "mounted_at", lambda path: replace(mount, filesystem="xfs"))
     assert data_directories([str(data)]) == (data,)
 
 

@@ -1,37 +1,17 @@
-"""What the commands that run on Spark have in common: data directories and a master."""
+"""What the commands on Spark read and write: data directories, and a file at the end."""
 
-import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from kafkafs.errors import UsageError
-from kafkafs.spark.options import REPLICAS, named_paths
-
-
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """The data directories, which may be globs, and `--master`."""
-    parser.add_argument("data_dirs", nargs="+", metavar="DATA_DIR", help="a Kafka data directory, one of log.dirs")
-    parser.add_argument(
-        "--master", metavar="URL", help="where Spark runs, as in spark://host:7077 (default: local[*], in this process)"
-    )
-    parser.set_defaults(interrupted="interrupted")
-
-
-def add_replicas(parser: argparse.ArgumentParser) -> None:
-    """`--replicas`, for commands that read each partition once."""
-    parser.add_argument(
-        "--replicas", choices=REPLICAS, default="furthest",
-        help="where several brokers' directories have a partition: read the replica that got furthest, or refuse"
-        " (default: %(default)s)",
-    )  # fmt: skip
+from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.spark.options import named_paths
 
 
 def data_directories(words: Sequence[str]) -> tuple[Path, ...]:
     """The directories that are named, absolute, each once; UsageError for what is no data directory."""
-    from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
-    from kafkafs.log.data_directory import open_data_directory
-
     found = named_paths(words)
     for path in found:
         mount = mounted_at(path)

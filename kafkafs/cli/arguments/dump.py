@@ -1,0 +1,73 @@
+"""The arguments of `kafkafs dump`: those of kafka-dump-log.sh of Kafka 4.3.1, and more."""
+
+from kafkafs.cli.parser import TIME_BACK, Commands, Version, take_for_values
+from kafkafs.dump.options import ALL_BYTES, LARGEST_MESSAGE
+
+WINDOW = {
+    "--from-offset": "the first offset",
+    "--to-offset": "the first offset that is too large",
+    "--from-time": "from the first record with this timestamp or a later one; written as in by-time/",
+    "--to-time": "up to the first record with this timestamp or a later one",
+}
+TOPICS = {
+    "offsets": "__consumer_offsets",
+    "transaction-log": "__transaction_state",
+    "cluster-metadata": "__cluster_metadata",
+    "remote-log-metadata": "__remote_log_metadata",
+    "share-group-state": "__share_group_state",
+}
+"""Kafka's own topics, by the flags that decode them; of several flags, the first in this order counts."""
+
+_PATH = "-.*/"
+"""A path that begins with a dash, as in `--files -topic-0/00000000000000000000.log`."""
+
+DESCRIPTION = """Prints what kafka-dump-log.sh of Kafka 4.3.1 prints, byte for byte: of segments (.log), their indexes
+(.index, .timeindex, .txnindex), producer snapshots (.snapshot) and KRaft snapshots (.checkpoint). What does not agree
+between them is reported on standard error after all files."""
+DECODER_HELP = "StringDecoder (the default), Long-, Integer-, Double- or ByteArrayDecoder; implies --print-data-log"
+
+
+def add(commands: Commands) -> None:
+    """Files and directories, what to show of them, and which part."""
+    parser = commands.add_parser(
+        "dump", help="print segments and indexes as text", description=DESCRIPTION, allow_abbrev=False,
+        examples=[
+            "kafkafs dump /var/kafka-logs/test-0/00000000000000023147.log --print-data-log",
+            "kafkafs dump --files /var/kafka-logs/test-0 --from-time -1h --json --deep-iteration",
+        ],
+    )  # fmt: skip
+    take_for_values(parser, f"{TIME_BACK}|{_PATH}")
+    parser.add_argument("--version", action=Version)
+    parser.add_argument(
+        "--files", action="append", default=[], metavar="FILE[,FILE...]",
+        help="the same, as kafka-dump-log.sh takes it",
+    )  # fmt: skip
+    parser.add_argument(
+        "paths", nargs="*", default=[], metavar="FILE",
+        help="what to dump; a partition's or a data directory stands for the files in it",
+    )  # fmt: skip
+    parser.spread = "paths"
+    flags = {
+        "--deep-iteration": "show each record, not only each batch",
+        "--print-data-log": "show keys and values; implies --deep-iteration",
+        "--skip-record-metadata": "of a record show only its key and value, and nothing of control records",
+        "--index-sanity-check": "only tell whether an index passes the broker's own check",
+        "--json": "a line of JSON for each batch, record (with --deep-iteration) or entry instead of text",
+        "--verify-index-only": "check an index against its log without listing it",
+    }
+    for flag, text in flags.items():
+        parser.add_argument(flag, action="store_true", help=text)
+    parser.add_argument(
+        "--max-bytes", type=int, default=ALL_BYTES, metavar="N", help="read the first N bytes of a log only"
+    )
+    parser.add_argument("--max-message-size", type=int, default=LARGEST_MESSAGE, metavar="N",
+                        help="largest batch that an index entry may lead to (default: %(default)s)")  # fmt: skip
+    for part in ("key", "value"):
+        flag = f"--{part}-decoder-class"
+        parser.add_argument(flag, nargs="?", const="StringDecoder", metavar="CLASS", help=DECODER_HELP)
+    window = parser.add_argument_group("a part of the logs, found through their indexes")
+    for flag, text in WINDOW.items():
+        window.add_argument(flag, metavar=flag.rpartition("-")[2].upper(), help=text)
+    for flag, topic in TOPICS.items():
+        text = f"show the records of {topic}; implies --print-data-log"
+        parser.add_argument(f"--{flag}-decoder", action="store_true", help=text)

@@ -1,0 +1,25 @@
+"""What the process behind a mount serves. `mount` starts it, and only there is this imported, with pyfuse3 and trio."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kafkafs.cli.options import MountOptions
+from kafkafs.format import native
+from kafkafs.format.memory import MemoryBudget
+from kafkafs.fuse.life.mount import Settings, serve
+from kafkafs.view.tree import Root
+
+
+def serve_data(data_dirs: Sequence[Path], place: Path, options: MountOptions, on_ready: Callable[[], None]) -> None:
+    """Serves the tree of these data directories at `place` until it is unmounted; `on_ready`: it answers now."""
+    memory = MemoryBudget(2 * options.reading.max_batch)  # one reader's: a packed batch, and what it unpacks to
+    tree = Root(data_dirs, replace(options.reading, memory=memory))
+    settings = Settings(
+        data_dirs,
+        options.allow_other,
+        readable=[options.reading.index_dir] if options.reading.index_dir else [],
+        owner=tree.owner(),
+        confined=native.is_built(),
+    )
+    serve(tree, place, settings, on_ready)

@@ -1,0 +1,21 @@
+"""Gives a command its arguments, as `main` does, without running it."""
+
+import argparse
+
+import pytest
+
+from kafkafs.cli.parser import build
+
+
+def parsed(command: str, *words: str) -> argparse.Namespace:
+    """What the command gets."""
+    return build([command]).parse_args([command, *words])
+
+
+def refusal(capsys: pytest.CaptureFixture[str], command: str, *words: str) -> str:
+    """The last line of what a person is told who gave it these, behind the usage."""
+    with pytest.raises(SystemExit, match="2"):
+        parsed(command, *words)
+    told = capsys.readouterr().err
+    assert told.startswith("usage: kafkafs")
+    return told.splitlines()[-1]

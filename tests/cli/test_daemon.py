@@ -1,0 +1,56 @@
+"""What the process behind a mount is told to serve; that it serves it is in tests/fuse."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kafkafs.cli import daemon, options
+from kafkafs.format.memory import MemoryBudget
+from kafkafs.fuse.life.mount import Settings
+from kafkafs.log.options import ReadOptions
+from kafkafs.sample import unpack
+from kafkafs.view.tree import Root
+
+Told = tuple[ReadOptions, Path, Settings]
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
+    """What `serve` is given for a mount with some options."""
+    found: list[Told] = []
+    reading: list[ReadOptions] = []
+
+    def tree(data_dirs: list[Path], options: ReadOptions) -> Root:
+        reading.append(options)
+        return Root(data_dirs, options)
+
+    monkeypatch.setattr(daemon, "Root", tree)
+    monkeypatch.setattr(daemon, "serve", lambda tree, place, settings, _: found.append((reading[0], place, settings)))
+    (tmp_path / "indexes").mkdir()
+    data = unpack(tmp_path)
+    parsed = options.parse([f"max_batch=1M,noallow_other,index_dir={tmp_path / 'indexes'}"])
+    daemon.serve_data([data], tmp_path / "mount", parsed, lambda: None)
+    (only,) = found
+    return only
+
+
+def test_all_its_readers_share_the_memory_of_one(told):
+    """A packed batch, and what it unpacks to: a mount's memory does not grow with its readers."""
+    reading, *_ = told
+    assert isinstance(reading.memory, MemoryBudget)
+    assert reading.memory.limit == 2 * reading.max_batch == 2 << 20
+
+
+def test_it_may_read_the_indexes_that_were_named_and_lets_in_whom_it_was_told(told, tmp_path):
+    """Whatever else it would open is behind the sandbox."""
+    _, place, settings = told
+    assert place == tmp_path / "mount"
+    assert settings.readable == [tmp_path / "indexes"]
+    assert settings.allow_other is False
+
+
+def test_it_becomes_the_data_s_owner(told, tmp_path):
+    *_, settings = told
+    (data,) = settings.data_dirs
+    assert (settings.owner.uid, settings.owner.gid) == (os.stat(data).st_uid, os.stat(data).st_gid)

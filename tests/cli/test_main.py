@@ -1,0 +1,74 @@
+"""From what was typed to the module that does it: it alone is imported, and Ctrl-C meets no traceback."""
+
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from kafkafs.cli import parser
+from kafkafs.cli.endings import EXIT_FAILED, EXIT_INTERRUPTED
+from kafkafs.cli.main import main
+from kafkafs.cli.parser import COMMANDS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_a_module_that_runs_it(command):
+    """It is found by its name alone, so nothing else would notice."""
+    run = import_module(f"kafkafs.cli.{command}").run
+    assert list(inspect.signature(run).parameters) == ["arguments"]
+    assert inspect.signature(run).return_annotation is int
+
+
+def test_what_was_chosen_is_imported_and_no_other_command():
+    """`umount` must not wait for Spark, nor fail where pyarrow is missing."""
+    program = (
+        "import sys; from kafkafs.cli.main import main; assert main(['umount', '/']) == 2;"
+        f"print(*(each for each in {COMMANDS!r} if 'kafkafs.cli.' + each in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["umount"]
+
+
+def test_ctrl_c_before_a_command_is_known_ends_as_any_other(monkeypatch, capsys):
+    """Regression: a traceback, later no word at all, where it met the imports of a command."""
+
+    def interrupted(named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(parser, "build", interrupted)
+    assert main(["export", "x"]) == EXIT_INTERRUPTED
+    assert capsys.readouterr().err == "kafkafs: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["export", "x", "--to", "y"], "kafkafs: interrupted; the same command goes on from here\n"),
+        (["audit", "x"], "kafkafs: interrupted\n"),
+        (["cat", "x", "y"], ""),
+    ],
+)
+def test_ctrl_c_while_a_command_is_imported_is_told_as_in_its_midst(words, told, monkeypatch, capsys):
+    """Libraries of Spark take a while."""
+    during_import(monkeypatch, KeyboardInterrupt())
+    assert main(words) == EXIT_INTERRUPTED
+    assert capsys.readouterr().err == told
+
+
+def test_a_library_that_a_command_lacks_is_named(monkeypatch, capsys):
+    during_import(monkeypatch, ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow"))
+    assert main(["export", "x", "--to", "y"]) == EXIT_FAILED
+    told = capsys.readouterr().err
+    assert told.startswith("kafkafs: a library is missing or does not fit: No module named 'pyarrow'; ")
+    assert told.endswith("pip install 'kafkafs[spark]'\n")
+
+
+def during_import(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """The error comes while the module that runs the command is imported."""
+
+    def fails(module: str) -> None:
+        raise error
+
+    monkeypatch.setattr("kafkafs.cli.main.import_module", fails)

@@ -1,0 +1,25 @@
+"""`kafkafs reindex` before Spark starts. What it makes is in tests/spark/test_reindex.py."""
+
+import pytest
+
+from kafkafs.cli.main import main
+from kafkafs.sample import unpack
+
+
+@pytest.mark.parametrize(
+    ("target", "words", "sentence"),
+    [
+        ("kafka-logs/indexes", [], "lies inside '{data}', where nothing is written"),
+        ("indexes", ["--interval-bytes", "-1"], "--interval-bytes must not be negative"),
+        ("file/indexes", [], "cannot be made: Not a directory"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_the_job(target, words, sentence, tmp_path, capsys):
+    """And nothing is made."""
+    data = unpack(tmp_path)
+    (tmp_path / "file").touch()
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["reindex", str(data), "--index-dir", str(tmp_path / target), *words]) == 2
+    told = capsys.readouterr().err
+    assert told.endswith(f"{sentence.format(data=data)}\n")
+    assert sorted(tmp_path.rglob("*")) == before
