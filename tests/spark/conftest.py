@@ -30,5 +30,6 @@ def command(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         except Exception as error:
             _raise_in_one_sentence(error)
 
-    monkeypatch.setattr("kafkafs.spark.session.session", given)
+    for name in ("audit", "export", "profile", "reindex"):
+        monkeypatch.setattr(f"kafkafs.cli.{name}.session", given)
     return lambda *words: main([*map(str, words)])
