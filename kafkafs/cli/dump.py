@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     progress = Progress()
 
     def report(line: str) -> None:
+        """Prints what does not agree, with nothing in it that a terminal would obey."""
         with progress.aside():
             print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line), file=sys.stderr)
 
@@ -202,6 +203,7 @@ def _opener(directory: str, progress: Progress) -> Callable[[str], ReadableFile]
     """Opens files of one directory. A link that a user names is followed, as any program would."""
 
     def open_file(name: str) -> ReadableFile:
+        """The file that a path names, links followed; NotFound where its directory cannot be opened."""
         folder, name = os.path.split(os.path.realpath(os.path.join(directory, name)))
         try:
             return progress.of(name, Directory(folder).open_now(name))

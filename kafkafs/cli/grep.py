@@ -161,11 +161,13 @@ def _makers(
         decoder = _decoder(directories)
 
         def decoded(name: str) -> _Decoder:
+            """Lines and fields as `.decoded.jsonl` has them."""
             return decoder(partitions[name].name)
 
         return decoded if is_shown else None, decoded
 
     def plain(name: str) -> JsonLines:
+        """Lines as `.jsonl` has them."""
         return JsonLines(partitions[name].name.topic, partitions[name].name.partition)
 
     return plain if is_shown else None, None
@@ -182,15 +184,18 @@ def _window(arguments: argparse.Namespace) -> Window:
     now_ms = time.time_ns() // 1_000_000
 
     def number(text: str | None, flag: str, what: str, parse: Callable[[str], int | None]) -> int | None:
+        """A limit; None for a flag that was not given, UsageError for what `parse` does not know."""
         value = None if text is None else parse(text)
         if text is not None and value is None:
             raise UsageError(f"{flag} {text!r} is not {what}")
         return value
 
     def offset(text: str) -> int | None:
+        """Digits only: a grep has no use for offsets from the end."""
         return parse_int64(text) if text.isascii() and text.isdecimal() else None
 
     def moment(text: str) -> int | None:
+        """In milliseconds; a time back is from the start of the search."""
         return parse_time_ms(text, now_ms)
 
     return Window(

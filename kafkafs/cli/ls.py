@@ -35,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     directories: list[tuple[str, DirectoryNode]] = []
 
     def look(path: str) -> None:
+        """A directory is listed later, anything else is a line of its own."""
         node = resolve(tree, path, follow=not arguments.long)
         if hasattr(node, "entries") and not arguments.directory:
             directories.append((path, cast(DirectoryNode, node)))
@@ -69,6 +70,7 @@ def _looked_up(directory: DirectoryNode, line: Line) -> Line | None:
     found: list[Line] = []
 
     def look(name: str) -> None:
+        """A name may be gone since it was listed: an error of its own."""
         node = line.node or directory.child(name)
         found.append(Line(name, node, node.attributes()))
 

@@ -14,7 +14,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     interrupted = "interrupted"  # until it is known what the command would say
 
-    def run() -> int:  # with all that is imported for it: Ctrl-C may come then too
+    def run() -> int:
+        """Parses and does it, with all that is imported for it: Ctrl-C may come then too."""
         nonlocal interrupted
         from kafkafs.cli import parser
 
