@@ -5,6 +5,7 @@ Kafka's data are made before the first test that asks for them. `mounting` has `
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,6 +25,16 @@ settings.register_profile("side by side", settings.default, deadline=None)  # an
 settings.load_profile("side by side")
 
 Mount = Callable[..., Mounted]
+
+
+@pytest.fixture(autouse=True)
+def _closed_behind_jobs() -> Iterator[None]:
+    """A process of Spark's keeps open what its jobs have read, and here each test is one: thousands of descriptors."""
+    yield
+    if (locations := sys.modules.get("kafkafs.spark.locations")) is not None:
+        for _, directory in locations._open.values():
+            directory.root.forget_cached()
+        locations._open.clear()
 
 
 @pytest.fixture
