@@ -12,6 +12,7 @@ from kafkafs.disk.closed_segments import HEALTHY, IN_DOUBT, NO_TIMES, ClosedSegm
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import NotFound
 from kafkafs.format.names import segment_file
+from tests.disk.descriptors import descriptors
 from tests.log.making import NAME, made, spread, write_partition
 
 BATCHES = [made(number * 2, [1000 + number] * 2, size=300) for number in range(40)]
@@ -99,6 +100,6 @@ def test_no_descriptor_stays_open(tmp_path):
     write_partition(tmp_path, spread(BATCHES, 20))
     (tmp_path / NAME / segment_file(40, "log")).write_bytes(b"")
     root, segments = Directory(str(tmp_path)), [listed(tmp_path), listed(tmp_path, 40, 80)]
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     list(look_at_closed(root, NAME, segments))
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors() == before

@@ -266,16 +266,16 @@ def test_nothing_is_said_where_python_ends_before_its_files(tmp_path, monkeypatc
     """Regression: "Exception ignored in _Closing.__del__" after the answer: modules lose their names first."""
     (tmp_path / "x").touch()
     unraised: list[object] = []
+    before = descriptors()
     monkeypatch.setattr(sys, "unraisablehook", unraised.append)
-    before = len(os.listdir("/proc/self/fd"))
     directory = Directory(str(tmp_path))
     held = [directory, directory.open_now("x"), Ancestors(tmp_path)]
     del directory
-    assert len(os.listdir("/proc/self/fd")) > before
+    assert descriptors() > before
     with monkeypatch.context() as ending:
         for module in (ancestors, data_file, files):
             ending.setattr(module, "os", None)
         held.clear()
         gc.collect()
     assert unraised == []
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors() == before

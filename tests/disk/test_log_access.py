@@ -9,6 +9,7 @@ import pytest
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.log_access import LogAccess, common_log_access
 from kafkafs.format.names import segment_file
+from tests.disk.descriptors import descriptors
 
 COUNT = 300  # more than one part of the look
 
@@ -32,9 +33,9 @@ def asked(data, logs) -> LogAccess | None:
 def test_logs_that_are_alike_share_owner_and_mode(tmp_path, logs):
     about = (tmp_path / "t-0" / segment_file(COUNT - 1, "log")).stat()
     assert asked(tmp_path, logs) == (about.st_uid, about.st_gid, 0o640, about.st_mtime_ns)
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     asked(tmp_path, logs)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors() == before
 
 
 @pytest.mark.parametrize("number", [0, 280, COUNT - 1])
