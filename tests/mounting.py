@@ -23,8 +23,13 @@ from kafkafs.fuse.life.mountpoint import mounted_at, unmount
 KAFKAFS = Path(sys.executable).with_name("kafkafs")
 CONNECTIONS = Path("/sys/fs/fuse/connections")
 GUARD_S = 100.0  # below pytest's own limit for a test
-READY_S = 20.0
-END_S = 5.0
+COMMAND_S = 60.0
+PATIENCE_S = 60.0
+"""How long a test waits for what is to come: a busy machine takes its time, and where it comes this costs nothing. Less
+than `GUARD_S`, so that it is said what did not come."""
+
+READY_S = 60.0
+END_S = 20.0
 
 _live: set["Mounted"] = set()
 
@@ -59,6 +64,10 @@ class Mounted:
     def status(self) -> dict[str, Any]:
         """The mount's own account, `.kafkafs/status.json`."""
         return dict(json.loads(run("cat", self / ".kafkafs/status.json").stdout))
+
+    def forget_names(self) -> None:
+        """Has the kernel forget names of this mount that nobody uses; `drop_caches` takes other tests' pages too."""
+        run("mount", "-i", "-o", "remount,ro", self.path)
 
     def abort(self) -> None:
         """Ends the connection from the kernel's side: whoever waits gets an error."""
@@ -106,7 +115,7 @@ def mounting(
 
 
 def run(
-    *command: str | Path, timeout: float = 20, check: bool = True, **popen: Any
+    *command: str | Path, timeout: float = COMMAND_S, check: bool = True, **popen: Any
 ) -> "subprocess.CompletedProcess[bytes]":
     """Runs a command with a deadline; overstaying it aborts all mounts, so that the command can be ended at all."""
     popen.setdefault("stdin", subprocess.DEVNULL)
@@ -126,13 +135,13 @@ def run(
     return done
 
 
-def shell(script: str, timeout: float = 20, check: bool = True, **popen: Any) -> str:
+def shell(script: str, timeout: float = COMMAND_S, check: bool = True, **popen: Any) -> str:
     """What a shell script prints, with a deadline."""
     return run("bash", "-c", script, timeout=timeout, check=check, **popen).stdout.decode(errors="surrogateescape")
 
 
-def wait_until(condition: Callable[[], object], timeout: float = 5.0) -> None:
-    """Waits for a condition with a deadline."""
+def wait_until(condition: Callable[[], object], timeout: float = PATIENCE_S) -> None:
+    """Waits for a condition with a deadline: a guard, unless the time is given, and with it promised."""
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:

@@ -19,7 +19,7 @@ from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
 from tests.live.moves import Moves
 from tests.log.making import Made, write_partition
-from tests.mounting import shell, wait_until
+from tests.mounting import PATIENCE_S, shell, wait_until
 
 SECONDS = float(os.environ.get("KAFKAFS_LOAD_SECONDS", "6"))
 READERS = int(os.environ.get("KAFKAFS_LOAD_READERS", "12"))
@@ -38,7 +38,7 @@ def processes():
         def start(*command: str | Path) -> "subprocess.Popen[bytes]":
             null = subprocess.DEVNULL
             process = subprocess.Popen(command, stdout=null, stderr=subprocess.PIPE, start_new_session=True)
-            stack.callback(process.wait, 10)
+            stack.callback(process.wait, PATIENCE_S)
             stack.callback(lambda: os.killpg(process.pid, 9) if process.poll() is None else None)
             return process
 
@@ -73,7 +73,7 @@ def test_heavy_readers_starve_nobody(mount, tmp_path, processes):
     assert [process.poll() for process in followers] == [None] * FOLLOWERS
     for process in (*readers, *followers):
         os.killpg(process.pid, 15)
-        process.wait(5)
+        process.wait(PATIENCE_S)
     took.sort()
     late = took[int(len(took) * 0.99)]
     print(f"\nseed {SEED}: {len(took)} lookups beside {READERS} readers: p99 {late * 1000:.0f} ms,"
@@ -82,7 +82,7 @@ def test_heavy_readers_starve_nobody(mount, tmp_path, processes):
     assert took[-1] < 5.0
     assert highest < 256 << 20
     wait_until(lambda: mounted.status()["openFiles"] <= 1)
-    wait_until(lambda: mounted.status()["openDescriptors"] <= before["openDescriptors"] + 2, 10)
+    wait_until(lambda: mounted.status()["openDescriptors"] <= before["openDescriptors"] + 2)
     assert mounted.status()["workerThreads"] == before["workerThreads"]
 
 
@@ -92,7 +92,7 @@ def test_256_followers_leave_room_for_others(mount, tmp_path, processes):
     broker.append([1])
     mounted = mount(broker.data)
     processes("bash", "-c", f"for i in $(seq 256); do cat {mounted.path}/t-0/by-offset/0...follow.jsonl & done; wait")
-    wait_until(lambda: mounted.status()["waitingReads"] == 256, 30)
+    wait_until(lambda: mounted.status()["waitingReads"] == 256)
     took = []
     for _ in range(20):
         started = time.monotonic()
@@ -110,8 +110,8 @@ def test_names_that_were_looked_up_leave_nothing_behind(mount, tmp_path):
     shell(f"cd {mounted.path}/t-0/by-offset && for n in $(seq 0 4000); do echo {{$n..,$n..$((n+1)),$n.jsonl}}; done"
           " | tr ' ' '\\n' | xargs stat > /dev/null 2>&1; true", timeout=60)  # fmt: skip
     assert mounted.status()["operations"]["lookup"]["count"] > 4000
-    shell("sync; echo 2 > /proc/sys/vm/drop_caches")
-    wait_until(lambda: mounted.status()["inodes"] <= 1000, 20)
+    mounted.forget_names()
+    wait_until(lambda: mounted.status()["inodes"] <= 1000)
     assert mounted.status()["residentBytes"] < resident + (64 << 20)
 
 
@@ -125,7 +125,7 @@ def test_the_kernel_is_told_to_forget_names_beyond_a_limit(mount, tmp_path):
         start = held.read(10)
         for number in range(MOST_LEAVES * 5 // 4):
             os.stat(place / str(number))
-        wait_until(lambda: mounted.status()["inodes"] <= MOST_LEAVES + 100, 20)
+        wait_until(lambda: mounted.status()["inodes"] <= MOST_LEAVES + 100)
         assert os.readlink(f"/proc/self/fd/{held.fileno()}") == os.fspath(place / "5.jsonl")
         assert start + held.read() == whole
     assert os.stat(place / "7").st_size == os.stat(place / "8").st_size > 0
