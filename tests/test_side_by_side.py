@@ -6,10 +6,9 @@ import os
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from tests.mounting import run, wait_until
+from tests.mounting import PATIENCE_S, run, wait_until
 from tests.side_by_side import AHEAD, ahead, turn
 
-PATIENCE_S = 20.0
 NOBODY = 65534
 spawn = multiprocessing.get_context("spawn")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.mounting import wait_until
+from tests.mounting import PATIENCE_S, wait_until
 
 READS = "pread64,preadv2"
 SYSTEM_CALLS = (READS, "openat2", "newfstatat,fstat", "getdents64", "fgetxattr,getxattr", "mmap", "lseek,openat")
@@ -54,12 +54,12 @@ def injecting(pid: int, calls: str, outcome: str, first: int = 1, step: int = 3)
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
         try:
-            wait_until(lambda: process.poll() is not None or all_traced(pid), 10)
+            wait_until(lambda: process.poll() is not None or all_traced(pid))
             assert process.poll() is None, process.stderr and process.stderr.read()
             yield injected
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(10)
+            process.wait(PATIENCE_S)
             text = log.read_text(errors="replace")
             injected.count = text.count("(INJECTED)") + text.count("(DELAYED)")
 

@@ -96,4 +96,4 @@ def test_who_reads_no_further_gives_way(huge, mount):
             rest = iter(lambda file=file: file.read(1 << 20), b"")  # type: ignore[misc]
             assert sum(part.count(b"\n") for part in rest) == 2 * RECORDS
     pid = mounted.status()["pid"]
-    wait_until(lambda: resident_bytes(pid) < 300 * MIB, 10)
+    wait_until(lambda: resident_bytes(pid) < 300 * MIB)

@@ -17,7 +17,7 @@ from tests.bindfs import bindfs
 from tests.faults.questions import FIRST, Questions, read
 from tests.kafka.dataset import Dataset
 from tests.live.moves import Moves
-from tests.mounting import KAFKAFS, mounting, run, wait_until
+from tests.mounting import KAFKAFS, PATIENCE_S, mounting, run, wait_until
 
 PACKED = ("broker-gzip-0", "broker-zstd-0", "large-0")
 
@@ -80,7 +80,7 @@ def test_a_thousand_open_files_stay_readable_whatever_is_deleted(mount, many_seg
         assert os.pread(descriptor, 1 << 20, 0) == data
     for descriptor in opened:
         os.close(descriptor)
-    wait_until(lambda: mounted.status()["openDescriptors"] <= before + 2, 10)
+    wait_until(lambda: mounted.status()["openDescriptors"] <= before + 2)
 
 
 def test_deleted_files_give_their_space_back_within_seconds(mount, many_segments):
@@ -104,7 +104,7 @@ def test_short_of_memory_callers_get_errors_and_the_next_are_served(mount, tmp_p
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(10)
+            thread.join(PATIENCE_S)
             assert not thread.is_alive()
     run("prlimit", "--pid", str(pid), "--as=unlimited:unlimited")
     for topic in PACKED:
@@ -126,7 +126,7 @@ def test_a_follower_that_has_ended_holds_no_deleted_file_open(mount, many_segmen
     assert any("/t-0/" in path for path in _descriptors(pid))
     for follower in followers:
         follower.terminate()
-        follower.wait(2)
+        follower.wait(PATIENCE_S)
     wait_until(lambda: not any("/t-0/" in path for path in _descriptors(pid)))
 
 
@@ -138,7 +138,7 @@ def test_a_stopped_daemon_goes_on_where_it_was(mount, tmp_path):
     reader = subprocess.Popen(["cat", mounted / f"test-0/by-offset/{FIRST}...jsonl"], stdout=subprocess.PIPE)
     wait_until(lambda: Path(f"/proc/{reader.pid}/wchan").read_text() == "request_wait_answer")
     os.kill(pid, signal.SIGCONT)
-    assert reader.communicate(timeout=10)[0].count(b"\n") == 341
+    assert reader.communicate(timeout=PATIENCE_S)[0].count(b"\n") == 341
     assert [questions.ask(name) for name in questions.names] == [0] * len(questions.names)
 
 
@@ -162,8 +162,8 @@ def test_a_killed_daemon_leaves_no_stale_mount(tmp_path, times):
             wait_until(lambda: mounted_at(place) is None, 5)
             gone.append(time.monotonic() - killed)
             for process in load:
-                process.wait(5)
-            assert mounted.process.wait(5) != 0
+                process.wait(PATIENCE_S)
+            assert mounted.process.wait(PATIENCE_S) != 0
     print(f"\n{times} times killed: unmounted after {max(gone):.2f} s at most, mounted again after {max(back):.2f} s")
     assert max(gone) < 1.0
 
@@ -190,9 +190,9 @@ def test_open_files_of_a_hung_disk_hold_nobody_up(mount, tmp_path):
             assert questions.ask(name) == 0
         disk.go_on()
         for thread in threads:
-            thread.join(10)
+            thread.join(PATIENCE_S)
         assert set(errors) <= {errno.EIO}
-        wait_until(lambda: mounted.status()["stuckWorkers"] == 0, 10)
+        wait_until(lambda: mounted.status()["stuckWorkers"] == 0)
         assert read(mounted / "t-0/by-offset/0..") == b"".join(made.data for made in _all_batches(broker))
         for descriptor in held[1:]:
             os.close(descriptor)

@@ -58,7 +58,7 @@ class Slow(Text):
 
     def read(self, offset: int, size: int) -> bytes:
         self.reading.release()
-        assert self.go_on.wait(10)
+        assert self.go_on.wait(60)
         return super().read(offset, size)
 
 
@@ -82,11 +82,11 @@ def test_a_release_under_readers_leaves_the_closing_to_the_last(readers):
     with ThreadPoolExecutor(readers) as threads:
         reads = [threads.submit(file.read, 0, 4) for _ in range(readers)]
         for _ in reads:
-            assert content.reading.acquire(timeout=10)
+            assert content.reading.acquire(timeout=60)
         file.release()
         assert content.closed == 0
         content.go_on.set()
-        assert [read.result(10) for read in reads] == [b"text"] * readers
+        assert [read.result(60) for read in reads] == [b"text"] * readers
     assert content.closed == 1
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from kafkafs import sample
 from tests.bindfs import Disk, bindfs
-from tests.mounting import KAFKAFS, run, wait_until
+from tests.mounting import KAFKAFS, PATIENCE_S, run, wait_until
 
 QUICK_S = 2.0  # on a busy machine
 EIO_S = 30.0  # the promise: within that time everybody has his error
@@ -88,7 +88,7 @@ def test_a_hung_disk_stops_only_its_own_directory(disks, mount):
     for process in stuck:
         assert process.wait(30) != 0
     disk.go_on()
-    wait_until(lambda: run("cat", mounted / "other-test-0/by-offset/23350", check=False).returncode == 0, 10)
+    wait_until(lambda: run("cat", mounted / "other-test-0/by-offset/23350", check=False).returncode == 0)
 
 
 @pytest.mark.urgent
@@ -129,14 +129,14 @@ def test_who_stands_on_a_hung_disk_has_an_error_in_time_and_others_notice_nothin
     assert time.monotonic() - started < EIO_S
     assert refusal == f"kafkafs: the disk of '{disk.path}' does not answer; leave it out, or mount again when it does\n"
     disk.go_on()
-    wait_until(lambda: mounted.status()["stuckWorkers"] == mounted.status()["busyWorkers"] == 0, 10)
+    wait_until(lambda: mounted.status()["stuckWorkers"] == mounted.status()["busyWorkers"] == 0)
     for file in files:
         assert os.read(file, 1 << 16)
         os.close(file)
     assert followers[0].poll() is None
     followers[0].terminate()
-    followers[0].wait(2)
-    wait_until(lambda: mounted.status()["openDescriptors"] <= before["openDescriptors"], 10)
+    followers[0].wait(PATIENCE_S)
+    wait_until(lambda: mounted.status()["openDescriptors"] <= before["openDescriptors"])
 
 
 @pytest.mark.urgent

@@ -15,13 +15,13 @@ from kafkafs.errors import UsageError
 from kafkafs.fuse.life import mountpoint
 from kafkafs.fuse.life.mountpoint import check, mounted_at
 from tests.fuse.conftest import ROOT
-from tests.mounting import KAFKAFS, Mounted, mounting, run, wait_until
+from tests.mounting import KAFKAFS, PATIENCE_S, Mounted, mounting, run, wait_until
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_mount_in_order(own_shelf, number):
     own_shelf.mounted.process.send_signal(number)
-    assert own_shelf.mounted.process.wait(5) == 0
+    assert own_shelf.mounted.process.wait(PATIENCE_S) == 0
     assert mounted_at(own_shelf.path) is None
 
 
@@ -40,7 +40,7 @@ def test_signals_that_keep_coming_change_nothing(own_shelf, number):
 
 def test_umount_ends_the_processes(own_shelf):
     run("umount", own_shelf.path)
-    assert own_shelf.mounted.process.wait(5) == 0
+    assert own_shelf.mounted.process.wait(PATIENCE_S) == 0
 
 
 def test_the_kernel_is_told_to_check_permissions_and_to_allow_nothing_else(shelf):
@@ -58,6 +58,7 @@ def is_under_load(mounted: Mounted) -> bool:
     return int(mounted.status()["bytesRead"]) > 2 << 20
 
 
+@pytest.mark.urgent  # a second is a second
 @pytest.mark.parametrize("victim", ["daemon", "supervisor", "both"])
 def test_kill_9_under_load_leaves_no_stale_mount(tmp_path, victim):
     """A stale mount breaks every program that walks by, until somebody with root finds it."""
@@ -76,7 +77,7 @@ def test_kill_9_under_load_leaves_no_stale_mount(tmp_path, victim):
             wait_until(lambda: mounted_at(place) is None, 1.0)
             for process in load:
                 process.kill()
-                process.wait(5)
+                process.wait(PATIENCE_S)
 
 
 def test_a_stale_mount_is_recognised_explained_and_taken_away(own_shelf):
@@ -86,7 +87,7 @@ def test_a_stale_mount_is_recognised_explained_and_taken_away(own_shelf):
         os.kill(int(child), signal.SIGKILL)
     wait_until(lambda: mountpoint.is_stale(own_shelf.path))
     os.kill(supervisor, signal.SIGKILL)
-    own_shelf.mounted.process.wait(5)
+    own_shelf.mounted.process.wait(PATIENCE_S)
     with pytest.raises(UsageError, match=r"stale mount, .* `kafkafs umount /.*` takes it away"):
         check(own_shelf.path, [own_shelf.source])
     run(KAFKAFS, "umount", own_shelf.path)

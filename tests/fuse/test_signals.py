@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafkafs.fuse.serve.signals import Opener, interrupted, kin, opener, stuck
-from tests.mounting import wait_until
+from tests.mounting import PATIENCE_S, wait_until
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -28,7 +28,7 @@ def start() -> Iterator[Start]:
     yield begin
     for process in started:
         process.kill()
-        process.wait(5)
+        process.wait(PATIENCE_S)
 
 
 def line(process: "subprocess.Popen[bytes]") -> str:
@@ -81,7 +81,7 @@ def test_a_signal_that_is_blocked_or_ignored_interrupts_nobody(start):
 
 def test_of_a_process_that_is_gone_nothing_is_known(start):
     process = start("pass")
-    process.wait(5)
+    process.wait(PATIENCE_S)
     assert (interrupted(process.pid), stuck(process.pid), opener(process.pid)) == (None, None, None)
     assert opener(0) is None, "one in a namespace that the daemon cannot see"
 
@@ -116,7 +116,7 @@ def test_of_an_opener_that_is_gone_kin_are_its_session(start):
         "if not os.fork():\n    print(os.getpid(), flush=True)\n    sys.stdin.read()", start_new_session=True
     )
     left = int(line(process))
-    process.wait(5)
+    process.wait(PATIENCE_S)
     try:
         gone = Opener(process.pid, process.pid)
         assert kin([gone]) == {gone: {left}}

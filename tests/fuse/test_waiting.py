@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.mounting import run, wait_until
+from tests.mounting import PATIENCE_S, run, wait_until
 
 pytestmark = pytest.mark.urgent
 
@@ -44,7 +44,7 @@ def test_a_reader_gets_what_is_appended_within_200_ms(shelf, log):
         assert line(process) == b"%d\n" % number
         took.append(time.monotonic() - started)
     process.kill()
-    process.wait(5)
+    process.wait(PATIENCE_S)
     assert max(took) < 0.2, took
 
 
@@ -55,7 +55,7 @@ def test_a_waiting_program_ends_within_a_second_of_a_signal(shelf, log, program,
     process = reader(shelf, *program.split(), str(shelf / "log.follow"))
     started = time.monotonic()
     process.send_signal(number)
-    process.wait(5)
+    process.wait(PATIENCE_S)
     assert time.monotonic() - started < 1.0
     wait_until(lambda: shelf.mounted.status()["waitingReads"] == 0)
 
@@ -74,10 +74,10 @@ def test_a_blocked_signal_does_not_end_the_wait(shelf, log):
     process.send_signal(signal.SIGTERM)
     witness = reader(shelf, "cat", str(shelf / "log.follow"))
     witness.send_signal(signal.SIGTERM)
-    witness.wait(5)  # so the signals of all who wait were looked at
+    witness.wait(PATIENCE_S)  # so the signals of all who wait were looked at
     with open(log, "a") as file:
         file.write("two\n")
-    assert process.communicate(timeout=5)[0] == b"two\n"
+    assert process.communicate(timeout=PATIENCE_S)[0] == b"two\n"
 
 
 def test_a_reader_that_did_not_open_the_file_can_be_ended_too(shelf, log):
@@ -85,7 +85,7 @@ def test_a_reader_that_did_not_open_the_file_can_be_ended_too(shelf, log):
     process = reader(shelf, "bash", "-c", f"exec 3<{shelf / 'log.follow'}; cat <&3 & wait $!; exit 7")
     children = run("pgrep", "-P", str(process.pid)).stdout.split()
     os.kill(int(children[0]), signal.SIGTERM)
-    assert process.wait(5) == 7
+    assert process.wait(PATIENCE_S) == 7
 
 
 def orphan(shelf, program: str) -> int:
@@ -93,7 +93,7 @@ def orphan(shelf, program: str) -> int:
     script = f"exec 3<{shelf / 'log.follow'}; {program} <&3 >/dev/null & echo $!; exit"
     process = reader(shelf, "bash", "-c", script, start_new_session=True)
     pid = int(line(process))
-    assert process.wait(5) == 0
+    assert process.wait(PATIENCE_S) == 0
     return pid
 
 
@@ -119,16 +119,16 @@ def test_300_waiting_reads_leave_the_mount_quick(shelf, log):
         "for _ in range(300): threading.Thread(target=follow).start()\n"
     )
     process = subprocess.Popen(["python3", "-c", script, str(shelf / "log.follow")])
-    wait_until(lambda: shelf.mounted.status()["waitingReads"] == 300, 10)
+    wait_until(lambda: shelf.mounted.status()["waitingReads"] == 300)
     before = shelf.mounted.status()["operations"]["follow"]["count"]
     started = time.monotonic()
     run("ls", shelf.path)
     assert time.monotonic() - started < 0.5
     with open(log, "a") as file:
         file.write("two\n")
-    wait_until(lambda: shelf.mounted.status()["operations"]["follow"]["count"] >= before + 300, 5)
+    wait_until(lambda: shelf.mounted.status()["operations"]["follow"]["count"] >= before + 300)
     process.kill()
-    assert process.wait(5) == -signal.SIGKILL
+    assert process.wait(PATIENCE_S) == -signal.SIGKILL
 
 
 def test_ending_the_mount_ends_16_waiting_reads_within_two_seconds(own_shelf):
@@ -137,7 +137,7 @@ def test_ending_the_mount_ends_16_waiting_reads_within_two_seconds(own_shelf):
     started = time.monotonic()
     assert own_shelf.mounted.end() == 0
     for process in readers:
-        assert process.wait(2) == 1
+        assert process.wait(PATIENCE_S) == 1
     assert time.monotonic() - started < 2.0
 
 
@@ -145,5 +145,5 @@ def test_an_aborted_connection_ends_the_daemon_though_reads_wait(own_shelf):
     (own_shelf.source / "log").write_text("one\n")
     process = reader(own_shelf, "cat", str(own_shelf / "log.follow"))
     own_shelf.mounted.abort()
-    assert process.wait(5) != 0
-    assert own_shelf.mounted.process.wait(5) == 0
+    assert process.wait(PATIENCE_S) != 0
+    assert own_shelf.mounted.process.wait(PATIENCE_S) == 0

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from kafkafs.format.crc import crc32c
 from tests.live.churn import Churn
+from tests.mounting import PATIENCE_S
 
 Answer = TypeVar("Answer")
 
@@ -56,7 +57,7 @@ class Machine:
 
     def end(self) -> float:
         """The longest it kept this one waiting, in seconds."""
-        return float(self._process.communicate(timeout=10)[0])
+        return float(self._process.communicate(timeout=PATIENCE_S)[0])
 
 
 class Checks:
@@ -254,7 +255,7 @@ class Follower(threading.Thread):
 
     def wait_for(self, records: int) -> None:
         """Until it has got so many."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_S
         while len(self.order) < records:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.process.kill()
@@ -265,7 +266,7 @@ class Follower(threading.Thread):
 
     def end(self) -> int:
         self.process.terminate()
-        code = self.process.wait(5)
-        self.join(5)
-        self._clock.wait(5)
+        code = self.process.wait(PATIENCE_S)
+        self.join(PATIENCE_S)
+        self._clock.wait(PATIENCE_S)
         return code

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.log.options import ReadOptions
 from kafkafs.view import tree
+from tests.mounting import PATIENCE_S
 
 Answer = TypeVar("Answer")
 ERRORS: dict[int, type[KafkafsError]] = {errno.ENOENT: NotFound, errno.EIO: CorruptData, errno.ESTALE: Vanished}
@@ -145,7 +146,7 @@ class _Cat:
 
     def close(self) -> None:
         self._process.kill()
-        self._process.wait(5)
+        self._process.wait(PATIENCE_S)
         self._stdout.close()
         self._stderr.close()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.moves import Moves
-from tests.mounting import run, wait_until
+from tests.mounting import PATIENCE_S, run, wait_until
 
 pytestmark = pytest.mark.urgent
 
@@ -90,7 +90,7 @@ def test_tail_follows_an_open_range(mount, broker):
         wait_until(all_came)
     finally:
         tail.kill()
-        tail.wait(5)
+        tail.wait(PATIENCE_S)
 
 
 def test_an_open_range_does_not_shrink_when_the_log_begins_later(mount, broker):
@@ -129,7 +129,7 @@ def test_a_follower_ends_where_its_log_is_another_one(mount, broker):
         assert text == lines_of(broker)
         broker.recreate(at_once)
         broker.append([3, 3, 3])
-        rest, error = follower.communicate(timeout=10)
+        rest, error = follower.communicate(timeout=PATIENCE_S)
         assert (rest, follower.returncode) == (b"", 1)
         assert os.strerror(errno.ESTALE) in error.decode()
         assert seconds_until(lambda: read(mounted / "t-0/by-offset/0...jsonl") == lines_of(broker)) < SOON_S
@@ -154,7 +154,7 @@ def test_waiting_costs_next_to_nothing_and_waking_takes_a_moment(mount, broker):
         delays.append(time.monotonic() - started)
     for follower in followers:
         follower.send_signal(signal.SIGINT)
-        follower.wait(1)
+        follower.wait(PATIENCE_S)
     print(f"\nwakes: {[round(delay * 1000) for delay in delays]} ms")
     assert sorted(delays)[2] < 0.2
 

@@ -20,14 +20,14 @@ def under_way():
 
     def make() -> object:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         calls.append(object())
         return calls[-1]
 
     once: MadeOnce[object] = MadeOnce()
     with ThreadPoolExecutor(3) as threads:
         first = threads.submit(once.get, make)
-        assert begun.wait(10)
+        assert begun.wait(60)
         yield functools.partial(once.get, make), calls, go_on, threads, first
         go_on.set()
 
@@ -37,7 +37,7 @@ def test_threads_that_ask_at_once_get_the_same(under_way):
     get, calls, go_on, threads, first = under_way
     others = [threads.submit(get) for _ in range(2)]
     go_on.set()
-    assert {id(each.result(10)) for each in (first, *others)} == {id(calls[0])}
+    assert {id(each.result(60)) for each in (first, *others)} == {id(calls[0])}
     assert len(calls) == 1
     assert get() is calls[0]
 
@@ -47,7 +47,7 @@ def test_the_thread_that_serves_everybody_does_not_wait_for_it(under_way):
     with non_blocking(), pytest.raises(WouldBlock):
         get()
     go_on.set()
-    first.result(10)
+    first.result(60)
     with non_blocking():
         assert get() is calls[0]
 
@@ -78,15 +78,15 @@ def test_one_tree_does_not_wait_for_what_another_makes(tmp_path, monkeypatch):
     def slowly(self, directories, *options):
         if directories is slow._directories:
             begun.set()
-            assert go_on.wait(10)
+            assert go_on.wait(60)
         init(self, directories, *options)
 
     monkeypatch.setattr(cluster.Cluster, "__init__", slowly)
     with ThreadPoolExecutor(2) as threads:
         waiting = threads.submit(node, slow, ".cluster")
-        assert begun.wait(10)
+        assert begun.wait(60)
         try:
-            assert threads.submit(node, quick, ".cluster").result(10) is not None
+            assert threads.submit(node, quick, ".cluster").result(60) is not None
         finally:
             go_on.set()
-        assert waiting.result(10) is node(slow, ".cluster")
+        assert waiting.result(60) is node(slow, ".cluster")

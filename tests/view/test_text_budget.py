@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.view.text_budget import IDLE_S, TextBudget
+from kafkafs.view.text_budget import _TURN_S, IDLE_S, TextBudget
 
 SMALL = 10
 
@@ -111,12 +111,14 @@ def test_a_turn_comes_though_those_before_it_hang():
             hung.enter_context(budget.turn())
         began = time.monotonic()
         with budget.turn():
-            assert 0.04 <= time.monotonic() - began < 5
+            assert time.monotonic() - began >= 0.8 * _TURN_S
     began = time.monotonic()
     for _ in range(100):
         with budget.turn():
             pass
-    assert time.monotonic() - began < 1, "each is given back, and the one that was not waited for was none"
+    assert time.monotonic() - began < 100 * _TURN_S / 2, (
+        "each is given back, and the one that was not waited for was none"
+    )
 
 
 def test_threads_that_hold_and_let_go_at_once_leave_nothing_counted():
