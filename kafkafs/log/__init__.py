@@ -17,6 +17,8 @@ The way of a lookup, here of a time; an offset enters one step later:
     Lookup.first_at(timestamp)
       |  Log.segments_reaching       the segments whose largest timestamp is late enough, one by one
       |
+    Lookup._at_in, for each
+      |
       +--> quick_lookup.late_record         one kernel: time index page, offset index page, headers, checksum
       |      | a sound batch                another: the one record of it, where it is not packed
       |      | None: something is unusual
