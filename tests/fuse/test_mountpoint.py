@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import threading
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import mountpoint
+from kafkafs.fuse.life.guard import FORWARDED
 from kafkafs.fuse.life.mountpoint import (
     FILESYSTEM,
     Mount,
@@ -84,6 +86,14 @@ def test_a_call_that_does_not_come_back_is_left_alone():
     ended.set()
     assert mountpoint._errno_of(lambda: os.stat("/"), 5) == 0
     assert mountpoint._errno_of(lambda: os.stat("/nowhere"), 5) == 2
+
+
+def test_no_signal_meets_the_thread_of_a_call():
+    """It outlives its answer by a moment, in which a mount's supervisor has signals blocked: there a SIGTERM found this
+    thread open to it, and ended the process."""
+    blocked: list[set[signal.Signals]] = []
+    assert mountpoint._errno_of(lambda: blocked.append(signal.pthread_sigmask(signal.SIG_BLOCK, ())), 5) == 0  # type: ignore[arg-type]
+    assert set(FORWARDED) <= blocked[0]
 
 
 @pytest.mark.parametrize(("number", "stale"), [(107, True), (103, True), (13, False), (0, False), (None, False)])

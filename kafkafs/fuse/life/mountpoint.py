@@ -8,6 +8,7 @@ import errno
 import functools
 import os
 import re
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -82,7 +83,9 @@ def _errno_of(call: Callable[[], object], limit_s: float) -> int | None:
     numbers: list[int] = []
 
     def make() -> None:
-        """Makes the call, which may never come back."""
+        """Makes the call, which may never come back. The thread outlives its answer by a moment: a signal that met it
+        there, while `guard` has them blocked elsewhere, would end the process."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             call()
         except OSError as error:
