@@ -8,7 +8,6 @@ Sources: ProducerStateManager, TransactionIndex, CompletedFetch.
 """
 
 import threading
-from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -29,6 +28,7 @@ EMPTIED = -2
 """In the place of a control type: a marker that says nothing any more."""
 
 _MARKER_LIMIT = 1 << 20
+_PRODUCERS_KEPT = 4096
 _Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
@@ -117,8 +117,8 @@ def _follow(rows: Batches, found: dict[int, int]) -> None:
 
 
 def _batch_runs(log: Log, first: int, start: Start) -> Iterator[BatchRun]:
-    """What stands from `start` in the segment of that number on. It knows nothing of what asks: a cycle of the two
-    would keep a buffer for long."""
+    """Runs from `start` in the segment of that number on. A function, no method of `Outcomes`: the two would hold each
+    other, and a buffer, until the collector comes."""
     for number in range(first, len(log.segments)):
         segment = log.segments[number]
         place = start if number == first else Start(0, segment.base_offset)
@@ -128,29 +128,10 @@ def _batch_runs(log: Log, first: int, start: Start) -> Iterator[BatchRun]:
 
 
 class _Markers(NamedTuple):
-    """The markers of a run, in its order: whose transactions they end, at which offsets, and whether they abort."""
+    """Markers of one producer in a run: where they stand, in order, and whether they abort."""
 
-    producers: _Numbers
     offsets: _Numbers
     abort: Flags
-
-    def next_of(self, producers: _Numbers, offsets: _Numbers) -> tuple[Flags, Flags]:
-        """Of each producer and offset, whether the producer's next marker behind the offset is among these, and
-        whether it aborts."""
-        is_here, aborts = np.zeros(len(offsets), np.bool_), np.zeros(len(offsets), np.bool_)
-        for producer in set(producers.tolist()):
-            asked, own = np.flatnonzero(producers == producer), np.flatnonzero(self.producers == producer)
-            at = np.searchsorted(self.offsets[own], offsets[asked], "right")
-            found = at < len(own)
-            is_here[asked] = found
-            aborts[asked[found]] = self.abort[own[at[found]]]
-        return is_here, aborts
-
-
-def _markers(run: BatchRun) -> _Markers:
-    rows = run.rows[is_control(run.rows) & is_transactional(run.rows)]
-    producers, offsets = rows["producer_id"].copy(), rows["last_offset"].copy()  # all that is kept of the table
-    return _Markers(producers, offsets, marker_types(run, rows) == ControlType.ABORT)
 
 
 class Outcomes:
@@ -158,38 +139,52 @@ class Outcomes:
 
     def __init__(self, log: Log, segment: Segment, start: Start) -> None:
         self._ahead = _batch_runs(log, log.segments.index(segment), start)
-        self._met: deque[_Markers] = deque()
+        self._met: dict[int, list[_Markers]] = {}
 
     def aborted(self, rows: Batches) -> Flags:
         """For each batch, whether its transaction was aborted; False for those outside any."""
         dropped = np.zeros(len(rows), np.bool_)
         asked = np.flatnonzero(is_transactional(rows) & ~is_control(rows))
-        if len(asked):
-            dropped[asked] = self._end_in_abort(rows["producer_id"][asked], rows["last_offset"][asked])
+        producers, offsets = rows["producer_id"][asked], rows["last_offset"][asked]
+        if len(asked) and len(self._met) > _PRODUCERS_KEPT:  # forget those that were passed
+            self._met = {each: own for each, own in self._met.items() if own and own[-1].offsets[-1] > offsets[0]}
+        for producer in set(producers.tolist()):
+            own = producers == producer
+            dropped[asked[own]] = self._end_in_abort(producer, offsets[own])
         return dropped
 
     def is_aborted(self, producer: int, offset: int) -> bool:
         """Whether the transaction of `producer` that has a batch ending with `offset` was aborted."""
-        return bool(self._end_in_abort(np.array([producer]), np.array([offset]))[0])
+        return bool(self._end_in_abort(producer, np.array([offset]))[0])
 
-    def _end_in_abort(self, producers: _Numbers, offsets: _Numbers) -> Flags:
-        """Of batches in offset order, whether the next marker of each one's producer aborts."""
-        while self._met and self._met[0].offsets[-1] < offsets[0]:
-            self._met.popleft()
-        found = np.zeros(len(offsets), np.bool_)
-        unknown = np.arange(len(offsets))
-        for markers in self._from_here():
-            is_here, found[unknown] = markers.next_of(producers[unknown], offsets[unknown])
-            unknown = unknown[~is_here]
-            if not len(unknown):
+    def _end_in_abort(self, producer: int, offsets: _Numbers) -> Flags:
+        """Of a producer's batches in offset order, whether the next marker aborts."""
+        found, known = np.zeros(len(offsets), np.bool_), 0
+        for markers in self._markers_behind(producer, int(offsets[0])):
+            at = np.searchsorted(markers.offsets, offsets[known:], "right")
+            at = at[at < len(markers.offsets)]
+            found[known : known + len(at)] = markers.abort[at]
+            known += len(at)
+            if known == len(offsets):
                 break
         return found
 
-    def _from_here(self) -> Iterator[_Markers]:
-        """Those that were met, and then what the scan meets."""
-        yield from tuple(self._met)
-        for run in self._ahead:
-            markers = _markers(run)
-            if len(markers.offsets):
-                self._met.append(markers)
-                yield markers
+    def _markers_behind(self, producer: int, offset: int) -> Iterator[_Markers]:
+        """A producer's markers behind the offset: those that were met, and then what the scan meets."""
+        own = self._met.setdefault(producer, [])
+        own[:] = [markers for markers in own if markers.offsets[-1] > offset]
+        given = 0
+        while True:
+            yield from own[given:]
+            given = len(own)
+            run = next(self._ahead, None)
+            if run is None:
+                return
+            self._meet(run)
+
+    def _meet(self, run: BatchRun) -> None:
+        rows = run.rows[is_control(run.rows) & is_transactional(run.rows)]
+        abort = marker_types(run, rows) == ControlType.ABORT
+        for producer in set(rows["producer_id"].tolist()):
+            own = rows["producer_id"] == producer
+            self._met.setdefault(producer, []).append(_Markers(rows["last_offset"][own], abort[own]))
