@@ -5,7 +5,7 @@
     tree            `Root`, all partitions of the data directories, and what a partition's directory lists
     disk_view       one data directory as the root shows it
     PartitionView   one partition under the mount's options, and the attributes that its views share
-    LogSnapshot     its log at one moment, raw and decoded
+    LogSnapshot     its log at one moment, and what of it is visible
     target          what a name leads to: a point or a range, by offset or by time
     Stream          text that is made while it is read; `TextBudget` is what all of them may hold together
     Resources       what all views of one tree share: options, caches, budgets

@@ -104,7 +104,7 @@ class BatchesRange(NoXattrs):
     def attributes(self) -> Attributes:
         """A stream's, of size 0; the time is the largest timestamp that the indexes tell for the range."""
         return self._view.ask(
-            lambda snapshot: self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, decoded=False))
+            lambda snapshot: self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, isolated=False))
         )
 
     def open(self) -> Stream:
@@ -113,7 +113,7 @@ class BatchesRange(NoXattrs):
 
     def _open(self, snapshot: LogSnapshot) -> Stream:
         log = snapshot.log
-        start, end = self._target.offsets(snapshot, decoded=False)
+        start, end = self._target.offsets(snapshot, isolated=False)
         stop = log.end_offset if end is None else min(end, log.end_offset)
         start = max(start, log.start_offset)
         return Stream(

@@ -29,12 +29,12 @@ class AtKey(NamedTuple):
 
     def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
         """The same; `trace` hears which tables were asked."""
-        found = snapshot.keys.last(snapshot.decoded, self.key, trace)
+        found = snapshot.keys.last(snapshot.visible, self.key, trace)
         return found.segment, found.batch
 
     def record(self, snapshot: LogSnapshot) -> Record:
         """The key's last visible record."""
-        return snapshot.keys.last(snapshot.decoded, self.key)
+        return snapshot.keys.last(snapshot.visible, self.key)
 
     def leads_to(self, snapshot: LogSnapshot) -> int | None:
         """That record's offset."""
@@ -95,11 +95,11 @@ class History(NoXattrs):
 
     def _open(self, snapshot: LogSnapshot) -> Stream:
         self._target.record(snapshot)
-        snapshot.keys.learn(snapshot.decoded)
-        start, end = snapshot.log.start_offset, snapshot.decoded.visible_end
+        snapshot.keys.learn(snapshot.visible)
+        start, end = snapshot.log.start_offset, snapshot.visible.visible_end
         budget, held = self._view.resources.text, snapshot.log.hold(start, end)
         return Stream(lambda offset: self._lines(snapshot, offset, end), start, budget, held=held)
 
     def _lines(self, snapshot: LogSnapshot, start: int, end: int) -> Pieces:
-        found = snapshot.keys.history(snapshot.decoded, self._target.key, start, end)
+        found = snapshot.keys.history(snapshot.visible, self._target.key, start, end)
         return line_pieces(PLAIN.make(self._view)(snapshot.log.name), found)

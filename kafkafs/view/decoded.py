@@ -102,7 +102,7 @@ class JsonRange(NoXattrs):
     def attributes(self) -> Attributes:
         """A stream's, of size 0; the largest timestamp that the indexes tell. Decoded: see `JsonPoint`."""
         own = self._view.ask(
-            lambda snapshot: self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, decoded=True))
+            lambda snapshot: self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, isolated=True))
         )
         return self._lines_of.attributes(self._view, own)
 
@@ -117,9 +117,9 @@ class JsonRange(NoXattrs):
             return Stream(
                 lambda offset: self._followed(following, offset), following.earliest, budget, following.has_more
             )
-        start, end = self._target.offsets(snapshot, decoded=True)
+        start, end = self._target.offsets(snapshot, isolated=True)
         start = max(start, snapshot.log.start_offset)
-        end = snapshot.decoded.visible_end if end is None else end
+        end = snapshot.visible.visible_end if end is None else end
         make = self._lines_of.make(self._view)
         return Stream(
             lambda offset: self._lines(make, snapshot, offset, end), start, budget, held=snapshot.log.hold(start, end)
@@ -137,7 +137,7 @@ class JsonRange(NoXattrs):
         following.reach(snapshot)
 
     def _lines(self, make: MakeLines, snapshot: LogSnapshot, start: int, end: int | None) -> Pieces:
-        return line_pieces(make(snapshot.log.name), snapshot.decoded.records(start, end))
+        return line_pieces(make(snapshot.log.name), snapshot.visible.records(start, end))
 
 
 def line_pieces(lines: LineMaker, found: Iterator[Records]) -> Pieces:

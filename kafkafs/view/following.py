@@ -12,9 +12,9 @@ class Follower:
     def __init__(self, view: PartitionView, snapshot: LogSnapshot, target: RangeTarget) -> None:
         self._view = view
         self._target = target
-        self._start = target.start(snapshot, decoded=True)
+        self._start = target.start(snapshot, isolated=True)
         self.earliest = max(
-            snapshot.decoded.visible_end if self._start is None else self._start, snapshot.log.start_offset
+            snapshot.visible.visible_end if self._start is None else self._start, snapshot.log.start_offset
         )
         """Nothing below this offset is ever given out."""
         self._lineage = Lineage(snapshot.log)
@@ -25,12 +25,12 @@ class Follower:
 
     def has_more(self) -> bool:
         """Whether there may be records behind those of the last snapshot by now. Vanished where it is another log."""
-        return self._now().decoded.visible_end > self._seen
+        return self._now().visible.visible_end > self._seen
 
     def start(self, snapshot: LogSnapshot) -> int | None:
         """Where the target begins; None as long as the log has not got so far. Once it begins it stays."""
         if self._start is None:
-            self._start = self._target.start(snapshot, decoded=True)
+            self._start = self._target.start(snapshot, isolated=True)
         return self._start
 
     def give(self, end: int) -> None:
@@ -40,7 +40,7 @@ class Follower:
 
     def reach(self, snapshot: LogSnapshot) -> None:
         """All visible records of this snapshot are given out."""
-        self._reached = snapshot.decoded.visible_end
+        self._reached = snapshot.visible.visible_end
 
     def snapshot_from(self, offset: int) -> LogSnapshot:
         """The log to read from `offset` on.
@@ -59,7 +59,7 @@ class Follower:
         elif self._missed(snapshot, offset):
             raise Vanished(f"{self._view.shown_as}: records were deleted before they were read; open it again")
         self._files = {**files, **before}
-        self._seen = snapshot.decoded.visible_end
+        self._seen = snapshot.visible.visible_end
         return snapshot
 
     def _missed(self, snapshot: LogSnapshot, offset: int) -> bool:

@@ -90,8 +90,8 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
         "logEndOffset": log.end_offset,
         "highWatermark": log.high_watermark,
         "lastStableOffset": _known(lambda: view.partition.transactions.last_stable_offset(log)),
-        "earliestOffset": _known(snapshot.decoded.earliest),
-        "latestOffset": _known(snapshot.decoded.latest),
+        "earliestOffset": _known(snapshot.visible.earliest),
+        "latestOffset": _known(snapshot.visible.latest),
         "minTimestamp": _known(partial(_oldest, snapshot)),
         "maxTimestamp": _newest(log, largest),
         "sizeBytes": sum(sizes),
@@ -134,7 +134,7 @@ def _oldest(snapshot: LogSnapshot) -> int | None:
         return None
     oldest = None
     try:
-        for records in snapshot.raw.records(log.start_offset):
+        for records in snapshot.uncommitted.records(log.start_offset):
             times = records.rows["timestamp"]
             times = times[times >= 0]
             if len(times):

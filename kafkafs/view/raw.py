@@ -143,7 +143,7 @@ class Growth:
     def __init__(self, view: PartitionView, snapshot: LogSnapshot, target: RangeTarget) -> None:
         self._view = view
         self._target = target
-        start = target.start(snapshot, decoded=False)
+        start = target.start(snapshot, isolated=False)
         self._end_offset = None if start is None else max(start, snapshot.log.end_offset)
         self._lineage = Lineage(snapshot.log)
 
@@ -158,7 +158,7 @@ class Growth:
     def _more(self, snapshot: LogSnapshot) -> list[Extent]:
         self._lineage.follow(snapshot.log)
         if self._end_offset is None:
-            self._end_offset = self._target.start(snapshot, decoded=False)
+            self._end_offset = self._target.start(snapshot, isolated=False)
         if self._end_offset is None or snapshot.log.end_offset <= self._end_offset:
             return []
         if snapshot.log.start_offset > self._end_offset:
@@ -235,7 +235,7 @@ class RawRange(NoXattrs):
         return self._view.ask(self._attributes)
 
     def _attributes(self, snapshot: LogSnapshot) -> Attributes:
-        start, end = self._target.offsets(snapshot, decoded=False)
+        start, end = self._target.offsets(snapshot, isolated=False)
         extents = extents_between(snapshot.log, start, end)
         size = sum(extent.end - extent.position for extent in extents)
         settled = end is not None and end < snapshot.log.end_offset
@@ -249,7 +249,7 @@ class RawRange(NoXattrs):
         return self._view.ask(self._open)
 
     def _open(self, snapshot: LogSnapshot) -> RawContent:
-        start, end = self._target.offsets(snapshot, decoded=False)
+        start, end = self._target.offsets(snapshot, isolated=False)
         growth = Growth(self._view, snapshot, self._target) if end is None else None
         keep_cache = self._view.options.cache_keep and _stands_still(self._target, snapshot)
         extents = extents_between(snapshot.log, start, end)

@@ -28,7 +28,7 @@ from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange, TimePoint, Ti
 
 
 class LogSnapshot:
-    """A log as one reader sees it: raw and decoded.
+    """A log as one reader sees it: what the isolation level shows, and what stands there without one.
 
     A reader is made, without a lock, when it is first asked for: two threads may make one each, and either is right.
     """
@@ -38,30 +38,30 @@ class LogSnapshot:
         self.keys = keys
         self._options = options
         self._transactions = transactions
-        self._decoded: Reader | None = None
-        self._raw: Reader | None = None
+        self._visible: Reader | None = None
+        self._uncommitted: Reader | None = None
 
     @property
-    def decoded(self) -> Reader:
+    def visible(self) -> Reader:
         """What the mount's isolation level shows."""
-        if self._decoded is None:
-            self._decoded = Reader(self.log, self._options, self._transactions)
-        return self._decoded
+        if self._visible is None:
+            self._visible = Reader(self.log, self._options, self._transactions)
+        return self._visible
 
     @property
-    def raw(self) -> Reader:
-        """Everything on disk."""
-        if self._raw is None:
-            uncommitted = self._options.isolation == "read_uncommitted"
-            self._raw = self.decoded if uncommitted else Reader(self.log, self._raw_options, self._transactions)
-        return self._raw
+    def uncommitted(self) -> Reader:
+        """The same without regard to transactions; control records are left out here, too."""
+        if self._uncommitted is None:
+            same, options = self._options.isolation == "read_uncommitted", self._uncommitted_options
+            self._uncommitted = self.visible if same else Reader(self.log, options, self._transactions)
+        return self._uncommitted
 
     def explaining(self, trace: Trace) -> CarefulLookup:
-        """Everything on disk, found step by step: `trace` hears each."""
-        return CarefulLookup(self.log, self._raw_options, self._transactions, trace)
+        """Lookups of `uncommitted`, step by step: `trace` hears each."""
+        return CarefulLookup(self.log, self._uncommitted_options, self._transactions, trace)
 
     @property
-    def _raw_options(self) -> ReadOptions:
+    def _uncommitted_options(self) -> ReadOptions:
         return dataclasses.replace(self._options, isolation="read_uncommitted")
 
     def offset(self, point: OffsetPoint) -> int | None:
@@ -72,9 +72,9 @@ class LogSnapshot:
             case Anchor.FROM_END:
                 return self.log.end_offset - point.value
             case Anchor.EARLIEST:
-                return self.decoded.earliest()
+                return self.visible.earliest()
             case Anchor.LATEST:
-                return self.decoded.latest()
+                return self.visible.latest()
 
 
 class PointTarget(Protocol):
@@ -112,11 +112,11 @@ class AtOffset(NamedTuple):
 
     def record(self, snapshot: LogSnapshot) -> Record:
         """The first visible one at or behind the offset; NotFound outside the log, or where none follows."""
-        return snapshot.decoded.first(self._offset(snapshot))
+        return snapshot.visible.first(self._offset(snapshot))
 
     def leads_to(self, snapshot: LogSnapshot) -> int | None:
         """The first record at or behind the offset, under whatever isolation level; control records are none."""
-        return _offset_or_none(lambda: snapshot.raw.first(self._offset(snapshot)))
+        return _offset_or_none(lambda: snapshot.uncommitted.first(self._offset(snapshot)))
 
     def _offset(self, snapshot: LogSnapshot) -> int:
         offset = snapshot.offset(self.point)
@@ -132,7 +132,7 @@ class AtTime(NamedTuple):
 
     def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
         """That of the first record at or after the time, under whatever isolation level; NotFound without one."""
-        return self._batch(snapshot.raw)
+        return self._batch(snapshot.uncommitted)
 
     def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
         """The same, the careful way."""
@@ -146,11 +146,11 @@ class AtTime(NamedTuple):
 
     def record(self, snapshot: LogSnapshot) -> Record:
         """The first visible one, in order of offsets, at or after the time; NotFound where there is none."""
-        return self._record(snapshot.decoded)
+        return self._record(snapshot.visible)
 
     def leads_to(self, snapshot: LogSnapshot) -> int | None:
         """The first record at or after the time, under whatever isolation level."""
-        return _offset_or_none(lambda: self._record(snapshot.raw))
+        return _offset_or_none(lambda: self._record(snapshot.uncommitted))
 
     def _record(self, reader: Reader) -> Record:
         found = reader.first_at(self.time_ms)
@@ -169,11 +169,11 @@ def _offset_or_none(find: Callable[[], Record]) -> int | None:
 class RangeTarget(Protocol):
     """A range: offsets [start, end), not clamped to the log yet; `end` is None where it grows with the log."""
 
-    def start(self, snapshot: LogSnapshot, *, decoded: bool) -> int | None:
+    def start(self, snapshot: LogSnapshot, *, isolated: bool) -> int | None:
         """Where it begins; None where the log has not got so far yet, and nothing that is there is in it."""
 
-    def offsets(self, snapshot: LogSnapshot, *, decoded: bool) -> tuple[int, int | None]:
-        """[start, end). `decoded`: a time leads to the first record at or after it that the isolation level shows."""
+    def offsets(self, snapshot: LogSnapshot, *, isolated: bool) -> tuple[int, int | None]:
+        """[start, end). `isolated`: a time leads to the first record at or after it that the isolation level shows."""
 
 
 class BetweenOffsets(NamedTuple):
@@ -181,11 +181,11 @@ class BetweenOffsets(NamedTuple):
 
     range: OffsetRange
 
-    def start(self, snapshot: LogSnapshot, *, decoded: bool) -> int | None:  # noqa: ARG002 (offsets are offsets)
+    def start(self, snapshot: LogSnapshot, *, isolated: bool) -> int | None:  # noqa: ARG002 (offsets are offsets)
         """The offset as it stands, or what `earliest`, `latest` and `-n` mean now; never None."""
         return _offset(snapshot, self.range.start)
 
-    def offsets(self, snapshot: LogSnapshot, *, decoded: bool) -> tuple[int, int | None]:  # noqa: ARG002
+    def offsets(self, snapshot: LogSnapshot, *, isolated: bool) -> tuple[int, int | None]:  # noqa: ARG002
         """Both ends so, in or outside of the log, and perhaps the wrong way round, which is an empty range."""
         stop = self.range.stop
         return _offset(snapshot, self.range.start), None if stop is None else _offset(snapshot, stop)
@@ -194,7 +194,7 @@ class BetweenOffsets(NamedTuple):
 def _offset(snapshot: LogSnapshot, point: OffsetPoint) -> int:
     """Where no record is visible, `earliest` and `latest` are where the next one comes up."""
     offset = snapshot.offset(point)
-    return snapshot.decoded.visible_end if offset is None else offset
+    return snapshot.visible.visible_end if offset is None else offset
 
 
 class BetweenTimes(NamedTuple):
@@ -205,9 +205,9 @@ class BetweenTimes(NamedTuple):
 
     range: TimeRange
 
-    def start(self, snapshot: LogSnapshot, *, decoded: bool) -> int | None:
+    def start(self, snapshot: LogSnapshot, *, isolated: bool) -> int | None:
         """The log start for 0; where no record is as late yet, None, but for `now` the end of what is visible."""
-        reader, time_ms = self._reader(snapshot, decoded), self.range.start_ms
+        reader, time_ms = self._reader(snapshot, isolated), self.range.start_ms
         if time_ms <= 0:
             return snapshot.log.start_offset
         found = reader.bounds_at(time_ms)
@@ -215,20 +215,20 @@ class BetweenTimes(NamedTuple):
             return found[0]
         return reader.visible_end if self.range.from_now else None
 
-    def offsets(self, snapshot: LogSnapshot, *, decoded: bool) -> tuple[int, int | None]:
+    def offsets(self, snapshot: LogSnapshot, *, isolated: bool) -> tuple[int, int | None]:
         """Where no record is as late, the log end; the same offset twice where the times leave nothing between them."""
-        start, time_ms = self.start(snapshot, decoded=decoded), self.range.stop_ms
+        start, time_ms = self.start(snapshot, isolated=isolated), self.range.stop_ms
         if start is None:
             start = snapshot.log.end_offset
         if time_ms is None:
             return start, None
         if time_ms <= self.range.start_ms:
             return start, start
-        found = self._reader(snapshot, decoded).bounds_at(time_ms)
+        found = self._reader(snapshot, isolated).bounds_at(time_ms)
         return start, snapshot.log.end_offset if found is None else found[1]
 
-    def _reader(self, snapshot: LogSnapshot, decoded: bool) -> Reader:
-        return snapshot.decoded if decoded else snapshot.raw
+    def _reader(self, snapshot: LogSnapshot, isolated: bool) -> Reader:
+        return snapshot.visible if isolated else snapshot.uncommitted
 
 
 def point_target(point: OffsetPoint | TimePoint) -> PointTarget:

@@ -191,4 +191,4 @@ class EndLink:
 
     def _offset(self, snapshot: LogSnapshot) -> int | None:
         may_block()
-        return snapshot.decoded.earliest() if self._which == "earliest" else snapshot.decoded.latest()
+        return snapshot.visible.earliest() if self._which == "earliest" else snapshot.visible.latest()

@@ -99,7 +99,7 @@ def test_the_last_stable_offset_moves_with_the_log(tmp_path):
     lambda log, transactions: transactions.last_stable_offset(log),
     lambda log, transactions: LogSnapshot(
         log, ReadOptions(isolation="read_committed"), transactions, PartitionKeys(KeyMemory())
-    ).decoded,
+    ).visible,
 ])  # fmt: skip
 def test_an_impatient_reader_does_not_wait_for_a_scan(ask):
     """The thread that serves everybody waited for the lock of whoever read a gigabyte of transactions."""

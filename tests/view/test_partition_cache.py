@@ -26,4 +26,4 @@ def test_a_snapshot_sees_what_the_options_let_it_see(tmp_path):
     partition = partition_of(tmp_path)
     for isolation in ("read_uncommitted", "read_committed"):
         cache = PartitionCache(partition, ReadOptions(isolation=isolation), PartitionKeys(KeyMemory()))
-        assert cache.snapshot_of(partition.log()).decoded.visible.options.isolation == isolation
+        assert cache.snapshot_of(partition.log()).visible.visible.options.isolation == isolation

@@ -35,10 +35,10 @@ def between(name: str):
 def test_a_snapshot_makes_each_of_its_readers_once(transactional, isolation, same):
     """Each lookup of a raw time asks for one: under read_committed each made another, with options of its own."""
     asked = snapshot(transactional, isolation=isolation)
-    assert asked.raw is asked.raw
-    assert asked.decoded is asked.decoded
-    assert (asked.raw is asked.decoded) is same
-    assert [record.rows["offset"][-1] for record in asked.raw.records(4)] == [4]
+    assert asked.uncommitted is asked.uncommitted
+    assert asked.visible is asked.visible
+    assert (asked.uncommitted is asked.visible) is same
+    assert [record.rows["offset"][-1] for record in asked.uncommitted.records(4)] == [4]
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def test_ends_count_from_the_log_end_on_disk_whatever_is_committed(transactional
         view = snapshot(transactional, isolation=isolation)
         places = {name: point(name).batch(view)[1].base_offset for name in ("-1", "-5", "3", "latest", "earliest")}
         assert places == {"-1": 4, "-5": 0, "3": 3, "latest": latest, "earliest": 0}
-        assert between("end..").offsets(view, decoded=True) == (5, None)
-        assert between("latest..-1").offsets(view, decoded=False) == (latest, 4)
+        assert between("end..").offsets(view, isolated=True) == (5, None)
+        assert between("latest..-1").offsets(view, isolated=False) == (latest, 4)
 
 
 def test_a_point_on_what_is_hidden_leads_to_the_next_visible_record(transactional):
@@ -81,8 +81,8 @@ def test_a_raw_point_leads_to_a_record_of_the_batch_that_it_shows(tmp_path):
 def test_times_lead_to_visible_records_in_decoded_views_only(transactional):
     committed = snapshot(transactional, isolation="read_committed")
     assert point_target(TimePoint(5)).batch(committed)[1].base_offset == 0
-    assert range_target(TimeRange(0, 6)).offsets(committed, decoded=True) == (0, 5)
-    assert range_target(TimeRange(5, 6)).offsets(committed, decoded=False) == (0, 5)
+    assert range_target(TimeRange(0, 6)).offsets(committed, isolated=True) == (0, 5)
+    assert range_target(TimeRange(5, 6)).offsets(committed, isolated=False) == (0, 5)
     with pytest.raises(NotFound):
         point_target(TimePoint(6)).record(committed)
 
@@ -93,7 +93,7 @@ def test_nothing_visible_leads_nowhere(tmp_path):
     for name in ("earliest", "latest"):
         with pytest.raises(NotFound):
             point(name).batch(view)
-    assert between("earliest..latest").offsets(view, decoded=True) == (1, 1)
+    assert between("earliest..latest").offsets(view, isolated=True) == (1, 1)
 
 
 def test_a_corrupt_batch_leads_nowhere_and_says_so(tmp_path):
