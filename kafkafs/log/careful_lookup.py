@@ -110,7 +110,7 @@ class CarefulLookup:
     def _first(self, offset: int) -> Record:
         for segment, item in self.visible.batches(offset, self.visible_end):
             if isinstance(item, Damage):
-                self.visible.skip_or_raise(item)
+                self.visible.pass_damage(item)
                 continue
             for row in range(len(item.rows)):
                 record = self.visible.first_record(item, row, offset)

@@ -22,7 +22,7 @@ class Reader(Lookup):
         end = self.visible_end if end is None else min(end, self.visible_end)
         for _, item in self.visible.batches(start, end):
             if isinstance(item, Damage):
-                self.visible.skip_or_raise(item)
+                self.visible.pass_damage(item)
                 continue
             for piece in self.visible.records(item):
                 yield piece.between(start, end)

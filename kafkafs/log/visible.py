@@ -66,7 +66,7 @@ class Visible:
         """All records of a run that `batches` gave, in pieces. CorruptData and TooLarge where one cannot be decoded."""
         for piece in decode(run.data, run.position, run.rows, self.options.max_batch, self.options.memory):
             if isinstance(piece, Refusal):
-                self._skip_or_raise(piece)
+                self._pass_refusal(piece)
             else:
                 yield piece
             del piece  # and with it a large batch's memory, before the next is unpacked
@@ -108,13 +108,13 @@ class Visible:
                 return Records(kept.data, kept.rows[at : at + 1])
         return None
 
-    def _skip_or_raise(self, refusal: Refusal) -> None:
+    def _pass_refusal(self, refusal: Refusal) -> None:
         """Go on behind a corrupt batch under `corrupt=skip`, or raise. A batch too large to unpack is never skipped."""
         if not (self.options.corrupt_skip and isinstance(refusal.error, CorruptData)):
             raise refusal.error
         logger.warning("%s: passing over a corrupt batch: %s", self.log.name.directory, refusal.error)
 
-    def skip_or_raise(self, damage: Damage) -> None:
+    def pass_damage(self, damage: Damage) -> None:
         """Go on behind the damage under `corrupt=skip`, or raise CorruptData."""
         message = f"{self.log.name.directory}: {damage.size} bytes at position {damage.position} are no valid batch"
         if not self.options.corrupt_skip:
