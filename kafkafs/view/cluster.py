@@ -203,7 +203,7 @@ class _File(NoXattrs, _Node):
         count = len(made.values)
 
         def pieces(first: int) -> Pieces:
-            """The lines from number `first` on: what is an offset to a stream of records is here a line's number."""
+            """The lines from number `first` on: a place in the stream is here a line's number."""
             for start in range(first, count, _LINES_AT_ONCE):
                 stop = min(start + _LINES_AT_ONCE, count)
                 yield stop, made.lines(start, stop)

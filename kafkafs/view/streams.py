@@ -1,4 +1,4 @@
-"""Decoded ranges: text that is made while it is read, of any length in a fixed amount of memory.
+"""Text that is made while it is read, of any length in a fixed amount of memory.
 
 A stream has no size; a reader goes on until nothing comes. Most read straight on, so the pieces made last are kept. A
 reader elsewhere is served from the nearest mark: places in the text, a mark every megabyte or so, from which it can be
@@ -37,11 +37,12 @@ _ROOMS = Buffers(1 << 20, keep=4)
 """For what is asked for at once and lies in two pieces."""
 
 Pieces = Iterator[tuple[int | None, bytes | memoryview]]
-"""Pieces of text, each with the offset from which what follows can be made; None inside what is made in one go."""
+"""Pieces of text, each with the place from which what follows can be made; None inside what is made in one go."""
 
 
 class Stream:
-    """The text that `make(offset)` gives for the records from `offset` on, as a content (see `node.Content`)."""
+    """The text that `make(place)` gives from a place on (an offset, a position in a file, a line's number), as a
+    content (see `node.Content`). What is called an offset here is a byte of the text."""
 
     size = None
     keep_cache = False
@@ -49,7 +50,7 @@ class Stream:
     def __init__(
         self,
         make: Callable[[int], Pieces],
-        start: int,
+        place: int,
         budget: TextBudget,
         grown: Callable[[], bool] | None = None,
         held: object = None,
@@ -66,11 +67,11 @@ class Stream:
         self._making = threading.Lock()
         self._state = threading.Lock()  # held for moments only: around `_kept` and what is known of it
         self._read_to = 0
-        self._marks: list[tuple[int, int]] = [(0, start)]
+        self._marks: list[tuple[int, int]] = [(0, place)]  # a byte of the text, and the place that it is made from
         self._kept: deque[tuple[int, bytes | memoryview]] = deque()
         self._pieces: Pieces | None = None
         self._position = 0
-        self._offset = start
+        self._place = place
         self._end: int | None = None
         self._ended = -_LITTLE  # where it came to its end last
         self._error: tuple[int, KafkafsError] | None = None
@@ -152,7 +153,7 @@ class Stream:
                 return False
             may_block()
             if self._pieces is None:
-                self._pieces, self._end = self._make(self._offset), None
+                self._pieces, self._end = self._make(self._place), None
             with nullcontext() if self._is_awaited else self._budget.turn():
                 piece = next(self._pieces, None)
         except WouldBlock:
@@ -172,7 +173,7 @@ class Stream:
             self._keep(text)
             self._position += len(text)
         if behind is not None:
-            self._offset = behind
+            self._place = behind
             if self._position - self._marks[-1][0] >= _MARK_EVERY:
                 self._marks.append((self._position, behind))
         return True
@@ -211,7 +212,7 @@ class Stream:
     def _begin_at_mark(self, number: int) -> None:
         with self._state:
             self._kept.clear()
-            self._position, self._offset = self._marks[number]
+            self._position, self._place = self._marks[number]
             self._pieces = self._end = self._error = None
 
     def _cut(self, offset: int, size: int) -> bytes | memoryview:
