@@ -186,7 +186,7 @@ class RawPoint:
         return place
 
     def _checked(self, snapshot: LogSnapshot) -> LocatedBatch:
-        """The same, for a listing, which opens nothing."""
+        """The same, held against the log once more: what was known may have changed since."""
         place = self._found(snapshot)
         segment, _ = place
         segment.check(segment.log())
@@ -197,7 +197,7 @@ class RawPoint:
         return self._view.ask(self._attributes)
 
     def _attributes(self, snapshot: LogSnapshot) -> Attributes:
-        # What is found only now is checked where it is found; what was known may have changed since.
+        # what is found only now was checked where it was found
         segment, found = self._checked(snapshot) if self._known else self._found(snapshot)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
         return self._view.file_attributes([segment.log()], found.size, timestamp_ms, KEEP_S)
