@@ -24,7 +24,11 @@ class Follower:
         self._seen = -1
 
     def has_more(self) -> bool:
-        """Whether there may be records behind those of the last snapshot by now. Vanished where it is another log."""
+        """Whether there may be records behind those of the last snapshot by now. Vanished where it is another log.
+
+        Threads may ask at once, as `Stream` does so outside of its lock. A log that one of them got earlier and follows
+        later looks cut, and is Vanished too: `Partition.answer` heals that, since it asks again of the newest.
+        """
         return self._now().visible.visible_end > self._seen
 
     def start(self, snapshot: LogSnapshot) -> int | None:
