@@ -5,6 +5,7 @@ be wrong: how a listing divides the log by time, and which modification time a r
 """
 
 from collections.abc import Callable
+from weakref import ref
 
 from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.format.offset_index import OffsetIndex
@@ -24,7 +25,7 @@ class SegmentIndexes:
     that say the same, and the later one stays. `forget` may drop them at any time, so a user of one takes it once.
     """
 
-    __slots__ = ("_files", "_is_closed", "_largest", "_offset_index", "_time_index", "known_largest")
+    __slots__ = ("__weakref__", "_files", "_is_closed", "_largest", "_offset_index", "_time_index", "known_largest")
 
     def __init__(self, files: SegmentFiles, is_closed: bool) -> None:
         self._files = files
@@ -75,17 +76,20 @@ class SegmentIndexes:
         if kind not in self._files.listed:
             return (lambda _position, _size: b""), 0
 
+        files, owner = self._files, ref(self)  # held, it would be a circle: open files would wait for the collector
+
         def read(position: int, size: int) -> bytes:
             """The bytes at a position of the file as it is now; none where it cannot be read."""
             try:
-                return self._files.open(kind).read(position, size)
+                return files.open(kind).read(position, size)
             except UNREADABLE as error:
-                if isinstance(error, _PASSING):
-                    self.forget()
+                indexes = owner()
+                if indexes is not None and isinstance(error, _PASSING):
+                    indexes.forget()
                 return b""
 
         try:
-            return read, self._files.open(kind).size  # of now: a broker that rolls cuts it first
+            return read, files.open(kind).size  # of now: a broker that rolls cuts it first
         except UNREADABLE as error:
             return read, None if isinstance(error, _PASSING) else 0
 

@@ -38,6 +38,8 @@ def data_directory(path: Path) -> DataDirectory:
     with _lock:
         known = _open.get(path)
         if known is None or known[0] != _identity(path):
+            for other in [each for each, (identity, _) in _open.items() if identity != _identity(each)]:
+                del _open[other]  # what is gone or another by now: its files need not stay open
             known = _open[path] = _identity(path), open_data_directory(path)
         return known[1]
 

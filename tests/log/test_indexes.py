@@ -1,5 +1,6 @@
 """Index files as somebody finds them: they count as long as they are the segment's own, and no longer."""
 
+import gc
 import os
 
 from kafkafs.format.names import segment_file
@@ -19,3 +20,28 @@ def test_an_index_is_as_long_as_it_is_when_its_segment_was_rolled(tmp_path):
     write_partition(tmp_path, {50: [made(50, [2000])]})
     partition.look_again()
     assert partition.log().segments[0].indexes.offset_index.length == size
+
+
+def test_a_log_that_is_dropped_gives_its_descriptors_back_at_once(tmp_path):
+    """Not when the garbage collector comes, which is seldom: a process of Spark's reads many directories in between."""
+    write_partition(tmp_path, {0: [made(base, [1000 + base] * 5) for base in range(0, 50, 5)]})
+    gc.disable()
+    try:
+        partition = partition_of(tmp_path)
+        indexes = partition.log().segments[0].indexes
+        assert indexes.offset_index.lookup(20).position > 0
+        assert indexes.time_index.last().timestamp == 1045
+        del partition, indexes
+        assert [target for target in _open_files() if target.startswith(os.fspath(tmp_path))] == []
+    finally:
+        gc.enable()
+
+
+def _open_files() -> list[str]:
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found.append(os.readlink(f"/proc/self/fd/{name}"))
+        except OSError:  # the listing's own
+            continue
+    return found

@@ -1,6 +1,9 @@
 """Which partitions are chosen, and where they lie."""
 
+import gc
+import shutil
 from pathlib import Path
+from weakref import ref
 
 import pytest
 
@@ -39,3 +42,11 @@ def test_a_directory_is_held_open_once(data):
     assert data_directory(data) is data_directory(data)
     with pytest.raises(NotFound):
         partition(Location(data, TopicPartition("nope", 0)))
+
+
+def test_a_directory_that_is_gone_is_not_held_open(data, tmp_path_factory):
+    """A driver lives for long, and reads many directories."""
+    gone = ref(data_directory(data))
+    data_directory(Path(shutil.move(data, tmp_path_factory.mktemp("elsewhere") / "moved")))
+    gc.collect()
+    assert gone() is None
