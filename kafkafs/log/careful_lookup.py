@@ -181,8 +181,8 @@ class CarefulLookup:
     def _at_in(self, segment: Segment, timestamp: int) -> TimeFound:
         """The same of one segment."""
         trace, unreadable = self._trace, None
-        end = self.log.walk_end(segment)
-        for item in late_batches(segment, timestamp, end, self.log.start_offset, trace):
+        log_end = self.log.walk_end(segment)
+        for item in late_batches(segment, timestamp, log_end, self.log.start_offset, trace):
             if isinstance(item, Damage):
                 unreadable = item.base_offset if unreadable is None else min(unreadable, item.base_offset)
                 continue

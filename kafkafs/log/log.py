@@ -74,7 +74,8 @@ class Log:
         return self.segments_at(self.start_offset)
 
     def walk_end(self, segment: Segment) -> int:
-        """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself."""
+        """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself.
+        This position is what searches of a segment call `log_end`."""
         return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.listed["log"].size
 
     def segments_reaching(self, timestamp: int, trace: Trace = no_trace) -> Iterator[Segment]:

@@ -13,11 +13,11 @@ from kafkafs.log.offset_search import first_reaching
 from kafkafs.log.segment import Segment
 
 
-def find_batch(segment: Segment, offset: int, end: int) -> Batch | Damage | None:
+def find_batch(segment: Segment, offset: int, log_end: int) -> Batch | Damage | None:
     """The segment's first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the
-    last. `end` is the position at which the log ends. Kafka calls it translateOffset."""
-    found = quick_lookup.batch_reaching(segment, offset, end)
-    return first_reaching(segment, offset, end) if found is None else found
+    last. Kafka calls it translateOffset."""
+    found = quick_lookup.batch_reaching(segment, offset, log_end)
+    return first_reaching(segment, offset, log_end) if found is None else found
 
 
 def locate(log: Log, offset: int) -> LocatedBatch:

@@ -71,14 +71,11 @@ def _leads_to(segment: Segment, file: DataFile, header: Batch, offset: int) -> b
     return False
 
 
-def first_reaching(segment: Segment, offset: int, end: int, trace: Trace = no_trace) -> Batch | Damage | None:
-    """The first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the last.
-
-    `end` is the position at which the log ends.
-    """
+def first_reaching(segment: Segment, offset: int, log_end: int, trace: Trace = no_trace) -> Batch | Damage | None:
+    """The first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the last."""
     start = scan_start(segment, offset, trace)
     scanned = 0
-    for item in segment.walk(start, end):
+    for item in segment.walk(start, log_end):
         if item.last_offset < offset:
             scanned += item.end - item.position
             continue

@@ -20,9 +20,9 @@ from kafkafs.log.visible import Visible
 Taken = TypeVar("Taken")
 
 
-def batch_reaching(segment: Segment, offset: int, end: int) -> Batch | None:
-    """The first batch whose last offset is at or after `offset`. `end` is the position at which the log ends."""
-    found = _find(segment, offset, end, offset=offset, need=NEED_HEADER)
+def batch_reaching(segment: Segment, offset: int, log_end: int) -> Batch | None:
+    """The first batch whose last offset is at or after `offset`."""
+    found = _find(segment, offset, log_end, offset=offset, need=NEED_HEADER)
     return None if found is None else found.batch
 
 
@@ -31,7 +31,7 @@ def record_reaching(visible: Visible, offset: int) -> tuple[Segment, Batch, Reco
     segment = next(visible.log.segments_from(offset), None)
     if segment is None:
         return None
-    end = visible.log.walk_end(segment)
+    log_end = visible.log.walk_end(segment)
 
     def take(found: QuickBatch) -> Records | None:
         """The record, looked for in what is read of the batch; None where that cannot tell."""
@@ -40,7 +40,7 @@ def record_reaching(visible: Visible, offset: int) -> tuple[Segment, Batch, Reco
             record = visible.first_record(found.batch_run(), 0, offset)
         return record
 
-    taken = _take(visible, segment, lambda need: _find(segment, offset, end, offset=offset, need=need), take)
+    taken = _take(visible, segment, lambda need: _find(segment, offset, log_end, offset=offset, need=need), take)
     return None if taken is None else (segment, *taken)
 
 
@@ -104,19 +104,20 @@ def _peek(visible: Visible, found: QuickBatch, offset: int, timestamp: int) -> R
 
 
 def _find_late(visible: Visible, segment: Segment, timestamp: int, need: int) -> QuickBatch | None:
-    end = visible.log.walk_end(segment)
-    return _find(segment, visible.log.start_offset, end, timestamp=timestamp, need=need)
+    log_end = visible.log.walk_end(segment)
+    return _find(segment, visible.log.start_offset, log_end, timestamp=timestamp, need=need)
 
 
 def _find(
-    segment: Segment, start_offset: int, end: int, offset: int = ANY, timestamp: int = ANY, need: int = NEED_ALL
+    segment: Segment, start_offset: int, log_end: int, offset: int = ANY, timestamp: int = ANY, need: int = NEED_ALL
 ) -> QuickBatch | None:
     """The first batch that is wanted, see `QuickTable.find`. Vanished where the log was cut meanwhile."""
     generation, offset_index = segment.generation, segment.indexes.offset_index
     table = segment.quick
-    if table is None or not table.is_of(generation, end, offset_index):
+    if table is None or not table.is_of(generation, log_end, offset_index):
         seen = segment.seen
-        table = segment.quick = QuickTable(generation, segment.base_offset, segment.next_base, seen, end, offset_index)
+        base, next_base = segment.base_offset, segment.next_base
+        table = segment.quick = QuickTable(generation, base, next_base, seen, log_end, offset_index)
     files, kinds = segment.files, segment.listed
     log, time_file = files.open("log"), None
     try:
@@ -129,6 +130,6 @@ def _find(
     found = table.find(log, offset_file, time_file, start_offset, offset, timestamp, need)
     if found is not None and found.changed:
         if found.proven:  # that was before the log changed: only all of the batch, read anew, tells now
-            return _find(segment, start_offset, end, offset, timestamp, NEED_ALL)
+            return _find(segment, start_offset, log_end, offset, timestamp, NEED_ALL)
         segment.check(log)
     return found

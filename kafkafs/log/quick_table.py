@@ -109,7 +109,7 @@ class QuickTable:
     Any thread writes what a lookup has learned of the indexes, without a lock: each number at once, always the same.
     """
 
-    __slots__ = ("_generation", "_offset_index", "_table", "_time_index", "end")
+    __slots__ = ("_generation", "_offset_index", "_table", "_time_index", "log_end")
 
     def __init__(
         self,
@@ -117,24 +117,23 @@ class QuickTable:
         base_offset: int,
         next_base: int | None,
         seen: tuple[int, int],
-        end: int,
+        log_end: int,
         index: OffsetIndex,
     ) -> None:
-        """`generation`: what its batches are known by. `seen`: the log's size and time of change in that state.
-        `end`: the position at which the log ends."""
-        self.end = end
+        """`generation`: what its batches are known by. `seen`: the log's size and time of change in that state."""
+        self.log_end = log_end
         self._generation = generation
         self._offset_index = index
         self._time_index: TimeIndex | None = None
         self._table = table = _blank[:]
-        table[SLOT.offset_entries], table[SLOT.base], table[SLOT.end] = index.most_entries, base_offset, end
+        table[SLOT.offset_entries], table[SLOT.base], table[SLOT.end] = index.most_entries, base_offset, log_end
         table[SLOT.next_base] = _NO_LIMIT if next_base is None else next_base
         table[SLOT.seen_size], table[SLOT.seen_time] = seen
         table[SLOT.generation] = generation
 
-    def is_of(self, generation: int, end: int, index: OffsetIndex) -> bool:
+    def is_of(self, generation: int, log_end: int, index: OffsetIndex) -> bool:
         """Whether that state is this one, and what it knows of the index is of the one that was opened last."""
-        return self._generation == generation and self.end == end and self._offset_index is index
+        return self._generation == generation and self.log_end == log_end and self._offset_index is index
 
     def set_time_index(self, index: TimeIndex) -> None:
         """What the kernel has to know of the time index, before the first lookup of a timestamp."""

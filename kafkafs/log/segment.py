@@ -152,13 +152,13 @@ class Segment:
         self.check(file)
         return data
 
-    def walk(self, start: Start, end: int) -> Iterator[BatchRun | Damage]:
-        """What stands from `start` to the position `end`, all of this generation of the log."""
+    def walk(self, start: Start, log_end: int) -> Iterator[BatchRun | Damage]:
+        """What stands from `start` up to `log_end`, all of this generation of the log."""
         file = self.log()
         next_base = self.next_base
         if next_base is None and self._last_batch is not None:
             next_base = self._last_batch.last_offset + 1  # the log's end is known: what is invalid before it is damage
-        for item in batch_runs(file, start.position, Bounds(end, start.first_offset, next_base)):
+        for item in batch_runs(file, start.position, Bounds(log_end, start.first_offset, next_base)):
             self.check(file)
             yield item
         self.check(file)

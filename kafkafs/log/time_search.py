@@ -38,10 +38,10 @@ class _Contradiction(Exception):
 
 
 def late_batches(
-    segment: Segment, timestamp: int, end: int, min_offset: int, trace: Trace
+    segment: Segment, timestamp: int, log_end: int, min_offset: int, trace: Trace
 ) -> Iterator[Candidate | Damage]:
     """The batches with offsets at or behind `min_offset` that may hold a record at or after `timestamp`, in order, and
-    the damage between them. `end` is the position at which the log ends.
+    the damage between them.
 
     Damage may come twice, where the scan starts over.
     """
@@ -49,11 +49,11 @@ def late_batches(
     start = scan_start(segment, max(entry.offset, min_offset), trace)
     is_used = entry.slot >= 0 and entry.offset > min_offset
     try:
-        yield from _scan(segment, start, timestamp, end, entry if is_used else None, trace)
+        yield from _scan(segment, start, timestamp, log_end, entry if is_used else None, trace)
         return
     except _Contradiction:
         trace(f"log {segment.log_name}: no batch there has the time index entry's timestamp: from position 0")
-    yield from _scan(segment, Start(0, segment.base_offset), timestamp, end, None, trace)
+    yield from _scan(segment, Start(0, segment.base_offset), timestamp, log_end, None, trace)
 
 
 def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
@@ -73,11 +73,11 @@ def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
 
 
 def _scan(
-    segment: Segment, start: Start, timestamp: int, end: int, entry: TimestampOffset | None, trace: Trace
+    segment: Segment, start: Start, timestamp: int, log_end: int, entry: TimestampOffset | None, trace: Trace
 ) -> Iterator[Candidate | Damage]:
     """`late_batches` from `start` on. `entry` is what is to be confirmed: no candidate comes before it is."""
     position = start.position
-    for item in segment.walk(start, end):
+    for item in segment.walk(start, log_end):
         position = item.end
         if isinstance(item, Damage):
             trace(f"log {segment.log_name}: passing over {item.size} invalid bytes at position {item.position}")
@@ -114,19 +114,19 @@ class Newest(NamedTuple):
     base_offset: int
 
 
-def largest_timestamp(segment: Segment, end: int) -> int:
-    """The largest timestamp of the segment's valid batches up to the position `end`; -1 where none has one; remembered.
+def largest_timestamp(segment: Segment, log_end: int) -> int:
+    """The largest timestamp of the segment's valid batches up to `log_end`; -1 where none has one; remembered.
 
     Of a healthy closed segment only what stands behind the batch of the last time index entry is read.
     """
     known = segment.indexes.known_largest
-    if known is None or known[0] != end:
-        found = newest(segment, end, lambda rows: rows)
-        known = segment.indexes.known_largest = end, -1 if found is None else found.timestamp
+    if known is None or known[0] != log_end:
+        found = newest(segment, log_end, lambda rows: rows)
+        known = segment.indexes.known_largest = log_end, -1 if found is None else found.timestamp
     return known[1]
 
 
-def newest(segment: Segment, end: int, wanted: Callable[[Batches], Batches]) -> Newest | None:
+def newest(segment: Segment, log_end: int, wanted: Callable[[Batches], Batches]) -> Newest | None:
     """The newest of those batches that `wanted` leaves of any; None where none of them has a timestamp.
 
     The scan begins at the last time index entry, and where only others are that new, at earlier ones: nothing in front
@@ -136,20 +136,20 @@ def newest(segment: Segment, end: int, wanted: Callable[[Batches], Batches]) -> 
     while slot >= 0:
         entry = segment.indexes.time_index.entry(slot)
         try:
-            found = _newest(segment, scan_start(segment, entry.offset), end, wanted, entry)
+            found = _newest(segment, scan_start(segment, entry.offset), log_end, wanted, entry)
         except _Contradiction:
             break
         if found is not None and found.timestamp >= entry.timestamp:
             return found
         slot, step = slot - step, step * 2
-    return _newest(segment, Start(0, segment.base_offset), end, wanted, None)
+    return _newest(segment, Start(0, segment.base_offset), log_end, wanted, None)
 
 
 def _newest(
-    segment: Segment, start: Start, end: int, wanted: Callable[[Batches], Batches], entry: TimestampOffset | None
+    segment: Segment, start: Start, log_end: int, wanted: Callable[[Batches], Batches], entry: TimestampOffset | None
 ) -> Newest | None:
     found: Newest | None = None
-    for item in segment.walk(start, end):
+    for item in segment.walk(start, log_end):
         if isinstance(item, Damage):
             continue
         entry = _checked(item, entry)

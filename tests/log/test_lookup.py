@@ -33,7 +33,7 @@ def test_a_lookup_reads_pages_of_an_index_and_a_little_of_the_log(find, lookup):
 
 def test_a_lookup_locates_the_quick_way():
     """Inherited, it took the careful one, many times slower, and nobody saw: both answer the same."""
-    data, told = Dataset("4.3.1", "stopped"), []
+    data, told = Dataset("4.3.1", "stopped"), list[str]()
     log = log_of(data.path, "long-index-0")
     lookup = Lookup(log, ReadOptions(), OpenTransactions(), told.append)
     for record in data.records("long-index")[::100]:
