@@ -69,5 +69,9 @@ def _lack(error: Exception) -> str | None:
 
 def say(sentence: str) -> None:
     """One line for the person at the terminal, with nothing in it that the terminal would obey."""
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in sentence)
-    print(f"kafkafs: {safe}", file=sys.stderr, flush=True)
+    print(f"kafkafs: {printable(sentence)}", file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """With nothing in it that a terminal would obey: `\\n`, `\\x1b` and `\\udcff` are written as Python does."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

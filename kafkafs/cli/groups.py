@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kafkafs.cli.endings import say
+from kafkafs.cli.endings import printable, say
 from kafkafs.cluster import files, rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC
@@ -60,7 +60,7 @@ def _read(words: Sequence[str]) -> tuple[list[DataDirectory], str | None]:
 
 def _table(cluster: Cluster, found: FoundGroup) -> Iterator[Line]:
     """A line for each offset, and for each partition that a member has and nobody committed."""
-    name = _shown(os.fsdecode(found.name)) + (" (stale)" if found.stale else "")
+    name = printable(os.fsdecode(found.name)) + (" (stale)" if found.stale else "")
     readers = {
         (each.topic, number): member.member_id
         for member in found.group.members or ()
@@ -80,23 +80,18 @@ def _table(cluster: Cluster, found: FoundGroup) -> Iterator[Line]:
             f"{commit.offset} (pending)" if pending else str(commit.offset),
             _number(ends.high_watermark),
             _number(rows.lag(commit, ends)),
-            _shown(readers.pop(place, _UNKNOWN)),
+            printable(readers.pop(place, _UNKNOWN)),
         )
     for (topic, number), member_id in sorted(readers.items(), key=str):
         is_empty = False
         end = None if topic is None else cluster.ends(topic, number).high_watermark
-        yield name, topic or _UNKNOWN, str(number), _UNKNOWN, _number(end), _UNKNOWN, _shown(member_id)
+        yield name, topic or _UNKNOWN, str(number), _UNKNOWN, _number(end), _UNKNOWN, printable(member_id)
     if is_empty:
         yield (name, *[_UNKNOWN] * (len(HEAD) - 1))
 
 
 def _number(number: int | None) -> str:
     return _UNKNOWN if number is None else str(number)
-
-
-def _shown(text: str) -> str:
-    """With nothing in it that a terminal would obey."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def _print_table(lines: Sequence[Line]) -> None:
