@@ -4,14 +4,14 @@ import argparse
 import io
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, repeat
 
 from kafkafs.cli.arguments.dump import TOPICS
+from kafkafs.cli.endings import printable
 from kafkafs.cli.progress import Progress
 from kafkafs.cli.run_ahead import run_ahead
+from kafkafs.cli.window import NO_LIMITS, Limits, limits
 from kafkafs.disk.directory import Directory
 from kafkafs.dump.decoders import RecordDecoder, as_string, decoder
 from kafkafs.dump.files import dump, is_dumpable, is_log
@@ -21,7 +21,7 @@ from kafkafs.dump.rendering import Text
 from kafkafs.dump.source import ReadableFile, Source, java_path
 from kafkafs.dump.window import WHOLE, OffsetWindow
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
-from kafkafs.view.times import MAX_INT64, parse_int64, parse_time_ms
+from kafkafs.view.times import MAX_INT64
 
 OUTPUT_BUFFER = 1 << 18
 
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     def report(line: str) -> None:
         """Prints what does not agree, with nothing in it that a terminal would obey."""
         with progress.aside():
-            print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line), file=sys.stderr)
+            print(printable(line), file=sys.stderr)
 
     findings = Findings(report=report)
     try:
@@ -80,12 +80,12 @@ def _standard_output() -> io.BufferedWriter:
 
 def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress) -> Iterator[Text]:
     """All that goes to standard output. A file that cannot be read is a finding, and the next one's turn comes."""
-    options, wanted = _options(arguments), _wanted(arguments)
+    options, wanted = _options(arguments), limits(arguments)
     named = [*(path for files in arguments.files for path in files.split(",") if path), *arguments.paths]
-    for directory, paths in groupby(_paths(named, logs_only=wanted is not None), os.path.dirname):
+    for directory, paths in groupby(_paths(named, logs_only=wanted != NO_LIMITS), os.path.dirname):
         open_file = _opener(directory, progress)
         sources = [Source(path, os.path.join(os.getcwd(), path), open_file) for path in paths]
-        windows = _windows(sources, wanted, options) if wanted else repeat(WHOLE)
+        windows = repeat(WHOLE) if wanted == NO_LIMITS else _windows(sources, wanted, options)
         for source, window in zip(sources, windows, strict=False):
             try:
                 yield from dump(source, options, findings, window, run_ahead)
@@ -93,51 +93,17 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress
                 findings.problem(source, str(error))
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What `--from-...` and `--to-...` say; of each pair one at most."""
-
-    from_offset: int | None
-    to_offset: int | None
-    from_ms: int | None
-    to_ms: int | None
-
-
-def _wanted(arguments: argparse.Namespace) -> _Wanted | None:
-    now_ms = time.time_ns() // 1_000_000
-    found = [
-        _number(arguments.from_offset, "--from-offset", "an offset", _parse_offset),
-        _number(arguments.to_offset, "--to-offset", "an offset", _parse_offset),
-        _number(arguments.from_time, "--from-time", "a time", lambda text: parse_time_ms(text, now_ms)),
-        _number(arguments.to_time, "--to-time", "a time", lambda text: parse_time_ms(text, now_ms)),
-    ]
-    return _Wanted(*found) if found != [None] * len(found) else None
-
-
-def _parse_offset(text: str) -> int | None:
-    return parse_int64(text) if text.isascii() and text.isdecimal() else None
-
-
-def _number(text: str | None, flag: str, what: str, parse: Callable[[str], int | None]) -> int | None:
-    if text is None:
-        return None
-    number = parse(text)
-    if number is None:
-        raise UsageError(f"{flag} {text!r} is not {what}")
-    return number
-
-
-def _windows(sources: Sequence[Source], wanted: _Wanted, options: DumpOptions) -> Iterator[OffsetWindow]:
+def _windows(sources: Sequence[Source], wanted: Limits, options: DumpOptions) -> Iterator[OffsetWindow]:
     """The window of each file of one directory. Times mean its logs in the order of their names."""
     from kafkafs.dump.seeking import offset_at, window_of  # 1.5 ms, and most dumps are whole
 
-    start, stop = wanted.from_offset, wanted.to_offset
+    start, stop, from_ms, to_ms = wanted
     logs = [source for source in sources if is_log(source.name)]
-    if wanted.from_ms is not None:
-        found = offset_at(logs, wanted.from_ms, options)
+    if from_ms is not None:
+        found = offset_at(logs, from_ms, options)
         start = MAX_INT64 if found is None else found
-    if wanted.to_ms is not None:
-        stop = offset_at(logs, wanted.to_ms, options)
+    if to_ms is not None:
+        stop = offset_at(logs, to_ms, options)
     return (window_of(source, start, stop) for source in sources)
 
 

@@ -4,7 +4,6 @@ import argparse
 import os
 import re
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import Protocol
 
 from kafkafs.cli.endings import EXIT_USAGE, say
 from kafkafs.cli.progress import Progress
+from kafkafs.cli.window import limits
 from kafkafs.errors import DiskError, KafkafsError, UsageError
 from kafkafs.format.jsonl import JsonLines, LineMaker
 from kafkafs.format.names import PartitionName
@@ -23,7 +23,6 @@ from kafkafs.search.grep import OPTIONS, Window, extent
 from kafkafs.search.pattern import Pattern
 from kafkafs.search.selection import FieldMaker, Selection
 from kafkafs.search.side_by_side import Done, SearchTask, Trouble, search
-from kafkafs.view.times import parse_int64, parse_time_ms
 
 EXIT_NONE = 1
 EXIT_TROUBLE = EXIT_USAGE
@@ -44,7 +43,7 @@ def _grep(arguments: argparse.Namespace) -> int:
         raise UsageError("-m must not be negative")
     if arguments.files_with_matches:
         limit = 1 if limit is None else min(limit, 1)
-    selection, window = _selection(arguments), _window(arguments)
+    selection, window = _selection(arguments), Window(*limits(arguments))
     directories = _directories(arguments)
     partitions, problems = _chosen(directories, arguments)
     found: Counter[str] = Counter()
@@ -178,29 +177,3 @@ def _decoder(directories: list[DataDirectory]) -> Callable[[PartitionName], _Dec
     from kafkafs.view.decoded_lines import lines_with_schemas
 
     return lines_with_schemas(SchemaTopic(directories, OPTIONS), OPTIONS.memory)
-
-
-def _window(arguments: argparse.Namespace) -> Window:
-    now_ms = time.time_ns() // 1_000_000
-
-    def number(text: str | None, flag: str, what: str, parse: Callable[[str], int | None]) -> int | None:
-        """A limit; None for a flag that was not given, UsageError for what `parse` does not know."""
-        value = None if text is None else parse(text)
-        if text is not None and value is None:
-            raise UsageError(f"{flag} {text!r} is not {what}")
-        return value
-
-    def offset(text: str) -> int | None:
-        """Digits only: a grep has no use for offsets from the end."""
-        return parse_int64(text) if text.isascii() and text.isdecimal() else None
-
-    def moment(text: str) -> int | None:
-        """In milliseconds; a time back is from the start of the search."""
-        return parse_time_ms(text, now_ms)
-
-    return Window(
-        number(arguments.from_offset, "--from-offset", "an offset", offset),
-        number(arguments.to_offset, "--to-offset", "an offset", offset),
-        number(arguments.from_time, "--from-time", "a time", moment),
-        number(arguments.to_time, "--to-time", "a time", moment),
-    )

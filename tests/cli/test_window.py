@@ -1,0 +1,53 @@
+"""The part of logs that a command is asked for."""
+
+import time
+from argparse import Namespace
+
+import pytest
+
+from kafkafs.cli.window import NO_LIMITS, limits
+from kafkafs.errors import UsageError
+
+
+def asked(**flags: str) -> Namespace:
+    return Namespace(**dict.fromkeys(("from_offset", "to_offset", "from_time", "to_time")) | flags)
+
+
+def test_without_flags_there_is_no_limit():
+    """`dump` then shows all files, not logs alone."""
+    assert limits(asked()) == NO_LIMITS
+
+
+def test_offsets_and_times_are_numbers():
+    """Zero is a limit too: nobody who asks for it gets the whole log for it."""
+    assert limits(asked(from_offset="0", to_offset="20")) == (0, 20, None, None)
+    assert limits(asked(from_time="1970-01-01T00:00:01Z", to_time="1100")) == (None, None, 1000, 1100)
+    assert limits(asked(to_offset="0")) != NO_LIMITS
+
+
+def test_times_back_are_from_one_and_the_same_now():
+    """`--from-time -2h --to-time -1h` is an hour, not a little more."""
+    before_ms = time.time_ns() // 1_000_000
+    _, _, from_ms, to_ms = limits(asked(from_time="-2h", to_time="-1h"))
+    assert from_ms is not None
+    assert to_ms is not None
+    assert to_ms - from_ms == 3_600_000
+    assert to_ms >= before_ms - 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("flag", "text", "sentence"),
+    [
+        ("from_offset", "-5", "--from-offset '-5' is not an offset"),
+        ("from_offset", "\N{ARABIC-INDIC DIGIT ONE}", "--from-offset '\N{ARABIC-INDIC DIGIT ONE}' is not an offset"),
+        ("to_offset", "9" * 30, f"--to-offset '{'9' * 30}' is not an offset"),
+        ("to_offset", "", "--to-offset '' is not an offset"),
+        ("from_time", "yesterday", "--from-time 'yesterday' is not a time"),
+        ("to_time", "", "--to-time '' is not a time"),
+    ],
+)
+def test_what_is_neither_is_refused_with_its_flag(flag, text, sentence):
+    """A limit that is silently left out shows a whole log for a part."""
+    with pytest.raises(UsageError) as refused:
+        limits(asked(**{flag: text}))
+    assert str(refused.value) == sentence
