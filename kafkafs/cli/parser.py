@@ -2,7 +2,7 @@
 
 A command is two modules of its name: `arguments/<name>.py` has `add(commands)`, which hangs its parser into the tree,
 and `<name>.py` has `run(arguments) -> exit code`. The tree is built of the first alone; `main` imports the second, with
-all that is heavy (numpy, pyfuse3, Spark), once it was chosen.
+all that is heavy (pyfuse3, pyarrow, Spark; numpy comes with the options), once it was chosen.
 """
 
 import argparse
@@ -93,7 +93,7 @@ def take_for_values(parser: argparse.ArgumentParser, pattern: str) -> None:
 def build(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     """The tree, or only the branches of some commands: importing all of them takes longer than many a command.
 
-    What is parsed with it has in `module` the name of the one that runs the command.
+    The parsed namespace's `module` names the module whose `run` it is for.
     """
     parser = Parser(
         prog="kafkafs",

@@ -1,7 +1,5 @@
 """The arguments of `kafkafs groups`."""
 
-import argparse
-
 from kafkafs.cli.parser import Commands
 
 DESCRIPTION = """Shows the committed offsets of all groups, or of one, their lag, and who was reading. It needs no
@@ -16,8 +14,7 @@ def add(commands: Commands) -> None:
         help="show who had read how far",
         usage="%(prog)s [-h] DATA_DIR... [GROUP]",
         description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="examples:\n  kafkafs groups /var/kafka-logs\n  kafkafs groups /var/kafka-logs checkout | jq .lag",
+        examples=["kafkafs groups /var/kafka-logs", "kafkafs groups /var/kafka-logs checkout | jq .lag"],
     )
     parser.add_argument(
         "words", nargs="+", metavar="DATA_DIR... [GROUP]", help="log.dirs of one broker or several, and a group's name"

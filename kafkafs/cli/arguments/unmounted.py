@@ -7,7 +7,7 @@ from kafkafs.cli.parser import Commands
 
 
 def new_parser(commands: Commands, name: str, what: str, examples: Sequence[str]) -> argparse.ArgumentParser:
-    """A command's parser, with two examples below its help."""
+    """A command's parser, with examples below its help."""
     return commands.add_parser(
         name,
         help=f"{what}, without a mount",
