@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple, cast
 
 from kafkafs.cli import unmounted
@@ -49,11 +50,12 @@ def run(arguments: argparse.Namespace) -> int:
     for number, (path, directory) in enumerate(directories):
         if headed:
             print(("\n" if files or number else "") + f"{_printable(path)}:")
-        failed |= unmounted.for_each("ls", [path or "."], lambda _, it=directory: _list(it, arguments))  # type: ignore[misc]
+        failed |= unmounted.for_each("ls", [path or "."], partial(_list, directory, arguments))
     return 2 if failed else 0
 
 
-def _list(directory: DirectoryNode, arguments: argparse.Namespace) -> None:
+def _list(directory: DirectoryNode, arguments: argparse.Namespace, _: str) -> None:
+    """The names in it; the path is what `for_each` calls it."""
     names = [entry.name for entry in directory.entries()]
     shown = sorted((n for n in names if arguments.all or not n.startswith(".")), key=_collated)
     lines = [Line(name, None, None) for name in shown]
