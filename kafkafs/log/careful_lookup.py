@@ -67,7 +67,7 @@ def locate_by(find: FindBatch, log: Log, offset: int, trace: Trace = no_trace) -
     `find` finds it in a segment. NotFound outside [log start, log end).
     """
     _check_inside(log, offset)
-    for segment in log.segments_at(offset):
+    for segment in log.segments_from(offset):
         which = f"the last one with a base offset at or below {offset}"
         trace(f"segment {segment.log_name}: {which if segment.base_offset <= offset else 'the next one'}")
         try:

@@ -58,7 +58,7 @@ def extents_between(log: Log, start: int, end: int | None) -> list[Extent]:
     found: list[Extent] = []
     if start >= end:
         return found
-    for segment in log.segments_from(start):
+    for segment in log.readable_from(start):
         if segment.base_offset >= end:
             break
         position = 0

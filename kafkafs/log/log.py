@@ -61,17 +61,17 @@ class Log:
             return self.tail.position if self.tail else 0
         return closed_end(segment)
 
-    def segments_from(self, offset: int) -> Iterator[Segment]:
+    def readable_from(self, offset: int) -> Iterator[Segment]:
         """The segments that may hold `offset` or something behind it. One that may not be read is a gap."""
-        return filter(Segment.is_readable, self.segments_at(offset))
+        return filter(Segment.is_readable, self.segments_from(offset))
 
-    def segments_at(self, offset: int) -> tuple[Segment, ...]:
+    def segments_from(self, offset: int) -> tuple[Segment, ...]:
         """The same, those that may not be read among them."""
         return self.segments[segment_number(self._bases, offset) :]
 
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start."""
-        return self.segments_at(self.start_offset)
+        return self.segments_from(self.start_offset)
 
     def walk_end(self, segment: Segment) -> int:
         """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself.
@@ -114,7 +114,7 @@ class Log:
         """The segments that may hold offsets in [start, end); `None` for the log end."""
         end = self.end_offset if end is None else min(end, self.end_offset)
         start = max(start, self.start_offset)
-        return [segment for segment in self.segments_from(start) if segment.base_offset < end] if start < end else []
+        return [segment for segment in self.readable_from(start) if segment.base_offset < end] if start < end else []
 
     def walk(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """What overlaps the offsets [start, end), in order, and the segment that it stands in. A run may begin before
@@ -123,7 +123,7 @@ class Log:
         start, end = max(start, self.start_offset), min(end, self.end_offset)
         if start >= end:
             return
-        for segment in self.segments_from(start):  # opened one by one, as the reader gets there
+        for segment in self.readable_from(start):  # opened one by one, as the reader gets there
             if segment.base_offset >= end:
                 return
             begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)

@@ -78,11 +78,11 @@ class Partition:
 
     def listing(self) -> Listing:
         """What stands in the directory now, by name. No log is read for it."""
-        return self._names().listing
+        return self._listed().listing
 
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start. No log is read for it."""
-        segments = self._names().segments
+        segments = self._listed().segments
         start, _ = self._checkpoints.read().of(self.name)
         return segments[segment_number([segment.base_offset for segment in segments], start or 0) :]
 
@@ -117,7 +117,7 @@ class Partition:
                 self._listing.expire()
                 self._log.expire()
 
-    def _names(self) -> _Segments:
+    def _listed(self) -> _Segments:
         """The directory as it is now, and the segments made of it."""
         made = self._made.fresh()
         if made is None:

@@ -28,7 +28,7 @@ def batch_reaching(segment: Segment, offset: int, log_end: int) -> Batch | None:
 
 def record_reaching(visible: Visible, offset: int) -> tuple[Segment, Batch, Records] | None:
     """The first visible record at or behind `offset`, which lies in the log."""
-    segment = next(visible.log.segments_from(offset), None)
+    segment = next(visible.log.readable_from(offset), None)
     if segment is None:
         return None
     log_end = visible.log.walk_end(segment)

@@ -63,7 +63,7 @@ def unreadable(partition: Partition, window: Window) -> list[str]:
     """The logs in the window that may not be read: gaps in the offsets, which a search has to tell of."""
     log = partition.log()
     start, end = _bounds(Reader(log, OPTIONS, OpenTransactions()), window)
-    asked = [each for each in log.segments_at(start) if each.base_offset < end or end == log.end_offset]
+    asked = [each for each in log.segments_from(start) if each.base_offset < end or end == log.end_offset]
     return [segment.log_name for segment in asked if not segment.is_readable()]
 
 

@@ -213,7 +213,7 @@ class _Measured:
     def __init__(self, each: PartitionRange, log: Log) -> None:
         self.range = each
         self._offsets, self._places = np.empty(0, np.int64), np.empty(0, np.int64)
-        segments = [segment for segment in log.segments_at(each.start) if segment.base_offset < each.end]
+        segments = [segment for segment in log.segments_from(each.start) if segment.base_offset < each.end]
         self.size = sum(map(log.walk_end, segments)) or 1
         if self.size >= SMALL:
             self._look(log, filter(Segment.is_readable, segments))

@@ -14,17 +14,17 @@ from kafkafs.format.schemas.codebook import Codebook, FoundSchema, SchemaName
 
 def lines_with_schemas(schemas: SchemaTopic, memory: Memory) -> Callable[[PartitionName], DecodedLines]:
     """Lines decoded by the schemas of that topic."""
-    lookup = _Lookup(schemas)
+    registry = _ReaderRegistry(schemas)
 
     def make(name: PartitionName) -> DecodedLines:
-        """The lines of one partition; all that are made for one reader share its `_Lookup`."""
-        book = Codebook(lambda schema, is_key: lookup.found(schema, name.topic, is_key))
+        """The lines of one partition; all that are made for one reader share its registry."""
+        book = Codebook(lambda schema, is_key: registry.found(schema, name.topic, is_key))
         return DecodedLines(name.topic, name.partition, book, memory)
 
     return make
 
 
-class _Lookup:
+class _ReaderRegistry:
     """One reader's registry. What is not in it may have come since the last look: so there is one more look, once."""
 
     def __init__(self, schemas: SchemaTopic) -> None:

@@ -49,10 +49,10 @@ class Root:
     def attributes(self) -> Attributes:
         """What all data directories grant together, and the newest time; as last known where a disk fails or hangs."""
         known = [disk.last_known() for disk in self._disks]
-        mode = common([disk.access for disk in known])
+        granted = common([disk.access for disk in known])
         newest = max(disk.mtime_ns for disk in known)
         keep_s = KEEP_S / 2 if len(known) == 1 else KEEP_S / 10  # of several, what is known may be old
-        return Attributes("directory", mode.mode, mode.uid, mode.gid, 0, 0, newest, 2, keep_s)
+        return Attributes("directory", granted.mode, granted.uid, granted.gid, 0, 0, newest, 2, keep_s)
 
     def entries(self) -> Sequence[Entry]:
         """`.cluster`, then all partitions by the names that they are shown by."""
