@@ -17,7 +17,7 @@ _LOOK_S = 0.1
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """All paths' contents, one behind the other: 1 if one of them failed."""
+    """Writes all paths' contents, one behind the other: 1 if one of them failed."""
     tree = unmounted.open_tree(arguments)
     return unmounted.for_each("cat", unmounted.expanded(tree, arguments.paths), lambda path: _cat(tree, path))
 
@@ -34,7 +34,7 @@ def _cat(tree: Tree, path: str) -> None:
 
 
 def _copy(content: Content) -> None:
-    """Everything to standard output; a follower's content has no end but Ctrl-C."""
+    """Writes all of it to standard output; a follower's content has no end but Ctrl-C."""
     position = 0
     while True:
         data = content.read(position, _PIECE)

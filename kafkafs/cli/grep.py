@@ -92,7 +92,7 @@ class _Printer:
                 self._size += extent(partition, window)
 
     def write(self, lines: bytes) -> None:
-        """Some lines more."""
+        """Writes lines at once."""
         try:
             if lines:
                 self._out.write(lines)
@@ -104,13 +104,13 @@ class _Printer:
             raise DiskError(f"standard output cannot be written: {error.strerror}") from None
 
     def passed(self, name: str, size: int) -> None:
-        """So much more was searched."""
+        """Shows that so many bytes more of a partition were searched."""
         self._done += size
         if self._progress.is_shown:
             self._progress.show(name, self._done, self._size)
 
     def end(self) -> None:
-        """No progress any more."""
+        """Takes the progress away."""
         self._progress.clear()
 
 
@@ -148,7 +148,7 @@ def _chosen(directories: list[DataDirectory], arguments: argparse.Namespace) -> 
 
 
 class _Decoder(LineMaker, FieldMaker, Protocol):
-    """Of one partition, by its schemas."""
+    """Makes the lines and fields of one partition, by its schemas."""
 
 
 def _makers(

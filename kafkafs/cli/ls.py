@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     directories: list[tuple[str, DirectoryNode]] = []
 
     def look(path: str) -> None:
-        """A directory is listed later, anything else is a line of its own."""
+        """Notes a directory, which is listed later; makes a line of anything else."""
         node = resolve(tree, path, follow=not arguments.long)
         if hasattr(node, "entries") and not arguments.directory:
             directories.append((path, cast(DirectoryNode, node)))
@@ -68,11 +68,11 @@ def _list(directory: DirectoryNode, arguments: argparse.Namespace, _: str) -> No
 
 
 def _looked_up(directory: DirectoryNode, line: Line) -> Line | None:
-    """With the node behind the name; None, after a word, where it is gone or cannot be looked at."""
+    """The line with the node behind its name; None, after a word, where that is gone or cannot be looked at."""
     found: list[Line] = []
 
     def look(name: str) -> None:
-        """A name may be gone since it was listed: an error of its own."""
+        """Looks one name up: one that is gone since it was listed is an error of its own."""
         node = line.node or directory.child(name)
         found.append(Line(name, node, node.attributes()))
 
@@ -145,7 +145,7 @@ def _collated(name: str) -> str:
 
 
 def _printable(name: str) -> str:
-    """The name itself to a pipe; on a terminal nothing that it would obey."""
+    """The name itself for a pipe; for a terminal, with `?` for what it would obey, as ls(1) has it."""
     if not sys.stdout.isatty():
         return os.fsencode(name).decode(sys.stdout.encoding or "utf-8", sys.stdout.errors or "strict")
     return "".join(c if c.isprintable() else "?" for c in name)

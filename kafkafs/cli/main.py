@@ -15,7 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     interrupted = "interrupted"  # until it is known what the command would say
 
     def run() -> int:
-        """Parses and does it, with all that is imported for it: Ctrl-C may come then too."""
+        """Parses the words and runs the command. Imports stand here, since Ctrl-C may come in one."""
         nonlocal interrupted
         from kafkafs.cli import parser
 

@@ -63,7 +63,7 @@ def _daemon(
     """What the serving process does; `on_ready` is called when the mount answers."""
 
     def serve_tree(on_ready: Callable[[], None]) -> int:
-        """In the serving process, until the mount ends."""
+        """Serves until the mount ends; called in the serving process."""
         from kafkafs.cli.daemon import serve_data  # here, in that process: the guard has no use for pyfuse3 and views
 
         serve_data(data_dirs, place, options, on_ready)

@@ -57,15 +57,15 @@ class _Watched:
 
     @property
     def size(self) -> int:
-        """As the file's."""
+        """That of the file."""
         return self._data.size
 
     def read(self, position: int, size: int) -> bytes:
-        """As the file reads; how far it has come is shown first."""
+        """What the file gives; shows first how far it is read."""
         self._progress.show(self._name, position, self._size)
         return self._data.read(position, size)
 
     def read_long(self, position: int, size: int) -> bytes | memoryview:
-        """The same of a long piece."""
+        """As `read`, for a long piece."""
         self._progress.show(self._name, position, self._size)
         return self._data.read_long(position, size)

@@ -12,7 +12,7 @@ from kafkafs.spark.session import session
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Writes the indexes, or those of keys, and says how many; what in the logs is not valid is said, too."""
+    """Writes the indexes, or those of keys, and says how many, and what in the logs is not valid."""
     with SparkProgress("reindex") as progress:
         paths = data_directories(arguments.data_dirs)
         if arguments.interval_bytes is not None and arguments.interval_bytes < 0:

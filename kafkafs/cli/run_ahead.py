@@ -17,7 +17,7 @@ def run_ahead(things: Iterator[T]) -> Iterator[T]:
     left = threading.Event()
 
     def make() -> None:
-        """The thread: things in tuples, behind the last None, or the error in its place."""
+        """The thread: puts each thing in a tuple, then None; an error in its place."""
         try:
             for thing in things:
                 made.put((thing,))

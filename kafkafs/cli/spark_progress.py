@@ -23,9 +23,9 @@ class SparkProgress:
         self._line.clear()
 
     def starting(self) -> None:
-        """Spark has not started yet."""
+        """Shows that Spark is starting."""
         self._line.say(f"{self._name}: starting Spark…")
 
     def __call__(self, step: Step) -> None:
-        """A job is so far."""
+        """Shows how far a job is."""
         self._line.show(step.name, step.done_bytes, step.size, f"{step.done:,} of {step.units:,} parts")

@@ -13,7 +13,7 @@ _WORDS = {"directory": "directory", "file": "regular file", "symlink": "symbolic
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """A few lines for each path, a link's own: 1 if one of them failed."""
+    """Prints a few lines for each path, of a link those of itself: 1 if one of them failed."""
     tree = unmounted.open_tree(arguments)
     return unmounted.for_each("stat", unmounted.expanded(tree, arguments.paths), lambda path: _stat(tree, path))
 

@@ -29,14 +29,14 @@ class StatusLine:
         self._begun = self._told_at = time.monotonic()
 
     def say(self, text: str) -> None:
-        """Words alone, while there is nothing to count."""
+        """Shows words alone, while there is nothing to count."""
         if self._is_terminal:
             self._on(text, 0, _WORDS)
         elif self._is_time():
             print(text, file=sys.stderr, flush=True)
 
     def show(self, name: str, done: int, size: int, beside: str = "") -> None:
-        """So many bytes of the work of that name are done."""
+        """Shows how many bytes of a piece of work are done."""
         if self._is_terminal:
             bar = self._on(name, size, _FORMAT, beside)
             bar.set_postfix_str(beside, refresh=False)

@@ -59,7 +59,7 @@ def _daemon_pid(place: Path) -> int | None:
     told: list[int] = []
 
     def ask() -> None:
-        """Of the mount itself; what is no answer is none."""
+        """Reads it from the mount; notes nothing where that gives none."""
         with suppress(OSError, ValueError, KeyError):
             told.append(int(json.loads((place / ".kafkafs/status.json").read_bytes())["pid"]))
 

@@ -57,6 +57,6 @@ def for_each(command: str, paths: list[str], work: Callable[[str], None]) -> int
 
 
 def tell(command: str, path: str, error: Exception) -> None:
-    """`cat: PATH: No such file or directory`, whatever error of ours the kernel would have made that of."""
+    """Says `cat: PATH: No such file or directory`, in the words that the error has below a mount point."""
     number = error.errno if isinstance(error, OSError) else ERRNO[type(error)]  # type: ignore[index]
     say(f"{command}: {path}: {os.strerror(number or 0)}")

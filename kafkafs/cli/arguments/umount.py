@@ -1,4 +1,4 @@
-"""The arguments of `kafkafs umount`, which `unmount` means, too."""
+"""The arguments of `kafkafs umount`; `unmount` is the same command."""
 
 from pathlib import Path
 
