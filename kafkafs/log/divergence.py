@@ -19,9 +19,7 @@ from kafkafs.format.records import decode
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import locate
-
-LARGEST = 256 << 20
-"""Bytes that a batch may unpack to; larger ones are compared by their headers only."""
+from kafkafs.log.options import MAX_BATCH
 
 _BEHIND_ALL = (1 << 63) - 1
 
@@ -113,9 +111,9 @@ class _Side:
         return int(behind["leader_epoch"][0]) if len(behind) else None
 
     def records(self, rows: Batches) -> Iterator[Records]:
-        """What some of its batches hold; those that cannot be unpacked are left out."""
+        """What some of its batches hold; those that cannot be unpacked, or are larger then than MAX_BATCH, are left out."""
         if self._run is not None and len(rows):
-            for piece in decode(self._run.data, self._run.position, rows, LARGEST):
+            for piece in decode(self._run.data, self._run.position, rows, MAX_BATCH):
                 if isinstance(piece, Records):
                     yield piece
 

@@ -9,6 +9,8 @@ from kafkafs.errors import UsageError
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
+MAX_BATCH = 256 << 20
+"""Bytes that a batch may unpack to, unless a reader is told otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +19,7 @@ class ReadOptions(DiskOptions):
 
     isolation: Isolation = "read_uncommitted"
     corrupt_skip: bool = False  # decoded ranges go on behind a corrupt batch instead of failing
-    max_batch: int = 256 << 20  # bytes a batch may unpack to in a decoded view; above it: TooLarge
+    max_batch: int = MAX_BATCH  # bytes a batch may unpack to in a decoded view; above it: TooLarge
     index_dir: Path | None = None  # where `kafkafs reindex` put rebuilt indexes
     log_fresh_s: float = 0.05  # for so long a look at a partition counts as now: less than followers wait between two
     names_fresh_s: float = 0.1  # the same of a data directory's names, and of its checkpoints

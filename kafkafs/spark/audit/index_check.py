@@ -13,6 +13,7 @@ from kafkafs.format.abstract_index import AbstractIndex
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
 from kafkafs.format.batches import walk
 from kafkafs.format.records import Refusal, decode
+from kafkafs.log.options import MAX_BATCH
 from kafkafs.log.segment import Segment
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.log_check import Column, LogTable
@@ -21,7 +22,6 @@ _FAR = 16 << 20
 """No broker leaves so many bytes without an entry: the interval is 4096 by default, an append some megabytes."""
 
 _PADDING_READ = 8192  # slots
-_LARGEST_UNPACKED = 256 << 20
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -139,7 +139,7 @@ def _is_of_record(segment: Segment, position: int, offset: int, time: int) -> bo
     batch = parse_batch(file.read(position, LARGEST_HEADER), 0, position)
     assert batch is not None
     data = file.read(position, batch.size)
-    for piece in decode(data, position, walk(data, position).rows[:1], _LARGEST_UNPACKED):
+    for piece in decode(data, position, walk(data, position).rows[:1], MAX_BATCH):
         if isinstance(piece, Refusal):
             return True  # it cannot be told, and is no fault of the index
         if ((piece.rows["offset"] == offset) & (piece.rows["timestamp"] == time)).any():

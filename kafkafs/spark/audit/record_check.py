@@ -13,10 +13,8 @@ from kafkafs.errors import TooLarge
 from kafkafs.format.batches import batch_at
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.options import MAX_BATCH
 from kafkafs.spark.audit.findings import Finding, Where
-
-LARGEST = 256 << 20
-"""Bytes that a batch may unpack to, as in a mount by default."""
 
 _LOG_APPEND_TIME = 8  # in a batch's attributes: the time is the batch's, and no record's
 _NONE = np.iinfo(np.int64).min
@@ -26,7 +24,7 @@ def check_records(run: BatchRun, where: Where) -> Iterator[Finding]:
     """What is wrong inside of the batches of a run whose CRCs hold."""
     rows = run.rows
     largest = np.full(len(rows), _NONE, np.int64)
-    for piece in decode(run.data, run.position, rows, LARGEST):
+    for piece in decode(run.data, run.position, rows, MAX_BATCH):
         if isinstance(piece, Records):
             _note_largest(piece, largest)
             continue

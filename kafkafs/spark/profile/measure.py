@@ -12,6 +12,7 @@ from kafkafs.format.batches import Batches, is_control, is_transactional
 from kafkafs.format.control import ControlType
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.options import MAX_BATCH
 from kafkafs.log.segment import Segment
 from kafkafs.log.transactions import marker_types
 from kafkafs.spark.profile.retention import Kept, why_kept
@@ -24,7 +25,6 @@ TIME_STEPS_S = (1, 10, 60, 600, 3600, 21600, 86400, 604800, 2592000, 31536000)
 LAGS_MS = (0, 1_000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
 """Borders between kinds of lag: in order, up to a second behind the latest so far, up to ten, ..."""
 
-_LIMIT = 256 << 20
 _Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
@@ -159,7 +159,7 @@ class _Meter:
         found.aborts += int((marker_types(item, item.rows[control]) == ControlType.ABORT).sum())
         rows = item.rows[~control]
         self._codecs(rows)
-        for piece in decode(item.data, item.position, rows, _LIMIT):
+        for piece in decode(item.data, item.position, rows, MAX_BATCH):
             if isinstance(piece, Refusal):
                 found.damaged += 1
             elif len(piece):
