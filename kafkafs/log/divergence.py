@@ -111,7 +111,7 @@ class _Side:
         return int(behind["leader_epoch"][0]) if len(behind) else None
 
     def records(self, rows: Batches) -> Iterator[Records]:
-        """What some of its batches hold; those that cannot be unpacked, or are larger then than MAX_BATCH, are left out."""
+        """What some of its batches hold; of those that cannot be unpacked, or exceed MAX_BATCH then, nothing."""
         if self._run is not None and len(rows):
             for piece in decode(self._run.data, self._run.position, rows, MAX_BATCH):
                 if isinstance(piece, Records):
