@@ -19,7 +19,7 @@ from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
-from kafkafs.search.grep import OPTIONS, Window, extent
+from kafkafs.search.grep import OPTIONS, Window, bytes_of
 from kafkafs.search.pattern import Pattern
 from kafkafs.search.selection import FieldMaker, Selection
 from kafkafs.search.side_by_side import Done, SearchTask, Trouble, search
@@ -89,7 +89,7 @@ class _Printer:
         self._progress = Progress()
         for partition in partitions.values() if self._progress.is_shown else ():
             with suppress(KafkafsError):
-                self._size += extent(partition, window)
+                self._size += bytes_of(partition, window)
 
     def write(self, lines: bytes) -> None:
         """Writes lines at once."""

@@ -67,7 +67,7 @@ def unreadable(partition: Partition, window: Window) -> list[str]:
     return [segment.log_name for segment in asked if not segment.is_readable()]
 
 
-def extent(partition: Partition, window: Window) -> int:
+def bytes_of(partition: Partition, window: Window) -> int:
     """About how many bytes the window of a partition takes, without a look at its indexes."""
     log = partition.log()
     between = log.segments_between(*_bounds(Reader(log, OPTIONS, OpenTransactions()), window))
