@@ -29,7 +29,10 @@ _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class Directory:
-    """A data directory's root, held open: everything below is opened relative to it, never through a link."""
+    """A data directory's root, held open: everything below is opened relative to it, never through a link.
+
+    `_lock` is held around `_cache` and `_open`, never while a file is opened or closed.
+    """
 
     def __init__(self, path: str, options: DiskOptions = DEFAULT_OPTIONS) -> None:
         """Raises OSError where `path` is no directory that may be read."""

@@ -104,7 +104,11 @@ class PrefetchBudget:
 
 
 class Prefetch:
-    """What one reader is about to read. It may go from one file on into the next."""
+    """What one reader is about to read. It may go from one file on into the next.
+
+    Readers write without a lock where they are and whether it was cold; of several at once the last one counts, which
+    costs a block at most. `_making` is held while blocks are read. `_made` is replaced whole, by the budget.
+    """
 
     def __init__(self, budget: PrefetchBudget) -> None:
         self._budget = budget

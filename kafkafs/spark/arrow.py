@@ -68,14 +68,14 @@ def grouped(
         yield group
 
 
-def extent(batch: pa.RecordBatch) -> tuple[int, int]:
+def rows_and_bytes(batch: pa.RecordBatch) -> tuple[int, int]:
     """Rows and bytes of a batch."""
     return batch.num_rows, batch.nbytes
 
 
 def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows, small batches in one: a task can have hundreds of partitions of a few records."""
-    return map(_one, grouped(batches, extent, ROWS, BYTES))
+    return map(_one, grouped(batches, rows_and_bytes, ROWS, BYTES))
 
 
 def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -131,18 +131,18 @@ class _Bytes:
     @property
     def rows(self) -> int:
         """How many the kernel has put in."""
-        return int(self._numbers[3])
+        return int(self._numbers[layout.COLUMN_ROWS // 8])
 
     def array(self, kind: pa.DataType) -> pa.Array:
         """The column as an Arrow array that owns these buffers."""
-        used, nulls = int(self._numbers[4]), int(self._numbers[5])
+        used, nulls = int(self._numbers[layout.COLUMN_USED // 8]), int(self._numbers[layout.COLUMN_NULLS // 8])
         bits = pa.py_buffer(self._bits) if nulls else None
         content = pa.py_buffer(self._bytes).slice(0, used)
         return pa.Array.from_buffers(kind, self.rows, [bits, pa.py_buffer(self._ends), content], nulls)
 
     def lists(self, content: pa.Array) -> pa.Array:
         """The column as lists of what `content` holds."""
-        nulls = int(self._numbers[5])
+        nulls = int(self._numbers[layout.COLUMN_NULLS // 8])
         bits = pa.py_buffer(self._bits) if nulls else None
         return pa.Array.from_buffers(HEADERS.type, self.rows, [bits, pa.py_buffer(self._ends)], nulls, 0, [content])
 

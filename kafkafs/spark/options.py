@@ -21,6 +21,7 @@ from kafkafs.spark.offsets import (
     LATEST,
     AllAt,
     Limit,
+    NoMatch,
     Specific,
     Timestamps,
     TopicPartition,
@@ -196,14 +197,14 @@ def _limit(options: Mapping[str, str], side: str, default: Limit) -> Limit:
     no_match = options.get("startingoffsetsbytimestampstrategy", "error").strip().lower()
     if no_match not in ("error", "latest"):
         raise UsageError(f"startingOffsetsByTimestampStrategy is error or latest, not {no_match!r}")
-    strategy = "latest" if no_match == "latest" or side == "ending" else "error"
+    strategy: NoMatch = "latest" if no_match == "latest" or side == "ending" else "error"
     if (time := options.get(f"{side}timestamp")) is not None:
         try:
-            return Timestamps(int(time.strip()), "latest" if strategy == "latest" else "error")
+            return Timestamps(int(time.strip()), strategy)
         except ValueError:
             raise UsageError(f"{side}Timestamp is one number, milliseconds since 1970, not {time!r}") from None
     if (times := options.get(f"{side}offsetsbytimestamp")) is not None:
-        return Timestamps(parse_timestamps(times.strip()), "latest" if strategy == "latest" else "error")
+        return Timestamps(parse_timestamps(times.strip()), strategy)
     offsets = options.get(f"{side}offsets")
     if offsets is None:
         return default

@@ -59,7 +59,7 @@ class SegmentUnit:
     """A segment by name: its data directory, its partition's directory, its base offset. `weight`: bytes of its log."""
 
     data_directory: Path
-    directory: str
+    partition_directory: str
     base_offset: int
     weight: int
 
@@ -70,7 +70,7 @@ class SegmentUnit:
         """
         for attempt in range(_ATTEMPTS):
             try:
-                partition = data_directory(self.data_directory).partition(self.directory)
+                partition = data_directory(self.data_directory).partition(self.partition_directory)
                 if attempt:
                     partition.look_again()
                 found = self._snapshot(partition)
@@ -83,7 +83,8 @@ class SegmentUnit:
                 return None
             except Vanished:
                 continue
-        raise Vanished(f"the segment {self.base_offset} of {self.directory} changes again and again while it is read")
+        which = f"the segment {self.base_offset} of {self.partition_directory}"
+        raise Vanished(f"{which} changes again and again while it is read")
 
     def _snapshot(self, partition: Partition) -> SegmentSnapshot | None:
         log = partition.log()

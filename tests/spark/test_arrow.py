@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kafkafs.errors import Unsupported
 from kafkafs.format.batches import walk
 from kafkafs.format.records import Records, decode
-from kafkafs.spark.arrow import extent, grouped, groups, record_batches, schema, together
+from kafkafs.spark.arrow import grouped, groups, record_batches, rows_and_bytes, schema, together
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.spark.reading import rows_of
@@ -88,7 +88,7 @@ def test_small_batches_are_sent_together(batches):
     made = [batch for number, each in enumerate(many) for batch in record_batches(pieces(each), "t", number, False)]
     (one,) = together(made)
     assert pa.Table.from_batches([one]).equals(pa.Table.from_batches(made))
-    assert extent(one)[0] == sum(map(len, many))
+    assert rows_and_bytes(one)[0] == sum(map(len, many))
     assert list(together([])) == []
 
 

@@ -74,6 +74,6 @@ def test_indexes_are_made_of_the_replica_that_got_furthest(tmp_path):
     paths = [broker(tmp_path / "one", 1, 0, 0), broker(tmp_path / "two", 2, 0, 1)]
     mark = "0123456789abcdef0123456789abcdef"
     shutil.copytree(paths[0] / "t-0", paths[0] / f"t-0.{mark}-delete")
-    found = {(unit.data_directory.name, unit.directory) for unit in segments_to_index(paths)}
+    found = {(unit.data_directory.name, unit.partition_directory) for unit in segments_to_index(paths)}
     assert found == {("two", "t-0"), ("one", f"t-0.{mark}-delete")}
     assert {unit.data_directory for unit in live_segments(paths, "furthest")} == {paths[1]}

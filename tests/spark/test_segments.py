@@ -25,5 +25,5 @@ def test_a_partition_that_is_deleted_meanwhile_is_left_out(tmp_path: Path):
 def test_only_live_partitions_where_they_are_asked_for(tmp_path: Path):
     data = unpack(tmp_path)
     (data / "test-0").rename(data / "test-0.0123456789abcdef0123456789abcdef-delete")
-    assert any(unit.directory.endswith("-delete") for unit in segments_of([data]))
-    assert not any(unit.directory.endswith("-delete") for unit in live_segments([data], "furthest"))
+    assert any(unit.partition_directory.endswith("-delete") for unit in segments_of([data]))
+    assert not any(unit.partition_directory.endswith("-delete") for unit in live_segments([data], "furthest"))

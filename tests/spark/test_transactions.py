@@ -16,7 +16,7 @@ def test_what_is_aborted_is_what_the_broker_noted(stopped: Dataset):
         told = (tracker.follow(event) for run in snapshot.runs() if isinstance(run, BatchRun) for event in events(run))
         return [(each.producer, each.first, each.last, each.stable) for each in told if each is not None]
 
-    units = [unit for unit in segments_of([stopped.path]) if unit.directory == "transactions-0"]
+    units = [unit for unit in segments_of([stopped.path]) if unit.partition_directory == "transactions-0"]
     found = [aborted for unit in units for aborted in unit.ask(follow) or ()]
     files = sorted(stopped.directory("transactions").glob("*.txnindex"))
     rows = np.frombuffer(b"".join(file.read_bytes() for file in files), DTYPE)

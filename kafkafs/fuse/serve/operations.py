@@ -182,7 +182,10 @@ class Operations(pyfuse3.Operations):
         return opened
 
     async def read(self, handle: int, offset: int, size: int) -> bytes:
-        """Reads that may wait for the log to grow are counted apart: their time says nothing of this mount."""
+        """Reads that may wait for the log to grow are counted apart: their time says nothing of this mount.
+
+        Each is `answering` under a name of its own; here nothing but FUSEError may be raised.
+        """
         file = self.files.get(handle)
         if file is None:
             raise FUSEError(errno.EBADF)

@@ -9,7 +9,8 @@ thread counts as stuck until it comes back; in a lane with stuck threads the tim
 else refuses at once. A thread that uses the processor gets somewhere, however long its call takes: one that waits for a
 disk that hangs uses none.
 
-All bookkeeping is done on the trio thread; a thread only takes a job, runs it and hands it back through the trio token.
+All bookkeeping is done on the trio thread. A thread only takes a job, notes in it which thread it is, the processor
+time that it has used and, last, the clock that tells that; runs it, and hands it back through the trio token.
 """
 
 import functools
@@ -58,11 +59,11 @@ log = logging.getLogger(__name__)
 
 
 class _Lane:
-    __slots__ = ("canary", "key", "lookups", "progressed", "reading", "reads", "running", "stuck", "wakes", "waking")
+    __slots__ = ("asks", "canary", "key", "progressed", "reading", "reads", "running", "stuck", "wakes", "waking")
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.lookups: deque[_Job] = deque()  # waiting for a thread
+        self.asks: deque[_Job] = deque()  # waiting for a thread
         self.reads: deque[_Job] = deque()
         self.wakes: deque[_Job] = deque()
         self.running = 0  # threads occupied, the stuck ones too
@@ -78,16 +79,16 @@ class _Lane:
 
     def queue(self, kind: CallKind) -> "deque[_Job]":
         """Where calls of that kind wait for a thread."""
-        return self.reads if kind is CallKind.READ else self.wakes if kind is CallKind.WAKE else self.lookups
+        return self.reads if kind is CallKind.READ else self.wakes if kind is CallKind.WAKE else self.asks
 
     def take(self) -> "_Job | None":
         """The next job that may run now."""
-        if self.lookups and self.lookups[0].kind is CallKind.CANARY:
-            return self.lookups.popleft()
+        if self.asks and self.asks[0].kind is CallKind.CANARY:
+            return self.asks.popleft()
         if self.running >= PER_LANE:
             return None
-        if self.lookups:
-            return self.lookups.popleft()
+        if self.asks:
+            return self.asks.popleft()
         if self.wakes and self.waking < WAKING and self.reading + self.waking < PER_LANE - 1:
             return self.wakes.popleft()
         if self.reads and self.reading < PER_LANE - RESERVED:

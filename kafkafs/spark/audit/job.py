@@ -94,7 +94,7 @@ def joined(data_directories: Sequence[Path], reports: Sequence[SegmentReport]) -
     findings = [*check_twins(directories), *check_topic_ids(directories)]
     by_partition: dict[tuple[Path, str], list[SegmentReport]] = {}
     for report in reports:
-        by_partition.setdefault((report.unit.data_directory, report.unit.directory), []).append(report)
+        by_partition.setdefault((report.unit.data_directory, report.unit.partition_directory), []).append(report)
     partitions = 0
     for directory in directories:
         ends: dict[tuple[str, int], int] = {}
@@ -133,13 +133,13 @@ def _partition(
 
 def check_segment(unit: SegmentUnit, clean_directories: frozenset[Path], deep: bool = False) -> SegmentReport:
     """One segment and its indexes, as of one moment; nothing of one that the broker deletes meanwhile."""
-    name = parse_partition_name(unit.directory)
+    name = parse_partition_name(unit.partition_directory)
     clean = unit.data_directory in clean_directories and not (name and name.mark)
     return unit.ask(lambda snapshot: _checked(snapshot, unit, clean, deep)) or SegmentReport(unit, [])
 
 
 def _checked(snapshot: SegmentSnapshot, unit: SegmentUnit, clean: bool, deep: bool) -> SegmentReport:
-    segment, root, directory = snapshot.segment, str(unit.data_directory), unit.directory
+    segment, root, directory = snapshot.segment, str(unit.data_directory), unit.partition_directory
 
     def where(kind: str) -> Where:
         """The segment's file of that kind, as findings name it; the one it would have where there is none."""

@@ -30,7 +30,7 @@ class Pair:
 
     one: Path
     other: Path
-    directory: str
+    partition_directory: str
     start: int
     end: int
     cleaned: bool
@@ -53,7 +53,7 @@ def diverging(pairs: Sequence[Pair], found: Sequence[Divergence | None]) -> list
     first: dict[tuple[Path, Path, str], Divergence] = {}
     for pair, divergence in zip(pairs, found, strict=True):
         if divergence is not None:
-            place = pair.one, pair.other, pair.directory
+            place = pair.one, pair.other, pair.partition_directory
             first[place] = min(first.get(place, divergence), divergence, key=lambda each: each.offset)
     return [_finding(*place, divergence) for place, divergence in first.items()]
 
@@ -66,7 +66,7 @@ def compare(pair: Pair) -> Divergence | None:
         return other.answer(lambda log: first_divergence(one, log, pair.start, pair.end, cleaned=pair.cleaned))
 
     try:
-        replica, other = (data_directory(path).partition(pair.directory) for path in (pair.one, pair.other))
+        replica, other = (data_directory(path).partition(pair.partition_directory) for path in (pair.one, pair.other))
         return replica.answer(question)
     except KafkafsError:
         return None

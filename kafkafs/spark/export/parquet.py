@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from kafkafs.format.columns import Records
 from kafkafs.log.options import Isolation
-from kafkafs.spark.arrow import BatchMaker, extent, grouped, groups, schema
+from kafkafs.spark.arrow import BatchMaker, grouped, groups, rows_and_bytes, schema
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.plan import GONE, FileUnit
 from kafkafs.spark.tasks import data_loss, records_of
@@ -24,7 +24,7 @@ Shape = Callable[[list[Records], pa.RecordBatch], Iterator[pa.RecordBatch]]
 def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, shape: Shape, kind: pa.Schema) -> None:
     """Writes the file; under its name it is always whole."""
     with out.writing(unit.file) as sink, pq.ParquetWriter(sink, kind, **_settings(compression, kind)) as writer:
-        for group in grouped(_shaped(unit, isolation, shape), extent, ROW_GROUP, _GROUP_BYTES):
+        for group in grouped(_shaped(unit, isolation, shape), rows_and_bytes, ROW_GROUP, _GROUP_BYTES):
             writer.write_table(pa.Table.from_batches(group, kind), row_group_size=ROW_GROUP)
 
 

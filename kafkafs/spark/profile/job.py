@@ -31,7 +31,7 @@ def added_up(units: Sequence[SegmentUnit], measured: Sequence[Numbers]) -> dict[
     """The segments' numbers by partition."""
     found: dict[TopicPartition, Numbers] = {}
     for unit, numbers in zip(units, measured, strict=True):
-        name = parse_partition_name(unit.directory)
+        name = parse_partition_name(unit.partition_directory)
         assert name is not None
         found.setdefault(TopicPartition(name.topic, name.partition), Numbers()).add(numbers)
     return found

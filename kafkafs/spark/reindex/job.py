@@ -70,19 +70,20 @@ def check_target(target: Path, data_directories: Sequence[Path]) -> None:
 
 def segments_to_index(paths: Sequence[Path], replicas: Replicas = "furthest") -> list[SegmentUnit]:
     """Those of each partition's one replica, and of what is marked as deleted, future or stray."""
-    marked = [unit for unit in segments_of(paths) if data_directory(unit.data_directory).names()[unit.directory].mark]
+    named = ((unit, parse_partition_name(unit.partition_directory)) for unit in segments_of(paths))
+    marked = [unit for unit, name in named if name is not None and name.mark]
     return [*live_segments(paths, replicas), *marked]
 
 
 def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = DEFAULT_INTERVAL) -> Made:
     """The indexes of one segment, written. One that the broker deletes meanwhile needs none."""
-    name = parse_partition_name(unit.directory)
+    name = parse_partition_name(unit.partition_directory)
     interval = intervals.get(unit.data_directory, {}).get(name.topic if name else "", default)
     found = unit.ask(lambda snapshot: (rebuild(snapshot, interval), snapshot.size))
     if found is None:
         return Made(0, 0, 0)
     made, size = found
-    place = target / unit.directory
+    place = target / unit.partition_directory
     contents = {"index": made.offset_index, "timeindex": made.time_index, "txnindex": made.transaction_index}
     for kind, content in contents.items():
         write_index(place / segment_file(unit.base_offset, kind), content, keep=kind != "txnindex" or bool(content))

@@ -34,7 +34,7 @@ _UNFINISHED_S = 3600.0
 class MadeKeys:
     """The key index of one segment: directory and name; `written` is in bytes, 0 where it was there already."""
 
-    directory: str
+    partition_directory: str
     name: str
     written: int
 
@@ -50,8 +50,8 @@ def reindex_keys(
     units = segments_to_index(data_directories, replicas)
     task = functools.partial(make_keys, target=target)
     found = [each for each in jobs.run(spark, "reindex", units, task, progress) if each is not None]
-    kept = {(each.directory, each.name) for each in found}
-    for directory in {unit.directory for unit in units}:
+    kept = {(each.partition_directory, each.name) for each in found}
+    for directory in {unit.partition_directory for unit in units}:
         for file in (target / directory).glob("*" + SUFFIX):
             if (directory, file.name) not in kept:
                 _remove(file)
@@ -69,15 +69,15 @@ def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
         if snapshot.segment.next_base is None:
             return None
         own = identity(snapshot.segment)
-        place = target / unit.directory / own.file_name
+        place = target / unit.partition_directory / own.file_name
         if _is_there(place):
-            return MadeKeys(unit.directory, own.file_name, 0)
+            return MadeKeys(unit.partition_directory, own.file_name, 0)
         content = build(snapshot.log, snapshot.segment, own, snapshot.partition.transactions)
         if content is None:
             return None
         snapshot.check()
         write_index(place, content)
-        return MadeKeys(unit.directory, own.file_name, len(content))
+        return MadeKeys(unit.partition_directory, own.file_name, len(content))
 
     return unit.ask(question)
 
