@@ -24,7 +24,7 @@ from kafkafs.cluster.transactions import Transaction
 from kafkafs.disk.cached_value import CachedValue, same_objects
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_partition_metadata
-from kafkafs.format.names import PartitionName
+from kafkafs.format.names import PARTITION_METADATA, PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
@@ -154,7 +154,7 @@ class Cluster:
             for directory, here in zip(self.directories, names, strict=True):
                 for name in here:
                     with suppress(*_UNREADABLE):
-                        topic_id = parse_partition_metadata(directory.root.read_whole(f"{name}/partition.metadata"))
+                        topic_id = parse_partition_metadata(directory.root.read_whole(f"{name}/{PARTITION_METADATA}"))
                         found.setdefault(topic_id, here[name].topic)
             self._named_of, self._named = names, found
         return self._named

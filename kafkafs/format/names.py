@@ -19,6 +19,17 @@ _MARKED = re.compile(r"(\S+-\S+)\.([0-9a-f]{32})-(delete|future|stray)", re.ASCI
 SEGMENT_KINDS = {f".{kind}": kind for kind in ("log", "index", "timeindex", "txnindex", "snapshot")}
 """What stands behind the offset in the name of a segment's file, and the kind that it tells."""
 
+META_PROPERTIES = "meta.properties"
+LOG_STARTS = "log-start-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+"""Of a data directory."""
+
+PARTITION_METADATA = "partition.metadata"
+LEADER_EPOCHS = "leader-epoch-checkpoint"
+"""Of a partition."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionName:

@@ -14,13 +14,10 @@ from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Exhausted, KafkafsError, NotFound, WouldBlock
 from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
-from kafkafs.format.names import PartitionName
+from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS, PartitionName
 from kafkafs.log.options import ReadOptions
 
 logger = logging.getLogger(__name__)
-
-LOG_START = "log-start-offset-checkpoint"
-HIGH_WATERMARK = "replication-offset-checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +52,13 @@ class CheckpointFiles:
         if known is not None:
             return known
         with acquired(self._lock):
-            stamps = tuple(self._stamp(name) for name in (LOG_START, HIGH_WATERMARK))
+            stamps = tuple(self._stamp(name) for name in (LOG_STARTS, HIGH_WATERMARKS))
             known = self._known.revalidated(stamps)
             return self._load(stamps) if known is None else known
 
     def _load(self, stamps: tuple[object, ...]) -> Checkpoints:
         problems: list[str] = []
-        starts, high_watermarks = self._parsed(LOG_START, problems), self._parsed(HIGH_WATERMARK, problems)
+        starts, high_watermarks = self._parsed(LOG_STARTS, problems), self._parsed(HIGH_WATERMARKS, problems)
         before = self._known.latest
         for problem in problems:
             if before is None or problem not in before.problems:

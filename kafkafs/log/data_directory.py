@@ -11,8 +11,19 @@ from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.lru_cache import LruCache
 from kafkafs.errors import KafkafsError, NotFound, UsageError, Vanished
-from kafkafs.format.names import PartitionName, parse_partition_name, parse_segment_file, parse_transitional_file
-from kafkafs.log.checkpoint_files import HIGH_WATERMARK, LOG_START, CheckpointFiles
+from kafkafs.format.names import (
+    HIGH_WATERMARKS,
+    LEADER_EPOCHS,
+    LOG_STARTS,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINTS,
+    PartitionName,
+    parse_partition_name,
+    parse_segment_file,
+    parse_transitional_file,
+)
+from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 
@@ -20,8 +31,8 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_OPTIONS = ReadOptions()
 
-_MARKS_OF_PARTITION = ("partition.metadata", "leader-epoch-checkpoint")
-_MARKS_OF_KAFKA = ("meta.properties", LOG_START, HIGH_WATERMARK, "recovery-point-offset-checkpoint")
+_MARKS_OF_PARTITION = (PARTITION_METADATA, LEADER_EPOCHS)
+_MARKS_OF_KAFKA = (META_PROPERTIES, LOG_STARTS, HIGH_WATERMARKS, RECOVERY_POINTS)
 
 
 class DataDirectory:

@@ -16,6 +16,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
+from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import locate
 from kafkafs.log.segment import Segment, is_at_its_place
@@ -70,7 +71,7 @@ class Lineage:
         if self._topic_id not in (None, _topic_id(log)):
             return False
         try:
-            epochs = parse_leader_epochs(log.segments[-1].read_beside("leader-epoch-checkpoint"))
+            epochs = parse_leader_epochs(log.segments[-1].read_beside(LEADER_EPOCHS))
         except (IndexError, NotFound, Denied, CorruptData):
             return False
         later = [one.start_offset for one in epochs if one.epoch > self._epoch]
@@ -107,6 +108,6 @@ def _epoch_before(log: Log) -> int:
 def _topic_id(log: Log) -> str | None:
     """None where it is not known: Kafka writes it since 2.8, and a moment after it made the directory."""
     try:
-        return parse_partition_metadata(log.segments[0].read_beside("partition.metadata"))
+        return parse_partition_metadata(log.segments[0].read_beside(PARTITION_METADATA))
     except (IndexError, NotFound, Denied, DiskError, CorruptData):
         return None

@@ -15,7 +15,9 @@ from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import (
+    LEADER_EPOCHS,
     OFFSET_DIGITS,
+    PARTITION_METADATA,
     SEGMENT_KINDS,
     parse_offset,
     parse_segment_file,
@@ -23,7 +25,7 @@ from kafkafs.format.names import (
 )
 
 INDEX_KINDS = ("index", "timeindex", "txnindex")
-_BESIDE = ("leader-epoch-checkpoint", "partition.metadata")
+_BESIDE = (LEADER_EPOCHS, PARTITION_METADATA)
 _ATTEMPTS = 5
 
 

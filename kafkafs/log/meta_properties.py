@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from kafkafs.errors import KafkafsError, NotFound, WouldBlock
+from kafkafs.format.names import META_PROPERTIES
 from kafkafs.log.data_directory import DataDirectory
 
 _NODE_KEYS = ("node.id", "broker.id")  # of KRaft, of ZooKeeper
@@ -19,7 +20,7 @@ def cluster_ids(directories: Iterable[DataDirectory]) -> tuple[list[str], list[s
         except WouldBlock:
             raise
         except KafkafsError as error:
-            problems.append(f"meta.properties of {str(directory.path)!r} cannot be read: {error}")
+            problems.append(f"{META_PROPERTIES} of {str(directory.path)!r} cannot be read: {error}")
             continue
         if told is not None and told not in ids:
             ids.append(told)
@@ -48,6 +49,6 @@ def node_id(directory: DataDirectory) -> int | None:
 
 def properties(directory: DataDirectory) -> dict[str, str]:
     """What `meta.properties` says; NotFound where there is none."""
-    lines = directory.root.read_whole("meta.properties").decode("utf-8", "replace").splitlines()
+    lines = directory.root.read_whole(META_PROPERTIES).decode("utf-8", "replace").splitlines()
     pairs = (line.split("=", 1) for line in lines if "=" in line and not line.lstrip().startswith(("#", "!")))
     return {key.strip(): value.strip().replace("\\:", ":").replace("\\=", "=") for key, value in pairs}

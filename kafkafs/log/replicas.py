@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from kafkafs.errors import DiskError, KafkafsError, NotFound, UsageError, WouldBlock
 from kafkafs.format.batch import Batch
+from kafkafs.format.names import META_PROPERTIES
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import locate
@@ -31,7 +32,7 @@ def furthest(found: Sequence[Partition]) -> Partition | None:
 def broker_of(directory: DataDirectory) -> tuple[str, str] | None:
     """The cluster's and the broker's id, as the directory's meta.properties tells; None where it does not."""
     try:
-        text = directory.root.read_whole("meta.properties").decode()
+        text = directory.root.read_whole(META_PROPERTIES).decode()
     except (NotFound, DiskError, UnicodeDecodeError):
         return None
     told = dict(line.strip().split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))

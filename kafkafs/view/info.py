@@ -11,6 +11,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, Vanished
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
+from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.log.health import SegmentHealth, look_at_all, problems_of_listing
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
@@ -176,11 +177,11 @@ def _known(question: Callable[[], Answer]) -> Answer | None:
 
 
 def _topic_id(view: PartitionView, problems: list[str]) -> str | None:
-    return _beside(view, "partition.metadata", parse_partition_metadata, problems)
+    return _beside(view, PARTITION_METADATA, parse_partition_metadata, problems)
 
 
 def _leader_epochs(view: PartitionView, problems: list[str]) -> tuple[LeaderEpoch, ...] | None:
-    return _beside(view, "leader-epoch-checkpoint", parse_leader_epochs, problems)
+    return _beside(view, LEADER_EPOCHS, parse_leader_epochs, problems)
 
 
 def _epoch(one: LeaderEpoch) -> dict[str, int]:

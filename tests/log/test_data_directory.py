@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from kafkafs.errors import Exhausted, NotFound, UsageError
-from kafkafs.log.checkpoint_files import HIGH_WATERMARK, LOG_START
+from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
 from tests.log.making import NO_REGULAR_FILE, made, write_partition, write_start
@@ -42,7 +42,7 @@ def test_a_log_that_was_cut_has_no_start_from_before(tmp_path):
 
 
 @pytest.mark.parametrize("make", NO_REGULAR_FILE)
-@pytest.mark.parametrize("name", [LOG_START, HIGH_WATERMARK])
+@pytest.mark.parametrize("name", [LOG_STARTS, HIGH_WATERMARKS])
 def test_a_checkpoint_that_is_no_regular_file_is_told_of(tmp_path, caplog, name, make):
     """It counts as absent, and an operator may wonder why deleted records are there again."""
     write_partition(tmp_path, {0: [made(0, [1] * 9)]})

@@ -10,7 +10,7 @@ import pytest
 
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import NotFound, WouldBlock
-from kafkafs.log.checkpoint_files import HIGH_WATERMARK, LOG_START
+from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
@@ -21,7 +21,7 @@ LONG_AGO = time.time() - 60
 
 
 def write_high_watermark(root, offset):
-    (root / HIGH_WATERMARK).write_text(f"0\n1\nt 0 {offset}\n")
+    (root / HIGH_WATERMARKS).write_text(f"0\n1\nt 0 {offset}\n")
 
 
 class LookedAt(NamedTuple):
@@ -73,7 +73,7 @@ def move_the_start(root):
 
 
 def lose_a_checkpoint(root):
-    (root / LOG_START).unlink()
+    (root / LOG_STARTS).unlink()
 
 
 def move_the_high_watermark(root):

@@ -6,13 +6,17 @@ from collections.abc import Iterable
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_partition_metadata
-from kafkafs.format.names import parse_partition_name, parse_segment_file, parse_transitional_file
+from kafkafs.format.names import (
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    parse_partition_name,
+    parse_segment_file,
+    parse_transitional_file,
+)
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.replicas import broker_of
 from kafkafs.spark.audit.findings import Finding, Where
 
-_METADATA = "partition.metadata"
-_PROPERTIES = "meta.properties"
 _OF_DATA_DIRECTORY = re.compile(
     r"(meta\.properties|bootstrap\.checkpoint|[a-z-]+-offset-checkpoint)(\.tmp)?|\.kafka_cleanshutdown(\.tmp)?|\.lock"
 )
@@ -49,9 +53,9 @@ def check_names(directory: DataDirectory) -> list[Finding]:
 
 
 def _properties(directory: DataDirectory) -> list[Finding]:
-    where = Where(str(directory.path), _PROPERTIES)
+    where = Where(str(directory.path), META_PROPERTIES)
     try:
-        text = directory.root.read_whole(_PROPERTIES).decode()
+        text = directory.root.read_whole(META_PROPERTIES).decode()
     except NotFound:
         return []
     except (UnicodeDecodeError, KafkafsError) as error:
@@ -71,10 +75,10 @@ def check_topic_ids(directories: Iterable[DataDirectory]) -> list[Finding]:
             if parsed.mark:
                 continue
             try:
-                identity = parse_partition_metadata(directory.root.read_whole(f"{name}/{_METADATA}"))
+                identity = parse_partition_metadata(directory.root.read_whole(f"{name}/{PARTITION_METADATA}"))
             except (NotFound, CorruptData):
                 continue
-            told.setdefault(parsed.topic, {})[Where(str(directory.path), f"{name}/{_METADATA}")] = identity
+            told.setdefault(parsed.topic, {})[Where(str(directory.path), f"{name}/{PARTITION_METADATA}")] = identity
     findings = []
     for topic, identities in sorted(told.items()):
         usual, _ = Counter(identities.values()).most_common(1)[0]

@@ -6,19 +6,25 @@ from itertools import pairwise
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
-from kafkafs.format.names import segment_file
+from kafkafs.format.names import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LEADER_EPOCHS,
+    LOG_STARTS,
+    PARTITION_METADATA,
+    RECOVERY_POINTS,
+    segment_file,
+)
 from kafkafs.format.producer_snapshot import is_cut, open_transactions, parse_producer_snapshot
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
 from kafkafs.spark.audit.findings import Finding, Where
 
-EPOCHS, METADATA = "leader-epoch-checkpoint", "partition.metadata"
-CLEANER, RECOVERY = "cleaner-offset-checkpoint", "recovery-point-offset-checkpoint"
 OFFSET_CHECKPOINTS = {
-    "replication-offset-checkpoint": "high watermark",
-    "log-start-offset-checkpoint": "log start offset",
-    RECOVERY: "recovery point",
-    CLEANER: "first dirty offset",
+    HIGH_WATERMARKS: "high watermark",
+    LOG_STARTS: "log start offset",
+    RECOVERY_POINTS: "recovery point",
+    CLEANER_OFFSETS: "first dirty offset",
 }
 Epochs = list[tuple[int, int, int]]
 """(leader epoch, first and last offset under it) as the batches of a partition tell, in offset order."""
@@ -40,7 +46,7 @@ def is_compacted(directory: DataDirectory, partition: Partition) -> bool:
     if partition.listing().compacting:
         return True
     try:
-        cleaned = parse_offset_checkpoint(directory.root.read_whole(CLEANER))
+        cleaned = parse_offset_checkpoint(directory.root.read_whole(CLEANER_OFFSETS))
     except (NotFound, CorruptData):
         return False
     return (partition.name.topic, partition.name.partition) in cleaned
@@ -86,8 +92,10 @@ def check_small_files(partition: Partition, data_directory: str, clean: bool) ->
     for offset, name in listing.snapshots.items():
         if clean or not _is_being_written(partition, name, offset):
             findings += _parsed(partition, data_directory, name, "snapshot", parse_producer_snapshot)
-    if METADATA in listing.names:
-        findings += _parsed(partition, data_directory, METADATA, "partition-metadata", parse_partition_metadata)
+    if PARTITION_METADATA in listing.names:
+        findings += _parsed(
+            partition, data_directory, PARTITION_METADATA, "partition-metadata", parse_partition_metadata
+        )
     for offset in listing.logless:
         where = Where(data_directory, f"{directory}/{segment_file(offset, 'log')}")
         findings.append(where.finding("missing-log", "the log is missing though its indexes are there", offset=offset))
@@ -96,7 +104,7 @@ def check_small_files(partition: Partition, data_directory: str, clean: bool) ->
 
 def check_epochs(partition: Partition, data_directory: str, told: Epochs) -> list[Finding]:
     """The batches' leader epochs against each other and against the checkpoint."""
-    where = Where(data_directory, f"{partition.name.directory}/{EPOCHS}")
+    where = Where(data_directory, f"{partition.name.directory}/{LEADER_EPOCHS}")
     try:
         data = partition.root.read_whole(where.file)
     except NotFound:
@@ -155,7 +163,7 @@ def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int]
             end = ends.get(place)
             if end is not None and offset > end and not clean:
                 end = _end_of(directory, place)  # the checkpoint was written since
-            told = _contradiction(offset, end, exact=clean and name == RECOVERY)
+            told = _contradiction(offset, end, exact=clean and name == RECOVERY_POINTS)
             if told:
                 findings.append(where.finding(
                     "checkpoint-offset", f"the {meaning} {offset} of {place[0]}-{place[1]} {told}", offset=offset,

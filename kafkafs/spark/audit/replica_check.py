@@ -11,14 +11,13 @@ from pathlib import Path
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_offset_checkpoint
-from kafkafs.format.names import PartitionName
+from kafkafs.format.names import CLEANER_OFFSETS, PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.divergence import Divergence, first_divergence
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import broker_of, progress
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.spark.audit.partition_check import CLEANER
 from kafkafs.spark.locations import data_directory
 
 _END = (1 << 63) - 1
@@ -115,7 +114,7 @@ def _may_be_cleaned(directories: Iterable[DataDirectory], name: PartitionName) -
     told = False
     for directory in directories:
         try:
-            cleaned = parse_offset_checkpoint(directory.root.read_whole(CLEANER))
+            cleaned = parse_offset_checkpoint(directory.root.read_whole(CLEANER_OFFSETS))
         except (NotFound, CorruptData):
             continue
         told = True
