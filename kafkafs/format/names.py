@@ -24,11 +24,11 @@ LOG_STARTS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
-"""Of a data directory."""
+"""These five are of a data directory."""
 
 PARTITION_METADATA = "partition.metadata"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
-"""Of a partition."""
+"""These two are of a partition."""
 
 
 @dataclass(frozen=True, slots=True)

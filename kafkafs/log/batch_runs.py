@@ -51,7 +51,10 @@ class Bounds(NamedTuple):
 
 
 class BatchRun(NamedTuple):
-    """Valid batches back to back: their bytes, the position of the first byte, and a row for each (format.batches)."""
+    """Valid batches back to back: their bytes, the position of the first byte, and a row for each (format.batches).
+
+    Of those that `Visible.batches` gives, only some have a row: what a consumer does not see is left out.
+    """
 
     data: bytes | memoryview
     position: int

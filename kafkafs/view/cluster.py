@@ -244,7 +244,7 @@ class GroupsDirectory(_Node):
         return [Entry(name, "directory", None) for name in names]
 
     def child(self, name: str) -> Node:
-        """The directory of the group that is encoded so; NotFound where none is here."""
+        """The directory of the group whose encoded name that is; NotFound where none is here."""
         if self._sources.ask(lambda cluster: cluster.group(name)) is None:
             raise NotFound(f"there is no group {name!r}")
         return GroupDirectory(self._sources, self._topics, name)

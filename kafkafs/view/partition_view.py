@@ -65,7 +65,7 @@ class PartitionView:
         self.options = options = resources.options
         self.find_replicas = find_replicas
         self._name = name
-        # a view keeps none; without this, stat of a point through a mount takes 32.7 us instead of 28.8
+        # the cache that `ask` met last, weakly: a view keeps none alive. Saves 4 of 33 us of a stat through a mount
         self._known: CachedValue[ReferenceType[PartitionCache]] = CachedValue(0.0, options.clock)
         self._directory: CachedValue[_Directory] = CachedValue(KEEP_S / 4, options.clock)
 

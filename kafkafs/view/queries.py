@@ -99,7 +99,8 @@ class ByTime(ViewDirectory):
         return [Entry(name, "file", None) for name in names]
 
     def child(self, name: str) -> FileNode:
-        """The same. `now` is that of this call, for as long as the node lives; a time that looks mistaken is logged."""
+        """A file for any query by time, whatever the log holds; NotFound for other names. `now` is that of this call,
+        for as long as the node lives; a time that looks mistaken is logged."""
         query = parse_time_name(name, time.time_ns() // 1_000_000)
         if query is None:
             raise NotFound(f"{name!r} is no query by time")
