@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
-from kafkafs.format.batches import is_control, is_transactional
+from kafkafs.format.batches import Batches, is_control, is_transactional
 from kafkafs.format.control import coordinator_epoch
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.format.records import Refusal, decode
@@ -90,6 +90,7 @@ def _follow(run: BatchRun, first: int, producers: dict[int, _Producer]) -> None:
     """Takes a run's transactional batches into account."""
     wanted = is_transactional(run.rows) & (run.rows["base_offset"] >= first)
     control = is_control(run.rows)
+    told = iter(_coordinator_epochs(run, run.rows[wanted & control]))
     for row in np.flatnonzero(wanted).tolist():
         batch = run.rows[row]
         producer_id, epoch = int(batch["producer_id"]), int(batch["producer_epoch"])
@@ -97,14 +98,17 @@ def _follow(run: BatchRun, first: int, producers: dict[int, _Producer]) -> None:
         producer.epoch, producer.last_timestamp = epoch, int(batch["max_timestamp"])
         if control[row]:
             producer.first_offset = -1
-            told = _coordinator_epoch(run, row)
-            producer.coordinator_epoch = producer.coordinator_epoch if told is None else told
+            coordinator = next(told)
+            producer.coordinator_epoch = producer.coordinator_epoch if coordinator is None else coordinator
         elif producer.first_offset < 0:
             producer.first_offset = int(batch["base_offset"])
 
 
-def _coordinator_epoch(run: BatchRun, row: int) -> int | None:
-    for piece in decode(run.data, run.position, run.rows[row : row + 1], _MARKER_LIMIT):
-        if not isinstance(piece, Refusal) and len(piece):
-            return coordinator_epoch(piece.value(0) or b"")
-    return None
+def _coordinator_epochs(run: BatchRun, markers: Batches) -> list[int | None]:
+    """What each of these markers says; None where compaction has emptied one, or it cannot be read."""
+    found: list[int | None] = [None] * len(markers)
+    for piece in decode(run.data, run.position, markers, _MARKER_LIMIT):
+        if not isinstance(piece, Refusal):
+            for at, marker in enumerate(piece.rows["batch"].tolist()):
+                found[marker] = coordinator_epoch(piece.value(at) or b"")
+    return found
