@@ -274,24 +274,24 @@ class GroupDirectory(_OfGroup):
     def entries(self) -> Sequence[Entry]:
         """The same four for each group, though it may have no offsets; NotFound where it is gone."""
         self._ask(lambda _, found: found)
-        kinds: dict[str, Kind] = {
-            "group.json": "file",
-            "next": "directory",
-            "offsets.jsonl": "file",
-            "unread": "directory",
-        }
-        return [Entry(name, kind, None) for name, kind in kinds.items()]
+        return [Entry(name, node.kind, None) for name, node in self._nodes().items()]
 
     def child(self, name: str) -> Node:
-        """One of the four, which itself asks whether the group is still there; NotFound for any other name."""
-        match name:
-            case "group.json":
-                return GroupFile(self._sources, self._topics, self._path)
-            case "offsets.jsonl":
-                return OffsetsFile(self._sources, self._topics, self._path)
-            case "next" | "unread":
-                return LinksDirectory(self._sources, self._topics, self._path, name)
-        raise NotFound(f"a group has no {name!r}")
+        """One of the four; NotFound for any other name. Whether the group is still there it asks itself, when opened or
+        listed."""
+        node = self._nodes().get(name)
+        if node is None:
+            raise NotFound(f"a group has no {name!r}")
+        return node
+
+    def _nodes(self) -> "dict[str, GroupFile | OffsetsFile | LinksDirectory]":
+        of = self._sources, self._topics, self._path
+        return {
+            "group.json": GroupFile(*of),
+            "next": LinksDirectory(*of, "next"),
+            "offsets.jsonl": OffsetsFile(*of),
+            "unread": LinksDirectory(*of, "unread"),
+        }
 
 
 class GroupFile(_File, _OfGroup):

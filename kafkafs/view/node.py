@@ -104,7 +104,8 @@ class FileNode(Protocol):
     """A file: a query with its answer not yet computed."""
 
     def attributes(self) -> Attributes:
-        """What `stat` of it shows, as of now. Raises NotFound where the query leads nowhere."""
+        """What `stat` of it shows, as of now. Raises NotFound where the query leads nowhere, or leaves that to
+        `open`: a mount looks the name up with `child` first."""
 
     def open(self) -> Content:
         """Its content as of now, which the caller closes. Raises what a read would where that is known already."""
@@ -125,7 +126,8 @@ class LinkNode(Protocol):
     """A symbolic link within the mount."""
 
     def attributes(self) -> Attributes:
-        """What `lstat` of it shows, as of now. Raises NotFound where there is nothing to lead to."""
+        """What `lstat` of it shows, as of now. Raises NotFound where there is nothing to lead to, or leaves
+        that to `target`: a mount looks the name up with `child` first."""
 
     def target(self) -> str:
         """Where it leads, from the directory it stands in."""
