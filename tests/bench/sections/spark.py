@@ -128,7 +128,7 @@ def _audit(bench: Bench, rounds: int) -> Result:
     """One segment, by the processor time of the one thread that does it."""
     topic = topic_of("none")
     warm(bench.path / f"{topic}-0")
-    unit = next(each for each in segments_of([bench.path]) if each.directory == f"{topic}-0")
+    unit = next(each for each in segments_of([bench.path]) if each.partition_directory == f"{topic}-0")
 
     def once() -> float:
         started = time.process_time()
