@@ -4,13 +4,23 @@ import gc
 import os
 import resource
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 
 def descriptors() -> int:
     """How many are open. What no test holds any more is closed before, so that it is not meanwhile."""
     gc.collect()
     return len(os.listdir("/proc/self/fd"))
+
+
+def open_below(place: Path) -> list[str]:
+    """What this process holds open of `place` itself and below, by its path; behind one that is gone, " (deleted)"."""
+    links = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # the listing's own
+            links.append(os.readlink(f"/proc/self/fd/{number}"))
+    return [link for link in links if link == os.fspath(place) or link.startswith(f"{place}/")]
 
 
 @contextmanager

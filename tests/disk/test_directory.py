@@ -20,7 +20,7 @@ from kafkafs.disk.descriptor_budget import KEPT_FILES
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.options import DiskOptions
 from kafkafs.errors import DiskError, Exhausted, NotFound, Vanished, WouldBlock
-from tests.disk.descriptors import descriptors, few_descriptors
+from tests.disk.descriptors import descriptors, few_descriptors, open_below
 
 
 @pytest.fixture
@@ -69,11 +69,7 @@ def unswept(tmp_path, clock) -> Directory:
 
 def deleted_files(place) -> list[str]:
     """Those that were there, and that this process still holds open."""
-    links = []
-    for number in os.listdir("/proc/self/fd"):
-        with suppress(OSError):
-            links.append(os.readlink(f"/proc/self/fd/{number}"))
-    return [link for link in links if link.startswith(str(place)) and link.endswith("(deleted)")]
+    return [link for link in open_below(place) if link.endswith("(deleted)")]
 
 
 def look_into(root: Directory) -> None:

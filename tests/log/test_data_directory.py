@@ -3,7 +3,6 @@
 import os
 import resource
 import shutil
-from contextlib import suppress
 
 import pytest
 
@@ -11,6 +10,7 @@ from kafkafs.errors import Exhausted, NotFound, UsageError
 from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
+from tests.disk.descriptors import open_below
 from tests.log.making import NO_REGULAR_FILE, made, write_partition, write_start
 from tests.mounting import wait_until
 
@@ -167,12 +167,3 @@ def test_a_sweep_lets_go_of_rebuilt_indexes_that_were_deleted(tmp_path):
     assert f"{index} (deleted)" in open_below(indexes)
     directory.sweep()
     assert f"{index} (deleted)" not in open_below(indexes)
-
-
-def open_below(place) -> list[str]:
-    """Regular files that this process holds open, and that are or were in `place`."""
-    links = []
-    for number in os.listdir("/proc/self/fd"):
-        with suppress(OSError):
-            links.append(os.readlink(f"/proc/self/fd/{number}"))
-    return [link for link in links if link.startswith(f"{place}/")]

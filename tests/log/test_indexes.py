@@ -4,6 +4,7 @@ import gc
 import os
 
 from kafkafs.format.names import segment_file
+from tests.disk.descriptors import open_below
 from tests.log.making import made, partition_of, write_partition
 
 
@@ -32,16 +33,6 @@ def test_a_log_that_is_dropped_gives_its_descriptors_back_at_once(tmp_path):
         assert indexes.offset_index.lookup(20).position > 0
         assert indexes.time_index.last().timestamp == 1045
         del partition, indexes
-        assert [target for target in _open_files() if target.startswith(os.fspath(tmp_path))] == []
+        assert open_below(tmp_path) == []
     finally:
         gc.enable()
-
-
-def _open_files() -> list[str]:
-    found = []
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            found.append(os.readlink(f"/proc/self/fd/{name}"))
-        except OSError:  # the listing's own
-            continue
-    return found

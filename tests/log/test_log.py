@@ -17,6 +17,7 @@ from kafkafs.log.extents import extents_between
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import locate
 from kafkafs.view.node import LinkNode
+from tests.disk.descriptors import open_below
 from tests.log.making import log_of, made, partition_of, spread, write_partition, write_start
 from tests.log.reading import careful, reader, rows
 from tests.view.trees import cat, node, tree
@@ -137,9 +138,7 @@ def test_an_index_is_opened_at_its_first_lookup_only(tmp_path):
     log = log_of(tmp_path)
 
     def opened() -> set[str]:
-        links = (Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd"))
-        paths = [os.readlink(link) for link in links if os.path.islink(link)]
-        return {Path(path).name for path in paths if path.startswith(str(tmp_path)) and path.endswith("index")}
+        return {Path(path).name for path in open_below(tmp_path) if path.endswith("index")}
 
     first = opened()
     assert not {name for name in first if not name.startswith(f"{60:020}")}
