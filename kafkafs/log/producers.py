@@ -14,12 +14,11 @@ from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batches import Batches, is_control, is_transactional
 from kafkafs.format.control import coordinator_epoch
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
-from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
+from kafkafs.log.transactions import marker_records
 
-_MARKER_LIMIT = 1 << 20
 _UNREADABLE = (NotFound, CorruptData, Denied, DiskError, Vanished)
 
 
@@ -107,8 +106,7 @@ def _follow(run: BatchRun, first: int, producers: dict[int, _Producer]) -> None:
 def _coordinator_epochs(run: BatchRun, markers: Batches) -> list[int | None]:
     """What each of these markers says; None where compaction has emptied one, or it cannot be read."""
     found: list[int | None] = [None] * len(markers)
-    for piece in decode(run.data, run.position, markers, _MARKER_LIMIT):
-        if not isinstance(piece, Refusal):
-            for at, marker in enumerate(piece.rows["batch"].tolist()):
-                found[marker] = coordinator_epoch(piece.value(at) or b"")
+    for piece in marker_records(run, markers):
+        for at, marker in enumerate(piece.rows["batch"].tolist()):
+            found[marker] = coordinator_epoch(piece.value(at) or b"")
     return found

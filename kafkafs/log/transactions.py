@@ -19,7 +19,7 @@ from kafkafs.format.batches import Batches, Flags, is_control, is_transactional
 from kafkafs.format.control import ControlType, control_types
 from kafkafs.format.names import segment_file
 from kafkafs.format.producer_snapshot import open_transactions
-from kafkafs.format.records import Refusal, decode
+from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
@@ -39,10 +39,16 @@ def marker_types(run: BatchRun, rows: Batches) -> np.ndarray[tuple[int], np.dtyp
     its marker.
     """
     found = np.full(len(rows), EMPTIED, np.int16)
+    for piece in marker_records(run, rows):
+        found[piece.rows["batch"]] = control_types(piece)
+    return found
+
+
+def marker_records(run: BatchRun, rows: Batches) -> Iterator[Records]:
+    """The records of these control batches, in pieces; none of one that compaction emptied, or that cannot be read."""
     for piece in decode(run.data, run.position, rows, _MARKER_LIMIT):
         if not isinstance(piece, Refusal):
-            found[piece.rows["batch"]] = control_types(piece)
-    return found
+            yield piece
 
 
 class OpenTransactions:

@@ -36,11 +36,11 @@ def data_directory(path: Path) -> DataDirectory:
     A process of Spark's lives on from job to job, and finds another directory under a name that it knows.
     """
     with _lock:
-        known = _open.get(path)
-        if known is None or known[0] != _identity(path):
+        known, now = _open.get(path), _identity(path)
+        if known is None or known[0] != now:
             for other in [each for each, (identity, _) in _open.items() if identity != _identity(each)]:
                 del _open[other]  # what is gone or another by now: its files need not stay open
-            known = _open[path] = _identity(path), open_data_directory(path)
+            known = _open[path] = now, open_data_directory(path)
         return known[1]
 
 
