@@ -1,4 +1,4 @@
-"""Where an export goes: a directory of any file system that pyarrow knows, by its URI: the disk, S3, HDFS, GCS, Azure.
+"""Where an export goes: a directory of any file system that pyarrow knows, by its URI: the disk, S3, GCS, Azure.
 
 Under its name a file is always whole: it is written beside its place and moved there. What is sent to executors is the
 URI; each process opens the file system itself, with the credentials of its own environment.
@@ -7,7 +7,7 @@ URI; each process opens the file system itself, with the credentials of its own 
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,12 +16,13 @@ import pyarrow as pa
 from pyarrow import fs
 
 from kafkafs.errors import DiskError, UsageError
-from kafkafs.spark.export import hadoop
 from kafkafs.spark.waiting import awaited
 
 _UNFINISHED = re.compile(r"\..*\.tmp")
 _WITHOUT_DIRECTORIES = ("s3", "gcs")
 """Stores in which a name needs no directory above it."""
+
+_HADOOP = ("hdfs", "viewfs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +108,8 @@ class Output:
 
     @contextmanager
     def _told(self, what: str, kind: type[UsageError] | type[DiskError]) -> Iterator[None]:
-        system, _ = self._opened()
         try:
-            with hadoop.heard() if system.type_name == "hdfs" else nullcontext():
-                yield
+            yield
         except OSError as error:
             raise kind(f"{str(self)!r} cannot be {what}: {_reason(error)}") from error
 
@@ -128,18 +127,20 @@ def output(word: str) -> Output:
 @cache
 def _opened(uri: str) -> tuple[fs.FileSystem, str]:
     scheme = uri.partition(":")[0]
+    if scheme in _HADOOP:
+        raise UsageError(
+            f"{scheme}:// is not written by export: export to a path and put it there (hdfs dfs -put), or let Spark"
+            " write what it reads by spark.read.format('kafkafs') (docs/spark.md)"
+        )
     try:
-        system, root = hadoop.opened(uri) if scheme in hadoop.SCHEMES else fs.FileSystem.from_uri(uri)
+        system, root = fs.FileSystem.from_uri(uri)
     except ValueError as error:
         raise UsageError(
             f"{scheme}:// is no file system that pyarrow {pa.__version__} knows, or its address is malformed;"
-            " write a path, file://, s3://, s3a://, hdfs://, viewfs://, gs:// or abfs://"
+            " write a path, file://, s3://, s3a://, gs:// or abfs://"
         ) from error
     except (OSError, pa.ArrowException) as error:
-        reason = _reason(error)
-        if re.search(r"libjvm|libhdfs|JNI|HDFS connection failed", reason):
-            reason += f"; {hadoop.TAKES}"
-        raise UsageError(f"{scheme}:// cannot be reached: {reason}") from error
+        raise UsageError(f"{scheme}:// cannot be reached: {_reason(error)}") from error
     if system.type_name != "local" and not root.strip("/"):
         top = "BUCKET" if system.type_name in _WITHOUT_DIRECTORIES else "HOST"
         raise UsageError(
