@@ -11,7 +11,7 @@ parser           the tree of commands, for `--help`, man page and completions; `
 endings          exit codes, and the one sentence on standard error
 mount, umount    and `mount_helper`, which mount(8) runs; `options`: the words behind `-o`; `daemon`: what is served
 ls, cat, stat    views without a mount; `unmounted` is what they share
-dump             reads while it writes (`run_ahead`)
+dump             from paths to what `kafkafs.dump` prints
 window           the part of logs that `dump` and `grep` are asked for
 grep, groups     records with a pattern; how far groups have read
 audit, export, profile, reindex   jobs on Spark; `spark_paths`: what they read, and the file they write

@@ -10,7 +10,6 @@ from itertools import groupby, repeat
 from kafkafs.cli.arguments.dump import TOPICS
 from kafkafs.cli.endings import printable
 from kafkafs.cli.progress import Progress
-from kafkafs.cli.run_ahead import run_ahead
 from kafkafs.cli.window import NO_LIMITS, Limits, limits
 from kafkafs.disk.directory import Directory
 from kafkafs.dump.decoders import RecordDecoder, as_string, decoder
@@ -88,7 +87,7 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress
         windows = repeat(WHOLE) if wanted == NO_LIMITS else _windows(sources, wanted, options)
         for source, window in zip(sources, windows, strict=False):
             try:
-                yield from dump(source, options, findings, window, run_ahead)
+                yield from dump(source, options, findings, window)
             except KafkafsError as error:
                 findings.problem(source, str(error))
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from kafkafs.dump.findings import Findings
-from kafkafs.dump.log import Pieces, RunAhead, dump_log
+from kafkafs.dump.log import Pieces, dump_log
 from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import Text
 from kafkafs.dump.source import Source
@@ -27,33 +27,29 @@ def is_log(name: str) -> bool:
     return _suffix(name) in _LOGS
 
 
-def dump(
-    source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow = WHOLE, run_ahead: RunAhead = iter
-) -> Iterator[Text]:
+def dump(source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow = WHOLE) -> Iterator[Text]:
     """The text of one file, in pieces. The first line names it; an unknown kind has no other, and is a finding.
 
     Of a log only the window is dumped; nothing at all, not even its name, where it has no part in it.
     """
     if window == WHOLE or not is_log(source.name):
-        yield from (text for _, text in dump_from(source, options, findings, 0, run_ahead))
+        yield from (text for _, text in dump_from(source, options, findings, 0))
         return
     found = False
-    for _, text in dump_log(source, options, findings, window, run_ahead):
+    for _, text in dump_log(source, options, findings, window):
         if text and not found:
             yield from _heading(source, options, findings)
             found = True
         yield text
 
 
-def dump_from(
-    source: Source, options: DumpOptions, findings: Findings, position: int, run_ahead: RunAhead = iter
-) -> Pieces:
+def dump_from(source: Source, options: DumpOptions, findings: Findings, position: int) -> Pieces:
     """`dump` as pieces that tell where to go on: from such a position of the file, or from 0 for all of it."""
     if position == 0:
         yield from ((None, line) for line in _heading(source, options, findings))
     suffix = _suffix(source.name)
     if suffix in _LOGS:
-        yield from dump_log(source, options, findings, OffsetWindow(position=position), run_ahead)
+        yield from dump_log(source, options, findings, OffsetWindow(position=position))
     elif suffix in _TABLES:
         yield from ((None, text) for text in _table(suffix)(source, options, findings))
 

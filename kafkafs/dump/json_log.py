@@ -3,8 +3,7 @@
 As in a mount, decoded records are those of clients: control records are left out.
 """
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -37,24 +36,20 @@ class JsonLog:
         name = parse_partition_name(source.absolute_path.split("/")[-2])
         self._lines = JsonLines(*((name.topic, name.partition) if name else NO_PARTITION))
 
-    def parts(self, run: EntryRun) -> Iterator[Callable[[], Iterator[Text]]]:
-        """Many entries."""
+    def run(self, run: EntryRun) -> Iterator[Text]:
+        """The lines of many entries."""
         run, self.is_past = within(run, self._window)
         if not self._options.is_deep:
-            yield partial(batch_lines, self._source.name, run.rows)
+            yield from batch_lines(self._source.name, run.rows)
             return
         rows = run.rows[~is_control(run.rows)]
         for piece in decode(
             run.data, run.position, np.ascontiguousarray(rows), self._options.limit, self._options.memory
         ):
             if isinstance(piece, Refusal):
-                yield partial(self._refused, piece)
+                self._findings.problem(self._source, f"{piece.error}.")
             else:
-                yield partial(self._lines.pieces, self._window.of(piece))
-
-    def _refused(self, refusal: Refusal) -> Iterator[bytes]:
-        self._findings.problem(self._source, f"{refusal.error}.")
-        return iter(())
+                yield from self._lines.pieces(self._window.of(piece))
 
     def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[bytes]:
         """The line of an entry that does not look sound."""

@@ -1,9 +1,9 @@
 """A log in runs: many whole entries at a time, as far as they look sound.
 
-A dump's place in its log is one number, the position up to which it was read (`log._parts`); a run begins there and
+A dump's place in its log is one number, the position up to which it was read (`log.dump_log`); a run begins there and
 ends behind its last whole entry, so that the next begins at its `end`. What does not look sound, a cut end or a wrong
 size, makes a run without rows: then one entry is taken by itself as Kafka's tool would (`entries`), and runs go on
-behind it. A run's bytes are memory that the next read may use again (`ReadableFile.read_long`): parts of it are shown
+behind it. A run's bytes are memory that the next read may use again (`ReadableFile.read_long`): its lines are made
 before that.
 """
 

@@ -4,9 +4,8 @@ Batches that hold what they promise are rendered many at a time. The others go o
 of KRaft itself, and all where keys or values are doubles. Source: DumpLogSegments, `dumpLog`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -30,9 +29,8 @@ from kafkafs.format.records import PIECE, Records, Refusal, decode
 class TextLog:
     """One pass through one file. `is_past` tells that the rest lies behind the window.
 
-    What it keeps from one part to the next is `_last_offset`: that of the record before, to tell where offsets are
-    missing, -1 in front of the first, None where the record before was not looked at. Parts are therefore shown in the
-    order in which they were made, and each once, though they may be made ahead by another thread.
+    What it keeps from one run to the next is `_last_offset`: that of the record before, to tell where offsets are
+    missing, -1 in front of the first, None where the record before was not looked at.
     """
 
     def __init__(self, source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow) -> None:
@@ -44,8 +42,8 @@ class TextLog:
         self._last_offset: int | None = -1 if window == WHOLE else None  # of a record: to find gaps
         self._needs_python = not has_kernels(options)
 
-    def parts(self, run: EntryRun) -> Iterator[Callable[[], Iterator[Text]]]:
-        """Many entries, whose lines are made by kernels where they can, else one by one."""
+    def run(self, run: EntryRun) -> Iterator[Text]:
+        """The lines of many entries, made by kernels where they can, else one by one."""
         run, self.is_past = within(run, self._window)
         singly = self._goes_singly(run.rows)
         borders = [0, *(np.flatnonzero(np.diff(singly)) + 1).tolist(), len(singly)]
@@ -53,11 +51,11 @@ class TextLog:
             if first == stop:
                 return
             if singly[first]:
-                yield partial(self._one_by_one, run, first, stop)
+                yield from self._one_by_one(run, first, stop)
             elif self._options.is_deep:
                 yield from self._decoded(run.part(first, stop))
             else:
-                yield partial(header_lines, run.rows, first, stop)
+                yield from header_lines(run.rows, first, stop)
 
     def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[Text]:
         """The lines of an entry that does not look sound."""
@@ -89,18 +87,18 @@ class TextLog:
             data = run.bytes_of(batch_at(run.rows, index))
             yield from self._entry(run.rows[index : index + 1], data, are_followed=are_followed)
 
-    def _decoded(self, run: EntryRun) -> Iterator[Callable[[], Iterator[Text]]]:
+    def _decoded(self, run: EntryRun) -> Iterator[Text]:
         unchecked = run.rows.copy()
         unchecked["valid"] = UNCHECKED  # the tool reads records whether the CRC holds or not
         next_batch = 0
         for piece in decode(run.data, run.position, unchecked, self._options.limit, self._options.memory):
             if isinstance(piece, Refusal):
-                yield partial(self._refused, run, next_batch, piece)
+                yield from self._refused(run, next_batch, piece)
                 next_batch = piece.batch + 1
             elif len(shown := self._window.of(piece)):
-                yield partial(self._many, run, next_batch, shown)
+                yield from self._many(run, next_batch, shown)
                 next_batch = int(shown.rows["batch"][-1]) + 1
-        yield partial(header_lines, run.rows, next_batch, len(run.rows))
+        yield from header_lines(run.rows, next_batch, len(run.rows))
 
     def _many(self, run: EntryRun, next_batch: int, shown: Records) -> Iterator[Text]:
         """The lines of many records, and of batches from `next_batch` up to theirs."""
