@@ -10,7 +10,7 @@ from kafkafs.view.decoded import FieldPoint, JsonPoint, line_pieces
 from kafkafs.view.explain import Explanation
 from kafkafs.view.grammar import Suffix
 from kafkafs.view.key_names import HISTORY, parse_key_name, printable
-from kafkafs.view.line_makers import DECODED, PLAIN
+from kafkafs.view.line_makers import PlainLines, SchemaLines
 from kafkafs.view.node import Attributes, Entry, FileNode, NoXattrs
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint
@@ -47,7 +47,7 @@ class AtKey(NamedTuple):
 _POINTS: dict[str, Callable[[PartitionView, AtKey], FileNode]] = {
     Suffix.RAW.value: RawPoint,
     Suffix.JSONL.value: JsonPoint,
-    Suffix.DECODED.value: lambda view, target: JsonPoint(view, target, DECODED),
+    Suffix.DECODED.value: lambda view, target: JsonPoint(view, target, SchemaLines),
     Suffix.VALUE.value: lambda view, target: FieldPoint(view, target, "value"),
     Suffix.EXPLAIN.value: lambda view, target: Explanation(view, target, f"by-key/{printable(target.key)}"),
     HISTORY: lambda view, target: History(view, target),
@@ -102,4 +102,4 @@ class History(NoXattrs):
 
     def _lines(self, snapshot: LogSnapshot, start: int, end: int) -> Pieces:
         found = snapshot.keys.history(snapshot.visible, self._target.key, start, end)
-        return line_pieces(PLAIN.make(self._view)(snapshot.log.name), found)
+        return line_pieces(PlainLines(self._view).maker(snapshot.log.name), found)

@@ -11,7 +11,7 @@ from kafkafs.log.careful_lookup import Record
 from kafkafs.view.answer_cache import OVERHEAD, RecordAnswer
 from kafkafs.view.contents import BytesContent
 from kafkafs.view.following import Follower
-from kafkafs.view.line_makers import PLAIN, LinesOf, MakeLines
+from kafkafs.view.line_makers import Lines, PlainLines
 from kafkafs.view.node import KEEP_S, Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import batch_xattrs
@@ -66,16 +66,16 @@ class _OneRecord:
 class JsonPoint(_OneRecord):
     """`.jsonl` and `.decoded.jsonl` of a point: the record as one line."""
 
-    def __init__(self, view: PartitionView, target: PointTarget, lines_of: LinesOf = PLAIN) -> None:
+    def __init__(self, view: PartitionView, target: PointTarget, lines: type[Lines] = PlainLines) -> None:
         super().__init__(view, target)
-        self._lines_of = lines_of
+        self._lines = lines
 
     def attributes(self) -> Attributes:
         """As of each view of one record; decoded lines are for those only who may read the schemas too."""
-        return self._lines_of.attributes(self._view, super().attributes())
+        return self._lines.attributes(self._view, super().attributes())
 
     def _shown(self, record: Record, name: PartitionName) -> bytes:
-        return b"".join(self._lines_of.make(self._view)(name).pieces(record.columns))
+        return b"".join(self._lines(self._view).maker(name).pieces(record.columns))
 
 
 class FieldPoint(_OneRecord):
@@ -93,18 +93,20 @@ class FieldPoint(_OneRecord):
 class JsonRange(NoXattrs):
     """`.jsonl` and `.follow.jsonl` of a range, decoded too: a stream of the visible records, a line each."""
 
-    def __init__(self, view: PartitionView, target: RangeTarget, follows: bool, lines_of: LinesOf = PLAIN) -> None:
+    def __init__(
+        self, view: PartitionView, target: RangeTarget, follows: bool, lines: type[Lines] = PlainLines
+    ) -> None:
         self._view = view
         self._target = target
         self._follows = follows
-        self._lines_of = lines_of
+        self._lines = lines
 
     def attributes(self) -> Attributes:
         """A stream's, of size 0; the largest timestamp that the indexes tell. Decoded: see `JsonPoint`."""
         own = self._view.ask(
             lambda snapshot: self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, isolated=True))
         )
-        return self._lines_of.attributes(self._view, own)
+        return self._lines.attributes(self._view, own)
 
     def open(self) -> Stream:
         """A stream of what is visible now; a follower goes on with what becomes visible, until it is another log."""
@@ -120,9 +122,9 @@ class JsonRange(NoXattrs):
         start, end = self._target.offsets(snapshot, isolated=True)
         start = max(start, snapshot.log.start_offset)
         end = snapshot.visible.visible_end if end is None else end
-        make = self._lines_of.make(self._view)
+        lines = self._lines(self._view)
         return Stream(
-            lambda offset: self._lines(make, snapshot, offset, end), start, budget, held=snapshot.log.hold(start, end)
+            lambda offset: _between(lines, snapshot, offset, end), start, budget, held=snapshot.log.hold(start, end)
         )
 
     def _followed(self, following: Follower, offset: int) -> Pieces:
@@ -130,14 +132,15 @@ class JsonRange(NoXattrs):
         start = following.start(snapshot)
         if start is None:
             return
-        for behind, piece in self._lines(self._lines_of.make(self._view), snapshot, max(start, offset), None):
+        for behind, piece in _between(self._lines(self._view), snapshot, max(start, offset), None):
             if behind is not None:
                 following.give(behind)
             yield behind, piece
         following.reach(snapshot)
 
-    def _lines(self, make: MakeLines, snapshot: LogSnapshot, start: int, end: int | None) -> Pieces:
-        return line_pieces(make(snapshot.log.name), snapshot.visible.records(start, end))
+
+def _between(lines: Lines, snapshot: LogSnapshot, start: int, end: int | None) -> Pieces:
+    return line_pieces(lines.maker(snapshot.log.name), snapshot.visible.records(start, end))
 
 
 def line_pieces(lines: LineMaker, found: Iterator[Records]) -> Pieces:

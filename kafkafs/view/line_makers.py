@@ -1,7 +1,10 @@
-"""What the lines of a decoded view are made by: as they are (`.jsonl`), or with their schemas (`.decoded.jsonl`)."""
+"""What the lines of a decoded view are made by: as they are (`.jsonl`), or with their schemas (`.decoded.jsonl`).
 
-from collections.abc import Callable
-from typing import NamedTuple
+Each kind is a class. What its lines depend on besides the log is settled when it is made for a view, so that they are
+the same each time they are made.
+"""
+
+from typing import Protocol
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.format.jsonl import JsonLines, LineMaker
@@ -10,38 +13,52 @@ from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.permissions import Access
 
-MakeLines = Callable[[PartitionName], LineMaker]
+
+class Lines(Protocol):
+    """The lines of one suffix, for one reader."""
+
+    def __init__(self, view: PartitionView) -> None:
+        """Settled as of now."""
+
+    def maker(self, name: PartitionName) -> LineMaker:
+        """Makes the lines of that partition's records."""
+
+    @staticmethod
+    def attributes(view: PartitionView, about: Attributes) -> Attributes:
+        """The attributes of a view of such lines, by those of a view of the log alone."""
 
 
-class LinesOf(NamedTuple):
-    """The lines of one suffix."""
+class PlainLines:
+    """Lines as section "Lines" of docs/queries.md has them."""
 
-    make: Callable[[PartitionView], MakeLines]
-    """Settles what lines depend on besides the log, so that they are the same each time they are made."""
+    def __init__(self, view: PartitionView) -> None:
+        """Nothing but the log tells what they are."""
 
-    attributes: Callable[[PartitionView, Attributes], Attributes]
-    """The attributes of a view of such lines, by those of a view of the log alone."""
+    def maker(self, name: PartitionName) -> LineMaker:
+        """See `Lines`."""
+        return JsonLines(name.topic, name.partition)
 
-
-def _decoded(view: PartitionView) -> MakeLines:
-    from kafkafs.view.decoded_lines import lines_with_schemas  # with Avro and all: other lines do without
-
-    may_block()  # schemas may have to be read, and compiled
-    return lines_with_schemas(view.resources.schemas, view.options.memory)
-
-
-def _readable_with_schemas(view: PartitionView, about: Attributes) -> Attributes:
-    """For those only who may read `_schemas-0` too, unless no value of the topic has a schema of it."""
-    from kafkafs.format.messages.records import internal_topic  # with Kafka's schemas
-
-    if internal_topic(view.partition.name.topic) is not None:
+    @staticmethod
+    def attributes(_view: PartitionView, about: Attributes) -> Attributes:
+        """The log's own."""
         return about
-    uid, gid, mode = view.resources.schema_access.restrict(Access(about.uid, about.gid, about.mode))
-    return about._replace(uid=uid, gid=gid, mode=mode)
 
 
-PLAIN = LinesOf(lambda _: lambda name: JsonLines(name.topic, name.partition), lambda _, about: about)
-"""Lines as section "Lines" of docs/queries.md has them."""
+class SchemaLines:
+    """Lines whose keys and values are decoded, by the schemas that are registered now."""
 
-DECODED = LinesOf(_decoded, _readable_with_schemas)
-"""Lines whose keys and values are decoded, by the schemas that are registered now."""
+    def __init__(self, view: PartitionView) -> None:
+        from kafkafs.view.decoded_lines import lines_with_schemas  # with Avro and all: other lines do without
+
+        may_block()  # schemas may have to be read, and compiled
+        self.maker = lines_with_schemas(view.resources.schemas, view.options.memory)
+
+    @staticmethod
+    def attributes(view: PartitionView, about: Attributes) -> Attributes:
+        """For those only who may read `_schemas-0` too, unless no value of the topic has a schema of it."""
+        from kafkafs.format.messages.records import internal_topic  # with Kafka's schemas
+
+        if internal_topic(view.partition.name.topic) is not None:
+            return about
+        uid, gid, mode = view.resources.schema_access.restrict(Access(about.uid, about.gid, about.mode))
+        return about._replace(uid=uid, gid=gid, mode=mode)

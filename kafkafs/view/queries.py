@@ -24,7 +24,7 @@ from kafkafs.view.grammar import (
     parse_time_name,
     time_range_name,
 )
-from kafkafs.view.line_makers import DECODED
+from kafkafs.view.line_makers import SchemaLines
 from kafkafs.view.node import Entry, FileNode
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint, RawRange
@@ -39,7 +39,7 @@ _MAX_TIME = 2**63 - 2
 _POINTS: dict[Suffix, Callable[[PartitionView, PointTarget, str], FileNode]] = {
     Suffix.RAW: lambda view, target, _: RawPoint(view, target),
     Suffix.JSONL: lambda view, target, _: JsonPoint(view, target),
-    Suffix.DECODED: lambda view, target, _: JsonPoint(view, target, DECODED),
+    Suffix.DECODED: lambda view, target, _: JsonPoint(view, target, SchemaLines),
     Suffix.KEY: lambda view, target, _: FieldPoint(view, target, "key"),
     Suffix.VALUE: lambda view, target, _: FieldPoint(view, target, "value"),
     Suffix.BATCHES: lambda view, target, _: BatchesPoint(view, target),
@@ -49,8 +49,8 @@ _RANGES: dict[Suffix, Callable[[PartitionView, RangeTarget], FileNode]] = {
     Suffix.RAW: RawRange,
     Suffix.JSONL: lambda view, target: JsonRange(view, target, follows=False),
     Suffix.FOLLOW: lambda view, target: JsonRange(view, target, follows=True),
-    Suffix.DECODED: lambda view, target: JsonRange(view, target, False, DECODED),
-    Suffix.DECODED_FOLLOW: lambda view, target: JsonRange(view, target, True, DECODED),
+    Suffix.DECODED: lambda view, target: JsonRange(view, target, False, SchemaLines),
+    Suffix.DECODED_FOLLOW: lambda view, target: JsonRange(view, target, True, SchemaLines),
     Suffix.BATCHES: BatchesRange,
 }
 

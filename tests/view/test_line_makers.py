@@ -13,7 +13,7 @@ from kafkafs.errors import WouldBlock
 from kafkafs.format.batches import walk
 from kafkafs.format.names import parse_partition_name
 from kafkafs.format.records import Records, decode
-from kafkafs.view.line_makers import DECODED, PLAIN, LinesOf
+from kafkafs.view.line_makers import Lines, PlainLines, SchemaLines
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.permissions import Access, common
@@ -35,20 +35,20 @@ def view(tmp_path) -> PartitionView:
     return cast(PartitionDirectory, node(tree(tmp_path), "t-0")).view
 
 
-def lines(lines_of: LinesOf, view: PartitionView) -> bytes:
+def lines(kind: type[Lines], view: PartitionView) -> bytes:
     name = parse_partition_name("t-0")
     assert name is not None
     (records,) = decode(BATCH, 0, walk(BATCH, 0).rows, 1 << 20)
     assert isinstance(records, Records)
-    return b"".join(lines_of.make(view)(name).pieces(records))
+    return b"".join(kind(view).maker(name).pieces(records))
 
 
 def test_plain_lines_are_those_of_the_records_alone(view):
-    assert lines(PLAIN, view) == rendered(BATCH, "t", 0)
+    assert lines(PlainLines, view) == rendered(BATCH, "t", 0)
 
 
 def test_decoded_lines_have_values_where_plain_ones_have_text(view):
-    plain, decoded = ([json.loads(line) for line in lines(of, view).splitlines()] for of in (PLAIN, DECODED))
+    plain, decoded = ([json.loads(line) for line in lines(of, view).splitlines()] for of in (PlainLines, SchemaLines))
     assert [line["value"] for line in decoded[:1]] == [{"a": 1}]
     assert [line["value"] for line in plain[:1]] == ['{"a": 1}']
     assert decoded[1]["valueBase64"] == plain[1]["valueBase64"] == "/w=="
@@ -56,11 +56,11 @@ def test_decoded_lines_have_values_where_plain_ones_have_text(view):
 
 def test_schemas_are_looked_up_by_a_thread_that_may_wait(view):
     """They are read from a topic and compiled, while everybody's lookups would wait; those just read, compiled."""
-    DECODED.make(view)
+    SchemaLines(view)
     with non_blocking():
-        PLAIN.make(view)
+        PlainLines(view)
         with pytest.raises(WouldBlock):
-            DECODED.make(view)
+            SchemaLines(view)
 
 
 modes, ids = st.integers(0, 0o444), st.integers(0, 3)
@@ -84,8 +84,8 @@ def test_decoded_lines_are_for_those_who_may_read_the_registry_too(own, registry
     """But for Kafka's own topics, whose schemas are known to all. Nothing else of the attributes changes."""
     about, asked = Attributes("file", own.mode, own.uid, own.gid, 7, 8, 9, 1, 0.8), list[Access]()
     view = view_of(topic, registry, asked)
-    assert PLAIN.attributes(view, about) is about
-    shown = DECODED.attributes(view, about)
+    assert PlainLines.attributes(view, about) is about
+    shown = SchemaLines.attributes(view, about)
     if topic.startswith("__"):
         assert (shown, asked) == (about, [])
     else:
