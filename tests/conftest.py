@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from tests import class_archives
 from tests.mounting import GUARD_S, KAFKAFS, Mounted, mounting
+from tests.pages import Session, new_session
 
 pytest_plugins = ["tests.kafka.fixtures", "tests.side_by_side"]
 
@@ -49,6 +50,13 @@ def mount_for_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mount
     """The same for fixtures that serve a whole module."""
     with ExitStack() as stack:
         yield _mounter(tmp_path_factory, stack)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    """A terminal on a copy of the sample, for the commands of a page."""
+    with new_session(tmp_path) as session:
+        yield session
 
 
 def _mounter(tmp_path_factory: pytest.TempPathFactory, stack: ExitStack) -> Mount:

@@ -1,26 +1,18 @@
 """The pages below docs/: every command in them is run here, page by page, and prints what the page says.
 
-A page's `console` blocks are one session on the sample; `/var/kafka-logs` and `/mnt/kafka` stand for directories
-of the test's own. A line `...` in an output stands for any lines. `python` blocks are run as programs.
+`python` blocks are run as programs; `tests/pages.py` has the session.
 """
 
 import os
 import re
-import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from kafkafs.fuse.life.mountpoint import mounted_at, unmount
-from kafkafs.sample import unpack
-from tests.mounting import KAFKAFS, run
+from tests.mounting import run
 from tests.packaging.helper import helper_in_sbin
+from tests.pages import DOCS, ROOT, blocks, fits, steps
 
-ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
-DEADLINE_S = 60
 ELSEWHERE = {  # commands that change the machine or take long to start, and where they are run
     "apt-get install": "scripts/setup",
     "python3 -m venv": "tests/packaging/test_install.py",
@@ -28,78 +20,6 @@ ELSEWHERE = {  # commands that change the machine or take long to start, and whe
     "cp ": "tests/packaging/test_install.py",
     "ln -s": "tests/packaging/test_install.py",
 }
-
-
-class Session:
-    """The directories that a page's commands see under the page's names."""
-
-    def __init__(self, scratch: Path) -> None:
-        self.data = unpack(scratch / "sample")
-        self.place = scratch / "mount"
-        self.scratch = scratch / "scratch"
-        self.place.mkdir()
-        self.scratch.mkdir()
-        self.directory = scratch
-        self.names = {
-            "/var/kafka-logs": str(self.data),
-            "/mnt/kafka": str(self.place),
-            "/tmp/kafkafs-docs": str(self.scratch),
-            "/var/lib/kafkafs": str(self.scratch / "lib"),
-            "/data/parquet": str(self.scratch / "parquet"),
-            "/tmp/profile.html": str(self.scratch / "profile.html"),
-        }
-
-    def real(self, text: str) -> str:
-        for shown, real in self.names.items():
-            text = text.replace(shown, real)
-        return text
-
-    def shown(self, text: str) -> str:
-        for shown, real in self.names.items():
-            text = text.replace(real, shown)
-        return text
-
-    def run(self, command: str, timeout: float = DEADLINE_S) -> str:
-        """What a terminal would show."""
-        if command.startswith("cd "):
-            self.directory = Path(self.real(command[3:]))
-            return ""
-        environment = os.environ | {"PATH": f"{KAFKAFS.parent}:{os.environ['PATH']}", "COLUMNS": "100"}
-        done = subprocess.run(
-            ["bash", "-c", self.real(command)],
-            cwd=self.directory,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=timeout,
-        )
-        return self.shown(done.stdout.decode())
-
-
-@pytest.fixture
-def session(tmp_path: Path) -> Iterator[Session]:
-    session = Session(tmp_path)
-    yield session
-    while mounted_at(session.place):
-        unmount(session.place, lazily=True)
-
-
-def blocks(page: Path, kind: str) -> list[str]:
-    return re.findall(rf"^ *```{kind}\n(.*?)^ *```", page.read_text(), re.S | re.M)
-
-
-def steps(page: Path) -> list[tuple[str, str]]:
-    """(command, what it prints) in the order of the page."""
-    parts = [part for block in blocks(page, "console") for part in re.split(r"^\$ ", block, flags=re.M)[1:]]
-    return [(command, output) for command, _, output in (part.partition("\n") for part in parts)]
-
-
-def fits(printed: str, output: str) -> bool:
-    pattern = "".join(
-        "(?:.*\n)*" if line == "..." else re.escape(line) + "\n" for line in output.rstrip("\n").split("\n") if output
-    )
-    return re.fullmatch(pattern, printed) is not None
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)

@@ -5,9 +5,10 @@ writes an offset index entry (the batch's last offset -> its position) if more t
 one, and with it a time index entry for the largest timestamp so far, that batch included. So each stretch between two
 entries has to end where the next batch shall be indexed. Values are padded until it does.
 
-Topic `orders` shows what else a log may hold: every codec, headers, null keys and values, transactions. `readings` is
-in Avro, its schema in `_schemas`. The broker stops in the midst of work: a transaction stands open in `payments`, group
-`billing` is behind and has nobody, and `dashboard` has a member.
+Topic `orders` shows what else a log may hold: every codec, headers, null keys and values, transactions, and one order
+that was cut while it was written. `readings` is in Avro, its schema in `_schemas`. The broker stops in the midst of
+work: a transaction stands open in `payments`, group `billing` died of the cut order and has nobody, and `dashboard` has
+a member.
 """
 
 import io
@@ -38,6 +39,7 @@ STEP_MS = 10  # from batch to batch
 BATCH_BYTES = 61  # v2 header
 RECORD_BYTES = 7  # of a record without key and headers: seven one-byte fields beside its value
 USUAL_BATCH = 3  # records
+POISON_OFFSET = 21  # in `orders`: where group `billing` stands
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,8 @@ def _order_stream(first_ms: int) -> Iterator[Record]:
         order = {"order": number, "item": item, "amount": number % 5 + 1, "price": f"{number % 7 + 1}.50"}
         headers: list[tuple[str, bytes | None]] = [("content-type", b"application/json"), ("trace", b"%08x" % number)]
         value = json.dumps(order, ensure_ascii=False).encode()
+        if number == 1001 + POISON_OFFSET:
+            value = value[: -len(', "price": "1.50"}')]  # its end is missing: what kills a consumer of JSON
         yield Record(value, b"customer-%d" % (number % 3), first_ms + (number - 1001) * 5000, headers)
 
 
@@ -194,7 +198,7 @@ def _commit(broker: Broker, group: str, topic: str, offset: int) -> None:
 
 def leave_in_the_midst(broker: Broker) -> tuple[Writer, Consumer]:
     """What is still going on when the broker stops; both are to be kept until then."""
-    _commit(broker, "billing", "orders", 21)
+    _commit(broker, "billing", "orders", POISON_OFFSET)
     _commit(broker, "billing", "test", 23400)
     dashboard = Consumer({
         "bootstrap.servers": broker.address, "group.id": "dashboard", "client.id": "dashboard-1",
