@@ -183,21 +183,19 @@ CODE_WORDS = 5
     AVRO_LONG,
     AVRO_FLOAT,
     AVRO_DOUBLE,
-    AVRO_BYTES,
+    AVRO_BYTES,  # b: 1 where all that is left is the value, unless it begins with its length
     AVRO_STRING,
     AVRO_FIXED,  # b: size
     AVRO_ENUM,  # a: where in the pool a table of (place, size) stands, int32; b: how many
-    AVRO_DECIMAL,  # a: scale
+    AVRO_DECIMAL,  # a: scale; b: as of AVRO_BYTES
     AVRO_FIXED_DECIMAL,  # a: scale; b: size
-    AVRO_BIG_DECIMAL,
+    AVRO_BIG_DECIMAL,  # b: as of AVRO_BYTES
     AVRO_DATE,
     AVRO_TIME,  # a: digits of a second's fraction
     AVRO_TIMESTAMP,  # a: digits of a second's fraction; b: 1 for Z
     AVRO_UUID,  # b: 16
     AVRO_DURATION,  # b: 12
     AVRO_BITS,  # the bits of a double or a float as a number. a: AVRO_LONG, AVRO_FLOAT or AVRO_DOUBLE; b: 64 or 32 bits
-    AVRO_RAW,  # all that is left, as bytes
-    AVRO_RAW_DECIMAL,  # the same as a decimal; a: scale
     AVRO_LITERAL,  # the first that takes no single value
     AVRO_UNION,  # a: where in the pool a table of instructions stands, int32; b: how many
     AVRO_JUMP,  # a: instruction
@@ -208,7 +206,7 @@ CODE_WORDS = 5
     AVRO_RETURN,
     AVRO_REFUSE,  # what columns have no place for
     AVRO_END,
-) = range(30)
+) = range(28)
 AVRO_ITEMS, AVRO_ENTRIES, AVRO_PAIRS = range(3)  # an array; a map, as an object or as an array of keys and values
 AVRO_DEPTH = 500  # containers and named types that are open at once
 AVRO_FRAME = 16  # bytes of one

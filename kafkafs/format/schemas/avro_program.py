@@ -76,7 +76,7 @@ class Compiler:
 
     def program(self, schema: Json) -> AvroProgram:
         """The program of a schema."""
-        if not self._raw(schema):
+        if not self._bytes_alone(schema):
             self._value(schema, "")
         return self._finished()
 
@@ -92,17 +92,18 @@ class Compiler:
             self._code[at][1] = self._routines[name]
         return AvroProgram(self._code, bytes(self._pool))
 
-    def _raw(self, schema: Json) -> bool:
-        """A datum of a top-level `bytes` schema is all of the payload: so Confluent's serializer writes it."""
-        while isinstance(schema, dict) and isinstance(schema.get("type"), dict):
-            schema = schema["type"]
-        if schema == "bytes":
-            self._emit(layout.AVRO_RAW)
-        elif isinstance(schema, dict) and schema.get("type") == "bytes":
-            scale = decimal_scale(schema, None)
-            self._emit(layout.AVRO_RAW if scale is None else layout.AVRO_RAW_DECIMAL, scale or 0)
-        else:
+    def _bytes_alone(self, schema: Json) -> bool:
+        """Whether the schema is `bytes` and no more, whatever they mean: then compiled as data that may have no length.
+
+        Confluent's serializer for Java writes no length before them, those of Python and Avro's own write one.
+        """
+        inner = schema
+        while isinstance(inner, dict) and isinstance(inner.get("type"), dict):
+            inner = inner["type"]
+        if inner != "bytes" and not (isinstance(inner, dict) and inner.get("type") == "bytes"):
             return False
+        self._value(inner, "")
+        self._code[-1][2] = 1
         return True
 
     # ---- code and literals

@@ -146,8 +146,8 @@ class _Resolving(Compiler):
         """The program that writes one line, `{"value":...}`; CorruptData where the schemas do not go together."""
         self._put(b'{"value":')
         writer = _resolved(schema, "", self._names)
-        if writer.kind == "bytes":  # alone it has no length before it: so Confluent's serializer writes it
-            if _leaf(writer) != self._reader.shape or not self._raw(schema):
+        if writer.kind == "bytes":
+            if _leaf(writer) != self._reader.shape or not self._bytes_alone(schema):
                 raise CorruptData("bytes alone are no value of the newest schema")
         else:
             self._pair(schema, "", self._reader.schema, "")

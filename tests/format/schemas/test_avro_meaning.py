@@ -3,6 +3,7 @@
 A `Case` draws a datum in two forms: as fastavro writes it, and as a line shows it.
 """
 
+import base64
 import datetime
 import struct
 from collections.abc import Callable
@@ -145,6 +146,34 @@ def test_a_logical_type_that_is_none_counts_as_absent(schema: dict[str, Any]) ->
     """Avro prescribes it; a reader that refuses such a schema loses the topic."""
     plain = {name: part for name, part in schema.items() if name in ("type", "name", "size")}
     assert value_of("AVRO", ["null", schema], encoded(["null", plain], b"\1")) == "AQ=="
+
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 3}
+ALONE: list[tuple[Any, bytes, str]] = [
+    ("bytes", b"\xfb\x1e", "+x4="),
+    ({"type": {"type": "bytes"}}, b"", ""),
+    (DECIMAL, b"\xfb\x1e", "-1.250"),
+    ({"type": DECIMAL}, bytes(range(255, 245, -1)), "-18591708106338011.146"),
+    (DECIMAL, b"\x05", "0.005"),
+    ({"type": "bytes", "logicalType": "big-decimal"}, big_decimal(-1250, 3), "-1.250"),
+    ({"type": "bytes", "logicalType": "no-such-type"}, b"\0\xff", "AP8="),
+]
+"""Top-level schemas that are bytes, content, and what it says."""
+
+
+@pytest.mark.parametrize(("schema", "content", "text"), ALONE)
+def test_bytes_alone_have_a_length_or_none(schema: Any, content: bytes, text: str) -> None:
+    """Python's serializer, as Avro's own encoders, writes a length in front; Java's for byte arrays writes none."""
+    assert value_of("AVRO", schema, encoded("bytes", content)) == text
+    assert value_of("AVRO", schema, content) == text
+
+
+@pytest.mark.parametrize("payload", [b"\x06\xfb\x1e", b"\x02\xfb\x1e", b"\x80", b"\xff\x80", b"\x01\x05"])
+def test_what_is_no_length_of_all_that_follows_belongs_to_the_bytes(payload: bytes) -> None:
+    """Only a length that is exactly what is left is one: no byte is passed over."""
+    number = Decimal(int.from_bytes(payload, signed=True)).scaleb(-3)
+    assert value_of("AVRO", "bytes", payload) == base64.b64encode(payload).decode()
+    assert value_of("AVRO", DECIMAL, payload) == f"{number:f}"
 
 
 TREE = {"type": "record", "name": "Tree", "namespace": "a.b", "fields": [

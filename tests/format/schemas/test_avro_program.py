@@ -93,11 +93,11 @@ def plain(schema: Any, datum: Any) -> Any:
 def test_any_schema_and_datum(data: st.DataObject) -> None:
     """What fastavro wrote is what is shown; cut anywhere, or with a byte more, it is a sentence."""
     schema, strategy = data.draw(schemas())
-    if schema == "bytes":
-        return
     datum = data.draw(strategy)
     payload = encoded(schema, datum)
     assert value_of("AVRO", schema, payload) == plain(schema, datum)
+    if schema == "bytes":
+        return  # of which any bytes are a value: test_avro_meaning.py
     for payload_cut in {payload[:-1], payload + b"\0"} - {payload}:
         (line,) = shown("AVRO", schema, payload_cut)
         assert "valueError" in line

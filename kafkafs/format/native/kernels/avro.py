@@ -64,8 +64,6 @@ from kafkafs.format.native.layout import (
     AVRO_NEXT,
     AVRO_NO_COLUMN,
     AVRO_NO_ROOM,
-    AVRO_RAW,
-    AVRO_RAW_DECIMAL,
     AVRO_REFUSE,
     AVRO_RETURN,
     AVRO_STRING,
@@ -162,7 +160,7 @@ def _put_number_type(op: int, to: int, value: int, a: int, b: int) -> int:
 @called
 def _put_bytes(op: int, to: int, at: int, size: int, a: int, room_end: int, scratch: int) -> int:
     """What takes `size` bytes at `at`: the address behind it; why not, where it is negative."""
-    if op in (AVRO_DECIMAL, AVRO_RAW_DECIMAL, AVRO_FIXED_DECIMAL):
+    if op in (AVRO_DECIMAL, AVRO_FIXED_DECIMAL):
         return _put_decimal_text(to, at, size, a, room_end, scratch)
     if op == AVRO_BIG_DECIMAL:
         return _put_big_decimal(to, at, size, room_end, scratch)
@@ -247,9 +245,10 @@ def _put_value(
         return _put_bits(a, b, to, at, end)
     if op in (AVRO_FIXED, AVRO_FIXED_DECIMAL, AVRO_UUID, AVRO_DURATION):
         return (AVRO_CUT if b > end - at else _put_bytes(op, to, at, b, a, room_end, digits)), at + b
-    if op in (AVRO_RAW, AVRO_RAW_DECIMAL):
-        return _put_bytes(op, to, at, end - at, a, room_end, digits), end
+    begin = at
     value, at = varlong(at, end)
+    if b == 1 and op in (AVRO_BYTES, AVRO_DECIMAL, AVRO_BIG_DECIMAL) and (at == 0 or value != end - at):
+        value, at = end - begin, begin
     if at == 0:
         return AVRO_CUT, at
     if op in (AVRO_STRING, AVRO_BYTES, AVRO_DECIMAL, AVRO_BIG_DECIMAL):
