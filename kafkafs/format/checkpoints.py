@@ -1,10 +1,11 @@
 """The small text files beside the segments. Sources: CheckpointFile, LeaderEpochCheckpointFile, PartitionMetadataFile.
 
-Each parser takes the whole file as bytes and returns plain values, or raises CorruptData with what is wrong; a caller
-treats a file that cannot be parsed as absent and names it in `problems`.
+Beside each parser stands what writes such a file. A parser takes the whole file as bytes and returns plain values, or
+raises CorruptData with what is wrong; what cannot be parsed counts as absent for a caller, who names it in `problems`.
 """
 
 import base64
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkafs.errors import CorruptData
@@ -29,9 +30,28 @@ def parse_offset_checkpoint(data: bytes) -> dict[TopicPartition, int]:
     return offsets
 
 
+def offset_checkpoint_bytes(offsets: Mapping[TopicPartition, int]) -> bytes:
+    """What `parse_offset_checkpoint` reads."""
+    return _file_of([f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items())])
+
+
 def parse_leader_epochs(data: bytes) -> tuple[LeaderEpoch, ...]:
     """The epochs of a partition's `leader-epoch-checkpoint`, in file order, which is ascending."""
     return tuple(LeaderEpoch(_int32(epoch), _int64(start)) for epoch, start in _entries(data, fields=2))
+
+
+def leader_epochs_bytes(epochs: Sequence[LeaderEpoch]) -> bytes:
+    """What `parse_leader_epochs` reads."""
+    return _file_of([f"{each.epoch} {each.start_offset}" for each in epochs])
+
+
+def partition_metadata_bytes(topic_id: str) -> bytes:
+    """What `parse_partition_metadata` reads: two lines, and no end of the second."""
+    return f"version: 0\ntopic_id: {topic_id}".encode()
+
+
+def _file_of(lines: Sequence[str]) -> bytes:
+    return "".join(f"{line}\n" for line in ("0", str(len(lines)), *lines)).encode()
 
 
 def parse_partition_metadata(data: bytes) -> str:

@@ -8,7 +8,8 @@ Written in place, so it may be cut or torn; Kafka deletes such a file and rebuil
 """
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.crc import crc32c
@@ -48,6 +49,13 @@ def parse_producer_snapshot(data: bytes) -> tuple[ProducerState, ...]:
     if count < 0 or _HEADER.size + count * _ENTRY.size > len(data):
         raise CorruptData(f"the snapshot announces {count} entries and has no room for them")
     return tuple(ProducerState(*_ENTRY.unpack_from(data, _HEADER.size + i * _ENTRY.size)) for i in range(count))
+
+
+def producer_snapshot_bytes(producers: Iterable[ProducerState]) -> bytes:
+    """What `parse_producer_snapshot` reads."""
+    entries = [_ENTRY.pack(*astuple(each)) for each in producers]
+    body = struct.pack(">i", len(entries)) + b"".join(entries)
+    return struct.pack(">hI", 1, crc32c(body)) + body
 
 
 def is_cut(data: bytes) -> bool:

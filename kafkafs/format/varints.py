@@ -1,4 +1,4 @@
-"""Variable-length integers as Kafka reads them, one at a time. Source: ByteUtils.
+"""Variable-length integers as Kafka reads and writes them, one at a time. Source: ByteUtils.
 
 Seven bits a byte, low bits first; signed ones are zig-zag besides. What is too long is an error; what is longer than it
 need be is not. Many at once are read by kernels (`native/kernels/varint`).
@@ -43,3 +43,18 @@ def unsigned(data: bytes | memoryview, at: int, longest: int = 5) -> tuple[int, 
     error = NumberTooLong(f"a number is longer than {longest} bytes")
     error.value = value
     raise error
+
+
+def unsigned_bytes(number: int) -> bytes:
+    """What `unsigned` reads: as few bytes as there can be."""
+    out = bytearray()
+    while number >= _CONTINUES:
+        out.append(number & 0x7F | _CONTINUES)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def signed_bytes(number: int) -> bytes:
+    """What `varint` and `varlong` read."""
+    return unsigned_bytes(number << 1 if number >= 0 else (-number << 1) - 1)

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 from kafkafs.errors import CorruptData
 from kafkafs.format.checkpoints import (
     LeaderEpoch,
+    leader_epochs_bytes,
+    offset_checkpoint_bytes,
     parse_leader_epochs,
     parse_offset_checkpoint,
     parse_partition_metadata,
+    partition_metadata_bytes,
 )
 
 topics = st.from_regex(r"[A-Za-z0-9._-]{1,20}", fullmatch=True)
@@ -110,3 +113,15 @@ def test_every_checkpoint_of_a_real_broker_says_what_the_broker_answers(dataset)
     topics = {place.topic for place in dataset.partitions()} if dataset.release != "2.8.0" else set()  # from 3.1 on
     assert {topic for topic, _ in ids} == topics
     assert len({topic_id for _, topic_id in ids}) == len(ids) == len(topics)
+
+
+def test_what_is_written_is_as_the_broker_writes_it(stopped):
+    """Byte for byte, but for the order of an offset checkpoint's lines, which means nothing."""
+    for path in stopped.path.rglob("*"):
+        if path.name == "leader-epoch-checkpoint":
+            assert leader_epochs_bytes(parse_leader_epochs(path.read_bytes())) == path.read_bytes()
+        elif path.name == "partition.metadata":
+            assert partition_metadata_bytes(parse_partition_metadata(path.read_bytes())) == path.read_bytes()
+        elif path.name.endswith("-offset-checkpoint"):
+            made = offset_checkpoint_bytes(parse_offset_checkpoint(path.read_bytes()))
+            assert sorted(made.splitlines()) == sorted(path.read_bytes().splitlines())

@@ -6,7 +6,7 @@ import pytest
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.crc import crc32c
-from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot
+from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot, producer_snapshot_bytes
 
 GOLDEN = bytes.fromhex(
     "000160fbeca00000000200000000000000070000ffffffffffffffffffffffff00000000ffffffffffffffffffffffff0000000000000037"
@@ -20,6 +20,11 @@ def test_kafkas_own_snapshot():
         ProducerState(7, 0, -1, -1, 0, -1, -1, 55),
         ProducerState(4242, 3, 13, 112, 2, 1005, 9, -1),
     )
+
+
+def test_a_snapshot_is_written_as_kafka_writes_it():
+    assert producer_snapshot_bytes(parse_producer_snapshot(GOLDEN)) == GOLDEN
+    assert len(producer_snapshot_bytes([])) == 10
 
 
 @pytest.mark.parametrize("cut", range(len(GOLDEN)))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.varints import unsigned, varint, varlong
+from kafkafs.format.varints import signed_bytes, unsigned, unsigned_bytes, varint, varlong
 from tests.format.batch_maker import varint as encoded
 
 
@@ -42,3 +42,10 @@ def test_a_number_that_does_not_end_is_an_error() -> None:
         varint(b"\xff" * 5 + b"\0", 0)
     with pytest.raises(CorruptData, match="longer than 10"):
         varlong(b"\xff" * 10 + b"\0", 0)
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.integers(0, 2**35 - 1))
+def test_what_is_written_is_read_again(number: int, count: int) -> None:
+    """As short as another hand writes it."""
+    assert signed_bytes(number) == encoded(number)
+    assert unsigned(unsigned_bytes(count), 0) == (count, len(unsigned_bytes(count)))

@@ -1,8 +1,9 @@
-"""Kafka's own messages, read by its schemas: one reader for every type and version of record in its topics.
+"""Kafka's own messages, read and written by its schemas: one reader and one writer for every type and version.
 
     shipped    Kafka's files: schemas from the jars of 4.3.1 (Apache-2.0; licence and notice beside), names of configs
     schema     such a file as a value
     values     readers of single values; `reading` makes those of a message's version out of them
+    writing    the way back, by the same schemas: fields -> bytes
     records    `parse_record`: a record of an internal topic -> `Message` or `Unreadable`
     json_text  a message as JSON, as Kafka's tool prints it
     redaction  a message without its secrets; `decoded_json`: a record as decoded views show it

@@ -20,7 +20,9 @@ from kafkafs.format.messages.reading import StructureReader, reader
 from kafkafs.format.messages.schema import names_by_number, schema
 from kafkafs.format.messages.values import CUT, Broken, Fields, unsigned_varint
 
-_FRAME_VERSION = 1
+FRAME_VERSION = 1
+"""What stands in front of records without a key."""
+
 _LARGEST = 0x7FFF
 _INT16 = struct.Struct(">h")
 
@@ -178,7 +180,7 @@ def _framed_record(topic: InternalTopic, value: bytes | None) -> Message | Unrea
         return Unreadable(topic, Problem.BROKEN, "the record has no value", None)
     try:
         frame, at = _frame_number(value, 0, "frame version")
-        if frame != _FRAME_VERSION:
+        if frame != FRAME_VERSION:
             return Unreadable(topic, Problem.BROKEN, _frame_refusal(frame), None)
         number, at = _frame_number(value, at, "type")
         version, at = _frame_number(value, at, "version")
@@ -217,5 +219,5 @@ def _frame_refusal(frame: int) -> str:
         )
     return (
         f"Could not deserialize metadata record due to unknown frame version {frame}"
-        f"(only frame version {_FRAME_VERSION} is supported)"
+        f"(only frame version {FRAME_VERSION} is supported)"
     )
