@@ -8,7 +8,11 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import pytest
 from filelock import FileLock
+
+QUICK = "KAFKAFS_QUICK"
+"""Set by `scripts/test --quick`: what is not here yet is not made, and tests that need it are left out."""
 
 
 def root() -> Path:
@@ -25,10 +29,17 @@ def locked(place: Path) -> Iterator[None]:
         yield
 
 
+def about_to_make(what: str) -> None:
+    """Leave the test out where nothing is to be made."""
+    if QUICK in os.environ:
+        pytest.skip(f"{what} is not here yet, and takes a broker to make: scripts/test does", allow_module_level=True)
+
+
 def once(place: Path, make: Callable[[Path], None]) -> Path:
     """`place`, a directory, made by `make(temporary directory)` unless it is there; whole or not there at all."""
     if place.is_dir():
         return place
+    about_to_make(place.name)
     with locked(place):
         if not place.is_dir():
             unfinished = place.with_name(f"{place.name}.{uuid.uuid4().hex[:8]}.part")

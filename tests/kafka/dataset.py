@@ -164,6 +164,8 @@ def place(release: str) -> Path:
 def ensure_all() -> None:
     """Make what is missing, each release in a process of its own."""
     missing = [release for release in jars.RELEASES if not _place(release).is_dir()]
+    if missing:
+        cache.about_to_make(f"the data of Kafka {', '.join(missing)}")
     command = [sys.executable, "-m", "tests.kafka.generate"]
     makers = [subprocess.Popen([*command, release], cwd=REPOSITORY) for release in missing]
     endings = [maker.wait() for maker in makers]

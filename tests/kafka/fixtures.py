@@ -5,13 +5,14 @@ def test_y(stopped): ...            the stopped one of each release
 def test_z(running_broker): ...     `running_broker("4.3.1")`, a node that stays up while the next test asks for one
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.kafka import broker, dataset, jars
+from tests.kafka import broker, cache, dataset, jars
 from tests.kafka.broker import Broker
 from tests.kafka.dataset import Dataset
 
@@ -22,7 +23,9 @@ RunningBroker = Callable[[str], Broker]
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Make missing data before the first test: no test's own time limit should pay for it."""
-    if not session.config.option.collectonly and any(map(_reads_data, session.items)):
+    if cache.QUICK in os.environ or session.config.option.collectonly:
+        return
+    if any(map(_reads_data, session.items)):
         dataset.ensure_all()
 
 
