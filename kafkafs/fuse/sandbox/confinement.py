@@ -4,7 +4,7 @@ Called between the mount, which needs its rights, and the first thread: Landlock
 calling thread and those it starts. Unmounting is left to the parent process (`supervise`), which is not confined and
 touches no data. Whatever the kernel lacks is named in the log, and the mount goes on without it.
 
-What must be open or imported later has to be so before: hence `load_everything`.
+What must be open or imported later has to be so before: hence `load_everything`, and `close_imports` behind it.
 """
 
 import codecs
@@ -12,9 +12,11 @@ import importlib
 import logging
 import os
 import pkgutil
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.machinery import BuiltinImporter, FrozenImporter
 from pathlib import Path
 
 from kafkafs.cluster.schema_topic import load_decoders
@@ -23,7 +25,7 @@ from kafkafs.fuse.sandbox.syscalls import refuse_all_but_reading
 from kafkafs.log.ownership import Owner
 
 PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
-_LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "search", "view", "fuse")
+LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "search", "view", "fuse")
 _NATIVE = ".native."  # what is below needs numba, and no mount needs it; but for what is imported already
 _OPTIONAL = ("kafkafs.format.schemas.protobuf", "kafkafs.format.schemas.protobuf_files")  # of the extra `schemas`
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-16-be", "utf-32")
@@ -43,6 +45,7 @@ class Confinement:
 def confine(readable: Sequence[Path], owner: Owner | None) -> Confinement:
     """Gives up all rights but reading below `readable` (and `/proc`), in this thread and those to come."""
     load_everything()
+    close_imports()
     threads = len(os.listdir("/proc/self/task"))
     if threads > 1:
         log.error("%d threads started too early and are not confined: a bug, please report it", threads - 1)
@@ -62,12 +65,20 @@ def confine(readable: Sequence[Path], owner: Owner | None) -> Confinement:
 
 def load_everything() -> None:
     """Imports what serving may come to need."""
-    for layer in _LAYERS:
+    for layer in LAYERS:
         _import_all(f"kafkafs.{layer}")
     load_decoders()
     for name in _CODECS:
         codecs.lookup(name)
     time.localtime()
+
+
+def close_imports() -> None:
+    """Looks for no module in files any more: what is not loaded is absent, and importing it an ImportError.
+
+    Else a package that is not installed would be another error in the sandbox than it was outside.
+    """
+    sys.meta_path[:] = [finder for finder in sys.meta_path if finder in (BuiltinImporter, FrozenImporter)]
 
 
 def _import_all(name: str) -> None:

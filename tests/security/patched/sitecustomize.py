@@ -1,6 +1,7 @@
 """Makes the daemon of a test an attacker: its mount answers `forbidden` with what it could do from a worker thread.
 
-Found by PYTHONPATH in tests only. `KAFKAFS_TEST_WITHOUT` names a lock to take away, to see that the other one holds.
+Found by PYTHONPATH in tests only. `KAFKAFS_TEST_WITHOUT` names a lock to take away, to see that the other one holds,
+`KAFKAFS_TEST_ABSENT` packages that are not installed.
 """
 
 import importlib.util
@@ -62,6 +63,6 @@ if WITHOUT == "kernels":
     from kafkafs.format import native
 
     native.__dict__["is_built"] = lambda: False
-if WITHOUT == "seccomp":
-    sys.modules["pyseccomp"] = None  # type: ignore[assignment]
+for absent in filter(None, os.environ.get("KAFKAFS_TEST_ABSENT", "").split(",")):
+    sys.modules[absent] = None  # type: ignore[assignment]
 sys.meta_path.insert(0, Patcher())
