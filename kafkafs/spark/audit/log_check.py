@@ -14,10 +14,10 @@ from kafkafs.format.batch import LARGEST_HEADER, crc_holds, parse_batch
 from kafkafs.format.batches import Batches, batch_at
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.segment import Segment
+from kafkafs.log.transaction_events import Event, events
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.record_check import check_records
 from kafkafs.spark.segments import SegmentSnapshot
-from kafkafs.spark.transactions import Event, events
 
 Column = np.ndarray[tuple[int], np.dtype[np.int64]]
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkafs.format.transaction_index import DTYPE, ENTRY_SIZE
+from kafkafs.log.transaction_events import Aborted, Event, Tracker
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.spark.transactions import Aborted, Event, Tracker
 
 
 @dataclass(frozen=True, slots=True)

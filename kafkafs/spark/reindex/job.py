@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name, segment_file
+from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.locations import data_directory
 from kafkafs.spark.options import Replicas
 from kafkafs.spark.reindex.intervals import topic_intervals
-from kafkafs.spark.reindex.rebuild import DEFAULT_INTERVAL, rebuild
+from kafkafs.spark.reindex.rebuild import rebuild
 from kafkafs.spark.segments import SegmentUnit, live_segments, segments_of
 
 if TYPE_CHECKING:

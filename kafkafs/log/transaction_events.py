@@ -1,4 +1,4 @@
-"""Transactions as a job follows them through batches: where each begins, where its marker stands, what it leaves open.
+"""Transactions as they are followed through batches: where each begins, where its marker stands, what it leaves open.
 
 A transaction may begin some segments before its marker; so a segment tells its events, and a tracker follows those of
 all segments in order. Sources: ProducerStateManager, ProducerAppendInfo.

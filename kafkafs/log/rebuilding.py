@@ -1,0 +1,112 @@
+"""What LogSegment.recover makes of a segment's log: offset index, time index and transaction index, as bytes.
+
+A batch gets an entry when more than the interval lies between it and the one that got an entry last; the first batch
+never does. Whoever has the log hands it on from its first batch, up to what is to be indexed: `spark/reindex` all that
+is valid, `revive` what it keeps. Sources: LogSegment.recover, OffsetIndex.append, TimeIndex.maybeAppend,
+ProducerAppendInfo, ProducerStateManager.lastStableOffset.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkafs.format.batches import Batches
+from kafkafs.format.offset_index import OffsetIndex
+from kafkafs.format.time_index import TimeIndex
+from kafkafs.format.transaction_index import DTYPE as TRANSACTION
+from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.transaction_events import Aborted, Tracker, events
+
+DEFAULT_INTERVAL = 4096
+"""Kafka's `index.interval.bytes` where nobody has set it."""
+
+_LARGEST_RELATIVE = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Indexes:
+    """The files' bytes; a transaction index exists only where something was aborted."""
+
+    offset_index: bytes
+    time_index: bytes
+    transaction_index: bytes
+    valid_end: int  # the position up to which the log was handed on
+
+
+class Rebuilding:
+    """The indexes of one segment, made as its batches pass by."""
+
+    def __init__(self, base_offset: int, interval: int, transactions: Tracker) -> None:
+        """`transactions`: those that are open where the segment begins; it follows them."""
+        self._base = base_offset
+        self._indexing = _Indexing(base_offset, interval)
+        self._transactions = transactions
+        self._aborted: list[Aborted] = []
+
+    def take(self, run: BatchRun) -> bool:
+        """More valid batches, right behind those before. False where an offset no longer fits in the index, which is
+        where recovery cuts the log: those from there on are left out, and so must be what follows."""
+        fit = run.rows["last_offset"] - self._base <= _LARGEST_RELATIVE
+        kept = run if fit.all() else run._replace(rows=run.rows[: int(np.argmin(fit))])
+        self._indexing.take(kept.rows)
+        self._aborted += follow(kept, self._transactions)
+        return kept is run
+
+    def finish(self) -> Indexes:
+        """The files; called once, behind the last batch."""
+        rows = [(0, each.producer, each.first, each.last, each.stable) for each in self._aborted]
+        return self._indexing.finish(np.array(rows, TRANSACTION).tobytes())
+
+
+def follow(run: BatchRun, transactions: Tracker) -> list[Aborted]:
+    """What a run of batches aborts. A marker that compaction emptied ends nothing here: ProducerAppendInfo.append."""
+    followed = (transactions.follow(event) for event in events(run) if event.kind != "emptied")
+    return [each for each in followed if each is not None and each.first is not None]
+
+
+class _Indexing:
+    """Offset and time entries, chosen as the batches pass by."""
+
+    def __init__(self, base_offset: int, interval: int) -> None:
+        self._base, self._interval = base_offset, interval
+        self._indexed_at = self._end = 0
+        self._largest, self._largest_offset = -1, -1
+        self._offsets: list[tuple[int, int]] = []
+        self._times: list[tuple[int, int]] = []
+
+    def take(self, rows: Batches) -> None:
+        """More batches, right behind those before."""
+        if not len(rows):
+            return
+        positions, last_offsets = rows["position"], rows["last_offset"]
+        highest, holders = self._running(rows)
+        row = int(np.searchsorted(positions, self._indexed_at + self._interval, side="right"))
+        while row < len(rows):
+            self._indexed_at = int(positions[row])
+            self._offsets.append((int(last_offsets[row]) - self._base, self._indexed_at))
+            self._maybe_time(int(highest[row]), int(holders[row]))
+            row = int(np.searchsorted(positions, self._indexed_at + self._interval, side="right"))
+        self._largest, self._largest_offset = int(highest[-1]), int(holders[-1])
+        self._end = int(positions[-1]) + int(rows["size"][-1])
+
+    def _running(self, rows: Batches) -> "tuple[np.ndarray, np.ndarray]":
+        """For each batch the largest timestamp so far, and the last offset of the first batch that reached it."""
+        highest = np.maximum(np.maximum.accumulate(rows["max_timestamp"]), self._largest)
+        raised = np.diff(highest, prepend=self._largest) > 0
+        since = np.maximum.accumulate(np.where(raised, np.arange(len(rows)), -1))
+        return highest, np.where(since < 0, self._largest_offset, rows["last_offset"][since])
+
+    def _maybe_time(self, timestamp: int, offset: int) -> None:
+        last = self._times[-1][0] if self._times else -1
+        if timestamp > last:
+            self._times.append((timestamp, offset - self._base))
+
+    def finish(self, transactions: bytes) -> Indexes:
+        """The files; the largest timestamp gets its entry at the end."""
+        self._maybe_time(self._largest, self._largest_offset)
+        return Indexes(
+            np.array(self._offsets, OffsetIndex.dtype).tobytes(),
+            np.array(self._times, TimeIndex.dtype).tobytes(),
+            transactions,
+            self._end,
+        )

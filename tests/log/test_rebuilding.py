@@ -1,0 +1,48 @@
+"""A segment's indexes made as its batches pass by, in as many pieces as they come in; brokers' own: test_reindex.py."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.rebuilding import Indexes, Rebuilding
+from kafkafs.log.transaction_events import Tracker
+from tests.kafka.dataset import Dataset
+
+
+def runs_of(directory: str) -> tuple[int, list[BatchRun]]:
+    """The first segment's base offset, and all that stands in it."""
+    log = open_data_directory(Dataset("4.3.1", "stopped").path).partition(directory).log()
+    segment = log.segments[0]
+    found = [item for at, item in log.walk(segment.base_offset, log.end_offset) if at is segment]
+    return segment.base_offset, [item for item in found if isinstance(item, BatchRun)]
+
+
+def indexes(base: int, runs: list[BatchRun], interval: int) -> Indexes:
+    rebuilding = Rebuilding(base, interval, Tracker())
+    assert all(rebuilding.take(run) for run in runs)
+    return rebuilding.finish()
+
+
+@given(st.lists(st.integers(0, 400), max_size=5), st.sampled_from((0, 100, 4096)))
+def test_it_does_not_matter_in_how_many_runs_they_come(cuts: list[int], interval: int) -> None:
+    """A reader's windows are of no meaning."""
+    base, (run, *_) = runs_of("transactions-0")
+    borders = sorted({0, *(min(cut, len(run.rows)) for cut in cuts), len(run.rows)})
+    parts = [run._replace(rows=run.rows[first:stop]) for first, stop in pairwise(borders)]
+    whole = indexes(base, [run], interval)
+    assert indexes(base, parts, interval) == whole
+    assert whole.transaction_index
+
+
+def test_a_batch_too_far_from_the_base_ends_it() -> None:
+    """As recovery does: its relative offset would not fit in the index."""
+    _, (run, *_) = runs_of("transactions-0")
+    rows = run.rows.copy()
+    rows["base_offset"][3:] += 2**31
+    rows["last_offset"][3:] += 2**31
+    rebuilding = Rebuilding(0, 0, Tracker())
+    assert not rebuilding.take(run._replace(rows=rows))
+    assert rebuilding.finish().valid_end == int(rows["position"][3])
