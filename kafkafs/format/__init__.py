@@ -7,7 +7,7 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     names            which directory is a partition, which file is what
     batch            the header of one batch; `batches`: those of many, as a table, and the walk from one to the next
     records          batches -> `Records`, rows of RECORD over their bytes (`columns`), by kernels; `work` is one call
-    legacy, codecs   messages of formats v0 and v1; compressed bytes, unpacked within bounds
+    legacy, codecs   messages of formats v0 and v1; compressed bytes (in `frames`), unpacked within bounds
     memory, buffers  what large batches may take together; large buffers that are used again
     crc, varints     the checksums of a batch; its numbers of variable length; `batch_bytes`: a batch that is written
     offset_index, time_index   sorted entries (`abstract_index`); `transaction_index`: what was aborted

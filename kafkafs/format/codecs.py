@@ -4,23 +4,21 @@ Each codec is one function that writes into a sink. A sink is a buffer that is t
 forgets (`measure`), so that a bomb costs time but no memory. `decompress` measures where a first guess is too small.
 Sources: Kafka's compress package, RFC 1952, snappy-java's streams, the LZ4 frame format.
 
-gzip and zstd are the fastest libraries that can be bounded: isal and zstandard. snappy and LZ4 are kernels, since
-Kafka's frames around them differ from what libraries accept, and since a kernel unpacks a thousand small batches in
-one call.
+Each codec is the fastest library that can be bounded and lets other threads run meanwhile: isal, zstandard and cramjam.
 """
 
 import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import cramjam
 import numpy as np
 import zstandard
 from isal import isal_zlib
 
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format import native
+from kafkafs.format.frames import lz4_blocks, snappy_blocks
 from kafkafs.format.memory import UNLIMITED, Memory
-from kafkafs.format.native.layout import CODEC_NO_ROOM
 
 Bytes = bytes | bytearray | memoryview
 
@@ -41,6 +39,7 @@ _LARGE_WINDOW = 8 << 20
 
 _one_at_a_time = threading.Lock()
 _GZIP_MAGIC = b"\x1f\x8b"
+_NO_BLOCK = "its frame or a block in it is none"
 _FAILURES: Any = (isal_zlib.error, zstandard.ZstdError)  # the stub of isal takes its error class for an instance
 
 
@@ -164,27 +163,49 @@ def _gzip_member(data: memoryview, at: int, sink: _Sink) -> int:
     return at - len(member.unused_data)
 
 
-# --- snappy and LZ4: kernels, which know the frames
+# --- snappy and LZ4: blocks in the frames that Kafka knows (`frames`)
 
 
 def _snappy(data: memoryview, _magic: int, sink: _Sink) -> None:
-    start, space = native.address(data), sink.space()
-    made = native.kernel("snappy_stream")(start, start + len(data), native.address(space), len(space), sink.keeps)
-    _count(made, "snappy", sink)
+    for block in snappy_blocks(data):
+        try:
+            size = cramjam.snappy.decompress_raw_len(block)
+            if sink.keeps:
+                space = sink.space()
+                if size > len(space):
+                    raise _NoRoom
+                size = cramjam.snappy.decompress_raw_into(block, space[:size])
+        except cramjam.DecompressionError:
+            _broken("snappy", _NO_BLOCK)
+        sink.took(size)
 
 
 def _lz4(data: memoryview, magic: int, sink: _Sink) -> None:
-    start, space = native.address(data), sink.space()
-    made = native.kernel("lz4_frame")(start, start + len(data), magic, native.address(space), sink.limit, sink.keeps)
-    _count(made, "lz4", sink)
+    for block, is_stored, most in lz4_blocks(data, magic):
+        space = sink.space()[:most]
+        try:
+            made = _copied(block, space) if is_stored else cramjam.lz4.decompress_block_into(block, space)
+        except cramjam.DecompressionError:
+            made = _copied(_lz4_block(block, most), space)
+        sink.took(made)
 
 
-def _count(made: int, name: str, sink: _Sink) -> None:
-    if made == CODEC_NO_ROOM:
+def _lz4_block(block: memoryview, most: int) -> memoryview:
+    """What a block unpacks to that was refused, perhaps for want of room: LZ4 says the same of that and of broken ones,
+    and asks for 12 bytes behind the last match.
+    """
+    room = np.empty(most, np.uint8).data
+    try:
+        return room[: cramjam.lz4.decompress_block_into(block, room)]
+    except cramjam.DecompressionError:
+        _broken("lz4", _NO_BLOCK)
+
+
+def _copied(block: memoryview, space: memoryview) -> int:
+    if len(block) > len(space):
         raise _NoRoom
-    if made < 0:
-        _broken(name, "its frame or a block in it is none")
-    sink.took(made)
+    space[: len(block)] = block
+    return len(block)
 
 
 # --- zstd: frames one after the other, their content size stated or not

@@ -70,20 +70,9 @@ def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, Refusal
     Without a refusal it does not fit.
     """
     number, taken = first, 0
-    arena_at = native.address(arena)
     while number < stop:
-        codec = work.codec(number)
-        if codec in (codecs.SNAPPY, codecs.LZ4):
-            number = native.kernel("unpack_batches")(
-                work.batches_at, number, stop, work.source_at, work.limit,
-                arena_at, taken, len(arena), work.spans_at, work.out_at,
-            )  # fmt: skip
-            taken = int(work.out[0])
-            if number == stop:
-                break
-            codec = work.codec(number)
         try:
-            size = codecs.unpack(codec, 2, work.payload(number), arena.data[taken : taken + work.limit])
+            size = codecs.unpack(work.codec(number), 2, work.payload(number), arena.data[taken : taken + work.limit])
         except KafkafsError as error:
             return number, work.refusal(number, error)
         if size is None:

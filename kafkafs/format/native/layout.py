@@ -167,9 +167,6 @@ WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, W
     MESSAGE_OFFSETS,
 ) = range(17)
 
-# What unpacking answers instead of a number of bytes.
-CODEC_BROKEN, CODEC_NO_ROOM = -1, -2
-
 # What a check of a JSON text says, and how deep one may be nested: Python's json reads 990 levels, jq 1.6 only 256.
 JSON_NONE, JSON_AS_IS, JSON_TO_CLEAN = range(3)
 JSON_DEPTH = 500

@@ -11,8 +11,8 @@ from tests.format.packers import bare_snappy, xerial
 
 
 def literal(content: bytes, width: int) -> bytes:
-    """A literal whose size is in the tag, or in `width` bytes behind it."""
-    if width == 0 and len(content) <= 60:
+    """A literal whose size is in the tag, or in `width` bytes behind it: none writes those for less than 4 bytes."""
+    if (width == 0 and len(content) <= 60) or len(content) < 4:
         return bytes([len(content) - 1 << 2]) + content
     width = max(width, 1 if len(content) <= 256 else 2)
     return bytes([59 + width << 2]) + struct.pack("<I", len(content) - 1)[:width] + content

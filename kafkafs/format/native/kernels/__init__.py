@@ -18,18 +18,14 @@ from kafkafs.format.native.kernels.dump import dump_batches, dump_records
 from kafkafs.format.native.kernels.headers import walk
 from kafkafs.format.native.kernels.keys import hash_key, hash_keys, match_keys, settle_keys
 from kafkafs.format.native.kernels.lines import base64_piece, is_text, json_headers, json_lines, lines_bound, text_piece
-from kafkafs.format.native.kernels.lz4 import lz4_frame
 from kafkafs.format.native.kernels.messages import check_wrapped, decode_plain, decode_wrapped
 from kafkafs.format.native.kernels.needle import needle_batches, needle_records
 from kafkafs.format.native.kernels.records import check_v2, decode_part, decode_v2
 from kafkafs.format.native.kernels.runs import next_run
 from kafkafs.format.native.kernels.sketch import sketch_keys
-from kafkafs.format.native.kernels.snappy import snappy_stream
-from kafkafs.format.native.kernels.unpacking import unpack_batches
 
 KERNELS: list[Callable[..., int]] = [
     *(crc32c, walk),
-    *(lz4_frame, snappy_stream, unpack_batches),
     *(next_run, decode_v2, check_v2, decode_part),
     *(decode_plain, check_wrapped, decode_wrapped),
     *(dump_batches, dump_records),
