@@ -1,4 +1,4 @@
-"""A mount by whichever extras were installed: what a confined daemon cannot import has to be loaded, or known to be absent.
+"""A mount by whichever extras were installed: what a daemon cannot import in its sandbox is loaded before, or known absent.
 
 An extra that is not installed is one whose packages cannot be imported: `patched/sitecustomize.py` sees to that in the
 child process that mounts.
