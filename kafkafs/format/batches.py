@@ -24,8 +24,8 @@ from kafkafs.format.native.layout import (
 )
 
 __all__ = [
-    "BATCH", "INVALID", "UNCHECKED", "VALID", "Batches", "Flags", "Walk", "batch_at", "is_control", "is_transactional",
-    "is_wrapped", "rows_of", "walk",
+    "BATCH", "INVALID", "UNCHECKED", "VALID", "Batches", "Flags", "Walk", "batch_at", "is_control", "is_overfull",
+    "is_transactional", "is_wrapped", "rows_of", "walk",
 ]  # fmt: skip
 
 Bytes = bytes | bytearray | memoryview
@@ -97,6 +97,11 @@ def is_control(rows: Batches) -> Flags:
     """Which batches are control batches, which consumers never see."""
     flags: Flags = (rows["magic"] >= 2) & (rows["attributes"] & CONTROL != 0)
     return flags
+
+
+def is_overfull(rows: Batches) -> bool:
+    """Whether one of the headers states more records than it has offsets. A message of v0 or v1 states no number."""
+    return bool((rows["count"] > rows["last_offset"] - rows["base_offset"] + 1).any())
 
 
 def is_wrapped(rows: Batches) -> Flags:

@@ -4,6 +4,9 @@
 uncompressed batches is decoded where it lies, without a copy; compressed ones are unpacked first, many small ones side
 by side. A batch that contradicts itself becomes a `Refusal` in its place, as a whole: no record of it is handed out.
 Memory is bounded by `limit` and a few megabytes, whatever a batch claims. Sources: DefaultRecordBatch, DefaultRecord.
+
+Two contradictions are none, as for Kafka's consumer: records behind the last offset that the header states (old clients
+left its delta at 0), and whatever stands in a batch of 0 records: nothing of it can be lost.
 """
 
 from collections.abc import Iterator
@@ -14,7 +17,7 @@ from kafkafs.format.batches import Batches
 from kafkafs.format.columns import Records, Refusal
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.native import layout
-from kafkafs.format.native.layout import BATCH_ROW, SOUND
+from kafkafs.format.native.layout import OFFSET_ORDER, SOUND
 from kafkafs.format.work import ARENAS, PIECE, Array, Bytes, Work, table
 
 __all__ = ["PIECE", "Records", "Refusal", "decode"]
@@ -26,8 +29,9 @@ def decode(
     """The records of `batches`, rows of a walk over `data`, whose byte 0 lies at `position` in its segment.
 
     A piece has at most PIECE rows: those of many small batches, or a part of a large one. Its column `batch` is the row
-    in `batches`. A batch that would unpack to more than `limit` bytes is refused with TooLarge, any other bad one with
-    CorruptData. A piece stays valid as long as it is held. What is large is taken from `memory`: Crowded.
+    in `batches`; a batch with records behind its last offset has pieces of its own. A batch that would unpack to more
+    than `limit` bytes is refused with TooLarge, any other bad one with CorruptData. A piece stays valid as long as it
+    is held. What is large is taken from `memory`: Crowded.
     """
     work, next_run, stop = Work(data, batches, limit, memory), native.kernel("next_run"), 0
     while stop < len(batches):
@@ -71,8 +75,11 @@ def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, Refusal
     """
     number, taken = first, 0
     while number < stop:
+        size: int | None = 0
         try:
-            size = codecs.unpack(work.codec(number), 2, work.payload(number), arena.data[taken : taken + work.limit])
+            if not work.is_empty(number):
+                payload, room = work.payload(number), arena.data[taken : taken + work.limit]
+                size = codecs.unpack(work.codec(number), 2, payload, room)
         except KafkafsError as error:
             return number, work.refusal(number, error)
         if size is None:
@@ -102,19 +109,24 @@ def _run(work: Work, kernel: str, source: Array, first: int, stop: int, announce
         number, code = work.out.tolist()
         if made:
             yield Records(source, rows[:made])
-        if code != SOUND:
-            yield work.wrong(number, code)
-            number += 1
-        elif number < stop and made == 0:
+        if code == OFFSET_ORDER or (code == SOUND and number < stop and made == 0):
             yield from _in_parts(work, number, source)
+            number += 1
+        elif code != SOUND:
+            if not work.is_empty(number):
+                yield work.wrong(number, code)
             number += 1
 
 
 def _in_parts(work: Work, number: int, source: Array) -> Iterator[Records | Refusal]:
-    """The pieces of one batch of more than PIECE records, once all of it has been looked at."""
+    """The pieces of one v2 batch, once all of it has been looked at."""
     at, size = work.spans[number].tolist()
-    batch, data, end = work.batches_at + number * BATCH_ROW, native.address(source), at + size
+    row = work.batches[number : number + 1].copy()
+    batch, data, end = native.address(row), native.address(source), at + size
     code = native.kernel("check_v2")(batch, data, at, end)
+    if code == OFFSET_ORDER:  # perhaps no order but that of its last offset is broken
+        row["last_offset"] = _ANY_OFFSET
+        code = native.kernel("check_v2")(batch, data, at, end)
     if code != SOUND:
         yield work.wrong(number, code)
         return
@@ -126,13 +138,16 @@ def _in_parts(work: Work, number: int, source: Array) -> Iterator[Records | Refu
         left, previous = left - len(rows), int(rows["offset"][-1])
 
 
+_ANY_OFFSET = 2**63 - 1
+
+
 def _bad_crc(work: Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
     for number in range(first, stop):
         yield work.refusal(number, CorruptData("its CRC fails"))
 
 
 def _too_large(work: Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
-    for number in range(first, stop):
+    for number in filter(lambda each: not work.is_empty(each), range(first, stop)):
         message = f"it holds more than the {work.limit} bytes that -o max_batch= grants"
         yield work.refusal(number, TooLarge(message))
 

@@ -31,7 +31,7 @@ _WRONG = {
     layout.HEADERS_BAD: "the headers of a record do not fit in it",
     layout.RECORD_LEFTOVER: "a record holds more than its fields",
     layout.BATCH_LEFTOVER: "bytes are left behind its last record",
-    layout.OFFSET_ORDER: "its offsets do not ascend within its own range",
+    layout.OFFSET_ORDER: "its offsets do not ascend",
     layout.MESSAGE_SIZE: "a message in it is too small to be one",
     layout.MESSAGE_MAGIC: "a message in it is neither v0 nor v1",
     layout.MESSAGE_CRC: "the CRC of a message in it fails",
@@ -88,6 +88,10 @@ class Work:
     def codec(self, number: int) -> int:
         """The codec's number of one batch."""
         return int(self.batches["attributes"][number]) & 7
+
+    def is_empty(self, number: int) -> bool:
+        """Whether it is a v2 batch of 0 records."""
+        return int(self.batches["count"][number]) == 0 and int(self.batches["magic"][number]) >= 2
 
     def wrong(self, number: int, code: int) -> Refusal:
         """The refusal for what a kernel found."""

@@ -104,7 +104,8 @@ class CarefulLookup:
 
     def first(self, offset: int) -> Record:
         """The first visible record at or behind `offset`; NotFound outside the log or where none follows."""
-        _check_inside(self.log, offset)
+        if not self.log.end_offset <= offset < self.visible_end:  # the last batch may hold more than its header states
+            _check_inside(self.log, offset)
         return self._first(offset)
 
     def _first(self, offset: int) -> Record:
@@ -113,7 +114,7 @@ class CarefulLookup:
                 self.visible.pass_damage(item)
                 continue
             for row in range(len(item.rows)):
-                record = self.visible.first_record(item, row, offset)
+                record = self.visible.first_record(segment, item, row, offset)
                 if record is not None:
                     return Record(record, batch_at(item.rows, row), segment)
         raise NotFound(f"no visible record at or behind offset {offset}")

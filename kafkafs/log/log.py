@@ -61,13 +61,17 @@ class Log:
             return self.tail.position if self.tail else 0
         return closed_end(segment)
 
+    def number_at(self, offset: int) -> int:
+        """The number of the last segment with a base offset at or below `offset`; 0 where none has one."""
+        return segment_number(self._bases, offset)
+
     def readable_from(self, offset: int) -> Iterator[Segment]:
         """The segments that may hold `offset` or something behind it. One that may not be read is a gap."""
         return filter(Segment.is_readable, self.segments_from(offset))
 
     def segments_from(self, offset: int) -> tuple[Segment, ...]:
         """The same, those that may not be read among them."""
-        return self.segments[segment_number(self._bases, offset) :]
+        return self.segments[self.number_at(offset) :]
 
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start."""

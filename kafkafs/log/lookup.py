@@ -36,7 +36,7 @@ class Lookup(CarefulLookup):
         return locate(self.log, offset)
 
     def _first(self, offset: int) -> Record:
-        found = quick_lookup.record_reaching(self.visible, offset)
+        found = None if self.visible.overlaps.at(offset) else quick_lookup.record_reaching(self.visible, offset)
         if found is None:
             return super()._first(offset)
         segment, batch, record = found
@@ -45,9 +45,13 @@ class Lookup(CarefulLookup):
     def batch_at(self, timestamp: int) -> tuple[Segment, Batch] | None:
         """As `CarefulLookup.batch_at`."""
         segment = next(self.log.segments_reaching(timestamp), None)
+        if segment is not None and self.visible.overlaps.of(segment):
+            return super().batch_at(timestamp)
         batch = None if segment is None else quick_lookup.late_batch(self.visible, segment, timestamp)
         return super().batch_at(timestamp) if segment is None or batch is None else (segment, batch)
 
     def _at_in(self, segment: Segment, timestamp: int) -> TimeFound:
+        if self.visible.overlaps.of(segment):
+            return super()._at_in(segment, timestamp)
         found = quick_lookup.late_record(self.visible, segment, timestamp)
         return super()._at_in(segment, timestamp) if found is None else TimeFound(Late(segment, *found), None)

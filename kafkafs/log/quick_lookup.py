@@ -37,7 +37,7 @@ def record_reaching(visible: Visible, offset: int) -> tuple[Segment, Batch, Reco
         """The record, looked for in what is read of the batch; None where that cannot tell."""
         record = _peek(visible, found, offset, ANY)
         if record is None and not found.proven:
-            record = visible.first_record(found.batch_run(), 0, offset)
+            record = visible.first_record(segment, found.batch_run(), 0, offset)
         return record
 
     taken = _take(visible, segment, lambda need: _find(segment, offset, log_end, offset=offset, need=need), take)

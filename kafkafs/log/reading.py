@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from kafkafs.errors import TooLarge
 from kafkafs.format.batches import batch_at
-from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.format.records import Records, Refusal
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.lookup import Lookup
 from kafkafs.log.offset_search import scan_start
+from kafkafs.log.segment import Segment
 
 
 class Reader(Lookup):
@@ -20,11 +21,11 @@ class Reader(Lookup):
         """The visible records with start <= offset < end, in pieces; up to the visible end where `end` is None."""
         start = max(start, self.log.start_offset)
         end = self.visible_end if end is None else min(end, self.visible_end)
-        for _, item in self.visible.batches(start, end):
+        for segment, item in self.visible.batches(start, end):
             if isinstance(item, Damage):
                 self.visible.pass_damage(item)
                 continue
-            for piece in self.visible.records(item):
+            for piece in self.visible.records(segment, item):
                 yield piece.between(start, end)
                 del piece  # and with it a large batch's memory, before the next is unpacked
 
@@ -32,17 +33,18 @@ class Reader(Lookup):
         """The offset of the first visible record; None where none is visible. A corrupt batch counts as nothing; of one
         that is too large to unpack, what its header says."""
         start, end = self.log.start_offset, self.visible_end
-        for item in self._whole(start, end):
+        for segment, item in self._whole(start, end):
             for row in range(len(item.rows)):
-                offsets = self._offsets(item, row, start, end)
+                offsets = self._offsets(segment, item, row, start, end)
                 if offsets is not None:
                     return offsets[0]
         return None
 
     def latest(self) -> int | None:
-        """The offset of the last visible record; None where none is visible. For the rest see `earliest`."""
+        """The offset of the last visible record below the log end; None where none is visible. For the rest see
+        `earliest`."""
         for segment in reversed(self.log.visible_segments()):
-            end = self.visible_end
+            end = min(self.visible_end, self.log.end_offset)
             while end > max(segment.base_offset, self.log.start_offset) and segment.is_readable():
                 start = scan_start(segment, end - 1)
                 low = max(start.first_offset, self.log.start_offset)
@@ -56,22 +58,21 @@ class Reader(Lookup):
 
     def _last_between(self, start: int, end: int) -> int | None:
         last = None
-        for item in self._whole(start, end):
+        for segment, item in self._whole(start, end):
             for row in range(len(item.rows) - 1, -1, -1):
-                offsets = self._offsets(item, row, start, end)
+                offsets = self._offsets(segment, item, row, start, end)
                 if offsets is not None:
                     last = offsets[1]
                     break
         return last
 
-    def _whole(self, start: int, end: int) -> Iterator[BatchRun]:
-        return (item for _, item in self.visible.batches(start, end) if isinstance(item, BatchRun))
+    def _whole(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun]]:
+        return ((segment, item) for segment, item in self.visible.batches(start, end) if isinstance(item, BatchRun))
 
-    def _offsets(self, item: BatchRun, row: int, start: int, end: int) -> tuple[int, int] | None:
+    def _offsets(self, segment: Segment, item: BatchRun, row: int, start: int, end: int) -> tuple[int, int] | None:
         """The first and last offset in [start, end) of a batch's records; None where it has none, or is corrupt."""
         found: list[int] = []
-        rows, options = item.rows[row : row + 1], self.visible.options
-        for piece in decode(item.data, item.position, rows, options.max_batch, options.memory):
+        for piece in self.visible.decoded(segment, item._replace(rows=item.rows[row : row + 1])):
             if isinstance(piece, Refusal):
                 if isinstance(piece.error, TooLarge):
                     batch = batch_at(item.rows, row)

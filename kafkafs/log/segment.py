@@ -13,9 +13,11 @@ from itertools import count
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Denied, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, Batch, parse_batch
+from kafkafs.format.batches import is_overfull
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.indexes import SegmentIndexes
 from kafkafs.log.listing import ListedFile
+from kafkafs.log.overlaps import Known
 from kafkafs.log.quick_table import QuickTable
 from kafkafs.log.segment_files import SegmentFiles
 
@@ -27,8 +29,8 @@ class Segment:
 
     The writers: `_seen`, `generation` and `_last_batch` are written by `seal` alone, in that order, which a
     `Partition` calls under its lock; a thread that reads the generation first never takes an older state for it.
-    `known_end` and `quick` are written by whichever thread has found them, at once and without a lock: two threads find
-    the same. All else is fixed.
+    `known_end`, `quick`, `is_doubtful` and `overlaps` are written by whichever thread has found them, at once and
+    without a lock: two threads find the same. All else is fixed.
     """
 
     __slots__ = (
@@ -39,9 +41,11 @@ class Segment:
         "files",
         "generation",
         "indexes",
+        "is_doubtful",
         "known_end",
         "listed",
         "next_base",
+        "overlaps",
         "quick",
     )
 
@@ -57,6 +61,10 @@ class Segment:
         """Where a closed segment's log ends, once `offset_search` has found it."""
         self.quick: QuickTable | None = None
         """What the quick lookup has to know of one state of the log."""
+        self.is_doubtful: bool | None = None
+        """Whether a header gives reason to look for batches that hold more than it states; None: none was looked at."""
+        self.overlaps: Known | None = None
+        """Those batches, once `overlaps` has looked for them."""
         self._last_batch: Batch | None = None
         self._seen: tuple[int, int] | None = None
 
@@ -123,6 +131,8 @@ class Segment:
             self._seen = size, mtime_ns
             self.generation = next(_generations)
         self._last_batch = last
+        if last is not None and last.count > last.last_offset - last.base_offset + 1:
+            self.is_doubtful = True
 
     @property
     def seen(self) -> tuple[int, int]:
@@ -160,6 +170,8 @@ class Segment:
             next_base = self._last_batch.last_offset + 1  # the log's end is known: what is invalid before it is damage
         for item in batch_runs(file, start.position, Bounds(log_end, start.first_offset, next_base)):
             self.check(file)
+            if not self.is_doubtful and isinstance(item, BatchRun) and is_overfull(item.rows):
+                self.is_doubtful = True
             yield item
         self.check(file)
 

@@ -15,7 +15,9 @@ from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
+from kafkafs.log.log_overlaps import LogOverlaps
 from kafkafs.log.options import ReadOptions
+from kafkafs.log.overlaps import fresh, reaches_beyond
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
 from kafkafs.log.transactions import OpenTransactions, Outcomes
@@ -31,7 +33,8 @@ class Visible:
         self.log = log
         self.options = options
         self._committed = options.isolation == "read_committed"
-        self.end = transactions.last_stable_offset(log) if self._committed else log.end_offset
+        self.overlaps = LogOverlaps(log, options.max_batch, options.memory)
+        self.end = transactions.last_stable_offset(log) if self._committed else self.overlaps.end_offset
 
     def shows(self, segment: Segment, batch: Batch) -> bool:
         """Whether all records of the batch from the log start on are visible; of a transaction its marker tells that,
@@ -50,11 +53,13 @@ class Visible:
     def batches(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees."""
         outcomes: Outcomes | None = None
-        for segment, item in self.log.walk(start, end):
+        begin = self.overlaps.begin(start)
+        for segment, item in self.log.walk(begin, end):
             if isinstance(item, Damage):
-                yield segment, item
+                if item.last_offset >= start:
+                    yield segment, item
                 continue
-            rows = overlapping(item.rows, start, end)
+            rows = self._reaching(segment, overlapping(item.rows, begin, end), start)
             rows = rows[~is_control(rows)]
             if self._committed and len(rows):
                 outcomes = Outcomes(self.log, segment, _start_of(rows)) if outcomes is None else outcomes
@@ -62,18 +67,38 @@ class Visible:
             if len(rows):
                 yield segment, BatchRun(item.data, item.position, rows)
 
-    def records(self, run: BatchRun) -> Iterator[Records]:
-        """All records of a run that `batches` gave, in pieces. CorruptData and TooLarge where one cannot be decoded."""
+    def _reaching(self, segment: Segment, rows: Batches, start: int) -> Batches:
+        """Those that hold `start` or more, by their header or in truth."""
+        overlaps = self.overlaps.of(segment)
+        if not overlaps or not len(rows) or rows["last_offset"][0] >= start:
+            return rows
+        return rows[(rows["last_offset"] >= start) | np.isin(rows["base_offset"], overlaps.bases)]
+
+    def decoded(self, segment: Segment, run: BatchRun) -> Iterator[Records | Refusal]:
+        """All records of a run that `batches` gave, or of a part of it, in pieces: each offset from the first batch
+        that has it."""
+        overlaps = self.overlaps.of(segment)
         for piece in decode(run.data, run.position, run.rows, self.options.max_batch, self.options.memory):
+            if isinstance(piece, Records):
+                if not overlaps and reaches_beyond(piece, run.rows):
+                    segment.is_doubtful = True
+                    overlaps = self.overlaps.of(segment)
+                piece = fresh(piece, run.rows, overlaps) if overlaps else piece
+            yield piece
+            del piece  # and with it a large batch's memory, before the next is unpacked
+
+    def records(self, segment: Segment, run: BatchRun) -> Iterator[Records]:
+        """The same; CorruptData and TooLarge where a batch cannot be decoded."""
+        for piece in self.decoded(segment, run):
             if isinstance(piece, Refusal):
                 self._pass_refusal(piece)
             else:
                 yield piece
-            del piece  # and with it a large batch's memory, before the next is unpacked
+            del piece
 
-    def first_record(self, run: BatchRun, row: int, offset: int) -> Records | None:
+    def first_record(self, segment: Segment, run: BatchRun, row: int, offset: int) -> Records | None:
         """Of a batch that `batches` gave, the first record at or behind `offset`; None where it has none."""
-        for piece in self.records(run._replace(rows=run.rows[row : row + 1])):
+        for piece in self.records(segment, run._replace(rows=run.rows[row : row + 1])):
             kept = piece.between(max(offset, self.log.start_offset), self.end)
             if len(kept):
                 return Records(kept.data, kept.rows[:1])
@@ -96,7 +121,7 @@ class Visible:
         if base >= self.end or (self._committed and Outcomes(self.log, segment, _start_of(rows)).aborted(rows)[0]):
             trace(f"passing over the batch at offset {base}, which read_committed does not show")
             return None
-        for piece in decode(run.data, run.position, rows, self.options.max_batch, self.options.memory):
+        for piece in self.decoded(segment, run._replace(rows=rows)):
             if isinstance(piece, Refusal):
                 if not isinstance(piece.error, TooLarge):
                     trace(f"passing over the batch at offset {base}: {piece.error}")

@@ -11,7 +11,6 @@ import numpy as np
 
 from kafkafs.errors import Vanished
 from kafkafs.format.columns import Records, Refusal
-from kafkafs.format.records import decode
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.options import ReadOptions
@@ -53,7 +52,7 @@ def units(partition: Partition, window: Window) -> Iterator[SearchUnit]:
     for segment in log.segments_between(start, end):
         low = max(start, segment.base_offset)
         high = end if segment.next_base is None else min(end, segment.next_base)
-        for stop, size in _cuts(log, segment):
+        for stop, size in _cuts(log, segment, high):
             if stop > low and low < high:
                 yield SearchUnit(partition, low, min(stop, high), size)
                 low = stop
@@ -77,7 +76,7 @@ def bytes_of(partition: Partition, window: Window) -> int:
 def _bounds(reader: Reader, window: Window) -> tuple[int, int]:
     """The offsets that are searched."""
     log = reader.log
-    start, end = window.from_offset or log.start_offset, log.end_offset
+    start, end = window.from_offset or log.start_offset, reader.visible_end
     if window.to_offset is not None:
         end = min(end, window.to_offset)
     if window.from_ms is not None and window.from_ms > 0:
@@ -91,8 +90,9 @@ def _bounds(reader: Reader, window: Window) -> tuple[int, int]:
     return max(start, log.start_offset), end
 
 
-def _cuts(log: Log, segment: Segment) -> Iterator[tuple[int, int]]:
-    """Offsets at which a segment may be cut, as its index tells, and the bytes before each. The first come early."""
+def _cuts(log: Log, segment: Segment, behind: int) -> Iterator[tuple[int, int]]:
+    """Offsets at which a segment may be cut, as its index tells, and the bytes before each; `behind` is the last. The
+    first come early."""
     entries = segment.indexes.offset_index.load()
     offsets = entries["offset"].astype(np.int64) + segment.base_offset + 1
     positions, end = entries["position"].astype(np.int64), log.walk_end(segment)
@@ -103,7 +103,7 @@ def _cuts(log: Log, segment: Segment) -> Iterator[tuple[int, int]]:
             break
         yield int(offsets[number]), int(positions[number]) - at
         at, want = int(positions[number]), min(2 * want, UNIT_BYTES)
-    yield segment.next_base or log.end_offset, max(end - at, 0)
+    yield behind, max(end - at, 0)
 
 
 def selected(
@@ -140,8 +140,7 @@ def _decoded(
             tell(f"{name}: {segment.log_name}: {item.size} bytes at position {item.position} are no valid batch")
             yield item.last_offset + 1, None
             continue
-        rows = selection.batches(item)
-        for piece in decode(item.data, item.position, rows, OPTIONS.max_batch, OPTIONS.memory):
+        for piece in reader.visible.decoded(segment, item._replace(rows=selection.batches(item))):
             if isinstance(piece, Refusal):
                 tell(f"{name}: {segment.log_name}: {piece.error}")
             elif len(kept := piece.between(start, end)):

@@ -12,7 +12,7 @@ from kafkafs.errors import CorruptData
 from kafkafs.format.batches import is_transactional
 from kafkafs.format.key_index import Identity, encode
 from kafkafs.format.key_rows import KeyCollector, Numbers, new_seed
-from kafkafs.format.records import Refusal, decode
+from kafkafs.format.records import Refusal
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.log import Log
 from kafkafs.log.options import ReadOptions
@@ -44,19 +44,19 @@ def _rows(visible: Visible, segment: Segment, seed: bytes) -> tuple[Numbers, boo
 
     CorruptData where there is something that cannot be read.
     """
-    collector, has_transactions = KeyCollector(segment.base_offset, seed), False
-    for item in _runs(visible, segment):
+    assert segment.next_base is not None
+    collector, has_transactions, end = KeyCollector(segment.base_offset, seed), False, segment.next_base
+    for holder, item in _runs(visible, segment.base_offset, end):
         has_transactions = has_transactions or bool(is_transactional(item.rows).any())
-        for piece in decode(item.data, item.position, item.rows, visible.options.max_batch):
+        for piece in visible.decoded(holder, item):
             if isinstance(piece, Refusal):
                 raise CorruptData(str(piece.error))
-            collector.add(piece)
+            collector.add(piece.between(segment.base_offset, end))
     return collector.finish().rows, has_transactions
 
 
-def _runs(visible: Visible, segment: Segment) -> Iterator[BatchRun]:
-    assert segment.next_base is not None
-    for _, item in visible.batches(segment.base_offset, segment.next_base):
+def _runs(visible: Visible, start: int, end: int) -> Iterator[tuple[Segment, BatchRun]]:
+    for holder, item in visible.batches(start, end):
         if isinstance(item, Damage):
             raise CorruptData(f"{item.size} bytes at position {item.position} are no valid batch")
-        yield item
+        yield holder, item

@@ -12,7 +12,7 @@ from kafkafs.errors import NotFound, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import batch_at
 from kafkafs.format.key_rows import KeyCollector, KeyRows, merged, new_seed
-from kafkafs.format.records import Refusal, decode
+from kafkafs.format.records import Refusal
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.lookup import locate
 from kafkafs.log.reading import Reader
@@ -85,11 +85,11 @@ class SegmentKeys:
         What is corrupt is passed over, as a point in time passes over it.
         """
         collector = self._collector()
-        for _, item in reader.visible.batches(self.reached, end):
+        for segment, item in reader.visible.batches(self.reached, end):
             if isinstance(item, Damage):
                 self._pass_over(reader, f"{item.size} bytes at position {item.position} are no valid batch")
             else:
-                self._collect(reader, item, collector, end)
+                self._collect(reader, segment, item, collector, end)
                 self._last = batch_at(item.rows, -1)
             reached = min(item.last_offset + 1, end)
             if collector.count >= _PUBLISHED:
@@ -116,9 +116,8 @@ class SegmentKeys:
     def _collector(self) -> KeyCollector:
         return KeyCollector(self.segment.base_offset, _SEED)
 
-    def _collect(self, reader: Reader, item: BatchRun, collector: KeyCollector, end: int) -> None:
-        options = reader.visible.options
-        for piece in decode(item.data, item.position, item.rows, options.max_batch, options.memory):
+    def _collect(self, reader: Reader, segment: Segment, item: BatchRun, collector: KeyCollector, end: int) -> None:
+        for piece in reader.visible.decoded(segment, item):
             if not isinstance(piece, Refusal):
                 collector.add(piece.between(self.reached, end))
             elif isinstance(piece.error, TooLarge):

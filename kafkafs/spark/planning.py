@@ -112,7 +112,7 @@ def checked_ranges(
         if start < log.start_offset and start < end:
             last = min(end, log.start_offset) - 1
             lost(f"offsets {start} to {last} of {name} are gone: it starts at {log.start_offset}")
-        if end > log.end_offset:
+        if end > max(log.end_offset, snapshot.visible_end):
             lost(f"{name} ends at offset {log.end_offset}, before {end}")
         elif end > snapshot.visible_end:
             lost(f"{name} has an open transaction, which hides offsets {snapshot.visible_end} to {end - 1}")

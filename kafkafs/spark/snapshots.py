@@ -42,8 +42,9 @@ class Snapshot:
 
     @property
     def visible_end(self) -> int:
-        """The offset behind the last visible one: the log end, or the last stable offset."""
-        return self.log.end_offset if self.isolation == "read_uncommitted" else self.reader.visible_end
+        """The offset behind the last visible one: the log end, one past what its last batch holds, or the last stable
+        offset."""
+        return self.reader.visible_end
 
     def uncommitted(self) -> "Snapshot":
         """The same moment without regard to transactions."""

@@ -97,10 +97,10 @@ def records_of(each: PartitionRange, isolation: Isolation, lost: Callable[[str],
         lineage.follow(log)
         if log.start_offset > position:
             lost(f"offsets {position} to {min(log.start_offset, each.end) - 1} of {each.location.name} are gone")
-        if log.end_offset < each.end:
+        reader = Reader(log, ReadOptions(isolation=isolation), _PlannedEnd(each.end))
+        if reader.visible.overlaps.end_offset < each.end:
             lost(f"{each.location.name} ends at offset {log.end_offset} by now, before {each.end}")
         try:
-            reader = Reader(log, ReadOptions(isolation=isolation), _PlannedEnd(each.end))
             for piece in reader.records(position, each.end):
                 yield piece
                 if len(piece):

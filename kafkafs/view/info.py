@@ -81,6 +81,7 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     health = look_at_all(view.partition.root, name.directory, log.segments)
     for one in health:
         problems += one.problems
+    problems += snapshot.uncommitted.visible.overlaps.problems()
     largest = [_largest(log, segment, one) for segment, one in zip(log.segments, health, strict=True)]
     sizes = [_size(log, segment) for segment in log.segments]
     return {

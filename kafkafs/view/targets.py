@@ -224,8 +224,9 @@ class BetweenTimes(NamedTuple):
             return start, None
         if time_ms <= self.range.start_ms:
             return start, start
-        found = self._reader(snapshot, isolated).bounds_at(time_ms)
-        return start, snapshot.log.end_offset if found is None else found[1]
+        reader = self._reader(snapshot, isolated)
+        found = reader.bounds_at(time_ms)
+        return start, max(snapshot.log.end_offset, reader.visible_end) if found is None else found[1]
 
     def _reader(self, snapshot: LogSnapshot, isolated: bool) -> Reader:
         return snapshot.visible if isolated else snapshot.uncommitted

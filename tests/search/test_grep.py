@@ -1,7 +1,9 @@
 """A search through partitions, against a plain program over what a consumer gets."""
 
+import random
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from kafkafs.search.pattern import Pattern
 from kafkafs.search.selection import Selection
 from tests.kafka.dataset import Dataset, Record
 from tests.log.making import made, partition_of, spread, write_partition
+from tests.log.old_clients import each_offset_once, log_of_old_clients
 from tests.log.reading import rows_of
 
 
@@ -87,3 +90,17 @@ def test_headers_of_a_name(stopped: Dataset):
         wanted = [each.offset for each in stopped.records(*name)
                   if any(key == "empty" and value for key, value in each.headers)]  # fmt: skip
         assert offsets_of(partition_of(stopped.path, name.directory), selection)[0] == wanted
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_batches_of_old_clients_give_each_offset_once(tmp_path: Path, seed: int) -> None:
+    """Also where the batch that has it first has no match, and where a unit begins behind that one's header."""
+    batches = log_of_old_clients(random.Random(seed), 60)
+    write_partition(tmp_path, spread(batches, 15))
+    partition, truth = partition_of(tmp_path), list(each_offset_once(batches))
+    for text in ("record 0", "batch 1", "k3"):
+        wanted = [row.offset for row in truth if text.encode() in (row.key or b"") + b"|" + (row.value or b"")]
+        assert offsets_of(partition, Selection(Pattern(text))) == (wanted, [])
+    for start in range(batches[-1].last + 1):
+        found, _ = offsets_of(partition, Selection(Pattern("record 1")), Window(from_offset=start))
+        assert found == [row.offset for row in truth if row.offset >= start and b"record 1" in (row.value or b"")]

@@ -18,6 +18,7 @@ from tests.format.batch_maker import v2_around, v2_batch
 from tests.format.golden import Record
 from tests.kafka.dataset import Dataset, Isolation
 from tests.log.making import Made, partition_of, spread, write_partition, write_start
+from tests.log.old_clients import each_offset_once, log_of_old_clients
 from tests.log.reading import reader, rows_of
 from tests.log.transactional import TRANSACTIONAL, data, marker
 from tests.mounting import wait_until
@@ -280,3 +281,16 @@ def test_a_long_scan_is_done_in_parts(tmp_path):
             pass
     assert (found, attempts > 1) == (3, True)
     assert_like_a_dictionary(keys, seen)
+
+
+@pytest.mark.parametrize("per_segment", [10, 60])
+@pytest.mark.parametrize("seed", range(3))
+def test_batches_of_old_clients_give_each_offset_once(tmp_path: Path, seed: int, per_segment: int) -> None:
+    batches = log_of_old_clients(random.Random(seed), 60)
+    write_partition(tmp_path, spread(batches, per_segment))
+    seen, keys = reader(partition_of(tmp_path).log()), PartitionKeys(KeyMemory(1 << 24))
+    for number in range(7):
+        key = b"k%d" % number
+        wanted = [row.offset for row in each_offset_once(batches) if row.key == key]
+        assert history_of(keys, seen, key) == wanted
+        assert last_of(keys, seen, key) == wanted[-1]

@@ -14,6 +14,7 @@ from kafkafs.format.batches import batch_at
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.options import MAX_BATCH
+from kafkafs.log.overlaps import reaches_beyond
 from kafkafs.spark.audit.findings import Finding, Where
 
 _LOG_APPEND_TIME = 8  # in a batch's attributes: the time is the batch's, and no record's
@@ -27,6 +28,7 @@ def check_records(run: BatchRun, where: Where) -> Iterator[Finding]:
     for piece in decode(run.data, run.position, rows, MAX_BATCH):
         if isinstance(piece, Records):
             _note_largest(piece, largest)
+            yield from _last_offset(run, piece, where)
             continue
         yield _refused(run, piece, where)
     told = (largest != _NONE) & (rows["magic"] >= 2) & (rows["attributes"] & _LOG_APPEND_TIME == 0)
@@ -36,6 +38,24 @@ def check_records(run: BatchRun, where: Where) -> Iterator[Finding]:
             "record-timestamp", f"the largest timestamp of the batch's records is {largest[row]}, and its header states"
             f" {batch.max_timestamp}", position=batch.position, offset=batch.base_offset,
         )  # fmt: skip
+
+
+def check_last_offsets(run: BatchRun, where: Where) -> Iterator[Finding]:
+    """Which batches of a run hold records behind the last offset that their header states, as old clients left it."""
+    for piece in decode(run.data, run.position, run.rows, MAX_BATCH):
+        if isinstance(piece, Records):
+            yield from _last_offset(run, piece, where)
+
+
+def _last_offset(run: BatchRun, piece: Records, where: Where) -> Iterator[Finding]:
+    if not reaches_beyond(piece, run.rows):
+        return
+    batch = batch_at(run.rows, int(piece.rows["batch"][-1]))
+    yield where.finding(
+        "last-offset", f"the batch claims the offsets {batch.base_offset} to {batch.last_offset} and holds records up"
+        f" to {piece.rows['offset'][-1]}; each offset counts once, in the first batch that has it",
+        position=batch.position, offset=batch.base_offset,
+    )  # fmt: skip
 
 
 def _note_largest(piece: Records, largest: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
