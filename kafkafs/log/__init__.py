@@ -10,7 +10,7 @@
     reading          a decoded range: a `Reader` is a `Lookup` that also reads straight on
     visible          what of all that an isolation level shows; `transactions` knows the outcomes
     producer_states  what a broker knows of producers; `producers`: whose transactions are open at a log's end
-    lineage          whether a log is still the one that a reader began with
+    lineage          whether a log is still the one that a reader began with; `identity` says so across processes
     rebuilding       a segment's indexes made anew; `transaction_events`: what was aborted, as batches pass by
     health           what is wrong with a partition, as far as its small files and its borders tell
 

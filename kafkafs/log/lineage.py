@@ -15,7 +15,7 @@ Source: UnifiedLog.truncateTo, LeaderEpochFileCache.endOffsetFor.
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import Batch
-from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
+from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import locate
@@ -28,7 +28,7 @@ class Lineage:
     """One reader's place in the life of a log. Holds the witnesses' files open, so that their inodes stay theirs."""
 
     def __init__(self, log: Log) -> None:
-        self._topic_id = _topic_id(log)
+        self._topic_id = topic_id(log)
         self._take(log)
 
     def follow(self, log: Log) -> None:
@@ -68,12 +68,9 @@ class Lineage:
 
     def _reaches(self, log: Log) -> bool:
         """Whether the same topic's leader epoch lasted at least until the offset at which the log ended before."""
-        if self._topic_id not in (None, _topic_id(log)):
+        if self._topic_id not in (None, topic_id(log)):
             return False
-        try:
-            epochs = parse_leader_epochs(log.segments[-1].read_beside(LEADER_EPOCHS))
-        except (IndexError, NotFound, Denied, CorruptData):
-            return False
+        epochs = leader_epochs(log)
         later = [one.start_offset for one in epochs if one.epoch > self._epoch]
         is_known = any(one.epoch == self._epoch for one in epochs)
         return is_known and min(later, default=log.end_offset) >= self._log.end_offset
@@ -105,8 +102,17 @@ def _epoch_before(log: Log) -> int:
     return found.leader_epoch if isinstance(found, Batch) else _UNKNOWN
 
 
-def _topic_id(log: Log) -> str | None:
-    """None where it is not known: Kafka writes it since 2.8, and a moment after it made the directory."""
+def leader_epochs(log: Log) -> tuple[LeaderEpoch, ...]:
+    """What the log's checkpoint tells of them, the oldest first; nothing where it is missing or cannot be read."""
+    try:
+        return parse_leader_epochs(log.segments[-1].read_beside(LEADER_EPOCHS))
+    except (IndexError, NotFound, Denied, CorruptData):
+        return ()
+
+
+def topic_id(log: Log) -> str | None:
+    """The id of the log's topic; None where it is not known: Kafka writes it since 2.8, and a moment after it made the
+    directory."""
     try:
         return parse_partition_metadata(log.segments[0].read_beside(PARTITION_METADATA))
     except (IndexError, NotFound, Denied, DiskError, CorruptData):

@@ -260,7 +260,7 @@ def test_what_was_deleted_or_cut_between_two_runs_is_told(tmp_path):
 
     def settled(start: int, end: int) -> plan.Plan:
         shutil.rmtree(data, ignore_errors=True)
-        write_partition(data, {start: documents(start, *"x" * (end - start))}, "t-0")
+        write_partition(data, {start: documents(0, *"x" * end)[start:]}, "t-0")
         if end < 6:
             write_partition(data, {0: documents(0, "x")}, "u-0")
         found = plan.settle(out, wanted)

@@ -124,6 +124,7 @@ def export(
         for unit in todo
     ]  # fmt: skip
     jobs.run(spark, "export", writing, call, progress)
+    plan.check_logs(request, settled)  # what was made anew since the plan was made is in some files, perhaps
     out.tidy()
     sizes = out.sizes()
     files = [unit.file for unit in settled.units]

@@ -1,18 +1,21 @@
 """What is to be exported, settled at the first run and kept beside the files, so that a second run goes on with it.
 
-Where no end was asked for, a later run adds what has come since.
+Where no end was asked for, a later run adds what has come since. The plan knows which logs it is of: one that was made
+anew under the same name has the same offsets, and is none of them.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from kafkafs.errors import DiskError, UsageError
+from kafkafs.log.identity import BatchMark, LogIdentity, difference, identity
 from kafkafs.log.options import Isolation
 from kafkafs.spark import planning
 from kafkafs.spark.export.output import Output
-from kafkafs.spark.locations import Location, chosen
+from kafkafs.spark.locations import Location, chosen, every_location
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
 from kafkafs.spark.options import Choice, Replicas
 from kafkafs.spark.planning import PartitionRange
@@ -21,7 +24,8 @@ from kafkafs.spark.snapshots import Snapshots, planned
 PLAN = "_kafkafs_export.json"
 GONE = "name a new directory to export what is left"
 """What to do where records of the plan were deleted before they were written."""
-_VERSION = 2
+_VERSION = 3
+_ELSEWHERE = "name a new directory for an export"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ class Plan:
 
     units: list[FileUnit]
     value_types: dict[str, object] = field(default_factory=dict)
+    logs: dict[TopicPartition, LogIdentity] = field(default_factory=dict)  # those of which there are units
     is_saved: bool = False
     gone: list[str] = field(default_factory=list)  # sentences: what a later run finds deleted before it was exported
 
@@ -87,13 +92,57 @@ class Plan:
 
 def settle(out: Output, request: Request) -> Plan:
     """The plan of an earlier run below `out` and what is new since, or a new plan. UsageError for what cannot be."""
-    before = load(out, request)
-    if before is None:
-        return Plan(_units(request, {})[0])
-    if request.ending != AllAt(LATEST):
-        return before
-    fresh, gone = _units(request, _ends(before))
-    return Plan(before.units + fresh, before.value_types, is_saved=not fresh, gone=gone)
+    before = load(out, request) or Plan([])
+    if before.is_saved:
+        before.units = _where_they_are_now(before.units, request)
+        if request.ending != AllAt(LATEST):
+            check_logs(request, before)
+            return before
+    locations = chosen(request.paths, request.choice, request.replicas)
+    if not locations:
+        raise UsageError("no topic is chosen: name some with --topics, or a pattern that fits some")
+    if not before.units:
+        _check_names(request, locations)
+    lost = sorted(before.logs.keys() - locations.keys())
+    added = planned(locations, request.isolation, lambda snapshots: _made(snapshots, request, before))
+    logs = {name: before.logs.get(name, LogIdentity()).went_on(each) for name, each in added.logs.items()}
+    return Plan(
+        before.units + added.units,
+        before.value_types,
+        before.logs | logs,
+        is_saved=before.is_saved and not added.units,
+        gone=[f"{name} is not there any more; what was exported of it stays" for name in lost] + added.gone,
+    )
+
+
+def _where_they_are_now(units: Iterable[FileUnit], request: Request) -> list[FileUnit]:
+    """The units, each to be read from where its partition lies by now: it may have moved to another disk."""
+    every = every_location(request.paths, request.replicas)
+    return [
+        replace(unit, range=replace(unit.range, location=every.get(unit.range.location.name, unit.range.location)))
+        for unit in units
+    ]
+
+
+def check_logs(request: Request, plan: Plan) -> None:
+    """UsageError where a log of the plan, as it is now, is another one than the plan's."""
+    every = every_location(request.paths, request.replicas)
+    there = {name: every[name] for name in plan.logs if name in every}
+    planned(there, request.isolation, lambda snapshots: _check_same(snapshots, plan))
+
+
+def _check_same(snapshots: Snapshots, plan: Plan) -> None:
+    ends = _ends(plan)
+    topics = {name.topic: LogIdentity(each.topic_id) for name, each in plan.logs.items() if each.topic_id is not None}
+    for name, snapshot in sorted(snapshots.items()):
+        if ends.get(name, 0) > snapshot.visible_end:
+            raise UsageError(
+                f"{name} was exported up to offset {ends[name]} and ends at {snapshot.visible_end} now: it was cut,"
+                f" or made anew; {_ELSEWHERE}"
+            )
+        known = plan.logs.get(name, topics.get(name.topic))
+        if known is not None and (reason := difference(known, snapshot.log)):
+            raise UsageError(f"{name} {reason}; {_ELSEWHERE}")
 
 
 def _ends(plan: Plan) -> PartitionOffsets:
@@ -105,19 +154,6 @@ def _ends(plan: Plan) -> PartitionOffsets:
     return ends
 
 
-def _units(request: Request, begun: PartitionOffsets) -> tuple[list[FileUnit], list[str]]:
-    """The files of the logs as they are now; of partitions that are `begun` already, from there on, and a sentence for
-    each of those of which something is gone. UsageError where one ends before that: it is another log."""
-    locations = chosen(request.paths, request.choice, request.replicas)
-    if not locations:
-        raise UsageError("no topic is chosen: name some with --topics, or a pattern that fits some")
-    if not begun:
-        _check_names(request, locations)
-    gone = [f"{name} is not there any more; what was exported of it stays" for name in sorted({*begun} - {*locations})]
-    units, missed = planned(locations, request.isolation, lambda snapshots: _made(snapshots, request, begun))
-    return units, gone + missed
-
-
 def _check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
     for option, limit in (("--from-offsets", request.starting), ("--to-offsets", request.ending)):
         unknown = set(limit.offsets) - set(locations) if isinstance(limit, Specific) else set()
@@ -125,31 +161,28 @@ def _check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
             raise UsageError(f"{option} names {names(unknown)}, and to be exported are {names(locations)}")
 
 
-def _made(
-    snapshots: Snapshots, request: Request, begun: Mapping[TopicPartition, int]
-) -> tuple[list[FileUnit], list[str]]:
+def _made(snapshots: Snapshots, request: Request, before: Plan) -> Plan:
+    """What the logs as they are now add to the plan before; a sentence for each of those of which something is gone."""
+    _check_same(snapshots, before)
+    begun = _ends(before)
     new = {name: each for name, each in snapshots.items() if name not in begun}
-    starts = dict(begun) | planning.resolve(_filled(request.starting, new, EARLIEST), new, starting=True)
+    starts = begun | planning.resolve(_filled(request.starting, new, EARLIEST), new, starting=True)
     ends = planning.resolve(_filled(request.ending, snapshots, LATEST), snapshots, starting=False)
-    units, missed = [], []
+    added = Plan([])
     for name, snapshot in sorted(snapshots.items()):
-        if begun.get(name, 0) > snapshot.visible_end:
-            raise UsageError(
-                f"{name} was exported up to offset {begun[name]} and ends at {snapshot.visible_end} now: it was cut,"
-                " or made anew; name a new directory for an export"
-            )
         if name in begun and begun[name] < snapshot.start_offset:
-            missed.append(
+            added.gone.append(
                 f"offsets {begun[name]} to {snapshot.start_offset - 1} of {name} were deleted before this run"
             )
         start, end = max(starts[name], snapshot.start_offset), min(ends[name], snapshot.visible_end)
         if start >= end:
             continue
+        added.logs[name] = identity(snapshot.log, start, end)
         for each, size in planning.pieces_of(
             PartitionRange(snapshot.location, start, end), snapshot, request.file_bytes
         ):
-            units.append(FileUnit(each, size, _file(each)))
-    return units, missed
+            added.units.append(FileUnit(each, size, _file(each)))
+    return added
 
 
 def _filled(limit: Limit, partitions: Iterable[TopicPartition], otherwise: int) -> Limit:
@@ -176,11 +209,14 @@ def load(out: Output, request: Request) -> Plan | None:
         return None
     try:
         told = json.loads(text)
-        if told["version"] != _VERSION or told["request"] != request.words():
+        if told["request"] != request.words():
             raise UsageError(
                 f"{str(out)!r} holds an export of something else; name another directory, or the same request"
             )
-        return Plan([_unit(each) for each in told["files"]], dict(told["valueTypes"]), is_saved=True)
+        if told["version"] != _VERSION:
+            raise UsageError(f"{str(out)!r} holds an export that another release of kafkafs began; {_ELSEWHERE}")
+        units = [_unit(each) for each in told["files"]]
+        return Plan(units, dict(told["valueTypes"]), dict(map(_log, told["logs"])), is_saved=True)
     except (ValueError, TypeError, LookupError) as error:
         raise UsageError(f"'{out}/{PLAN}' is no plan of an export; name a new directory for one") from error
 
@@ -191,6 +227,7 @@ def save(out: Output, request: Request, plan: Plan) -> None:
         "version": _VERSION,
         "request": request.words(),
         "valueTypes": plan.value_types,
+        "logs": [[*name, each.topic_id, each.first, each.last] for name, each in sorted(plan.logs.items())],
         "files": [_told(unit) for unit in plan.units],
     }
     try:
@@ -210,6 +247,12 @@ def _unit(told: Sequence[object]) -> FileUnit:
     location = Location(Path(str(directory)), TopicPartition(str(topic), int(str(partition))))
     each = PartitionRange(location, int(str(start)), int(str(end)))
     return FileUnit(each, int(str(weight)), _file(each))
+
+
+def _log(told: Sequence[Any]) -> tuple[TopicPartition, LogIdentity]:
+    topic, partition, topic_id, *batches = told
+    first, last = (BatchMark(*each) if each is not None else None for each in batches)
+    return TopicPartition(topic, int(partition)), LogIdentity(topic_id, first, last)
 
 
 def left(out: Output, plan: Plan) -> list[FileUnit]:
