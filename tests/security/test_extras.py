@@ -1,4 +1,4 @@
-"""A mount by whichever extras were installed: what a daemon cannot import in its sandbox is loaded before, or known absent.
+"""A mount by any set of extras: what a daemon cannot import in its sandbox is loaded before, or is known to be absent.
 
 An extra that is not installed is one whose packages cannot be imported: `patched/sitecustomize.py` sees to that in the
 child process that mounts.
