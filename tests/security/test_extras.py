@@ -43,7 +43,7 @@ def test_every_topic_is_served_whatever_is_installed(tmp_path: Path, absent: str
     """Regression: the first look at Protobuf's absence was in the sandbox, and became an I/O error."""
     (place := tmp_path / "mount").mkdir()
     has_protobuf = not any(name.startswith(("google", "proto_")) for name in absent.split(","))
-    command = [KAFKAFS, "mount", registered.data(), place]
+    command: list[str | Path] = [KAFKAFS, "mount", registered.data(), place]
     with mounting(command, place, tmp_path / "log", env=environment(absent)) as mounted:
         for topic in sorted({case.topic for case in registered.cases()}):
             cases = [case for case in registered.cases() if case.topic == topic]
