@@ -17,4 +17,5 @@ grep, groups     records with a pattern; how far groups have read
 audit, export, profile, reindex   jobs on Spark; `spark_paths`: what they read, and the file they write
 progress, spark_progress          how far that is, on one line (`status_line`)
 demo             the bundled sample, mounted and walked through
+help             what `--help` says
 """

@@ -17,6 +17,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # which is generic f
 
 COMMANDS = (
     "mount", "umount", "ls", "cat", "stat", "grep", "dump", "groups", "audit", "reindex", "export", "profile", "demo",
+    "help",
 )  # fmt: skip
 """Each is a module beside this one, and one in `arguments`."""
 
@@ -99,7 +100,7 @@ def build(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
         prog="kafkafs",
         description="Mount a Kafka data directory and read its log with ls, cat, grep and jq. Nothing is changed.",
     )
-    parser.add_argument("--version", action=Version)
+    parser.add_argument("-v", "-V", "--version", action=Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in names:
         import_module(f"kafkafs.cli.arguments.{name}").add(commands)
