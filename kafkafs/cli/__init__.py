@@ -10,7 +10,7 @@ main             the entry point
 parser           the tree of commands, for `--help`, man page and completions; `arguments` hang theirs into it
 endings          exit codes, and the one sentence on standard error
 mount, umount    and `mount_helper`, which mount(8) runs; `options`: the words behind `-o`; `daemon`: what is served
-ls, cat, stat    views without a mount; `unmounted` is what they share
+ls, cat, stat    views without a mount; `unmounted` is what they share, `listing` how names look
 dump             from paths to what `kafkafs.dump` prints
 window           the part of logs that `dump` and `grep` are asked for
 grep, groups     records with a pattern; how far groups have read

@@ -55,8 +55,11 @@ class Parser(argparse.ArgumentParser):
             self.epilog = "\n\n".join(filter(None, [self.epilog, shown]))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse does, but what is left over is this command's own error and not the caller's."""
-        parsed, left = super().parse_known_args(args, namespace)
+        """As argparse does, but what is left over is this command's own error and not the caller's.
+
+        `-h` alone is a call for help, also where it would mean something else beside other words (`ls -lh`).
+        """
+        parsed, left = super().parse_known_args(["--help"] if args == ["-h"] else args, namespace)
         if self.spread is not None:
             getattr(parsed, self.spread).extend(word for word in left if not self._looks_like_option(word))
             left = [word for word in left if self._looks_like_option(word)]

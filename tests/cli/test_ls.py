@@ -13,8 +13,12 @@ def dataset() -> Dataset:
     return Dataset("4.3.1", "stopped")
 
 
-def test_listings_are_those_of_a_mount(dataset, mount):
-    mounted = mount(dataset.path)
+@pytest.fixture(scope="module")
+def mounted(dataset, mount_for_module):
+    return mount_for_module(dataset.path)
+
+
+def test_listings_are_those_of_a_mount(dataset, mounted):
     for path in ("", "segments-0", "segments-0/by-offset", "segments-0/by-time", "segments-0/segments"):
         for options in ([], ["-l"]):
             theirs = subprocess.run(["ls", *options, mounted / path], capture_output=True, check=True, env=C_LOCALE)
@@ -25,6 +29,48 @@ def test_listings_are_those_of_a_mount(dataset, mount):
         unmounted("ls", "-d", dataset.path, "segments-0/by-[ot]*").stdout
         == b"segments-0/by-offset\nsegments-0/by-time\n"
     )
+
+
+LOOKS = (
+    "-1", "-r", "-t", "-S", "-tr", "-lh", "-lt", "-lSr", "-ltr", "-l --time-style=full-iso", "-l --time-style=long-iso",
+    "-l --time-style=iso", "-l --time-style=+%s.%N%%N", "-lR", "-R", "-Rtr", "-dl", "-dR", "-lhS --time-style=locale",
+)  # fmt: skip
+"""Flags of ls(1), as people join them."""
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_flags_mean_what_they_mean_to_ls(dataset, mounted, look):
+    """They are in the fingers; on one that is refused, or answers otherwise, nobody trusts the rest."""
+    for path in ("segments-0", "segments-0/by-time", "segments-0/segments", "compacted-0"):
+        theirs = subprocess.run(
+            ["ls", *look.split(), path], cwd=mounted.path, capture_output=True, check=True, env=C_LOCALE
+        )
+        assert unmounted("ls", *look.split(), dataset.path, path).stdout == theirs.stdout, path
+
+
+@pytest.mark.parametrize("look", ["-R", "-t", "-lS"])
+def test_several_paths_are_put_in_order_too(dataset, mounted, look):
+    paths = ["segments-0", "compacted-0/info.json", "segments-0/info.json", "compacted-0"]
+    command = ["ls", *look.split(), *paths]
+    theirs = subprocess.run(command, cwd=mounted.path, capture_output=True, check=True, env=C_LOCALE)
+    assert unmounted("ls", look, dataset.path, *paths).stdout == theirs.stdout
+
+
+def test_all_of_it_is_listed_as_ls_walks_it(dataset, mounted):
+    """From the root down, without names that begin with a dot."""
+    theirs = subprocess.run(["ls", "-R"], cwd=mounted.path, capture_output=True, check=True, env=C_LOCALE)
+    assert unmounted("ls", "-R", dataset.path).stdout == theirs.stdout
+
+
+def test_a_time_style_that_is_none_is_answered_with_those_there_are(dataset):
+    said = unmounted("ls", "-l", "--time-style=long", dataset.path)
+    assert (said.returncode, said.stdout) == (2, b"")
+    assert b"'long' is none: write one of locale, long-iso, full-iso, iso, +FORMAT" in said.stderr
+
+
+def test_h_alone_is_the_help():
+    """Beside other words it makes sizes readable, as in ls(1)."""
+    assert unmounted("ls", "-h").stdout == unmounted("ls", "--help").stdout != b""
 
 
 @pytest.mark.parametrize("path", ["nope-0", "segments-0/nope", "segments-0/earliest/below", "nope-*"])

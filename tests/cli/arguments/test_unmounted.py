@@ -19,3 +19,11 @@ def test_what_shows_one_thing_has_to_be_told_which(command, capsys):
     """`ls` alone has something to say of the whole."""
     assert refusal(capsys, command, "/disk") == f"kafkafs {command}: error: the following arguments are required: PATH"
     assert refusal(capsys, command).endswith("the following arguments are required: DATA_DIR[,DATA_DIR...], PATH")
+
+
+@pytest.mark.parametrize("command", ["ls", "cat", "stat"])
+def test_options_may_stand_anywhere(command):
+    """Behind the directory, between paths: wherever somebody who looks for the right flag puts it."""
+    arguments = parsed(command, "data", "-o", "corrupt=skip", "t-0", "-o", "max_batch=1M", "u-0")
+    assert (arguments.data_dirs, arguments.paths) == ("data", ["t-0", "u-0"])
+    assert arguments.options == ["corrupt=skip", "max_batch=1M"]
