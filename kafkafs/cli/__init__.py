@@ -13,7 +13,7 @@ mount, umount    and `mount_helper`, which mount(8) runs; `options`: the words b
 ls, cat, stat    views without a mount; `unmounted` is what they share, `listing` how names look
 dump             from paths to what `kafkafs.dump` prints
 window           the part of logs that `dump` and `grep` are asked for
-grep, groups     records with a pattern; how far groups have read
+grep, groups     records with a pattern; how far groups have read (`groups_table`)
 audit, export, profile, reindex   jobs on Spark; `spark_paths`: what they read, and the file they write
 progress, spark_progress          how far that is, on one line (`status_line`)
 demo             the bundled sample, mounted and walked through

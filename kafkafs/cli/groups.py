@@ -3,10 +3,11 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from kafkafs.cli.endings import printable, say
+from kafkafs.cli.endings import say
+from kafkafs.cli.groups_table import by_lag, show
 from kafkafs.cluster import files, rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC
@@ -15,88 +16,59 @@ from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import cluster_ids
 from kafkafs.log.options import ReadOptions
 
-HEAD = ("GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "MEMBER")
-_NUMBERS = slice(2, 6)  # the columns that stand to the right
-_UNKNOWN = "-"
-
-
-Line = tuple[str, ...]
-
 
 def run(arguments: argparse.Namespace) -> int:
-    """All groups' offsets, or one group's: 1 where there is no such group."""
-    directories, group = _read(arguments.words)
+    """All groups' offsets, or those of some groups: 1 where one of them is not there."""
+    directories, names = _read(arguments.words, arguments.group)
     cluster = Cluster(directories, ReadOptions())
     cluster.look()
     if not cluster.group_partitions:
         raise NotFound("no partition of __consumer_offsets is on these disks: nothing is known of groups")
-    found = [each for each in cluster.groups() if group is None or each.name == os.fsencode(group)]
+    wanted = {os.fsencode(name) for name in names}
+    found = [each for each in cluster.groups() if not wanted or each.name in wanted]
     for problem in (*cluster_ids(directories)[1], *cluster.problems(), *files.missing(cluster, GROUPS_TOPIC)):
         say(problem)
-    if group is not None and not found:
-        if os.path.lexists(group) or os.sep in group:
-            raise NotFound(f"there is no data directory {group!r}, nor a group of that name")
-        raise NotFound(f"there is no group {group!r} here; `kafkafs groups` without a name shows all")
-    if sys.stdout.isatty():
-        _print_table([line for each in found for line in _table(cluster, each)])
-        return 0
-    for each in found:
-        offsets = files.offsets(cluster, each)
-        sys.stdout.buffer.write(offsets.lines(0, len(offsets.values)))
+    _check_found(names, {each.name for each in found})
+    if arguments.form == "table" or (arguments.form is None and sys.stdout.isatty()):
+        show(cluster, found, arguments.sort or "lag")
+    else:
+        _print_lines(cluster, found, arguments.sort or "name")
     return 0
 
 
-def _read(words: Sequence[str]) -> tuple[list[DataDirectory], str | None]:
-    """The data directories, and the group: the last of several words, if it is no data directory."""
+def _read(words: Sequence[str], named: Sequence[str]) -> tuple[list[DataDirectory], Sequence[str]]:
+    """The data directories, and the groups: those with a flag, or the last of several words, if it is no directory."""
     *first, last = words
     directories = [open_data_directory(Path(word).absolute()) for word in first]
     try:
-        return [*directories, open_data_directory(Path(last).absolute())], None
+        return [*directories, open_data_directory(Path(last).absolute())], named
     except UsageError:
-        if not directories:
+        if named or not directories:
             raise
-        return directories, last
+        return directories, [last]
 
 
-def _table(cluster: Cluster, found: FoundGroup) -> Iterator[Line]:
-    """A line for each offset, and for each partition that a member has and nobody committed."""
-    name = printable(os.fsdecode(found.name)) + (" (stale)" if found.stale else "")
-    readers = {
-        (each.topic, number): member.member_id
-        for member in found.group.members or ()
-        for each in member.assignment or ()
-        for number in each.partitions
-    }
-    is_empty = True
-    for commit in cluster.commits(found):
-        is_empty = False
-        place = commit.topic, commit.partition
-        ends = cluster.ends(*place)
-        pending = commit.producer_id is not None
-        yield (
-            name,
-            commit.topic,
-            str(commit.partition),
-            f"{commit.offset} (pending)" if pending else str(commit.offset),
-            _number(ends.high_watermark),
-            _number(rows.lag(commit, ends)),
-            printable(readers.pop(place, _UNKNOWN)),
-        )
-    for (topic, number), member_id in sorted(readers.items(), key=str):
-        is_empty = False
-        end = None if topic is None else cluster.ends(topic, number).high_watermark
-        yield name, topic or _UNKNOWN, str(number), _UNKNOWN, _number(end), _UNKNOWN, printable(member_id)
-    if is_empty:
-        yield (name, *[_UNKNOWN] * (len(HEAD) - 1))
+def _check_found(names: Sequence[str], found: set[bytes]) -> None:
+    """NotFound for the first group that is not there."""
+    for name in names:
+        if os.fsencode(name) not in found:
+            if os.path.lexists(name) or os.sep in name:
+                raise NotFound(f"there is no data directory {name!r}, nor a group of that name")
+            raise NotFound(f"there is no group {name!r} here; `kafkafs groups` without a name shows all")
 
 
-def _number(number: int | None) -> str:
-    return _UNKNOWN if number is None else str(number)
-
-
-def _print_table(lines: Sequence[Line]) -> None:
-    widths = [max(map(len, column)) for column in zip(HEAD, *lines, strict=True)]
-    for line in (HEAD, *lines):
-        cells = [text.ljust(width) for text, width in zip(line, widths, strict=True)]
-        cells[_NUMBERS] = [text.rjust(width) for text, width in zip(line[_NUMBERS], widths[_NUMBERS], strict=True)]
-        print("  ".join(cells).rstrip())
+def _print_lines(cluster: Cluster, groups: Sequence[FoundGroup], order: str) -> None:
+    """The lines of each group's `offsets.jsonl`, one group after the other as its lines are made."""
+    if order == "name":
+        for each in groups:
+            offsets = files.offsets(cluster, each)
+            sys.stdout.buffer.write(offsets.lines(0, len(offsets.values)))
+        return
+    lines: list[tuple[bytes, int | None, bytes]] = []
+    for each in groups:
+        offsets = files.offsets(cluster, each)
+        for number, commit in enumerate(offsets.values):
+            lag = rows.lag(commit, cluster.ends(commit.topic, commit.partition))
+            lines.append((each.name, lag, offsets.lines(number, number + 1)))
+    for *_, line in by_lag(lines, lambda item: item[:2]):
+        sys.stdout.buffer.write(line)
