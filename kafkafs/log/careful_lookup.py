@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from kafkafs.errors import Denied, KafkafsError, NotFound, TooLarge
+from kafkafs.errors import Denied, NotFound, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import batch_at
 from kafkafs.format.records import Records
@@ -53,13 +53,6 @@ class Late(NamedTuple):
     segment: Segment
     batch: Batch
     record: Records | TooLarge
-
-
-class TimeFound(NamedTuple):
-    """What a time leads to; and the smallest first offset of what stands before it and cannot be read."""
-
-    late: Late | None
-    unreadable: int | None
 
 
 def locate_by(find: FindBatch, log: Log, offset: int, trace: Trace = no_trace) -> LocatedBatch:
@@ -124,7 +117,7 @@ class CarefulLookup:
 
         A corrupt batch is passed over; TooLarge where it may be in a batch that is too large to unpack.
         """
-        late = self._at(timestamp).late
+        late = self._at(timestamp)
         if late is None:
             return None
         if isinstance(late.record, TooLarge):
@@ -134,15 +127,8 @@ class CarefulLookup:
     def bounds_at(self, timestamp: int) -> tuple[int, int] | None:
         """The smallest and the largest offset that the record of `first_at` can have: the same, but in a batch that is
         too large to unpack. Where its header tells neither, the second is behind it: it takes the batch to know."""
-        late = self._at(timestamp).late
+        late = self._at(timestamp)
         return None if late is None else self._bounds(late)
-
-    def since(self, timestamp: int) -> int | None:
-        """The offset of the first record at or after `timestamp`, or of what stands before it and cannot be read; None
-        where there is neither. A reader that begins there misses no record as late, and no error in its place."""
-        found = self._at(timestamp)
-        first = None if found.late is None else self._bounds(found.late)[0]
-        return min((offset for offset in (first, found.unreadable) if offset is not None), default=None)
 
     def _bounds(self, late: Late) -> tuple[int, int]:
         if isinstance(late.record, TooLarge):
@@ -153,7 +139,7 @@ class CarefulLookup:
 
     def batch_at(self, timestamp: int) -> tuple[Segment, Batch] | None:
         """The batch of the record that `first_at` finds. TooLarge only where its header does not tell."""
-        late = self._at(timestamp).late
+        late = self._at(timestamp)
         if late is None:
             return None
         if isinstance(late.record, TooLarge) and self._may_be_cut(late.batch):
@@ -164,35 +150,30 @@ class CarefulLookup:
         """Whether the record with the batch's largest timestamp may lie below the log start."""
         return batch.base_offset < self.log.start_offset or batch.is_wrapped
 
-    def _at(self, timestamp: int) -> TimeFound:
+    def _at(self, timestamp: int) -> Late | None:
         """The first visible record at or after `timestamp`, or the batch too large to unpack that may have it.
 
         Unlike ListOffsets, which answers from one segment, this goes on to later ones.
         """
-        unreadable: int | None = None
         for number, segment in enumerate(self.log.segments_reaching(timestamp, self._trace)):
             if number:
                 self._trace("going on to a later segment, which Kafka would not do")
             found = self._at_in(segment, timestamp)
-            unreadable = found.unreadable if unreadable is None else unreadable
-            if found.late is not None:
-                return TimeFound(found.late, unreadable)
-        return TimeFound(None, unreadable)
+            if found is not None:
+                return found
+        return None
 
-    def _at_in(self, segment: Segment, timestamp: int) -> TimeFound:
-        """The same of one segment."""
-        trace, unreadable = self._trace, None
+    def _at_in(self, segment: Segment, timestamp: int) -> Late | None:
+        """The same of one segment. What cannot be read is passed over."""
+        trace = self._trace
         log_end = self.log.walk_end(segment)
         for item in late_batches(segment, timestamp, log_end, self.log.start_offset, trace):
             if isinstance(item, Damage):
-                unreadable = item.base_offset if unreadable is None else min(unreadable, item.base_offset)
                 continue
             record = self.visible.late_record(segment, item.run, item.row, timestamp, trace)
             batch = item.batch
             if isinstance(record, Records | TooLarge):
                 if trace is not no_trace:  # what a message of an old format spans takes unpacking
                     trace(scanned_to(segment, batch.end - item.start.position, item.start, batch))
-                return TimeFound(Late(segment, batch, record), unreadable)
-            if isinstance(record, KafkafsError):
-                unreadable = batch.base_offset if unreadable is None else min(unreadable, batch.base_offset)
-        return TimeFound(None, unreadable)
+                return Late(segment, batch, record)
+        return None

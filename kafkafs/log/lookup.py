@@ -7,7 +7,7 @@ can. Both give the same answers: `tests/log/test_quick_lookup.py` holds them aga
 from kafkafs.format.batch import Batch
 from kafkafs.log import quick_lookup
 from kafkafs.log.batch_runs import Damage
-from kafkafs.log.careful_lookup import CarefulLookup, Late, LocatedBatch, Record, TimeFound, locate_by
+from kafkafs.log.careful_lookup import CarefulLookup, Late, LocatedBatch, Record, locate_by
 from kafkafs.log.log import Log
 from kafkafs.log.offset_search import first_reaching
 from kafkafs.log.segment import Segment
@@ -50,8 +50,8 @@ class Lookup(CarefulLookup):
         batch = None if segment is None else quick_lookup.late_batch(self.visible, segment, timestamp)
         return super().batch_at(timestamp) if segment is None or batch is None else (segment, batch)
 
-    def _at_in(self, segment: Segment, timestamp: int) -> TimeFound:
+    def _at_in(self, segment: Segment, timestamp: int) -> Late | None:
         if self.visible.overlaps.of(segment):
             return super()._at_in(segment, timestamp)
         found = quick_lookup.late_record(self.visible, segment, timestamp)
-        return super()._at_in(segment, timestamp) if found is None else TimeFound(Late(segment, *found), None)
+        return super()._at_in(segment, timestamp) if found is None else Late(segment, *found)

@@ -5,7 +5,7 @@ data directories.
     register(spark)
     spark.read.format("kafkafs").option("path", "/var/kafka-logs").option("subscribe", "test").load()
 
-    source       what Spark is told about; `options` and `filters` say what is wanted
+    source       what Spark is told about; `options` says what is wanted
     locations    the data directory that each partition is read from, of several replicas one
     snapshots    one look at each partition for a whole plan
     planning     limits -> a range of offsets of each partition -> ranges for each task
@@ -34,7 +34,7 @@ def schemas(spark: "SparkSession", paths: str | Path | Sequence[str | Path]) -> 
 
 
 def register(spark: "SparkSession") -> None:
-    """Make `format("kafkafs")` known to a session, and let it push filters down to Python sources that take them.
+    """Make `format("kafkafs")` known to a session.
 
     On `local` masters the executors run this very Python, unless PYSPARK_PYTHON names another.
     """
@@ -43,5 +43,4 @@ def register(spark: "SparkSession") -> None:
     context = getattr(spark, "_sc", None)
     if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(KafkafsDataSource)

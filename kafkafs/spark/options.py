@@ -37,6 +37,8 @@ _REFUSED = {
     "kafka.value.deserializer": "values are bytes; use DataFrame operations to decode them",
     "kafka.enable.auto.commit": "Spark keeps its own offsets",
     "kafka.interceptor.classes": "nothing may change what is read",
+    "pushFilters": "Spark keeps what it read under a filter for the frame's other queries; use startingOffsets,"
+    " endingOffsets, startingTimestamp or endingTimestamp to read less",
 }
 
 
@@ -71,7 +73,6 @@ class SourceOptions:
     min_offsets_per_trigger: int | None = None
     max_trigger_delay_s: float = 900.0
     replicas: Replicas = "furthest"
-    push_filters: bool = False
 
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
@@ -93,8 +94,6 @@ def stream_options(given: Mapping[str, str]) -> SourceOptions:
     for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
         if name.lower() in options:
             raise UsageError(f"{name} is not valid in a streaming query: it has no end")
-    if _flag(options, "pushFilters", False):
-        raise UsageError("pushFilters is not valid in a streaming query: Spark pushes no filters to streams")
     return _general(options, _limit(options, "starting", AllAt(LATEST)), AllAt(LATEST))
 
 
@@ -105,7 +104,7 @@ def wants_headers(given: Mapping[str, str]) -> bool:
 
 def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> SourceOptions:
     for name, why in _REFUSED.items():
-        if name in options:
+        if name.lower() in options:
             raise UsageError(f"the option {name!r} is not supported: {why}")
     least, most = _number(options, "minOffsetsPerTrigger"), _number(options, "maxOffsetsPerTrigger")
     if least is not None and most is not None and least > most:
@@ -126,7 +125,6 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
         min_offsets_per_trigger=least,
         max_trigger_delay_s=_duration(options, "maxTriggerDelay"),
         replicas=_replicas(options.get("replicas", "furthest")),
-        push_filters=_flag(options, "pushFilters", False),
     )
 
 

@@ -1,8 +1,7 @@
 """From options to ranges of offsets: which of each partition, and cut where.
 
-A range is cut behind offset index entries, so that each task starts at a batch and reads its own bytes only. What
-filters exclude is left out by the indexes alone: no log is read for it. All of a plan is asked of one look at each
-partition (`snapshots`).
+A range is cut behind offset index entries, so that each task starts at a batch and reads its own bytes only. All of a
+plan is asked of one look at each partition (`snapshots`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,8 +13,6 @@ import numpy as np
 from kafkafs.errors import UsageError
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
-from kafkafs.log.time_search import largest_timestamp
-from kafkafs.spark.filters import Wanted
 from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, Timestamps, TopicPartition
 from kafkafs.spark.offsets import names as names_of
@@ -120,45 +117,6 @@ def checked_ranges(
         if start < end:
             found.append(PartitionRange(snapshot.location, start, end))
     return found
-
-
-def pruned(ranges: list[PartitionRange], snapshots: Snapshots, wanted: Wanted) -> list[PartitionRange]:
-    """What of the ranges can match the filters."""
-    found: list[PartitionRange] = []
-    for each in ranges:
-        if not wanted.takes(*each.location.name):
-            continue
-        stop = each.end if wanted.stop_offset is None else min(each.end, wanted.stop_offset)
-        each = replace(each, start=max(each.start, wanted.first_offset), end=stop)
-        if each.start < each.end:
-            snapshot = snapshots[each.location.name].uncommitted()
-            found += [each] if wanted.since is None else _since(each, snapshot, wanted.since)
-    return found
-
-
-def _since(each: PartitionRange, snapshot: Snapshot, time: int) -> list[PartitionRange]:
-    """The parts of a range in segments that have a record at or after `time`, from the first such record on.
-
-    What cannot be read is left in where such a record may be lost in it: the reader has to say so.
-    """
-    first, log = snapshot.reader.since(time), snapshot.log
-    parts: list[PartitionRange] = []
-    for segment in log.segments_between(each.start, each.end):
-        start = max(each.start, segment.base_offset)
-        if largest_timestamp(segment, log.walk_end(segment)) >= time:
-            if first is None:
-                continue
-            start = max(start, first)
-        elif segment.indexes.indexed_largest() < time:
-            continue
-        end = each.end if segment.next_base is None else min(each.end, segment.next_base)
-        if start >= end:
-            continue
-        if parts and parts[-1].end == start:
-            parts[-1] = replace(parts[-1], end=end)
-        else:
-            parts.append(replace(each, start=start, end=end))
-    return parts
 
 
 def splits(

@@ -23,12 +23,12 @@ _ATTEMPTS = 5
 class Snapshot:
     """A partition at one moment, seen under one isolation level."""
 
-    def __init__(self, location: Location, isolation: Isolation, seen: "Snapshot | None" = None) -> None:
-        """The moment is that of `seen`, else now: NotFound where the partition is gone."""
+    def __init__(self, location: Location, isolation: Isolation) -> None:
+        """The moment is now: NotFound where the partition is gone."""
         self.location = location
         self.isolation = isolation
-        self._partition: Partition = partition(location) if seen is None else seen._partition
-        self.log: Log = self._partition.log() if seen is None else seen.log
+        self._partition: Partition = partition(location)
+        self.log: Log = self._partition.log()
 
     @cached_property
     def reader(self) -> Reader:
@@ -45,10 +45,6 @@ class Snapshot:
         """The offset behind the last visible one: the log end, one past what its last batch holds, or the last stable
         offset."""
         return self.reader.visible_end
-
-    def uncommitted(self) -> "Snapshot":
-        """The same moment without regard to transactions."""
-        return Snapshot(self.location, "read_uncommitted", self)
 
 
 Snapshots = Mapping[TopicPartition, Snapshot]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyspark
@@ -22,15 +21,11 @@ from pyspark.sql.types import (
 
 from kafkafs.errors import UsageError
 from kafkafs.spark import planning
-from kafkafs.spark.filters import Wanted, wanted
 from kafkafs.spark.locations import chosen
 from kafkafs.spark.options import SourceOptions, batch_options, stream_options, wants_headers
 from kafkafs.spark.snapshots import Snapshots, planned
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import data_loss, read, tasks
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import Filter  # which Spark 4.0 has not
 
 _COLUMNS = [
     StructField("key", BinaryType()),
@@ -66,8 +61,7 @@ class KafkafsDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """For `spark.read`."""
         self._refuse_another(schema)
-        options = batch_options(self.options)
-        return FilteringReader(options) if options.push_filters else BatchReader(options)
+        return BatchReader(batch_options(self.options))
 
     def streamReader(self, schema: StructType) -> StreamReader:
         """For `spark.readStream`."""
@@ -88,7 +82,6 @@ class BatchReader(DataSourceReader):
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._wanted = Wanted()
 
     def partitions(self) -> list[InputPartition]:
         """The tasks of the read. UsageError, or NotFound for records that are gone, says why there are none."""
@@ -100,22 +93,12 @@ class BatchReader(DataSourceReader):
         starts = planning.resolve(options.starting, snapshots, starting=True)
         ends = planning.resolve(options.ending, snapshots, starting=False)
         ranges = planning.checked_ranges(snapshots, starts, ends, data_loss(options.fail_on_data_loss))
-        ranges = planning.pruned(ranges, snapshots, self._wanted)
         groups = planning.splits(ranges, snapshots, options.min_partitions, options.max_records_per_partition)
         return tasks(groups, options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
         return read(partition)
-
-
-class FilteringReader(BatchReader):
-    """The same for a frame of which its user says that one query reads it: `pushFilters`."""
-
-    def pushFilters(self, filters: list[Filter]) -> list[Filter]:
-        """Take note of what need not be read; Spark applies every filter itself as well."""
-        self._wanted = wanted(filters)
-        return filters
 
 
 def stream_reader(options: SourceOptions) -> StreamReader:

@@ -128,11 +128,10 @@ def test_what_makes_no_batch_is_refused(reason):
         given_(**REFUSED_OF_BATCHES[reason])
 
 
-@pytest.mark.parametrize("name", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp", "pushFilters"])
+@pytest.mark.parametrize("name", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"])
 def test_what_makes_no_stream_is_refused(name):
-    value = "true" if name == "pushFilters" else "latest"
     with pytest.raises(UsageError, match=f"{name} is not valid in a streaming query"):
-        given_(stream_options, **{name: value})
+        given_(stream_options, **{name: "latest"})
 
 
 @pytest.mark.parametrize("kind", ["Offsets", "OffsetsByTimestamp"])

@@ -1,75 +1,43 @@
-"""What planning leaves out: nothing that the reader would have handed out, and nothing that it would have failed on."""
+"""Planning: what a task is given. Each offset is in one task, whatever is wished for; logs: test_source.py."""
 
-import gzip
-from pathlib import Path
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.log.options import ReadOptions
-from kafkafs.spark.filters import Wanted
 from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import PartitionRange, pruned
+from kafkafs.spark.planning import PartitionRange, splits
 from kafkafs.spark.snapshots import Snapshot
-from kafkafs.spark.tasks import data_loss, records_of
-from tests.format.batch_maker import v2_around
-from tests.log.making import Made, log_of, made, write_partition
-from tests.log.reading import Row, rows
+from tests.log.making import made, spread, write_partition
 
 NAME = TopicPartition("t", 0)
+END = 120
 
 
-def damaged(batch: Made) -> Made:
-    """The same with a bit of its last record flipped: indexed as it was."""
-    return Made(batch.data[:-1] + bytes([batch.data[-1] ^ 1]), batch.records)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """A log of 40 batches of three records, in 8 segments."""
+    data = tmp_path_factory.mktemp("data")
+    write_partition(data, spread([made(at, [at, at + 1, at + 2]) for at in range(0, END, 3)], 5))
+    return Snapshot(Location(data, NAME), "read_uncommitted")
 
 
-def unpackable(base: int, timestamp: int) -> Made:
-    """A batch whose CRC is right and whose gzip data are none."""
-    return Made(v2_around(b"no gzip", 1, base, base, timestamp, timestamp, 1), ())
-
-
-def since(path: Path, time: int) -> list[tuple[int, int]]:
-    """The offsets that are left of the whole log."""
-    location = Location(path, NAME)
-    whole = PartitionRange(location, 0, log_of(path).end_offset)
-    snapshots = {NAME: Snapshot(location, "read_uncommitted")}
-    return [(each.start, each.end) for each in pruned([whole], snapshots, Wanted(since=time))]
-
-
-def read(path: Path, start: int, end: int) -> list[Row]:
-    """The records that a task hands out."""
-    return rows(records_of(PartitionRange(Location(path, NAME), start, end), "read_uncommitted", data_loss(fail=True)))
-
-
-def test_a_time_filter_begins_at_the_first_record_late_enough(tmp_path):
-    write_partition(tmp_path, {0: [made(0, [1, 2, 3])], 3: [made(3, [4])], 4: [made(4, [2])], 5: [made(5, [9])]})
-    assert [since(tmp_path, time) for time in (1, 3, 4, 5, 10)] == [[(0, 6)], [(2, 4), (5, 6)], [(3, 4), (5, 6)],
-                                                                   [(5, 6)], []]  # fmt: skip
-
-
-@pytest.mark.parametrize("bad", [damaged(made(1, [5])), unpackable(1, 5)], ids=["crc", "gzip"])
-@pytest.mark.parametrize("behind", [(6,), (4, 6), (4,)])
-def test_a_time_filter_hides_no_corrupt_batch(tmp_path, bad, behind):
-    """A query with a filter began behind the batch that the same query without one fails on."""
-    later = [made(2 + number, [timestamp]) for number, timestamp in enumerate(behind)]
-    write_partition(tmp_path, {0: [made(0, [1]), bad, *later], 10: []})
-    with pytest.raises(CorruptData):
-        [read(tmp_path, *each) for each in since(tmp_path, 5)]
-
-
-def test_a_time_filter_excludes_a_corrupt_batch_whose_header_is_sound(tmp_path):
-    write_partition(tmp_path, {0: [made(0, [1]), unpackable(1, 5), made(2, [6])]})
-    assert since(tmp_path, 6) == [(2, 3)]
-
-
-def test_a_time_filter_hides_no_batch_that_is_too_large(tmp_path, monkeypatch):
-    for module in ("snapshots", "tasks"):
-        monkeypatch.setattr(f"kafkafs.spark.{module}.ReadOptions", lambda **how: ReadOptions(max_batch=1 << 20, **how))
-    large = made(1, [5], size=3 << 20, codec=1, compress=gzip.compress)
-    write_partition(tmp_path, {0: [made(0, [1]), large, made(2, [6])]})
-    assert since(tmp_path, 5) == [(1, 3)]
-    assert since(tmp_path, 6) == [(2, 3)]
-    with pytest.raises(TooLarge):
-        read(tmp_path, 1, 3)
+@given(
+    bounds=st.tuples(st.integers(0, END), st.integers(0, END)).map(sorted),
+    least=st.none() | st.integers(1, 200),
+    most=st.none() | st.integers(1, 50),
+)
+def test_each_offset_is_in_one_task(whole, bounds, least, most):
+    """A range that is cut wrong doubles records, or loses some."""
+    start, end = bounds
+    ranges = [PartitionRange(whole.location, start, end)] if start < end else []
+    tasks = splits(ranges, {NAME: whole}, least, most)
+    tiles = [(each.start, each.end) for task in tasks for each in task]
+    assert all(before[1] == after[0] for before, after in pairwise(tiles))
+    assert [tiles[0][0], tiles[-1][1]] == bounds if start < end else tiles == []
+    if most is not None:
+        assert all(tile_end - tile_start <= most for tile_start, tile_end in tiles)
+    elif least is not None:
+        assert len(tasks) >= min(least, end - start)
