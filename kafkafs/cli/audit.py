@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from kafkafs.cli.endings import EXIT_USAGE, drop_output, say
-from kafkafs.cli.spark_paths import data_directories, file_to_write
+from kafkafs.cli.spark_paths import chosen_topics, data_directories, file_to_write
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.spark.audit.findings import Severity
@@ -43,9 +43,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _audit(arguments: argparse.Namespace) -> Report:
     with SparkProgress("audit") as progress:
         paths = data_directories(arguments.data_dirs)
+        topics = chosen_topics(arguments, paths)
         place = file_to_write(arguments.report, paths) if arguments.report else None
         with session(arguments.master, "audit", progress.starting) as spark:
-            report = audit(spark, paths, progress, deep=arguments.deep, compare_replicas=arguments.compare_replicas)
+            report = audit(
+                spark, paths, progress, topics, deep=arguments.deep, compare_replicas=arguments.compare_replicas
+            )
     lines = "".join(finding.to_json() + "\n" for finding in report.findings)
     _write(lines, place)
     return report

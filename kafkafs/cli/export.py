@@ -1,13 +1,13 @@
 """`kafkafs export`: topics to Parquet, on Spark."""
 
 import argparse
-import re
 import sys
 import time
 
 from kafkafs.cli.spark_paths import data_directories
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
+from kafkafs.log.topics import topic_choice
 from kafkafs.spark.export.job import export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import Request, settle
@@ -42,28 +42,16 @@ def _request(arguments: argparse.Namespace) -> Request:
     paths = data_directories(arguments.data_dirs)
     if arguments.file_mb <= 0:
         raise UsageError("--file-mb must be positive")
-    if arguments.topics is not None:
-        topics = tuple(sorted({word.strip() for word in arguments.topics.split(",") if word.strip()}))
-        if not topics:
-            raise UsageError("--topics names no topic")
-        choice = Choice(topics=topics)
-    else:
-        choice = Choice(pattern=_pattern(arguments.topic_pattern))
+    topics = topic_choice(arguments.topics, arguments.topic_pattern)
+    choice = Choice(
+        topics=tuple(sorted(topics.names)),
+        pattern="" if topics.names else ".*" if topics.pattern is None else rf"\A(?:{topics.pattern})\Z",
+    )
     return Request(
         paths, choice, _limit(arguments, "from", EARLIEST), _limit(arguments, "to", LATEST), arguments.isolation,
         arguments.value, arguments.compression, arguments.file_mb << 20, arguments.replicas,
         (arguments.from_offsets or arguments.from_time or "", arguments.to_offsets or arguments.to_time or ""),
     )  # fmt: skip
-
-
-def _pattern(text: str | None) -> str:
-    if text is None:
-        return ".*"
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise UsageError(f"--topic-pattern {text!r} is malformed: {error}") from error
-    return rf"\A(?:{text})\Z"
 
 
 def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> Limit:

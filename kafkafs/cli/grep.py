@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
+from kafkafs.log.topics import topic_choice
 from kafkafs.search.grep import OPTIONS, Window, bytes_of
 from kafkafs.search.pattern import Pattern
 from kafkafs.search.selection import FieldMaker, Selection
@@ -126,24 +126,15 @@ def _chosen(directories: list[DataDirectory], arguments: argparse.Namespace) -> 
     UsageError for topics that are not there.
     """
     names = {name: parsed for each in directories for name, parsed in each.names().items() if not parsed.mark}
-    wanted = {topic for topics in arguments.topics for topic in topics.split(",") if topic}
-    missing = wanted - {parsed.topic for parsed in names.values()}
-    if missing:
-        places = ", ".join(repr(str(each.path)) for each in directories)
-        raise UsageError(f"there is no topic {min(missing)!r} in {places}")
-    try:
-        pattern = re.compile(arguments.topic_pattern or "")
-    except re.error as error:
-        raise UsageError(f"--topic-pattern {arguments.topic_pattern!r} is no regular expression: {error}") from None
+    topics = topic_choice(arguments.topics, arguments.topic_pattern)
+    topics.check((parsed.topic for parsed in names.values()), ", ".join(repr(str(each.path)) for each in directories))
     chosen, problems = {}, []
     for name, parsed in sorted(names.items(), key=lambda each: (each[1].topic, each[1].partition)):
-        if (not wanted or parsed.topic in wanted) and pattern.search(parsed.topic):
+        if topics.takes(parsed.topic):
             try:
                 chosen[name] = read_from([each for each in directories if name in each.names()], name).partition(name)
             except KafkafsError as error:
                 problems.append(str(error))
-    if arguments.topic_pattern and not (chosen or problems):
-        raise UsageError(f"no topic has {arguments.topic_pattern!r} in its name")
     return chosen, problems
 
 

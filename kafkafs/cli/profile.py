@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from kafkafs.cli.spark_paths import data_directories, file_to_write
+from kafkafs.cli.spark_paths import chosen_topics, data_directories, file_to_write
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 from kafkafs.spark.profile.job import profile
@@ -14,11 +14,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Writes the page, and says of how many records it is."""
     with SparkProgress("profile") as progress:
         paths = data_directories(arguments.data_dirs)
+        topics = chosen_topics(arguments, paths)
         place = file_to_write(arguments.html, paths)
         with session(arguments.master, "profile", progress.starting) as spark:
             from kafkafs.spark.profile.page import page  # takes jinja2: whoever has no Spark either is told of Spark
 
-            numbers = profile(spark, paths, progress, arguments.replicas)
+            numbers = profile(spark, paths, progress, arguments.replicas, topics)
     try:
         place.write_text(page(numbers, [str(path) for path in paths]))
     except OSError as error:

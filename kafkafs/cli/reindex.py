@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from kafkafs.cli.spark_paths import data_directories
+from kafkafs.cli.spark_paths import chosen_topics, data_directories
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 from kafkafs.spark.reindex.job import check_target, reindex
@@ -17,15 +17,16 @@ def run(arguments: argparse.Namespace) -> int:
         paths = data_directories(arguments.data_dirs)
         if arguments.interval_bytes is not None and arguments.interval_bytes < 0:
             raise UsageError("--interval-bytes must not be negative")
+        topics = chosen_topics(arguments, paths)
         target = arguments.index_dir.absolute()
         check_target(target, paths)
         with session(arguments.master, "reindex", progress.starting) as spark:
             if arguments.keys:
-                keys = reindex_keys(spark, paths, target, progress, arguments.replicas)
+                keys = reindex_keys(spark, paths, target, progress, arguments.replicas, topics)
                 new = [each.written for each in keys if each.written]
                 print(f"{len(keys):,} key indexes, {len(new):,} of them new, in {target}", file=sys.stderr)
                 return 0
-            made = reindex(spark, paths, target, arguments.interval_bytes, progress, arguments.replicas)
+            made = reindex(spark, paths, target, arguments.interval_bytes, progress, arguments.replicas, topics)
     invalid = [each.invalid for each in made if each.invalid]
     print(
         f"{len(made):,} segments, {sum(each.entries for each in made):,} entries,"

@@ -1,5 +1,6 @@
 """What the commands on Spark read and write: data directories, and a file at the end."""
 
+import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.topics import TopicChoice, topic_choice
+from kafkafs.spark.locations import data_directory
 from kafkafs.spark.options import named_paths
 
 
@@ -19,6 +22,14 @@ def data_directories(words: Sequence[str]) -> tuple[Path, ...]:
             raise UsageError(f"{str(path)!r} is a mount of kafkafs; name the data directory behind it: {mount.source}")
         open_data_directory(path)
     return found
+
+
+def chosen_topics(arguments: argparse.Namespace, paths: Sequence[Path]) -> TopicChoice:
+    """The topics that `--topics` and `--topic-pattern` choose; UsageError for those that are not there."""
+    topics = topic_choice(arguments.topics, arguments.topic_pattern)
+    there = (name.topic for path in paths for name in data_directory(path).names().values() if not name.mark)
+    topics.check(there, ", ".join(repr(str(path)) for path in paths))
+    return topics
 
 
 def file_to_write(path: Path, data_directories: Sequence[Path]) -> Path:

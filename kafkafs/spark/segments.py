@@ -14,6 +14,7 @@ from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment
+from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.spark.locations import data_directory, every_location
 from kafkafs.spark.options import Replicas
 
@@ -97,15 +98,22 @@ class SegmentUnit:
         return None
 
 
-def segments_of(paths: Iterable[Path]) -> list[SegmentUnit]:
-    """A unit for each segment in data directories, whatever its partition's directory is called."""
-    return [unit for path in paths for name in sorted(data_directory(path).names()) for unit in _units(path, name)]
+def segments_of(paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS) -> list[SegmentUnit]:
+    """A unit for each segment of the topics in data directories, whatever its partition's directory is called."""
+    return [
+        unit
+        for path in paths
+        for name, parsed in sorted(data_directory(path).names().items())
+        if topics.takes(parsed.topic)
+        for unit in _units(path, name)
+    ]
 
 
-def live_segments(paths: Iterable[Path], replicas: Replicas) -> list[SegmentUnit]:
-    """A unit for each segment of the live partitions, of each partition's one replica."""
+def live_segments(paths: Iterable[Path], replicas: Replicas, topics: TopicChoice = ALL_TOPICS) -> list[SegmentUnit]:
+    """A unit for each segment of the topics' live partitions, of each partition's one replica."""
     locations = sorted(every_location(paths, replicas).values(), key=lambda each: each.name)
-    return [unit for each in locations for unit in _units(each.data_directory, str(each.name))]
+    chosen = (each for each in locations if topics.takes(each.name.topic))
+    return [unit for each in chosen for unit in _units(each.data_directory, str(each.name))]
 
 
 def _units(path: Path, name: str) -> list[SegmentUnit]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from kafkafs.cli.arguments.spark import add_common
+from kafkafs.cli.arguments.topics import add_topics
 from kafkafs.cli.parser import Commands
 
 DESCRIPTION = """Checks every batch (CRC, size, order of offsets), every entry of every index against what it points at,
@@ -22,6 +23,7 @@ def add(commands: Commands) -> None:
         ],
     )  # fmt: skip
     add_common(parser)
+    add_topics(parser)
     parser.add_argument("--deep", action="store_true", help="unpack every batch and check every record in it, too")
     parser.add_argument(
         "--compare-replicas", action="store_true",

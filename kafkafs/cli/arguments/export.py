@@ -1,6 +1,7 @@
 """The arguments of `kafkafs export`."""
 
 from kafkafs.cli.arguments.spark import add_common, add_replicas
+from kafkafs.cli.arguments.topics import add_topics
 from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
 from kafkafs.log.options import ISOLATIONS
 
@@ -28,9 +29,7 @@ def add(commands: Commands) -> None:
         metavar="OUT",
         help="a new directory, or that of an earlier run: a path, or a URI as in s3a://bucket/name",
     )
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--topics", metavar="T[,T...]", help="the topics (default: all but Kafka's own)")
-    which.add_argument("--topic-pattern", metavar="REGEX", help="the topics whose whole name matches")
+    add_topics(parser.add_mutually_exclusive_group(), "all but Kafka's own")
     for side, word in (("from", "at or after"), ("to", "before")):
         limit = parser.add_mutually_exclusive_group()
         limit.add_argument(

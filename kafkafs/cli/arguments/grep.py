@@ -1,5 +1,6 @@
 """The arguments of `kafkafs grep`: those of grep(1) where it has them."""
 
+from kafkafs.cli.arguments.topics import add_topics
 from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
 
 DESCRIPTION = """Prints the records that have PATTERN in their key or value as lines of JSON, those of a partition in
@@ -30,8 +31,7 @@ def add(commands: Commands) -> None:
     fields.add_argument("--value", action="store_true", help="in values")
     fields.add_argument("--header", action="append", default=[], metavar="NAME", help="in the headers of that name")
     part = parser.add_argument_group("what is searched")
-    part.add_argument("--topics", action="append", default=[], metavar="TOPIC[,TOPIC...]", help="these topics")
-    part.add_argument("--topic-pattern", metavar="REGEX", help="topics whose name has this in it")
+    add_topics(part)
     part.add_argument("--from-offset", metavar="OFFSET", help="the first offset")
     part.add_argument("--to-offset", metavar="OFFSET", help="the first offset that is too large")
     part.add_argument("--from-time", metavar="TIME", help="from the first record at or after this; as in by-time/")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from kafkafs.cli.arguments.spark import add_common, add_replicas
+from kafkafs.cli.arguments.topics import add_topics
 from kafkafs.cli.parser import Commands
 
 DESCRIPTION = """Reads every record and writes one HTML page that needs no network: volume over time, partitions by
@@ -20,5 +21,6 @@ def add(commands: Commands) -> None:
         ],
     )  # fmt: skip
     add_common(parser)
+    add_topics(parser)
     add_replicas(parser)
     parser.add_argument("--html", required=True, type=Path, metavar="FILE", help="the page to write")

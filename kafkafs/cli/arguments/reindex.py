@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from kafkafs.cli.arguments.spark import add_common, add_replicas
+from kafkafs.cli.arguments.topics import add_topics
 from kafkafs.cli.parser import Commands
 
 DESCRIPTION = """Builds the offset, time and transaction index of every segment anew, byte for byte what the broker
@@ -20,6 +21,7 @@ def add(commands: Commands) -> None:
         ],
     )  # fmt: skip
     add_common(parser)
+    add_topics(parser)
     add_replicas(parser)
     parser.add_argument("--index-dir", required=True, type=Path, metavar="DIR", help="where the indexes are put")
     parser.add_argument(

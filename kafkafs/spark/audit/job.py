@@ -13,6 +13,7 @@ from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
 from kafkafs.log.segment import Segment
+from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
@@ -68,16 +69,19 @@ def audit(
     spark: "SparkSession",
     data_directories: Sequence[Path],
     progress: Progress = no_progress,
+    topics: TopicChoice = ALL_TOPICS,
     *,
     deep: bool = False,
     compare_replicas: bool = False,
 ) -> Report:
-    """Looks at everything in the data directories, with `deep` at each record too, and at replicas side by side."""
+    """Looks at everything in the data directories, with `deep` at each record too, and at replicas side by side; where
+    topics are chosen, at what is theirs."""
     task = partial(check_segment, clean_directories=clean_of(data_directories), deep=deep)
-    report = joined(data_directories, jobs.run(spark, "audit", segments_of(data_directories), task, progress))
+    units = segments_of(data_directories, topics)
+    report = joined(data_directories, jobs.run(spark, "audit", units, task, progress), topics)
     if not compare_replicas:
         return report
-    pairs = pairs_of(data_directories)
+    pairs = pairs_of(data_directories, topics)
     found = diverging(pairs, jobs.run(spark, "compare replicas", pairs, compare, progress))
     return replace(report, findings=[*report.findings, *found])
 
@@ -87,7 +91,9 @@ def clean_of(paths: Iterable[Path]) -> frozenset[Path]:
     return frozenset(path for path in paths if os.path.exists(path / CLEAN_SHUTDOWN))
 
 
-def joined(data_directories: Sequence[Path], reports: Sequence[SegmentReport]) -> Report:
+def joined(
+    data_directories: Sequence[Path], reports: Sequence[SegmentReport], topics: TopicChoice = ALL_TOPICS
+) -> Report:
     """What the segments gave, and what is to be seen only of them together."""
     directories = [data_directory(path) for path in data_directories]
     clean_directories = clean_of(data_directories)  # anew: meanwhile the broker may have been started, or stopped
@@ -98,14 +104,23 @@ def joined(data_directories: Sequence[Path], reports: Sequence[SegmentReport]) -
     partitions = 0
     for directory in directories:
         ends: dict[tuple[str, int], int] = {}
-        for name in sorted(directory.names()):
+        for name in sorted(name for name, parsed in directory.names().items() if topics.takes(parsed.topic)):
             found = by_partition.get((directory.path, name), [])
             findings += _partition(directory, name, found, ends, directory.path in clean_directories)
             partitions += 1
         findings += check_names(directory)
         findings += check_data_directory(directory, ends, directory.path in clean_directories)
     size = sum(report.unit.weight for report in reports)
+    if not topics.is_all:
+        findings = [finding for finding in findings if _is_of(topics, finding)]
     return Report(findings, partitions, len(reports), sum(report.batches for report in reports), size)
+
+
+def _is_of(topics: TopicChoice, finding: Finding) -> bool:
+    """Whether a finding is of one of the topics: in a partition's directory of it, or about what a checkpoint says."""
+    name = parse_partition_name(finding.file.partition("/")[0])
+    topic = finding.topic or (name.topic if name is not None else None)
+    return topic is not None and topics.takes(topic)
 
 
 def _partition(

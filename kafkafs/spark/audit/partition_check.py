@@ -1,7 +1,7 @@
 """What spans segments, or belongs to a whole data directory: offsets, leader epochs, snapshots, checkpoints."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
@@ -165,10 +165,11 @@ def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int]
                 end = _end_of(directory, place)  # the checkpoint was written since
             told = _contradiction(offset, end, exact=clean and name == RECOVERY_POINTS)
             if told:
-                findings.append(where.finding(
+                finding = where.finding(
                     "checkpoint-offset", f"the {meaning} {offset} of {place[0]}-{place[1]} {told}", offset=offset,
                     severity="data loss" if end is not None and offset > end else "note",
-                ))  # fmt: skip
+                )  # fmt: skip
+                findings.append(replace(finding, topic=place[0], partition=place[1]))
     return findings
 
 

@@ -17,6 +17,7 @@ from kafkafs.log.divergence import Divergence, first_divergence
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import broker_of, progress
+from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.locations import data_directory
 
@@ -36,13 +37,13 @@ class Pair:
     weight: int
 
 
-def pairs_of(paths: Iterable[Path]) -> list[Pair]:
-    """What is to be compared, for all live partitions that several brokers' directories hold."""
+def pairs_of(paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS) -> list[Pair]:
+    """What is to be compared, for all live partitions of the topics that several brokers' directories hold."""
     found: dict[str, list[DataDirectory]] = {}
     for path in paths:
         directory = data_directory(path)
         for name, parsed in directory.names().items():
-            if not parsed.mark:
+            if not parsed.mark and topics.takes(parsed.topic):
                 found.setdefault(name, []).append(directory)
     return [pair for name, directories in sorted(found.items()) for pair in _pairs(name, _brokers(directories))]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.format.names import parse_partition_name
+from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.offsets import TopicPartition
@@ -21,9 +22,10 @@ def profile(
     data_directories: Sequence[Path],
     progress: Progress = no_progress,
     replicas: Replicas = "furthest",
+    topics: TopicChoice = ALL_TOPICS,
 ) -> dict[TopicPartition, Numbers]:
     """The numbers of every live partition, of one replica of each."""
-    units = live_segments(data_directories, replicas)
+    units = live_segments(data_directories, replicas, topics)
     return added_up(units, jobs.run(spark, "profile", units, measure_segment, progress))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name, segment_file
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
+from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.locations import data_directory
@@ -46,6 +47,7 @@ def reindex(
     interval: int | None = None,
     progress: Progress = no_progress,
     replicas: Replicas = "furthest",
+    topics: TopicChoice = ALL_TOPICS,
 ) -> list[Made]:
     """Makes the indexes of all segments; without an `interval` with each topic's own, where the data tell it.
 
@@ -54,7 +56,7 @@ def reindex(
     own = {path: topic_intervals(data_directory(path)) for path in data_directories} if interval is None else {}
     default = DEFAULT_INTERVAL if interval is None else interval
     task = partial(make, target=target, intervals=own, default=default)
-    return jobs.run(spark, "reindex", segments_to_index(data_directories, replicas), task, progress)
+    return jobs.run(spark, "reindex", segments_to_index(data_directories, replicas, topics), task, progress)
 
 
 def check_target(target: Path, data_directories: Sequence[Path]) -> None:
@@ -69,11 +71,13 @@ def check_target(target: Path, data_directories: Sequence[Path]) -> None:
         raise UsageError(f"the index directory {str(target)!r} cannot be made: {error.strerror}") from error
 
 
-def segments_to_index(paths: Sequence[Path], replicas: Replicas = "furthest") -> list[SegmentUnit]:
+def segments_to_index(
+    paths: Sequence[Path], replicas: Replicas = "furthest", topics: TopicChoice = ALL_TOPICS
+) -> list[SegmentUnit]:
     """Those of each partition's one replica, and of what is marked as deleted, future or stray."""
-    named = ((unit, parse_partition_name(unit.partition_directory)) for unit in segments_of(paths))
+    named = ((unit, parse_partition_name(unit.partition_directory)) for unit in segments_of(paths, topics))
     marked = [unit for unit, name in named if name is not None and name.mark]
-    return [*live_segments(paths, replicas), *marked]
+    return [*live_segments(paths, replicas, topics), *marked]
 
 
 def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = DEFAULT_INTERVAL) -> Made:

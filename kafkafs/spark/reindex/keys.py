@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from kafkafs.errors import DiskError
 from kafkafs.format.key_index import SUFFIX, parse_header
 from kafkafs.format.native.layout import KEY_PAGE
+from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.search.key_building import build
 from kafkafs.search.key_indexes import identity
 from kafkafs.spark import jobs
@@ -45,9 +46,10 @@ def reindex_keys(
     target: Path,
     progress: Progress = no_progress,
     replicas: Replicas = "furthest",
+    topics: TopicChoice = ALL_TOPICS,
 ) -> list[MadeKeys]:
     """Makes the key indexes that are not there yet; those that serve no segment any more go."""
-    units = segments_to_index(data_directories, replicas)
+    units = segments_to_index(data_directories, replicas, topics)
     task = functools.partial(make_keys, target=target)
     found = [each for each in jobs.run(spark, "reindex", units, task, progress) if each is not None]
     kept = {(each.partition_directory, each.name) for each in found}

@@ -7,7 +7,7 @@ from tests.cli.arguments.parsing import parsed, refusal
 
 def test_without_flags_all_of_the_log_becomes_parquet_as_it_is():
     arguments = parsed("export", "data", "--to", "out")
-    assert (arguments.topics, arguments.topic_pattern) == (None, None)
+    assert (arguments.topics, arguments.topic_pattern) == ([], None)
     assert arguments.from_offsets is arguments.from_time is arguments.to_offsets is arguments.to_time is None
     assert (arguments.isolation, arguments.value, arguments.compression) == ("read_uncommitted", "bytes", "snappy")
     assert (arguments.file_mb, arguments.replicas) == (128, "furthest")

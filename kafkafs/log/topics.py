@@ -1,0 +1,59 @@
+"""Which topics a command is to look at: some by name, or those whose whole name a pattern matches; else all.
+
+As Kafka's own tools take `--topic` and `--include`: a pattern that fits a part of a name fits none.
+"""
+
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kafkafs.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChoice:
+    """Topics by `names`, which all have to be there, by a `pattern`, or both; of neither: all topics."""
+
+    names: frozenset[str] = frozenset()
+    pattern: str | None = None
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing was chosen."""
+        return not self.names and self.pattern is None
+
+    def takes(self, topic: str) -> bool:
+        """Whether the topic is one of them."""
+        if self.names and topic not in self.names:
+            return False
+        return self.pattern is None or re.fullmatch(self.pattern, topic) is not None
+
+    def check(self, there: Iterable[str], place: str) -> None:
+        """UsageError where a topic that is named is not among those that are `there`, or where none of them fits."""
+        every = set(there)
+        missing = self.names - every
+        if missing:
+            raise UsageError(f"there is no topic {min(missing)!r} in {place}")
+        if self.pattern is not None and not any(map(self.takes, every)):
+            raise UsageError(
+                f"no topic in {place} has a whole name that --topic-pattern {self.pattern!r} matches;"
+                f" what has it in its name is '.*{self.pattern}.*'"
+            )
+
+
+ALL_TOPICS = TopicChoice()
+
+
+def topic_choice(lists: Iterable[str] | None, pattern: str | None) -> TopicChoice:
+    """The choice of `--topics` (lists with commas) and `--topic-pattern`. UsageError for what is none."""
+    names = frozenset(word.strip() for words in lists or () for word in words.split(",") if word.strip())
+    if lists and not names:
+        raise UsageError("--topics names no topic")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)  # sets such as [a&&b], which Java has and Python has not
+            re.compile(pattern or "")
+    except (re.error, FutureWarning) as error:
+        raise UsageError(f"--topic-pattern {pattern!r} is malformed: {error}") from None
+    return TopicChoice(names, pattern)
