@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kafkafs.fuse.serve.signals import Opener, interrupted, kin, opener, stuck
+from kafkafs.fuse.serve.signals import Kin, Opener, interrupted, kin, opener, stuck
 from tests.mounting import PATIENCE_S, wait_until
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -68,6 +68,18 @@ def test_a_signal_that_a_process_cannot_take_yet_interrupts_it(start):
     assert stuck(process.pid) is False, "it does not sleep uninterruptibly"
 
 
+def test_a_member_of_a_thousand_groups_can_be_ended_too(start):
+    """They stand before its signals, and more than a page of them."""
+    process = start(f"os.setgroups(range(1, 2000))\n{READY}")
+    assert line(process) == "ready"
+    assert interrupted(process.pid) is False
+    process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: state(process.pid) == "T")
+    process.send_signal(signal.SIGTERM)
+    wait_until(lambda: is_pending(process.pid))
+    assert interrupted(process.pid) is True
+
+
 def test_a_signal_that_is_blocked_or_ignored_interrupts_nobody(start):
     """A shell that ignores SIGINT for its children must not have their reads ended."""
     blocked = start(f"signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n{READY}")
@@ -105,9 +117,32 @@ def test_kin_are_all_descendants(start):
     """`exec 3<file; (cat <&3)`: the reader is a child of a child."""
     process = start(GRANDCHILD, start_new_session=True)
     heirs = set(map(int, line(process).split()))
-    stranger = start(READY)
-    one, other = Opener(process.pid, process.pid), Opener(stranger.pid, os.getsid(0))
-    assert kin([one, other]) == {one: heirs, other: set()}
+    stranger = start(READY, start_new_session=True)
+    one, other = Opener(process.pid, process.pid), Opener(stranger.pid, stranger.pid)
+    assert kin([one, other]) == {one: Kin(heirs), other: Kin()}
+
+
+def test_one_that_has_ended_and_is_not_waited_for_yet_holds_nobody_up(start):
+    """A zombie keeps the signal that ended it; were it taken for a reader, each read of its kin would be ended."""
+    process = start(READY)
+    line(process)
+    process.send_signal(signal.SIGKILL)
+    wait_until(lambda: state(process.pid) == "Z")
+    assert stuck(process.pid) is False
+
+
+def test_its_session_has_more_that_may_have_inherited(start):
+    """`exec 3<file; (cat <&3 &)`: init is the reader's parent by then."""
+    process = start(
+        "if not os.fork():\n    if not os.fork():\n        print(os.getpid(), flush=True)\n        sys.stdin.read()\n"
+        "    os._exit(0)\nos.wait()\nsys.stdin.read()",
+        start_new_session=True,
+    )
+    left = int(line(process))
+    try:
+        assert kin([Opener(process.pid, process.pid)]) == {Opener(process.pid, process.pid): Kin(mates={left})}
+    finally:
+        os.kill(left, signal.SIGKILL)
 
 
 def test_of_an_opener_that_is_gone_kin_are_its_session(start):
@@ -119,8 +154,8 @@ def test_of_an_opener_that_is_gone_kin_are_its_session(start):
     process.wait(PATIENCE_S)
     try:
         gone = Opener(process.pid, process.pid)
-        assert kin([gone]) == {gone: {left}}
-        assert kin([Opener(process.pid, 0)]) == {Opener(process.pid, 0): set()}, "session 0 is that of kernel threads"
+        assert kin([gone]) == {gone: Kin({left})}
+        assert kin([Opener(process.pid, 0)]) == {Opener(process.pid, 0): Kin()}, "session 0 is that of kernel threads"
     finally:
         os.kill(left, signal.SIGKILL)
 

@@ -3,26 +3,16 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
-from tests.mounting import PATIENCE_S, run, wait_until
+from tests.fuse.conftest import ROOT, Shelf
+from tests.fuse.readers import line, reader
+from tests.mounting import PATIENCE_S, mounting, run, wait_until
 
 pytestmark = pytest.mark.urgent
-
-
-def reader(shelf, *command: str, **popen) -> "subprocess.Popen[bytes]":
-    """A program that has read all there is and waits for more."""
-    before = shelf.mounted.status()["waitingReads"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **popen)
-    wait_until(lambda: shelf.mounted.status()["waitingReads"] > before)
-    return process
-
-
-def line(process) -> bytes:
-    assert process.stdout is not None
-    return bytes(process.stdout.readline())
 
 
 @pytest.fixture
@@ -88,6 +78,15 @@ def test_a_reader_that_did_not_open_the_file_can_be_ended_too(shelf, log):
     assert process.wait(PATIENCE_S) == 7
 
 
+def test_a_reader_whose_parent_has_ended_can_be_ended_though_the_opener_lives(shelf, log):
+    """`exec 3< file; (cat <&3 &)`: what is put in the background by a shell in between is no descendant any more."""
+    script = f"exec 3<{shelf / 'log.follow'}; (sed p <&3 >/dev/null & echo $!); read"
+    process = reader(shelf, "bash", "-c", script, stdin=subprocess.PIPE, start_new_session=True)
+    end(int(line(process)))
+    process.kill()
+    process.wait(PATIENCE_S)
+
+
 def orphan(shelf, program: str) -> int:
     """A reader whose opener has ended, alone in its session."""
     script = f"exec 3<{shelf / 'log.follow'}; {program} <&3 >/dev/null & echo $!; exit"
@@ -109,6 +108,21 @@ def test_a_reader_whose_opener_has_ended_waits_on_and_can_be_ended_too(shelf, lo
         end(orphan(shelf, "cat"))
     assert os.path.exists(f"/proc/{waiting}")
     end(waiting)
+
+
+def test_a_reader_whom_the_daemon_cannot_see_can_be_ended_too(tmp_path):
+    """The daemon lives in a container, the reader outside: the kernel names no process that has opened the file."""
+    source, place = tmp_path / "source", tmp_path / "mount"
+    source.mkdir()
+    place.mkdir()
+    (source / "log").write_text("one\n")
+    command = ["unshare", "--pid", "--fork", sys.executable, "-m", "tests.fuse.shelf", source, place]
+    with mounting(command, place, tmp_path / "log", cwd=ROOT) as mounted:
+        process = reader(Shelf(mounted, source, place), "cat", str(place / "log.follow"))
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+        run("umount", "-l", place)
+        assert mounted.process.wait(PATIENCE_S) == 0
 
 
 def test_300_waiting_reads_leave_the_mount_quick(shelf, log):

@@ -31,6 +31,7 @@ from kafkafs.fuse.sandbox.confinement import Confinement, confine
 from kafkafs.fuse.serve.busy_polling import poll_busily
 from kafkafs.fuse.serve.metrics import Metrics
 from kafkafs.fuse.serve.operations import Operations
+from kafkafs.fuse.serve.receiving import reads_that_end
 from kafkafs.fuse.serve.sweeping import sweep
 from kafkafs.fuse.serve.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.serve.waiting import WaitingReads
@@ -130,7 +131,7 @@ async def _serve(operations: Operations, lanes: int, connection_fd: int | None) 
             nursery.start_soon(waiting.pulse)
             nursery.start_soon(sweep, operations.tree, operations.inodes, workers)
             nursery.start_soon(_end_on_signal, waiting, nursery.cancel_scope)
-            with non_blocking():  # this thread, and with it every task on it
+            with non_blocking(), reads_that_end():  # this thread, and with it every task on it
                 await _answer_requests()
             log.info("unmounted")
             nursery.cancel_scope.cancel()

@@ -11,15 +11,21 @@ it must be.
 
 The rule, which `waiting` applies: a read that waits ends with EINTR where
   - the opener has a signal pending that it does not block,
-  - or one of its kin has, and sleeps uninterruptibly, as only a reader that cannot take its signal does,
-  - or neither the opener nor any of its kin is there any more: nothing can tell what became of the reader.
+  - or one of its heirs has, and sleeps uninterruptibly, as only a reader that cannot take its signal does,
+  - or another process of its session, which is neither opener nor heir of any file that is read here,
+  - or neither the opener nor any of its heirs is to be seen (they have ended, or live in another process namespace):
+    nothing can tell what became of the reader.
 Ending a read for nothing costs a program that reads in a loop one more read; not ending it leaves a process that cannot
 be killed. So it errs on the side of ending.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
+from typing import NamedTuple
+
+_PIECE = 4096
+"""Bytes read at once. A member of hundreds of groups has a longer status: they stand before its signals."""
 
 
 def interrupted(pid: int) -> bool | None:
@@ -29,12 +35,13 @@ def interrupted(pid: int) -> bool | None:
 
 
 def stuck(pid: int) -> bool | None:
-    """True where such a signal waits and the process sleeps uninterruptibly (or its first thread has ended)."""
+    """True where such a signal waits and the process sleeps uninterruptibly (or its first thread alone has ended)."""
     status = _read(f"/proc/{pid}/status")
     if status is None:
         return None
     state = status[status.find(b"\nState:\t") + 8 :][:1]
-    return state in (b"D", b"Z") and _signal_waits(status)
+    sleeps = state == b"D" or (state == b"Z" and b"\nThreads:\t1\n" not in status)
+    return sleeps and _signal_waits(status)
 
 
 def _signal_waits(status: bytes) -> bool:
@@ -60,26 +67,32 @@ def opener(pid: int) -> Opener | None:
     return None if found is None else Opener(pid, found[1])
 
 
-def kin(openers: Iterable[Opener]) -> dict[Opener, set[int]]:
-    """For each opener, the processes that may have inherited an open file from it.
+class Kin(NamedTuple):
+    """The processes that may have inherited an open file: `heirs` descend from its opener, or are those of its session
+    where it is gone. `mates` are all others of its session: a child whose own parent has ended is no descendant."""
 
-    Its descendants; where it is gone, those of its session. One walk over `/proc/*/stat`.
-    """
+    heirs: Set[int] = frozenset()
+    mates: Set[int] = frozenset()
+
+
+def kin(openers: Iterable[Opener]) -> dict[Opener, Kin]:
+    """For each opener those that live now. One walk over `/proc/*/stat`."""
     family = {}
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         if (found := _parent_and_session(pid)) is not None:
             family[pid] = found
-    return {one: _heirs(one, family) for one in openers}
+    return {one: _kin(one, family) for one in openers}
 
 
-def _heirs(opener: Opener, family: dict[int, tuple[int, int]]) -> set[int]:
+def _kin(opener: Opener, family: dict[int, tuple[int, int]]) -> Kin:
+    session = {pid for pid, (_, session) in family.items() if session == opener.session != 0}
     if opener.pid not in family:
-        return {pid for pid, (_, session) in family.items() if session == opener.session != 0}
+        return Kin(session)
     found, before = {opener.pid}, 0
     while len(found) > before:
         before = len(found)
         found |= {pid for pid, (parent, _) in family.items() if parent in found}
-    return found - {opener.pid}
+    return Kin(found - {opener.pid}, session - found)
 
 
 def _parent_and_session(pid: int) -> tuple[int, int] | None:
@@ -96,7 +109,12 @@ def _read(path: str) -> bytes | None:
     except OSError:
         return None
     try:
-        return os.read(fd, 4096) or None
+        found = b""
+        while more := os.read(fd, _PIECE):
+            found += more
+            if len(more) < _PIECE:
+                break
+        return found or None
     except OSError:
         return None
     finally:

@@ -7,6 +7,7 @@ errno: EINTR for a signal, EIO where the mount goes away. Where the kernel limit
 """
 
 import errno
+import functools
 import math
 import select
 from collections.abc import Awaitable, Callable
@@ -19,7 +20,7 @@ import trio
 
 from kafkafs.errors import Exhausted, WouldBlock
 from kafkafs.fuse.serve.handles import OpenFile
-from kafkafs.fuse.serve.signals import interrupted, kin, stuck
+from kafkafs.fuse.serve.signals import Kin, interrupted, kin, stuck
 
 PULSE_S = 0.075
 PULSES_PER_SIGNAL_CHECK = 4
@@ -41,7 +42,7 @@ class _WaitingRead:
         self.due = due
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
         self.asked = False  # a worker thread is looking for more
-        self.kin: set[int] = set()
+        self.kin = Kin()
         self.pulses = 0
 
 
@@ -131,13 +132,16 @@ class WaitingReads:
         if new:
             found = kin({wait.file.opener for wait in new if wait.file.opener})
             for wait in new:
-                wait.kin |= found[wait.file.opener] if wait.file.opener else set()
-        now = trio.current_time()
+                wait.kin = found[wait.file.opener] if wait.file.opener else Kin()
+        stuck_now = functools.cache(stuck)  # many may wait who have the same kin
+        accounted = {wait.file.opener.pid for wait in self._waits if wait.file.opener}
+        accounted.update(*(wait.kin.heirs for wait in self._waits))
         for wait in list(self._waits):
-            own = interrupted(wait.file.opener.pid) if wait.file.opener else False
-            others = [stuck(pid) for pid in wait.kin]
-            all_gone = wait.pulses >= PULSES_TO_KIN * 2 and own is None and all(state is None for state in others)
-            if own or any(others) or all_gone or now > wait.due:
+            own = interrupted(wait.file.opener.pid) if wait.file.opener else None
+            heirs = [stuck_now(pid) for pid in wait.kin.heirs]
+            all_gone = wait.pulses >= PULSES_TO_KIN * 2 and own is None and all(state is None for state in heirs)
+            mates = (stuck_now(pid) for pid in wait.kin.mates - accounted)
+            if own or any(heirs) or all_gone or any(mates) or trio.current_time() > wait.due:
                 self._wake(wait, outcome.Error(pyfuse3.FUSEError(errno.EINTR)))
 
     def _wake(self, wait: _WaitingRead, result: outcome.Maybe[bytes | memoryview]) -> None:
