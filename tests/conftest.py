@@ -6,7 +6,7 @@ Kafka's data are made before the first test that asks for them. `mounting` has `
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from tests import class_archives
-from tests.mounting import GUARD_S, KAFKAFS, Mounted, mounting
+from tests.mounting import GUARD_S, KAFKAFS, Mounted, accounts, before_each_test, mounting
 from tests.pages import Session, new_session
 
 pytest_plugins = ["tests.kafka.fixtures", "tests.side_by_side"]
@@ -36,6 +36,20 @@ def _closed_behind_jobs() -> Iterator[None]:
         for _, directory in locations._open.values():
             directory.root.forget_cached()
         locations._open.clear()
+
+
+@pytest.fixture(autouse=True)
+def _mounts_that_stand() -> None:
+    before_each_test()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What tells why it failed: afterwards the mounts are gone."""
+    report = yield
+    if report.failed and call.when == "call":
+        report.sections += accounts()
+    return report
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 A mount that does not answer keeps its users in uninterruptible sleep, where even SIGKILL does not reach. So each mount
 here has a guard: after `GUARD_S` in one test, or when a command overstays its deadline, the kernel is told to abort the
 connection (`/sys/fs/fuse/connections`), which frees everybody; then the mount is taken away lazily and its processes
-are killed.
+are killed. A mount that tests share stands again for the next one. Of a test that failed the report has each mount's
+account of itself.
 """
 
 import json
@@ -30,6 +31,8 @@ than `GUARD_S`, so that it is said what did not come."""
 
 READY_S = 60.0
 END_S = 20.0
+LOG_TAIL = 20_000  # characters of a log that are shown of a mount whose test failed
+TELLING = ("Name:", "State:", "SigPnd:", "ShdPnd:", "SigBlk:", "SigIgn:")
 
 _live: set["Mounted"] = set()
 
@@ -42,17 +45,47 @@ def resident_bytes(pid: int) -> int:
 class Mounted:
     """One mount and the process that was started for it."""
 
-    def __init__(self, path: Path, process: "subprocess.Popen[bytes]", log_path: Path, guard_s: float) -> None:
+    def __init__(
+        self, command: Sequence[str | Path], path: Path, log_path: Path, guard_s: float, popen: dict[str, Any]
+    ) -> None:
         self.path = path
-        self.process = process
         self.log_path = log_path
-        found = mounted_at(path)
-        assert found is not None
+        self._command = command
+        self._guard_s = guard_s
+        self._popen = popen
+        self._begin()
+        _live.add(self)
+
+    def _begin(self) -> None:
+        with open(self.log_path, "ab") as log:
+            process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self._popen)
+        try:
+            wait_until(lambda: mounted_at(self.path) is not None or process.poll() is not None, READY_S)
+            found = mounted_at(self.path)
+            if found is None:
+                raise AssertionError(f"not mounted: {self.log}")
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        self.process = process
         self.device = found.device
-        self._guard = threading.Timer(guard_s, self.abort)
+        self._aborted = False
+        self._watch()
+
+    def _watch(self) -> None:
+        self._guard = threading.Timer(self._guard_s, self.abort)
         self._guard.daemon = True
         self._guard.start()
-        _live.add(self)
+
+    def begin_test(self) -> None:
+        """The guard counts from now; and what an earlier test lost stands again."""
+        self._guard.cancel()
+        if self._aborted or self.process.poll() is not None or mounted_at(self.path) is None:
+            self._take_away()
+            self._begin()
+        else:
+            self._watch()
 
     def __truediv__(self, name: str) -> Path:
         return self.path / name
@@ -71,6 +104,7 @@ class Mounted:
 
     def abort(self) -> None:
         """Ends the connection from the kernel's side: whoever waits gets an error."""
+        self._aborted = True
         if not CONNECTIONS.joinpath(self.device.partition(":")[2]).exists():
             subprocess.run(["mount", "-t", "fusectl", "none", CONNECTIONS], check=False, capture_output=True)
         with suppress(OSError):
@@ -78,8 +112,11 @@ class Mounted:
 
     def end(self) -> int:
         """Ends the mount by SIGTERM, or by force: the exit code of the process that was started."""
-        self._guard.cancel()
         _live.discard(self)
+        return self._take_away()
+
+    def _take_away(self) -> int:
+        self._guard.cancel()
         self.process.send_signal(signal.SIGTERM)
         try:
             return self.process.wait(END_S)
@@ -91,23 +128,60 @@ class Mounted:
             while mounted_at(self.path) is not None:
                 unmount(self.path, lazily=True)
 
+    def account(self) -> str:
+        """What tells why a test failed: what its calls, tasks and threads are at, and its log."""
+        before = len(self.log)
+        with suppress(OSError):
+            self.process.send_signal(signal.SIGUSR1)
+        with suppress(AssertionError):
+            wait_until(lambda: "thread MainThread" in self.log[before:] or self.process.poll() is not None, 5)
+        processes = [self.process.pid, *_children(self.process.pid)]
+        return "\n".join([*map(standing, processes), self.log[-LOG_TAIL:]])
+
+
+def before_each_test() -> None:
+    """Of mounts that several tests share: what one of them does to one is not for the next."""
+    for mounted in list(_live):
+        mounted.begin_test()
+
+
+def accounts() -> list[tuple[str, str]]:
+    """Of all mounts there are, and of all processes of the machine that sleep uninterruptibly."""
+    told = [(f"mount at {mounted.path}", mounted.account()) for mounted in _live]
+    asleep = [text for pid in _processes() if "State:\tD" in (text := standing(pid))]
+    return [*told, ("who sleeps uninterruptibly", "\n".join(asleep))]
+
+
+def standing(pid: int) -> str:
+    """What the kernel tells of each thread of a process: its state, its signals, and where in the kernel it is."""
+    told = []
+    with suppress(OSError):  # it has ended
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            told.append(f"{pid}/{thread.name}")
+            for name in ("status", "syscall", "stack"):
+                with suppress(OSError):  # not for us
+                    lines = (thread / name).read_text().splitlines()
+                    told += [line for line in lines if name != "status" or line.startswith(TELLING)]
+    return "\n".join(told)
+
+
+def _children(pid: int) -> list[int]:
+    with suppress(OSError):
+        found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return [each for child in found for each in (child, *_children(child))]
+    return []
+
+
+def _processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
 
 @contextmanager
 def mounting(
     command: Sequence[str | Path], path: Path, log_path: Path, guard_s: float = GUARD_S, **popen: Any
 ) -> Iterator[Mounted]:
     """Starts a command that mounts at `path` in the foreground, and ends it."""
-    with open(log_path, "ab") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **popen)
-    try:
-        wait_until(lambda: mounted_at(path) is not None or process.poll() is not None, READY_S)
-        if mounted_at(path) is None:
-            raise AssertionError(f"not mounted: {log_path.read_text()}")
-        mounted = Mounted(path, process, log_path, guard_s)
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
+    mounted = Mounted(command, path, log_path, guard_s, popen)
     try:
         yield mounted
     finally:
