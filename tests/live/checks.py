@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -164,7 +164,7 @@ class Checks:
         before = self._phoenix_on_disk()
         lines = self._lines(self.everything, "phoenix", "0...jsonl")
         generations = {json.loads(line["value"])["generation"] for line in lines}
-        self._expect(len(generations) <= 1, f"phoenix mixes {generations}")
+        self._expect(len(generations) <= 1, f"phoenix mixes {generations}; on disk: {self.phoenix_files()}")
         inode, generation, age = before
         inode_after, generation_after, _ = self._phoenix_on_disk()
         if generations and inode == inode_after and age > LATE_S:
@@ -178,6 +178,15 @@ class Checks:
         found = re.search(rb'"generation": (\d+)', data)
         about = directory.stat()
         return about.st_ino, int(found[1]) if found else None, time.time() - about.st_mtime
+
+    def phoenix_files(self) -> dict[str, list[int]]:
+        """The generations in each log of the topic that is on the disk, those that wait for their deletion too."""
+        found = {}
+        for path in self.churn.broker.data.glob("phoenix-0*/*.log*"):
+            with suppress(FileNotFoundError):
+                generations = re.findall(rb'"generation": (\d+)', path.read_bytes())
+                found[f"{path.parent.name}/{path.name}"] = sorted(set(map(int, generations)))
+        return found
 
     def transactions(self, chance: random.Random) -> None:
         """read_committed shows nothing that was aborted, and what was committed a second ago."""

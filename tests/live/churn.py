@@ -69,10 +69,16 @@ class Churn:
         self._values = iter(range(1 << 60))
         self._threads: list[threading.Thread] = []
 
-    def start(self) -> None:
-        for topic in TOPICS:
+    def start(self, *topics: str) -> None:
+        """`topics`: only these; else all."""
+        jobs = {"plain": self._plain, "compacted": self._compacted, "tx": self._transactions, "paced": self._paced,
+                "phoenix": self._phoenix}  # fmt: skip
+        wanted = topics or tuple(jobs)
+        for topic in wanted:
             self._create(topic)
-        for number, job in enumerate((self._plain, self._compacted, self._transactions, self._paced, self._phoenix)):
+        for number, (topic, job) in enumerate(jobs.items()):
+            if topic not in wanted:
+                continue
             chance = random.Random(self._seed * 10 + number)
             thread = threading.Thread(target=self._guarded, args=(job, chance), name=job.__name__)
             thread.start()
@@ -165,5 +171,15 @@ class Churn:
             if self._stop.is_set():
                 return
             self.broker.admin.delete_topics(["phoenix"])["phoenix"].result(30)
+            self._wait_for_the_end_of("phoenix-0")
             self.generation += 1
             self._create("phoenix")
+
+    def _wait_for_the_end_of(self, partition: str) -> None:
+        """Until the broker has put the directory away. A topic is known to be deleted, and made anew, a moment before:
+        what is sent to its name meanwhile is acknowledged, and goes to the end of the old log."""
+        deadline = time.monotonic() + 60
+        while (self.broker.data / partition).exists():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the broker keeps {partition}")
+            time.sleep(0.01)
