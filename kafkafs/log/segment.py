@@ -45,6 +45,7 @@ class Segment:
         "known_end",
         "listed",
         "next_base",
+        "number",
         "overlaps",
         "quick",
     )
@@ -55,7 +56,8 @@ class Segment:
         self.base_offset = files.base_offset
         self.next_base = next_base
         self.indexes = SegmentIndexes(files, next_base is not None)
-        self.generation = next(_generations)
+        self.number = self.generation = next(_generations)
+        """No other segment ever has this number, nor one of the same name that was cut or compacted since."""
         """What is known of batches holds for one state of one log: its number."""
         self.known_end: int | None = None
         """Where a closed segment's log ends, once `offset_search` has found it."""

@@ -5,7 +5,7 @@ class BytesContent:
     """A small answer, whole in memory."""
 
     follows = False
-    keep_cache = False
+    kept_as = None
 
     def __init__(self, data: bytes) -> None:
         self._data = data

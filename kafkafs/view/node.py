@@ -12,7 +12,7 @@ What a content can do beside reading it says by having the methods of `Prefetchi
 asked for) or `Growing` (a size that follows the log), which `fuse` looks for once for each type.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -56,8 +56,9 @@ class Content(Protocol):
         """True where an empty read means "not yet": the reader waits for what the log gets next."""
 
     @property
-    def keep_cache(self) -> bool:
-        """True where the bytes under this name can never change, so that the kernel may keep its pages."""
+    def kept_as(self) -> Hashable:
+        """What tells these bytes from any others that the name may ever lead to: as long as it is the same, the kernel
+        may keep its pages. None where it may keep none."""
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """The bytes at `offset`; fewer than `size` only at the end.

@@ -6,8 +6,9 @@ file handle", never a mix.
 """
 
 import threading
+import time
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from weakref import ReferenceType, ref
 
@@ -26,19 +27,22 @@ from kafkafs.view.node import KEEP_S, Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.targets import AtOffset, BetweenOffsets, LogSnapshot, PointTarget, RangeTarget
 
+SETTLED_NS = 2 * 10**9
+"""A file that has not changed for so long gets another time when it does, however coarse the clock is."""
+
 
 class BatchContent:
     """The bytes of one batch."""
 
-    __slots__ = ("_extent", "keep_cache", "size")
+    __slots__ = ("_extent", "kept_as", "size")
 
     follows = False
 
-    def __init__(self, extent: Extent, keep_cache: bool) -> None:
+    def __init__(self, extent: Extent, kept_as: Hashable) -> None:
         """`extent` holds its file."""
         self._extent = extent
         self.size = extent.end - extent.position
-        self.keep_cache = keep_cache
+        self.kept_as = kept_as
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """The bytes at `offset`."""
@@ -56,14 +60,14 @@ class RawContent:
     follows = False
 
     def __init__(
-        self, extents: list[Extent], growth: "Growth | None", keep_cache: bool, budget: PrefetchBudget
+        self, extents: list[Extent], growth: "Growth | None", kept_as: Hashable, budget: PrefetchBudget
     ) -> None:
-        self._extents = [extent.hold() for extent in extents[:HELD]] + extents[HELD:]
+        self._extents = extents
         self._starts = _starts(extents)
         self._growth = growth
         self._growing = threading.Lock()
         self._prefetch = Prefetch(budget)
-        self.keep_cache = keep_cache
+        self.kept_as = kept_as
 
     @property
     def size(self) -> int:
@@ -203,13 +207,13 @@ class RawPoint:
         return self._view.file_attributes([segment.log()], found.size, timestamp_ms, KEEP_S)
 
     def open(self) -> BatchContent:
-        """The batch, or the damage, with its file held. For whether its pages are kept see `_stands_still`."""
+        """The batch, or the damage, with its file held. For whether its pages are kept see `_kept_as`."""
         return self._view.ask(self._open)
 
     def _open(self, snapshot: LogSnapshot) -> BatchContent:
         segment, found = self._found(snapshot)
         extent = extent_of(snapshot.log, segment, found.position, found.end, segment.hold())
-        return BatchContent(extent, self._view.options.cache_keep and _stands_still(self._target, snapshot))
+        return BatchContent(extent, _kept_as(self._view, self._target, [extent]))
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Where the batch stands and what its header says; of damage only segment, position and size."""
@@ -245,30 +249,38 @@ class RawRange(NoXattrs):
         return self._view.file_attributes((segment.log() for segment in segments), size, timestamp_ms, keep_s)
 
     def open(self) -> RawContent:
-        """What is there now; without an end it grows as it is read. For whether pages are kept see `_stands_still`."""
+        """What is there now; without an end it grows as it is read. For whether pages are kept see `_kept_as`."""
         return self._view.ask(self._open)
 
     def _open(self, snapshot: LogSnapshot) -> RawContent:
         start, end = self._target.offsets(snapshot, isolated=False)
         growth = Growth(self._view, snapshot, self._target) if end is None else None
-        keep_cache = self._view.options.cache_keep and _stands_still(self._target, snapshot)
         extents = extents_between(snapshot.log, start, end)
-        return RawContent(extents, growth, keep_cache, self._view.resources.prefetch)
+        extents = [extent.hold() for extent in extents[:HELD]] + extents[HELD:]
+        return RawContent(extents, growth, _kept_as(self._view, self._target, extents), self._view.resources.prefetch)
 
 
-def _stands_still(target: PointTarget | RangeTarget, snapshot: LogSnapshot) -> bool:
-    """Whether the name leads to the same bytes whatever is appended, so that the kernel may keep them beyond a second.
+def _kept_as(view: PartitionView, target: PointTarget | RangeTarget, extents: Sequence[Extent]) -> Hashable:
+    """What tells the bytes from others, where the kernel may keep them: see `node.Content`.
 
-    It forgets them only where size or time are others, and two batches may be alike in both. Times do not stand still:
-    `now` and `-1h` are nothing but times here.
+    A segment that was cut or compacted is another one as soon as somebody looks, and the time of change of its file,
+    which nobody can set back, tells before that: but for what changed within the last tick of the clock. A name that
+    means other offsets as the log grows is not worth it: `latest`, and `now` and `-1h`, which are but times here.
     """
     match target:
-        case AtOffset(point):
-            return point.kind is Anchor.ABSOLUTE
-        case BetweenOffsets(OffsetRange(start, OffsetPoint(Anchor.ABSOLUTE, stop))):
-            return start.kind is Anchor.ABSOLUTE and stop < snapshot.log.end_offset
+        case AtOffset(OffsetPoint(Anchor.ABSOLUTE)):
+            pass
+        case BetweenOffsets(OffsetRange(OffsetPoint(Anchor.ABSOLUTE), OffsetPoint(Anchor.ABSOLUTE))):
+            pass
         case _:
-            return False
+            return None
+    held = [extent.held for extent in extents if extent.held is not None]
+    if not view.options.cache_keep or len(held) < len(extents):
+        return None
+    times = [file.stat().st_ctime_ns for file in held]
+    if max(times, default=0) > time.time_ns() - SETTLED_NS:
+        return None
+    return tuple((each.segment.number, each.position, each.end, at) for each, at in zip(extents, times, strict=True))
 
 
 def batch_xattrs(segment: Segment, batch: Batch, offset: int | None) -> Mapping[str, bytes]:

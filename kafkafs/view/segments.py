@@ -1,7 +1,7 @@
 """`segments/`: the partition's real files under their own names, byte for byte, and `<file>.txt`, what is in them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
@@ -59,13 +59,20 @@ class RealFile(NoXattrs):
     def open(self) -> "RealContent":
         """The file that has the name now; NotFound where none has. Pages may be kept of a `.log` only."""
         root, name = self._view.partition.root, self._view.path_of(self._name)
-        return RealContent(root.open_now(name), self._keeps, self._view.resources.prefetch)
+        file = root.open_now(name)
+        about = file.stat()
+        kept_as = (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns) if self._keeps else None
+        return RealContent(file, kept_as, self._view.resources.prefetch)
 
     @property
     def _keeps(self) -> bool:
-        """Whether the kernel may keep pages until size or time change: brokers write indexes through mappings, which
-        changes neither, and replace small files by others that may be like them."""
-        return self._view.options.cache_keep and self._name.endswith(".log")
+        """Whether the kernel may keep pages: of the logs of closed segments. The last one's is written, or cut and
+        written anew, within a tick of the clock that its time has; brokers write indexes through mappings, which
+        changes neither size nor time, and replace small files by others that may be like them."""
+        if not self._view.options.cache_keep:
+            return False
+        segments = self._view.partition.visible_segments()
+        return any(each.log_name == self._name and each.next_base is not None for each in segments)
 
 
 class RealContent:
@@ -73,10 +80,10 @@ class RealContent:
 
     follows = False
 
-    def __init__(self, file: DataFile, keep_cache: bool, budget: PrefetchBudget) -> None:
+    def __init__(self, file: DataFile, kept_as: Hashable, budget: PrefetchBudget) -> None:
         self._file: DataFile | None = file
         self._prefetch = Prefetch(budget)
-        self.keep_cache = keep_cache
+        self.kept_as = kept_as
 
     @property
     def size(self) -> int:

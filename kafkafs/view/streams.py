@@ -45,7 +45,7 @@ class Stream:
     content (see `node.Content`). What is called an offset here is a byte of the text."""
 
     size = None
-    keep_cache = False
+    kept_as = None
 
     def __init__(
         self,

@@ -52,7 +52,8 @@ class Bytes:
         self._fd = os.open(path, os.O_RDONLY)
         self.size = None if view in ("stream", "follow") else os.fstat(self._fd).st_size
         self.follows = view == "follow"
-        self.keep_cache = view == "kept"
+        about = os.fstat(self._fd)
+        self.kept_as = (about.st_ino, about.st_ctime_ns) if view == "kept" else None
 
     def read(self, offset: int, size: int) -> bytes:
         return os.pread(self._fd, size, offset)

@@ -19,7 +19,7 @@ class Text:
 
     size = 4
     follows = False
-    keep_cache = False
+    kept_as = None
 
     def __init__(self) -> None:
         self.closed = 0

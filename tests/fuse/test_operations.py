@@ -68,6 +68,34 @@ def test_what_is_not_kept_leaves_no_second_copy_in_the_page_cache(shelf):
     assert resident["file.kept"] == 8 << 20
 
 
+def test_pages_of_one_content_never_answer_for_another(shelf):
+    """Regression: the kernel kept them where size and time were alike, and a read mixed two generations of a log."""
+    old, new, size = b"old!" * (1 << 18), b"new!" * (1 << 18), 1 << 20
+    source, name = shelf.source / "file", shelf / "file.kept"
+
+    def write(content: bytes) -> None:
+        beside = shelf.source / "beside"
+        beside.write_bytes(content)
+        os.utime(beside, ns=(1, 1))
+        beside.rename(source)
+
+    write(old)
+    assert run("cat", name).stdout == old
+    write(new)
+    assert run("cat", name).stdout == new
+    before = os.open(name, os.O_RDONLY)
+    write(old)
+    after = os.open(name, os.O_RDONLY)
+    try:
+        for at in range(0, size, 1 << 16):
+            assert os.pread(before, 4, at) == b"new!"
+            assert os.pread(after, 4, at) == b"old!"
+    finally:
+        os.close(before)
+        os.close(after)
+    assert run("cat", name).stdout == old
+
+
 def test_stat_shows_what_the_tree_says_and_programs_read_in_large_blocks(shelf):
     (shelf.source / "file").write_bytes(b"hello")
     os.chmod(shelf.source / "file", 0o640)

@@ -23,6 +23,6 @@ def test_only_bytes_claim_a_size():
 @pytest.mark.parametrize("kind", [BytesContent, TextContent])
 def test_neither_waits_for_more_nor_is_kept_by_the_kernel(kind):
     content = kind(b"text")
-    assert (content.follows, content.keep_cache) == (False, False)
+    assert (content.follows, content.kept_as) == (False, None)
     content.close()
     assert content.read(0, 4) == b""

@@ -34,12 +34,12 @@ def test_a_listing_follows_the_directory(tmp_path):
     wait_until(lambda: [entry.name for entry in view.entries()] == [f"{LOG}.deleted"])
 
 
-def test_only_logs_are_kept_by_the_kernel(tmp_path):
+def test_only_closed_logs_are_kept_by_the_kernel(tmp_path):
     """Regression: a growing index, which brokers write through a mapping, stood still on a mount with `cache=keep`."""
-    (write_partition(tmp_path, {0: [made(0, [1])]}) / "leader-epoch-checkpoint").write_text("0\n0\n")
+    (write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [1])]}) / "leader-epoch-checkpoint").write_text("0\n0\n")
     kept = tree(tmp_path, cache_keep=True)
-    for name in (LOG, f"{0:020}.index", f"{0:020}.timeindex", "leader-epoch-checkpoint"):
+    for name in (LOG, f"{1:020}.log", f"{0:020}.index", f"{0:020}.timeindex", "leader-epoch-checkpoint"):
         path = f"t-0/segments/{name}"
-        assert opened(kept, path).keep_cache is (name == LOG)
+        assert (opened(kept, path).kept_as is not None) is (name == LOG)
         assert (node(kept, path).attributes().timeout_s > 0) is (name == LOG)
-        assert not opened(tree(tmp_path), path).keep_cache
+        assert opened(tree(tmp_path), path).kept_as is None

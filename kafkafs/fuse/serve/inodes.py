@@ -5,7 +5,7 @@ remembers it; a change of kind (a file where a directory was) is another inode, 
 to the trio thread.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -29,7 +29,19 @@ def inode_number(parent: int, name: bytes) -> int:
 class Inode:
     """One path that the kernel knows. `number` is shown to people, `node_id` is the kernel's handle."""
 
-    __slots__ = ("growing", "kind", "lane", "lookups", "name", "node", "node_id", "number", "opened", "parent")
+    __slots__ = (
+        "growing",
+        "kept_as",
+        "kind",
+        "lane",
+        "lookups",
+        "name",
+        "node",
+        "node_id",
+        "number",
+        "opened",
+        "parent",
+    )
 
     def __init__(self, node_id: int, number: int, parent: "Inode | None", name: bytes, kind: Kind, node: Node) -> None:
         self.node_id = node_id
@@ -41,6 +53,7 @@ class Inode:
         self.lane: str = parent.lane if parent and parent.lane else getattr(node, "lane", "")
         self.lookups = 0
         self.opened = 0  # handles
+        self.kept_as: Hashable = None  # of which content the kernel may have pages: see `operations.open`
         self.growing = _NOTHING  # what a thread, by its id, opened last of what grows with the log
 
 

@@ -11,7 +11,7 @@ import errno
 import functools
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar, cast
 
 import pyfuse3
@@ -21,7 +21,7 @@ from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, Vanished,
 from kafkafs.fuse.serve.answering import answering
 from kafkafs.fuse.serve.entry_reply import FILE_TYPE, EntryReply
 from kafkafs.fuse.serve.handles import Handles, OpenDirectory, OpenFile
-from kafkafs.fuse.serve.inodes import Inodes, inode_number
+from kafkafs.fuse.serve.inodes import Inode, Inodes, inode_number
 from kafkafs.fuse.serve.metrics import Metrics
 from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.fuse.serve.waiting import WaitingReads
@@ -175,9 +175,8 @@ class Operations(pyfuse3.Operations):
         except WouldBlock:
             content = await self.workers.run(inode.lane, inode.node.open, late=_close)
         opened = self._opened
+        opened.keep_cache, opened.direct_io = _caching(inode, content.kept_as)
         opened.fh = self.files.add(OpenFile(inode, content, ctx.pid))
-        opened.keep_cache = content.keep_cache
-        opened.direct_io = not content.keep_cache
         opened.nonseekable = content.size is None  # like a pipe: `tac` and `tail` copy it rather than trust the size
         return opened
 
@@ -246,6 +245,23 @@ def _look_up(directory: DirectoryNode, name: str, lane: str) -> tuple[Node, Attr
     if not lane and getattr(node, "lane", lane) != lane:  # only the root stands above the disks
         return node, None
     return node, node.attributes()
+
+
+def _caching(inode: Inode, kept_as: Hashable) -> tuple[bool, bool]:
+    """Of what is being opened, whether the kernel may use the pages that it has of the inode, and whether it must
+    neither use any nor get new ones.
+
+    Pages belong to an inode, whichever handle brought them in. So all are of one content: before another's come, the
+    kernel drops them, and that content waits for it until no handle of the one before is open.
+    """
+    if kept_as is None:
+        return False, True
+    if inode.kept_as == kept_as:
+        return True, False
+    if inode.opened:
+        return False, True
+    inode.kept_as = kept_as
+    return False, False
 
 
 def _close(content: Content) -> None:
