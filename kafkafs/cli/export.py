@@ -8,6 +8,7 @@ from kafkafs.cli.spark_paths import data_directories
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 from kafkafs.log.topics import topic_choice
+from kafkafs.spark.export.claim import claimed
 from kafkafs.spark.export.job import export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import Request, settle
@@ -25,9 +26,10 @@ def run(arguments: argparse.Namespace) -> int:
         for path in request.paths:
             if out.local is not None and out.local.resolve().is_relative_to(path.resolve()):
                 raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")
-        settled = settle(out, request)
-        with session(arguments.master, "export", progress.starting) as spark:
-            done = export(spark, out, request, settled, progress)
+        with claimed(out) as claim:
+            settled = settle(out, request)
+            with session(arguments.master, "export", progress.starting) as spark:
+                done = export(spark, out, request, settled, progress, claim.check)
     for sentence in settled.gone:
         print(f"kafkafs: {sentence}", file=sys.stderr)
     again = "" if done.written == done.files else f" ({done.files - done.written:,} of them from an earlier run)"

@@ -18,6 +18,7 @@ from kafkafs.spark.export.tables import Table, table_of
 from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.schema_frame import registry_of
 from kafkafs.spark.tasks import batches_of, data_loss, records_of
+from kafkafs.spark.waiting import nothing
 
 if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
@@ -103,9 +104,14 @@ def _call(registry: "Broadcast[Registry]", unit: _Inference | _Writing) -> objec
 
 
 def export(
-    spark: "SparkSession", out: Output, request: Request, settled: Plan, progress: Progress = no_progress
+    spark: "SparkSession",
+    out: Output,
+    request: Request,
+    settled: Plan,
+    progress: Progress = no_progress,
+    still_ours: Callable[[], None] = nothing,
 ) -> Exported:
-    """Writes what is missing of a request and its plan below `out`."""
+    """Writes what is missing of a request and its plan below `out`, as long as that is `still_ours` (`claim`)."""
     registry = registry_of(request.paths) if request.value == "registry" else Registry()
     if request.value == "registry" and not len(registry):
         raise UsageError("there is no schema: name the data directories that have _schemas-0 too")
@@ -115,6 +121,7 @@ def export(
             settled.value_types |= _inferred(spark, request, settled.new_units(), call, progress)
         elif request.value == "registry":
             settled.value_types |= _tables(spark, request, settled.new_units(), registry, call, progress)
+        still_ours()
         plan.save(out, request, settled)
     todo = plan.left(out, settled)
     writing = [
@@ -125,6 +132,7 @@ def export(
     ]  # fmt: skip
     jobs.run(spark, "export", writing, call, progress)
     plan.check_logs(request, settled)  # what was made anew since the plan was made is in some files, perhaps
+    still_ours()
     out.tidy()
     sizes = out.sizes()
     files = [unit.file for unit in settled.units]

@@ -86,6 +86,35 @@ class Output:
                     system.delete_file(unfinished)
                 raise
 
+    def times(self, prefix: str) -> dict[str, float]:
+        """When the files that stand in it directly and have such a name were written last [s], by the store's clock."""
+        system, root = self._opened()
+        with self._told("read", UsageError):
+            found = system.get_file_info(fs.FileSelector(root, allow_not_found=True))
+        return {
+            each.base_name: each.mtime_ns / 1e9
+            for each in found
+            if each.type == fs.FileType.File and each.base_name.startswith(prefix)
+        }
+
+    def remove(self, name: str) -> None:
+        """Takes a file away, if it is there and that can be."""
+        system, root = self._opened()
+        with suppress(OSError):
+            system.delete_file(f"{root}/{name}")
+
+    @contextmanager
+    def without_empty_directories(self) -> Iterator[None]:
+        """Directories of this disk that the block makes for it, and leaves empty, are gone at its end."""
+        place = self.local
+        made = [] if place is None else [each for each in (place, *place.parents) if not each.exists()]
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                for each in made:
+                    each.rmdir()
+
     def tidy(self) -> None:
         """Removes what a run that was killed left half written."""
         system, root = self._opened()

@@ -14,6 +14,7 @@ from kafkafs.errors import DiskError, UsageError
 from kafkafs.log.identity import BatchMark, LogIdentity, difference, identity
 from kafkafs.log.options import Isolation
 from kafkafs.spark import planning
+from kafkafs.spark.export.claim import CLAIM
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.locations import Location, chosen, every_location
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
@@ -203,8 +204,9 @@ def load(out: Output, request: Request) -> Plan | None:
     """The plan of an earlier run of the same request; UsageError where it was another one, or other files are there."""
     out.check()
     text = out.read(PLAN)
+    there = {name for name in out.sizes() if not name.startswith(CLAIM)}
     if text is None:
-        if out.sizes():
+        if there:
             raise UsageError(f"{str(out)!r} holds other files; name a new directory for an export")
         return None
     try:
@@ -216,9 +218,21 @@ def load(out: Output, request: Request) -> Plan | None:
         if told["version"] != _VERSION:
             raise UsageError(f"{str(out)!r} holds an export that another release of kafkafs began; {_ELSEWHERE}")
         units = [_unit(each) for each in told["files"]]
+        _check_files(out, there, units)
         return Plan(units, dict(told["valueTypes"]), dict(map(_log, told["logs"])), is_saved=True)
     except (ValueError, TypeError, LookupError) as error:
         raise UsageError(f"'{out}/{PLAN}' is no plan of an export; name a new directory for one") from error
+
+
+def _check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) -> None:
+    """UsageError where there are tables that the plan does not name: whoever reads the directory reads them too."""
+    others = sorted({name for name in there if name.endswith(".parquet")} - {unit.file for unit in units})
+    if others:
+        many = f"{len(others):,} files" if len(others) > 1 else "a file"
+        raise UsageError(
+            f"{str(out)!r} holds {many} that its plan does not name, first {others[0]!r}: another export wrote there"
+            f" too, or somebody else, and records may stand there twice; {_ELSEWHERE}"
+        )
 
 
 def save(out: Output, request: Request, plan: Plan) -> None:

@@ -1,0 +1,180 @@
+"""One export at a time into a directory: who is refused, who is taken over, and that no record stands twice."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from kafkafs.errors import DiskError, UsageError
+from kafkafs.spark.export import claim as claims
+from kafkafs.spark.export.claim import CLAIM, claimed
+from kafkafs.spark.export.output import Output, output
+from tests.kafka.dataset import Dataset
+from tests.mounting import KAFKAFS, wait_until
+from tests.spark.test_output import bucket, server
+
+BROKER = Dataset("4.3.1", "stopped")
+__all__ = ["bucket", "server"]
+
+
+def names(out: Path) -> list[str]:
+    return [name for name in os.listdir(out) if name.startswith(CLAIM)]
+
+
+def offsets(out: Path) -> Counter[tuple[str, int]]:
+    """How often each offset stands there, by its partition's directory."""
+    found: Counter[tuple[str, int]] = Counter()
+    for file in out.rglob("*.parquet"):
+        found.update((str(file.parent), offset) for offset in pq.ParquetFile(file).read(["offset"])[0].to_pylist())
+    return found
+
+
+def start(out: Path, *words: object) -> "subprocess.Popen[str]":
+    command = [str(each) for each in (KAFKAFS, "export", BROKER.path, "--to", out, "--file-mb", "1", *words)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+@pytest.mark.timeout(240)
+def test_of_two_exports_at_once_one_is_refused_and_nothing_stands_twice(tmp_path):
+    """Regression: both gave exit 0, 2,750 of 54,550 offsets stood twice, and each removed the other's files."""
+    out = tmp_path / "out"
+    both = [start(out), start(out)]
+    told = [running.communicate(timeout=200)[1] for running in both]
+    assert sorted(running.returncode for running in both) == [0, 2], told
+    (refused,) = (text for text, running in zip(told, both, strict=True) if running.returncode)
+    assert refused.startswith(f"kafkafs: another export writes to '{out}': process ")
+    assert set(offsets(out).values()) == {1}
+    assert names(out) == []
+    assert not list(out.rglob("*.tmp"))
+
+
+@pytest.mark.timeout(240)
+def test_what_a_killed_export_left_is_taken_over(tmp_path):
+    """The same command goes on at once, as it is promised."""
+    out = tmp_path / "out"
+    with start(out) as running:
+        wait_until(lambda: out.is_dir() and names(out))
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait(20)
+    assert len(names(out)) == 1
+    again = start(out, "--topics", "segments")
+    assert again.communicate(timeout=100)[1].count("\n") == 1
+    assert again.returncode == 0
+    assert names(out) == []
+
+
+@pytest.fixture(params=["disk", "s3"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Output:
+    found: Output = output(str(tmp_path / "out")) if request.param == "disk" else request.getfixturevalue("bucket")
+    return found
+
+
+def claim_of(out: Output, **changes: object) -> str:
+    """A claim of this process, but for some of what it tells."""
+    told = claims._myself()._asdict() | changes
+    name = f"{CLAIM}other"
+    with out.writing(name) as file:
+        file.write(json.dumps(told).encode())
+    return name
+
+
+def test_a_second_claim_is_refused_and_names_the_first(place):
+    with claimed(place) as first:
+        with pytest.raises(UsageError, match=f"another export writes to .*: process {os.getpid()} on "), claimed(place):
+            pass
+        first.check()
+    with claimed(place):
+        pass
+    assert place.times(CLAIM) == {}
+
+
+@pytest.mark.parametrize("dead", [{"pid": 2**22 + 1}, {"started": 1}], ids=["no-process", "another-process"])
+def test_a_dead_process_claims_nothing(place, dead):
+    """Nor does one whose number another process has by now."""
+    name = claim_of(place, **dead)
+    with claimed(place):
+        assert name not in place.times(CLAIM)
+
+
+def test_another_machines_claim_holds_until_it_is_not_renewed_for_long(place, monkeypatch):
+    name = claim_of(place, machine="another", host="far", pid=7)
+    with pytest.raises(UsageError, match="process 7 on far, since"), claimed(place):
+        pass
+    assert name in place.times(CLAIM)
+    monkeypatch.setattr(claims, "_EXPIRED_S", -60.0)
+    with claimed(place):
+        assert name not in place.times(CLAIM)
+
+
+def test_a_claim_is_renewed(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "_RENEWED_S", 0.05)
+    out = output(str(tmp_path / "out"))
+    with claimed(out) as claim:
+        (tmp_path / "out" / claim.name).touch()
+        os.utime(tmp_path / "out" / claim.name, (1, 1))
+        wait_until(lambda: out.times(CLAIM)[claim.name] > 1)
+
+
+def test_who_lost_its_claim_goes_no_further(tmp_path, monkeypatch):
+    """It was stopped for so long that another one took over; what it writes then is in no plan."""
+    monkeypatch.setattr(claims, "_RENEWED_S", 0.02)
+    out = output(str(tmp_path / "out"))
+    with claimed(out) as claim:
+        (tmp_path / "out" / claim.name).unlink()
+        with pytest.raises(DiskError, match="another export took over"):
+            claim.check()
+        time.sleep(0.1)  # and does not come back by being renewed
+        with pytest.raises(DiskError, match="another export took over"):
+            claim.check()
+
+
+def test_never_two_at_once(tmp_path):
+    """Whatever the order of their steps; some of them get it."""
+    out, inside, most, served = output(str(tmp_path / "out")), [0], [0], [0]
+
+    def contend() -> None:
+        for _ in range(4):
+            try:
+                with claimed(out):
+                    inside[0] += 1
+                    most[0] = max(most[0], inside[0])
+                    served[0] += 1
+                    inside[0] -= 1
+            except UsageError:
+                pass
+
+    threads = [threading.Thread(target=contend) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+    assert served[0] >= 1
+    assert out.times(CLAIM) == {}
+
+
+def test_a_refused_request_leaves_no_directory(tmp_path, capsys):
+    from kafkafs.cli.main import main
+
+    assert main(["export", str(BROKER.path), "--to", str(tmp_path / "a/b/out"), "--topics", "nix"]) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_doubled_destination_is_told(tmp_path, command, capsys):
+    """What two exports at once made of a directory, before that was refused."""
+    words = ("export", BROKER.path, "--to", tmp_path / "out", "--topics", "segments")
+    assert command(*words) == 0
+    (file,) = (tmp_path / "out").rglob("*.parquet")
+    twice = file.with_name(file.name.replace("250.parquet", "200.parquet"))
+    twice.write_bytes(file.read_bytes())
+    assert command(*words) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert f"holds a file that its plan does not name, first 'topic=segments/partition=0/{twice.name}'" in told
+    assert "records may stand there twice; name a new directory" in told
