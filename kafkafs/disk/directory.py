@@ -192,7 +192,7 @@ class Directory:
             os.close(descriptor)
 
     def read_whole(self, name: str, limit: int = 16 << 20) -> bytes:
-        """A small file's bytes; NotFound where there is none."""
+        """A small file's bytes, the first `limit` of a larger one's; NotFound where there is none."""
         opened = self.open_now(name)
         return opened.read(0, min(opened.size, limit))
 

@@ -9,7 +9,7 @@ from kafkafs.dump.damaged import records
 from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at
 from kafkafs.dump.findings import NOT_FOUND, Findings
 from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import ReadableFile, Source
+from kafkafs.dump.source import Entries, ReadableFile, Source, pieces
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import walk
@@ -94,17 +94,28 @@ class _Starts:
 
     def __init__(self, source: Source) -> None:
         index = source.beside(f"{source.stem}.index")
-        data = index.read(0, index.size) if index is not None else b""
-        entries = np.frombuffer(data, OffsetIndex.dtype, len(data) // OffsetIndex.entry_size)
-        falls = np.flatnonzero(np.diff(entries["offset"].astype(np.int64)) <= 0)
-        whole = int(falls[0]) + 1 if len(falls) else len(entries)
-        self._offsets = entries["offset"][:whole].astype(np.int64) + (source.base_offset or 0)
-        self._positions = entries["position"][:whole].astype(np.int64)
+        entries = _rising(index) if index is not None else np.empty(0, OffsetIndex.dtype)
+        self._offsets = entries["offset"].astype(np.int64) + (source.base_offset or 0)
+        self._positions = entries["position"].astype(np.int64)
 
     def before(self, offset: int) -> int:
         """The position of the last entry at or before `offset`; 0 where there is none."""
         slot = int(np.searchsorted(self._offsets, offset, side="right")) - 1
         return max(0, int(self._positions[slot])) if slot >= 0 else 0
+
+
+def _rising(index: ReadableFile) -> Entries:
+    """The entries of an offset index up to the first whose offset is not above the one before: padding, or damage."""
+    found: list[Entries] = []
+    before = np.empty(0, np.int64)
+    for entries in pieces(index, OffsetIndex.dtype):
+        falls = np.flatnonzero(np.diff(entries["offset"].astype(np.int64), prepend=before) <= 0)
+        rises = int(falls[0]) + 1 - len(before) if len(falls) else len(entries)
+        found.append(entries[:rises])
+        if len(falls):
+            break
+        before = entries["offset"][-1:].astype(np.int64)
+    return np.concatenate(found) if found else np.empty(0, OffsetIndex.dtype)
 
 
 def _entry(log: ReadableFile, position: int, end: int) -> Batch | UnreadableEntry | None:

@@ -13,13 +13,11 @@ from kafkafs.dump.fields import FieldLines
 from kafkafs.dump.findings import Findings
 from kafkafs.dump.index_checks import OffsetCheck, TimeCheck
 from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import ReadableFile, Source
+from kafkafs.dump.source import Entries, ReadableFile, Source, pieces
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 
-ENTRIES_A_PIECE = 4096
 PADDING = (0, 0)
-Entries = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
 def dump_offset_index(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
@@ -29,8 +27,8 @@ def dump_offset_index(source: Source, options: DumpOptions, findings: Findings) 
         yield from _empty(source, options)
         return
     if options.index_sanity_check:
-        entries = _all_entries(source, OffsetIndex.dtype)
-        yield from _sanity(source, options, findings, OffsetIndex.entry_size, is_sane=bool(entries["offset"][-1] >= 0))
+        last = _entry(source, OffsetIndex.dtype, size // OffsetIndex.entry_size - 1)
+        yield from _sanity(source, options, findings, OffsetIndex.entry_size, is_sane=bool(last["offset"][0] >= 0))
         return
     if next(_pieces(source, OffsetIndex.dtype), [])[:1] == [PADDING] and log is not None and log.size == 0:
         yield from _empty(source, options)
@@ -48,9 +46,9 @@ def dump_offset_index(source: Source, options: DumpOptions, findings: Findings) 
 def dump_time_index(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
     """The lines of a `.timeindex` file; findings where its times are not those of the batches that it means."""
     if options.index_sanity_check:
-        filled = _filled(_all_entries(source, TimeIndex.dtype))
-        rises = len(filled) == 0 or filled["timestamp"][-1] >= filled["timestamp"][0]
-        is_sane = bool(rises and not (filled["offset"][-1:] < 0).any())
+        last = _last_filled(source)
+        rises = len(last) == 0 or last["timestamp"][0] >= _entry(source, TimeIndex.dtype, 0)["timestamp"][0]
+        is_sane = bool(rises and not (last["offset"] < 0).any())
         yield from _sanity(source, options, findings, TimeIndex.entry_size, is_sane=is_sane)
         return
     log = _log(source, findings)
@@ -66,29 +64,28 @@ def dump_time_index(source: Source, options: DumpOptions, findings: Findings) ->
 
 def _pieces(source: Source, dtype: np.dtype[np.void]) -> Iterator[list[tuple[int, int]]]:
     """The entries up to the padding, some at a time: what is preallocated behind them, megabytes, is not read."""
-    step = ENTRIES_A_PIECE * dtype.itemsize
-    for position in range(0, source.data.size - dtype.itemsize + 1, step):
-        data = source.data.read(position, step)
-        entries: Entries = np.frombuffer(data, dtype, len(data) // dtype.itemsize)
+    first = 1
+    for entries in pieces(source.data, dtype):
         at_base = entries["offset"] == 0
-        if position == 0:
-            at_base[:1] = False
+        at_base[:first], first = False, 0
         ends = np.flatnonzero(at_base)
         yield entries[: int(ends[0]) if len(ends) else None].tolist()
         if len(ends):
             return
 
 
-def _all_entries(source: Source, dtype: np.dtype[np.void]) -> Entries:
-    """All whole entries, those of the padding too."""
-    data = source.data.read(0, source.data.size)
-    return np.frombuffer(data, dtype, len(data) // dtype.itemsize)
+def _entry(source: Source, dtype: np.dtype[np.void], slot: int) -> Entries:
+    """The entry in a slot, padding or not."""
+    return np.frombuffer(source.data.read(slot * dtype.itemsize, dtype.itemsize), dtype, 1)
 
 
-def _filled(entries: Entries) -> Entries:
-    """What stands before the zeros at the end, which fail the tool's check and are no fault of an index."""
-    filled = np.flatnonzero((entries["timestamp"] != 0) | (entries["offset"] != 0))
-    return entries[: int(filled[-1]) + 1 if len(filled) else 0]
+def _last_filled(source: Source) -> Entries:
+    """The last time entry before the zeros at the end, which fail the tool's check and are no fault of an index."""
+    last: Entries = np.empty(0, TimeIndex.dtype)
+    for entries in pieces(source.data, TimeIndex.dtype):
+        filled = entries[(entries["timestamp"] != 0) | (entries["offset"] != 0)]
+        last = filled[-1:].copy() if len(filled) else last
+    return last
 
 
 def _log(source: Source, findings: Findings) -> ReadableFile | None:

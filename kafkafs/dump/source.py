@@ -1,12 +1,16 @@
 """One file to dump: its bytes, the files beside it, and its name as Java would print it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+
 from kafkafs.errors import NotFound
+
+Entries = np.ndarray[tuple[int], np.dtype[np.void]]
 
 _OFFSET = re.compile(r"[+-]?0*[0-9]{1,19}")
 """What Java takes for a long."""
@@ -63,6 +67,14 @@ class Source:
             return None
         offset = int(self.stem)
         return offset if -(2**63) <= offset < 2**63 else None
+
+
+def pieces(file: ReadableFile, dtype: np.dtype[np.void], entries: int = 4096) -> Iterator[Entries]:
+    """The whole entries of a table, some at a time: the file may be as large as somebody made it."""
+    step = entries * dtype.itemsize
+    for position in range(0, file.size - dtype.itemsize + 1, step):
+        data = file.read(position, step)
+        yield np.frombuffer(data, dtype, len(data) // dtype.itemsize)
 
 
 def java_path(path: str) -> str:

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from kafkafs.dump.entries import sequence_before
 from kafkafs.dump.fields import FieldLines
 from kafkafs.dump.findings import Findings
 from kafkafs.dump.lines import optional_long
 from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import Source
+from kafkafs.dump.source import Source, pieces
 from kafkafs.errors import CorruptData
-from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot
-from kafkafs.format.transaction_index import DTYPE, ENTRY_SIZE
+from kafkafs.format.producer_snapshot import HEADER_SIZE, ProducerState, check_size, parse_producer_snapshot
+from kafkafs.format.transaction_index import DTYPE
 
 TRANSACTION_FIELDS = ("version", "producerId", "firstOffset", "lastOffset", "lastStableOffset")
 PRODUCER_FIELDS = ("producerId", "producerEpoch", "coordinatorEpoch", "currentTxnFirstOffset", "lastTimestamp")
@@ -22,18 +20,19 @@ BATCH_FIELDS = ("firstSequence", "lastSequence", "lastOffset", "offsetDelta", "t
 def transaction_index(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
     """A line for each aborted transaction; Kafka checks nothing of them but the version, of which it reads one byte."""
     fields = FieldLines(source, options, TRANSACTION_FIELDS)
-    data = source.data.read(0, source.data.size)
-    for stored, *numbers in np.frombuffer(data, DTYPE, len(data) // ENTRY_SIZE).tolist():
-        version = stored >> 8
-        if version > 0:
-            findings.problem(source, f"an entry has version {version}, and only 0 is known; the rest is left out.")
-            return
-        yield fields.line(version, *numbers).encode()
+    for piece in pieces(source.data, DTYPE):
+        for stored, *numbers in piece.tolist():
+            version = stored >> 8
+            if version > 0:
+                findings.problem(source, f"an entry has version {version}, and only 0 is known; the rest is left out.")
+                return
+            yield fields.line(version, *numbers).encode()
 
 
 def producer_snapshot(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
     """A line for each producer; nothing of a snapshot that is cut or whose CRC fails."""
     try:
+        check_size(source.data.read(0, HEADER_SIZE), source.data.size)
         producers = parse_producer_snapshot(source.data.read(0, source.data.size))
     except CorruptData as error:
         findings.problem(source, f"{error}.")

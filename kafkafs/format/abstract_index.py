@@ -15,6 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from kafkafs.format.batch import SMALLEST
+
+LARGEST_LOG = (1 << 31) - 1
+"""The bytes of a segment's log at most: positions are such numbers."""
+
 PAGE = 4096
 WARM_PAGES = 2
 
@@ -28,8 +33,12 @@ class AbstractIndex:
     entry_size: ClassVar[int]
     dtype: ClassVar[np.dtype[np.void]]
 
-    def __init__(self, read: Read, length: int, base_offset: int) -> None:
+    def __init__(
+        self, read: Read, length: int, base_offset: int, log_size: Callable[[], int] = lambda: LARGEST_LOG
+    ) -> None:
+        """`log_size`: of the log as it is when it is asked, which limits how many entries there can be."""
         self._read = read
+        self._log_size = log_size
         self.base_offset = base_offset
         self.length = length
         self.slots = length // self.entry_size
@@ -53,9 +62,14 @@ class AbstractIndex:
         """True where zeros follow the last entry, as a preallocated file has them."""
         return self.entries < self.slots
 
+    @property
+    def possible_entries(self) -> int:
+        """How many entries the log has batches for: no more are read at once, whatever the file's size is."""
+        return self._log_size() // SMALLEST[0] + 1
+
     def load(self) -> np.ndarray[tuple[int], np.dtype[np.void]]:
-        """All entries before the padding: a structured array in file order, relative offsets as stored."""
-        data = self._read(0, self.entries * self.entry_size)
+        """All entries before the padding, as many as are possible: in file order, relative offsets as stored."""
+        data = self._read(0, min(self.entries, self.possible_entries) * self.entry_size)
         return np.frombuffer(data, self.dtype, len(data) // self.entry_size)
 
     def read_slots(self, count: int) -> bytes:

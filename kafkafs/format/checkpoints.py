@@ -5,12 +5,16 @@ raises CorruptData with what is wrong; what cannot be parsed counts as absent fo
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkafs.errors import CorruptData
 
+MOST_BYTES = 16 << 20
+"""Of a file of this module: no broker has so many partitions, and nobody reads more of one."""
+
 TopicPartition = tuple[str, int]
+_METADATA_BYTES = 4096
 _LONGEST = len(str(-(2**63)))
 
 
@@ -56,6 +60,8 @@ def _file_of(lines: Sequence[str]) -> bytes:
 
 def parse_partition_metadata(data: bytes) -> str:
     """The topic id in `partition.metadata`, as Kafka prints it: 22 characters of URL-safe base64."""
+    if len(data) > _METADATA_BYTES:
+        raise CorruptData("it does not have the two lines 'version: 0' and 'topic_id: ...'")
     lines = _text(data).splitlines()
     fields = dict(line.split(": ", 1) for line in lines if ": " in line)
     if len(lines) != 2 or set(fields) != {"version", "topic_id"} or _int32(fields["version"]) < 0:
@@ -70,22 +76,24 @@ def parse_partition_metadata(data: bytes) -> str:
     return topic_id
 
 
-def _entries(data: bytes, fields: int) -> list[list[str]]:
+def _entries(data: bytes, fields: int) -> Iterator[list[str]]:
     """Version 0, a count, and that many lines of `fields` words: the rules of Kafka's own reader."""
+    if len(data) >= MOST_BYTES:
+        raise CorruptData(f"it has {MOST_BYTES} bytes or more, and is not read")
     lines = _text(data).splitlines()
     if not lines:
-        return []
+        return
     if _int32(lines[0]) != 0:
-        raise CorruptData(f"version {lines[0]!r} is not 0, the only one known")
+        raise CorruptData(f"version {lines[0][:40]!r} is not 0, the only one known")
     if len(lines) == 1:
-        return []
-    entries = [line.split() for line in lines[2:]]
-    if _int32(lines[1]) != len(entries):
-        raise CorruptData(f"it announces {lines[1]!r} entries and holds {len(entries)}")
-    for number, entry in enumerate(entries, start=3):
+        return
+    if _int32(lines[1]) != len(lines) - 2:
+        raise CorruptData(f"it announces {lines[1]!r} entries and holds {len(lines) - 2}")
+    for number, line in enumerate(lines[2:], start=3):
+        entry = line.split(None, fields)
         if len(entry) != fields:
-            raise CorruptData(f"line {number} has {len(entry)} words where {fields} belong")
-    return entries
+            raise CorruptData(f"line {number} does not have the {fields} words that belong there")
+        yield entry
 
 
 def _text(data: bytes) -> str:

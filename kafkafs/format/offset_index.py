@@ -53,7 +53,7 @@ class OffsetIndex(AbstractIndex):
 
     def is_sane(self) -> bool:
         """Whether the file can be what Kafka writes: whole entries, offsets and positions strictly increasing."""
-        if self.length % self.entry_size:
+        if self.length % self.entry_size or self.entries > self.possible_entries:
             return False
         live = self.load().view(">i4").reshape(-1, 2)
         return not len(live) or (bool((live[0] >= 0).all()) and bool((live[1:] > live[:-1]).all()))

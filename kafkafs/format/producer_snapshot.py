@@ -15,6 +15,7 @@ from kafkafs.errors import CorruptData
 from kafkafs.format.crc import crc32c
 
 _HEADER = struct.Struct(">hIi")
+HEADER_SIZE = _HEADER.size
 _CRC_START = 6
 _ENTRY = struct.Struct(
     ">qhi"  # producer id, epoch, last sequence
@@ -35,6 +36,18 @@ class ProducerState:
     timestamp: int
     coordinator_epoch: int
     transaction_first_offset: int
+
+
+def check_size(header: bytes, size: int) -> None:
+    """CorruptData where a file of `size` bytes does not have the entries that its first HEADER_SIZE bytes announce.
+
+    Kafka writes nothing behind them. Asked before a large file is read.
+    """
+    if len(header) < HEADER_SIZE:
+        raise CorruptData(f"a snapshot of {size} bytes is cut inside its header")
+    count = _HEADER.unpack_from(header)[2]
+    if not HEADER_SIZE + count * _ENTRY.size == size:
+        raise CorruptData(f"the snapshot announces {count} entries and has {size} bytes")
 
 
 def parse_producer_snapshot(data: bytes) -> tuple[ProducerState, ...]:

@@ -64,6 +64,8 @@ class TimeIndex(AbstractIndex):
 
     def is_sane(self) -> bool:
         """Whether the file can be what Kafka writes: whole entries, timestamps rising, offsets not falling."""
+        if self.entries > self.possible_entries:
+            return False
         live = self.load()
         if self.length % self.entry_size or not len(live):
             return self.length % self.entry_size == 0

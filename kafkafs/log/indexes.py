@@ -7,10 +7,11 @@ be wrong: how a listing divides the log by time, and which modification time a r
 from collections.abc import Callable
 from weakref import ref
 
-from kafkafs.errors import Denied, DiskError, NotFound, Vanished
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.format.batch import SMALLEST
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
-from kafkafs.format.transaction_index import AbortedTransaction, parse_transaction_index
+from kafkafs.format.transaction_index import ENTRY_SIZE, AbortedTransaction, parse_transaction_index
 from kafkafs.log.segment_files import SegmentFiles
 
 _PASSING = (Vanished, DiskError)  # may be otherwise the next time
@@ -42,7 +43,7 @@ class SegmentIndexes:
         index = self._offset_index
         if index is None:
             read, size = self._index("index")
-            index = OffsetIndex(read, size or 0, self._files.base_offset)
+            index = OffsetIndex(read, size or 0, self._files.base_offset, self._files.log_size)
             self._offset_index = None if size is None else index
         return index
 
@@ -52,7 +53,7 @@ class SegmentIndexes:
         index = self._time_index
         if index is None:
             read, size = self._index("timeindex")
-            index = TimeIndex(read, size or 0, self._files.base_offset)
+            index = TimeIndex(read, size or 0, self._files.base_offset, self._files.log_size)
             self._time_index = None if size is None else index
         return index
 
@@ -61,7 +62,10 @@ class SegmentIndexes:
         if "txnindex" not in self._files.listed:
             return None
         file = self._files.open("txnindex")
-        return parse_transaction_index(file.read(0, file.size), self._files.base_offset)
+        size, log_size = file.size, self._files.log_size()
+        if size // ENTRY_SIZE > log_size // SMALLEST[2]:
+            raise CorruptData(f"it has {size} bytes: more entries than there can be markers in {log_size} bytes of log")
+        return parse_transaction_index(file.read(0, size), self._files.base_offset)
 
     def forget(self) -> None:
         """Look at the indexes anew: the broker appends to those of the last segment."""

@@ -46,6 +46,10 @@ class SegmentFiles:
         file.touch()
         return file
 
+    def log_size(self) -> int:
+        """The bytes of the log as it is now."""
+        return self.open("log").size
+
     def open_once(self, kind: str) -> DataFile | None:
         """One of the files, which does not stay open: for a question to all segments. None where it is another now."""
         listed = self.listed[kind]

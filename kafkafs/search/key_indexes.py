@@ -77,10 +77,17 @@ class KeyIndexes:
         return _Files(names, frozenset(int(base) for base in bases if base.isascii() and base.isdecimal()))
 
 
+def offsets_of(segment: Segment) -> int:
+    """How many offsets a closed segment has, and so keys at most: it limits what an index of it may claim."""
+    return (segment.next_base or segment.base_offset) - segment.base_offset
+
+
 def _read(segment: Segment, file: DataFile) -> KeyTable | None:
     """The table of a file whose name fits; None where the file is not what was written."""
     header = parse_header(file.read(0, KEY_PAGE))
-    if header is None or header.identity.file_name != file.name.rpartition("/")[2] or file.size != header.size:
+    if header is None or header.identity.file_name != file.name.rpartition("/")[2]:
+        return None
+    if header.rows > offsets_of(segment) or file.size != header.size:
         return None
     fences = parse_fences(file.read(header.fences_at, 8 * header.pages), header)
     if fences is None:

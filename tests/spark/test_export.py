@@ -287,12 +287,36 @@ def test_a_run_that_cannot_go_on_names_a_way_that_export_has(tmp_path):
                       parquet.plain, parquet.plain_schema())  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"version":2}', '{"version":'])
+@pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"version":2}', '{"version":', "[" * 99_999])
 def test_a_plan_that_is_none_is_refused(text, tmp_path):
     """Regression: some gave "this is a bug"."""
     (tmp_path / plan.PLAN).write_text(text)
     with pytest.raises(UsageError, match="is no plan of an export"):
         plan.load(output(str(tmp_path)), request("partitions"))
+
+
+@pytest.mark.parametrize(("at", "value"), [
+    (0, "/etc"), (1, "../../t"), (1, "a/b"), (1, 7), (2, -1), (2, "x"), (3, -1), (3, 1 << 63), (4, 0), (4, 1 << 70),
+    (4, 1.5), (5, -1), (5, None), (4, True),
+])  # fmt: skip
+def test_a_plan_names_nothing_that_no_run_wrote(at, value, tmp_path):
+    """A destination is often a directory that many may write: a plan there must not lead out of it."""
+    out, wanted = output(str(tmp_path / "out")), request("partitions")
+    plan.save(out, wanted, plan.settle(out, wanted))
+    file = tmp_path / "out" / plan.PLAN
+    told = json.loads(file.read_text())
+    told["files"][0][at] = value
+    file.write_text(json.dumps(told))
+    with pytest.raises(UsageError, match="is no plan of an export"):
+        plan.load(out, wanted)
+
+
+def test_a_plan_of_gigabytes_is_not_read(tmp_path):
+    out = output(str(tmp_path))
+    with open(tmp_path / plan.PLAN, "wb") as file:
+        file.truncate(3 << 30)
+    with pytest.raises(UsageError, match="too many to be one that an export wrote"):
+        plan.load(out, request("partitions"))
 
 
 @pytest.mark.parametrize("side", ["from", "to"])

@@ -173,7 +173,8 @@ def _wrong(true: Mask, live: int, first: Column, second: Column) -> list[int]:
 
 def _entries(index: AbstractIndex, padded: bool) -> np.ndarray[tuple[int], np.dtype[np.void]]:
     """The entries, without the zeros at the end. Of megabytes of padding only the beginning is read."""
-    data = index.read_slots(index.entries + _PADDING_READ if padded else index.slots).rstrip(b"\0")
+    slots = min(index.entries if padded else index.slots, index.possible_entries)
+    data = index.read_slots(slots + _PADDING_READ).rstrip(b"\0")
     data += bytes(-len(data) % index.entry_size)
     return np.frombuffer(data, index.dtype)
 

@@ -23,6 +23,8 @@ _WITHOUT_DIRECTORIES = ("s3", "gcs")
 """Stores in which a name needs no directory above it."""
 
 _HADOOP = ("hdfs", "viewfs")
+_SMALL = 256 << 20
+"""Bytes of a file that is read at once: a plan of two million files has fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,11 @@ class Output:
         """A small file's content; None where it is not there."""
         system, root = self._opened()
         with self._told("read", UsageError):
-            if system.get_file_info(f"{root}/{name}").type == fs.FileType.NotFound:
+            found = system.get_file_info(f"{root}/{name}")
+            if found.type == fs.FileType.NotFound:
                 return None
+            if found.size is not None and found.size > _SMALL:
+                raise UsageError(f"'{self}/{name}' has {found.size} bytes, too many to be one that an export wrote")
             with system.open_input_stream(f"{root}/{name}") as file:
                 return bytes(file.read())
 

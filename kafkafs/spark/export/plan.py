@@ -5,12 +5,13 @@ anew under the same name has the same offsets, and is none of them.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kafkafs.errors import DiskError, UsageError
+from kafkafs.format.names import parse_partition_name
 from kafkafs.log.identity import BatchMark, LogIdentity, difference, identity
 from kafkafs.log.options import Isolation
 from kafkafs.spark import planning
@@ -26,6 +27,7 @@ PLAN = "_kafkafs_export.json"
 GONE = "name a new directory to export what is left"
 """What to do where records of the plan were deleted before they were written."""
 _VERSION = 3
+_MOST = 1 << 63
 _ELSEWHERE = "name a new directory for an export"
 
 
@@ -217,10 +219,11 @@ def load(out: Output, request: Request) -> Plan | None:
             )
         if told["version"] != _VERSION:
             raise UsageError(f"{str(out)!r} holds an export that another release of kafkafs began; {_ELSEWHERE}")
-        units = [_unit(each) for each in told["files"]]
+        directories = frozenset(map(str, request.paths))
+        units = [_unit(each, directories) for each in told["files"]]
         _check_files(out, there, units)
         return Plan(units, dict(told["valueTypes"]), dict(map(_log, told["logs"])), is_saved=True)
-    except (ValueError, TypeError, LookupError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise UsageError(f"'{out}/{PLAN}' is no plan of an export; name a new directory for one") from error
 
 
@@ -256,11 +259,21 @@ def _told(unit: FileUnit) -> list[object]:
     return [str(location.data_directory), *location.name, unit.range.start, unit.range.end, unit.weight]
 
 
-def _unit(told: Sequence[object]) -> FileUnit:
-    directory, topic, partition, start, end, weight = told
-    location = Location(Path(str(directory)), TopicPartition(str(topic), int(str(partition))))
-    each = PartitionRange(location, int(str(start)), int(str(end)))
-    return FileUnit(each, int(str(weight)), _file(each))
+def _unit(told: Sequence[object], directories: Set[str]) -> FileUnit:
+    """A file of the plan. ValueError for one that no run wrote: it might name any file of the machine.
+
+    `directories` are those that the request names.
+    """
+    directory, topic, partition, *numbers = told
+    name = parse_partition_name(f"{topic}-{partition}")
+    if directory not in directories or name is None or name.mark or name.topic != topic:
+        raise ValueError(f"{directory}/{topic}-{partition}")
+    start, end, weight = (int(str(number)) for number in numbers)
+    if not (0 <= start < end < _MOST and 0 <= weight < _MOST):
+        raise ValueError(f"{start} to {end}, {weight}")
+    location = Location(Path(str(directory)), TopicPartition(name.topic, name.partition))
+    each = PartitionRange(location, start, end)
+    return FileUnit(each, weight, _file(each))
 
 
 def _log(told: Sequence[Any]) -> tuple[TopicPartition, LogIdentity]:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.errors import DiskError
-from kafkafs.format.key_index import SUFFIX, parse_header
+from kafkafs.format.key_index import SUFFIX, Identity, parse_header
 from kafkafs.format.native.layout import KEY_PAGE
 from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.search.key_building import build
-from kafkafs.search.key_indexes import identity
+from kafkafs.search.key_indexes import identity, offsets_of
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.options import Replicas
@@ -72,7 +72,7 @@ def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
             return None
         own = identity(snapshot.segment)
         place = target / unit.partition_directory / own.file_name
-        if _is_there(place):
+        if _is_there(place, own, offsets_of(snapshot.segment)):
             return MadeKeys(unit.partition_directory, own.file_name, 0)
         content = build(snapshot.log, snapshot.segment, own, snapshot.partition.transactions)
         if content is None:
@@ -84,11 +84,12 @@ def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
     return unit.ask(question)
 
 
-def _is_there(place: Path) -> bool:
+def _is_there(place: Path, own: Identity, offsets: int) -> bool:
     try:
         with open(place, "rb") as file:
             header = parse_header(file.read(KEY_PAGE))
-            return header is not None and place.stat().st_size == header.size
+            is_own = header is not None and header.identity == own and header.rows <= offsets
+            return is_own and header is not None and place.stat().st_size == header.size
     except OSError:
         return False
 
