@@ -27,6 +27,16 @@ Read = Callable[[int, int], bytes]
 """(position, size) -> bytes of the file; shorter only at its end."""
 
 
+Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
+Truths = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def rises(values: Numbers, before: int) -> Truths:
+    """Which of the values are larger than the one in front of them, `before` for the first. (Between -1 and the largest
+    time there is no difference in 64 bits.)"""
+    return values > np.append(np.int64(before), values[:-1])
+
+
 class AbstractIndex:
     """An index of `length` bytes, read through `read`. `base_offset` is the one its relative offsets start from."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kafkafs.format.abstract_index import rises
 from kafkafs.format.batches import Batches
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
@@ -92,7 +93,7 @@ class _Indexing:
     def _running(self, rows: Batches) -> "tuple[np.ndarray, np.ndarray]":
         """For each batch the largest timestamp so far, and the last offset of the first batch that reached it."""
         highest = np.maximum(np.maximum.accumulate(rows["max_timestamp"]), self._largest)
-        raised = np.diff(highest, prepend=self._largest) > 0
+        raised = rises(highest, self._largest)
         since = np.maximum.accumulate(np.where(raised, np.arange(len(rows)), -1))
         return highest, np.where(since < 0, self._largest_offset, rows["last_offset"][since])
 

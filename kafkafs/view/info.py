@@ -9,6 +9,7 @@ from typing import TypeVar
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, Vanished
+from kafkafs.format.batch import NO_TIMESTAMP
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
@@ -138,7 +139,7 @@ def _oldest(snapshot: LogSnapshot) -> int | None:
     try:
         for records in snapshot.uncommitted.records(log.start_offset):
             times = records.rows["timestamp"]
-            times = times[times >= 0]
+            times = times[times != NO_TIMESTAMP]
             if len(times):
                 oldest = int(times.min()) if oldest is None else min(oldest, int(times.min()))
     except (CorruptData, TooLarge):

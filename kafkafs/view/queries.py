@@ -30,11 +30,9 @@ from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint, RawRange
 from kafkafs.view.resources import WARNINGS
 from kafkafs.view.targets import PointTarget, RangeTarget, point_target, range_target
-from kafkafs.view.times import doubt
+from kafkafs.view.times import MAX_INT64, doubt
 
 logger = logging.getLogger(__name__)
-
-_MAX_TIME = 2**63 - 2
 
 _POINTS: dict[Suffix, Callable[[PartitionView, PointTarget, str], FileNode]] = {
     Suffix.RAW: lambda view, target, _: RawPoint(view, target),
@@ -85,15 +83,16 @@ class ByTime(ViewDirectory):
     """Queries by record timestamp."""
 
     def entries(self) -> Sequence[Entry]:
-        """Ranges that tile the log: each ends one past the largest timestamp that the time indexes tell so far."""
+        """Ranges that tile the log: each ends one past the largest timestamp that the time indexes tell so far, or at
+        the last time that there is, if that is it."""
         may_block()
         start, names = 0, []
         for segment in self._view.partition.visible_segments():
             if segment.next_base is None:
                 names.append(time_range_name(start, None))
                 continue
-            stop = segment.indexes.indexed_largest() + 1
-            if start < stop <= _MAX_TIME:
+            stop = min(segment.indexes.indexed_largest() + 1, MAX_INT64)
+            if start < stop:
                 names.append(time_range_name(start, stop))
                 start = stop
         return [Entry(name, "file", None) for name in names]

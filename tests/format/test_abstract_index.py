@@ -3,11 +3,12 @@
 import struct
 from bisect import bisect_right
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.abstract_index import PAGE
+from kafkafs.format.abstract_index import PAGE, rises
 from kafkafs.format.offset_index import OffsetIndex, OffsetPosition
 from kafkafs.format.time_index import TimeIndex, TimestampOffset
 
@@ -124,3 +125,9 @@ def test_zeros_are_no_entries_however_many():
     assert (index.entries, index.is_padded, index.lookup(BASE + 5)) == (0, True, OffsetPosition(-1, BASE, 0))
     times, _ = time_index([], bytes(10_485_756))
     assert (times.entries, times.last()) == (0, TimestampOffset(-1, -1, BASE))
+
+
+def test_what_rises_is_told_without_a_difference():
+    last = 2**63 - 1
+    assert rises(np.array([0, last, last, -5, 3]), -1).tolist() == [True, True, False, False, True]
+    assert rises(np.array([], np.int64), last).tolist() == []

@@ -1,15 +1,19 @@
 """A segment's indexes made as its batches pass by, in as many pieces as they come in; brokers' own: test_reindex.py."""
 
 from itertools import pairwise
+from pathlib import Path
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkafs.format.time_index import TimeIndex
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.rebuilding import Indexes, Rebuilding
 from kafkafs.log.transaction_events import Tracker
 from tests.kafka.dataset import Dataset
+from tests.log.making import log_of, made, write_partition
 
 
 def runs_of(directory: str) -> tuple[int, list[BatchRun]]:
@@ -46,3 +50,11 @@ def test_a_batch_too_far_from_the_base_ends_it() -> None:
     rebuilding = Rebuilding(0, 0, Tracker())
     assert not rebuilding.take(run._replace(rows=rows))
     assert rebuilding.finish().valid_end == int(rows["position"][3])
+
+
+def test_the_last_time_there_is_gets_its_entry(tmp_path: Path) -> None:
+    """Regression: between -1 and 2^63-1 there is no difference in 64 bits, and no batch was the one that reached it."""
+    batches = [made(0, [5]), made(1, [2**63 - 1]), made(2, [7])]
+    log = log_of(write_partition(tmp_path, {0: batches}).parent)
+    rebuilt = indexes(0, [item for _, item in log.walk(0, 3) if isinstance(item, BatchRun)], 4096)
+    assert np.frombuffer(rebuilt.time_index, TimeIndex.dtype).tolist() == [(2**63 - 1, 1)]

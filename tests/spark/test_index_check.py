@@ -18,6 +18,7 @@ from tests.log.making import Made, made, write_partition
 OFFSETS, TIMES = struct.Struct(">ii"), struct.Struct(">qi")
 Indexes = tuple[bytes, bytes]
 BASE = 100
+LAST = 2**63 - 1
 
 
 def batches(times: Sequence[int]) -> list[Made]:
@@ -98,6 +99,13 @@ def test_each_changed_entry_is_found(times, data):
     assert slot in [each.slot for each in found if each.kind.endswith("-entry")]
     assert {each.severity for each in found} == {"rebuildable index"}
     assert all(each.position == each.slot * layout.size for each in found if each.slot is not None)
+
+
+@pytest.mark.parametrize("times", [[LAST], [100, LAST], [LAST, 100, LAST], [100, 200, LAST - 1, LAST]])
+def test_the_last_time_there_is_comes_behind_every_other(times):
+    """Regression: between -1 and 2^63-1 there is no difference in 64 bits, and a sound index was called wrong."""
+    log = batches(times)
+    assert look(log, written(log, [True] * len(log))) == []
 
 
 MANY = batches([100 * number for number in range(1, 41)])

@@ -194,6 +194,12 @@ def test_the_smallest_timestamp_is_told_where_it_takes_a_moment(tmp_path):
     assert info(tmp_path)["minTimestamp"] == 700
 
 
+def test_a_time_before_1970_is_the_smallest_and_only_what_stands_for_none_is_none(tmp_path):
+    """Regression: it was left out, and 900 told for the smallest."""
+    write_partition(tmp_path, {0: [made(0, [900, -5]), made(2, [-1, -1])]})
+    assert info(tmp_path)["minTimestamp"] == -5
+
+
 def test_the_smallest_timestamp_is_null_of_many_segments_and_where_a_batch_is_corrupt(tmp_path):
     """No index tells it, and to read all records is not what a look is for."""
     write_partition(tmp_path / "many", spread([made(number, [5]) for number in range(40)], 2))

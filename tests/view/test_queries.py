@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from kafkafs.view.grammar import time_range_name
 from kafkafs.view.node import DirectoryNode
 from tests.counting import counted
 from tests.log.making import Made, made, spread, write_partition, write_start
@@ -36,6 +37,28 @@ def test_times_tile_the_log(tmp_path):
                                           "0000000000021.."]  # fmt: skip
     write_start(tmp_path, 5)
     assert names(tmp_path, "by-time") == ["0000000000000.."]
+
+
+LAST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("times", "listed"),
+    [
+        ([[5], [LAST - 2], [7], [6]], [(0, 6), (6, LAST - 1), (LAST - 1, None)]),
+        ([[5], [LAST - 1], [7], [6]], [(0, 6), (6, LAST), (LAST, None)]),
+        ([[5], [LAST], [7], [6]], [(0, 6), (6, LAST), (LAST, None)]),
+        ([[5], [LAST - 1, 3], [LAST], [LAST, 6]], [(0, 6), (6, LAST), (LAST, None)]),
+        ([[3, LAST, 5], [7], [6]], [(0, LAST), (LAST, None)]),
+    ],
+)
+def test_times_tile_the_log_up_to_the_last_time_there_is(tmp_path, times, listed):
+    """End-of-input watermarks have the time 2^63-1: one past it there is no name. Each record stands in one range."""
+    write_partition(tmp_path, segments(*times))
+    found = names(tmp_path, "by-time")
+    assert found == [time_range_name(*each) for each in listed]
+    lines = b"".join(cat(tree(tmp_path), f"t-0/by-time/{name}.jsonl") for name in found).splitlines()
+    assert len(lines) == len(set(lines)) == sum(map(len, times))
 
 
 def test_a_doubtful_time_is_told_of_once(tmp_path, caplog):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kafkafs.format.abstract_index import AbstractIndex
+from kafkafs.format.abstract_index import AbstractIndex, rises
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
 from kafkafs.format.batches import walk
 from kafkafs.format.records import Refusal, decode
@@ -79,7 +79,7 @@ def _offset_entries_true(offsets: Column, positions: Column, table: LogTable) ->
     following = np.append(positions[1:], np.iinfo(np.int64).max)
     following = np.where(following > positions, following, np.iinfo(np.int64).max)
     near = is_last & (named >= at) & (False if empty else table.positions[named] < following)
-    rising = (np.diff(offsets, prepend=-1) > 0) & (np.diff(positions, prepend=-1) > 0)
+    rising = rises(offsets, -1) & rises(positions, -1)
 
     def reason(slot: int) -> str:
         """In words, for an entry that is not confirmed: the first of these that it fails."""
@@ -99,12 +99,12 @@ def check_time_index(segment: Segment, where: Where, table: LogTable, clean: boo
     times = entries["timestamp"].astype(np.int64)
     offsets = entries["offset"].astype(np.int64) + segment.base_offset
     highest = np.maximum.accumulate(table.max_timestamps) if len(table.max_timestamps) else table.max_timestamps
-    raised = np.diff(highest, prepend=-1) > 0
+    raised = rises(highest, -1)
     row = np.searchsorted(table.last_offsets, offsets)
     inside = row < len(highest)
     at = np.minimum(row, max(len(highest) - 1, 0))
     matches = inside & (False if not len(highest) else (highest[at] == times) & raised[at])
-    rising = (np.diff(times, prepend=-1) > 0) & (np.diff(offsets, prepend=segment.base_offset) >= 0)
+    rising = rises(times, -1) & (np.diff(offsets, prepend=segment.base_offset) >= 0)
     true = matches & rising
     for slot in np.flatnonzero(true & (offsets != (table.last_offsets[at] if len(highest) else -1))).tolist():
         true[slot] = _is_of_record(segment, int(table.positions[at[slot]]), int(offsets[slot]), int(times[slot]))
@@ -166,9 +166,14 @@ def _wrong(true: Mask, live: int, first: Column, second: Column) -> list[int]:
 
     What a truncation leaves continues the entries before it. Of the very last entry only a half may be written.
     """
-    back = (np.diff(first, prepend=first[:1]) < 0) | (np.diff(second, prepend=second[:1]) < 0)
+    back = _falls(first) | _falls(second)
     back[-1:] &= second[-1:] > second[:1]  # its second half is still zero
     return np.flatnonzero(np.append(~true[:live], back[live:])).tolist()
+
+
+def _falls(values: Column) -> Mask:
+    """Which are smaller than the one in front of them."""
+    return np.append(False, values[1:] < values[:-1])[: len(values)]
 
 
 def _entries(index: AbstractIndex, padded: bool) -> np.ndarray[tuple[int], np.dtype[np.void]]:
