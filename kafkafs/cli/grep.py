@@ -16,6 +16,7 @@ from kafkafs.errors import DiskError, KafkafsError, UsageError
 from kafkafs.format.jsonl import JsonLines, LineMaker
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
 from kafkafs.log.topics import topic_choice
@@ -117,7 +118,9 @@ class _Printer:
 def _directories(arguments: argparse.Namespace) -> list[DataDirectory]:
     """The data directories, each once."""
     paths = {os.path.realpath(path): Path(path).absolute() for path in arguments.data_dirs}
-    return [open_data_directory(path, OPTIONS) for path in paths.values()]
+    directories = [open_data_directory(path, OPTIONS) for path in paths.values()]
+    check_one_cluster(directories)
+    return directories
 
 
 def _chosen(directories: list[DataDirectory], arguments: argparse.Namespace) -> tuple[dict[str, Partition], list[str]]:

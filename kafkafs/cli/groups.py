@@ -13,13 +13,14 @@ from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC
 from kafkafs.errors import NotFound, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
-from kafkafs.log.meta_properties import cluster_ids
+from kafkafs.log.meta_properties import check_one_cluster, cluster_ids
 from kafkafs.log.options import ReadOptions
 
 
 def run(arguments: argparse.Namespace) -> int:
     """All groups' offsets, or those of some groups: 1 where one of them is not there."""
     directories, names = _read(arguments.words, arguments.group)
+    check_one_cluster(directories)
     cluster = Cluster(directories, ReadOptions())
     cluster.look()
     if not cluster.group_partitions:

@@ -8,6 +8,7 @@ from pathlib import Path
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.topics import TopicChoice, topic_choice
 from kafkafs.spark.locations import data_directory
 from kafkafs.spark.options import named_paths
@@ -20,7 +21,7 @@ def data_directories(words: Sequence[str]) -> tuple[Path, ...]:
         mount = mounted_at(path)
         if mount is not None and mount.filesystem == FILESYSTEM:
             raise UsageError(f"{str(path)!r} is a mount of kafkafs; name the data directory behind it: {mount.source}")
-        open_data_directory(path)
+    check_one_cluster(open_data_directory(path) for path in found)
     return found
 
 

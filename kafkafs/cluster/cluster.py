@@ -8,6 +8,7 @@ that moment. All of it is for one thread at a time, which holds `lock`; but `sou
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import NamedTuple
 
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC, GroupPartition, TransactionPartition
@@ -26,6 +27,7 @@ from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_partition_metadata
 from kafkafs.format.names import PARTITION_METADATA, PartitionName
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.meta_properties import telling
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import furthest, replicas
@@ -77,7 +79,7 @@ class Cluster:
                 self._forget(name)
         self._problems.clear()
         for name, parsed in names.items():
-            chosen = furthest(replicas(self.directories, name))
+            chosen = furthest(replicas(self.telling, name))
             if chosen is None:
                 continue
             known = self._sources.get(name)
@@ -88,15 +90,20 @@ class Cluster:
             except _UNREADABLE as error:
                 self._problems[name] = f"{name} cannot be read: {error}"
 
+    @cached_property
+    def telling(self) -> Sequence[DataDirectory]:
+        """The directories that all is told by; none where they are of several clusters."""
+        return telling(self.directories)
+
     def sources(self, topic: str) -> list[Partition]:
         """The partitions on these disks that tell about groups, transactions or metadata: those of that topic."""
         names = (name for name, parsed in self._source_names().items() if parsed.topic == topic)
-        found = (furthest(replicas(self.directories, name)) for name in names)
+        found = (furthest(replicas(self.telling, name)) for name in names)
         return [each for each in found if each is not None]
 
     def _source_names(self) -> dict[str, PartitionName]:
         found = {}
-        for directory in self.directories:
+        for directory in self.telling:
             for name, parsed in directory.names().items():
                 if not parsed.mark and (name == NAME or parsed.topic in (GROUPS_TOPIC, TRANSACTIONS_TOPIC)):
                     found[name] = parsed
@@ -239,16 +246,16 @@ class Cluster:
         """All partitions on these disks that clients may write, each as the replica that counts."""
         names = {
             name: (parsed.topic, parsed.partition)
-            for directory in self.directories
+            for directory in self.telling
             for name, parsed in directory.names().items()
             if not parsed.mark and name != NAME
         }
-        found = (furthest(replicas(self.directories, name)) for name in sorted(names, key=names.__getitem__))
+        found = (furthest(replicas(self.telling, name)) for name in sorted(names, key=names.__getitem__))
         return [each for each in found if each is not None]
 
     def partition(self, topic: str, number: int) -> Partition | None:
         """The replica on these disks that counts; None where none is here."""
-        return furthest(replicas(self.directories, f"{topic}-{number}"))
+        return furthest(replicas(self.telling, f"{topic}-{number}"))
 
     def ends(self, topic: str, number: int) -> Ends:
         """Where a partition begins and ends, as far as these disks tell."""

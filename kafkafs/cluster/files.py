@@ -45,14 +45,9 @@ def state(cluster: Cluster) -> Row:
     """`state.json`."""
     as_of = cluster.as_of
     ids, problems = cluster_ids(cluster.directories)
-    nodes = node_ids(cluster.directories)
-    problems.extend(cluster.problems())
-    if not cluster.sources(METADATA_TOPIC):
-        problems.append(
-            "no __cluster_metadata-0 is on these disks: topics, configs, brokers and rights are not told, nor how many"
-            " partitions a coordinator's topic has"
-        )
-    problems += [*missing(cluster, GROUPS_TOPIC), *missing(cluster, TRANSACTIONS_TOPIC)]
+    nodes = node_ids(cluster.directories) if len(ids) < 2 else []
+    if len(ids) < 2:
+        problems += _problems(cluster)
     return {
         "clusterId": ids[0] if len(ids) == 1 else None,
         "nodeId": nodes[0] if len(cluster.directories) == 1 and nodes else list(nodes) or None,
@@ -68,6 +63,17 @@ def state(cluster: Cluster) -> Row:
         "transactions": _here(cluster, cluster.transaction_partitions, TRANSACTIONS_TOPIC),
         "problems": list[Json](problems),
     }
+
+
+def _problems(cluster: Cluster) -> Iterator[str]:
+    yield from cluster.problems()
+    if not cluster.sources(METADATA_TOPIC):
+        yield (
+            "no __cluster_metadata-0 is on these disks: topics, configs, brokers and rights are not told, nor how many"
+            " partitions a coordinator's topic has"
+        )
+    yield from missing(cluster, GROUPS_TOPIC)
+    yield from missing(cluster, TRANSACTIONS_TOPIC)
 
 
 def missing(cluster: Cluster, topic: str) -> Iterator[str]:

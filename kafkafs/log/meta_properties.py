@@ -1,8 +1,8 @@
 """`meta.properties` of data directories: which cluster and which node they belong to. Source: MetaProperties."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from kafkafs.errors import KafkafsError, NotFound, WouldBlock
+from kafkafs.errors import KafkafsError, NotFound, UsageError, WouldBlock
 from kafkafs.format.names import META_PROPERTIES
 from kafkafs.log.data_directory import DataDirectory
 
@@ -25,8 +25,38 @@ def cluster_ids(directories: Iterable[DataDirectory]) -> tuple[list[str], list[s
         if told is not None and told not in ids:
             ids.append(told)
     if len(ids) > 1:
-        problems.append(f"these directories are of {len(ids)} clusters ({', '.join(ids)}): what is told mixes them")
+        problems.append(f"these directories are of {len(ids)} clusters ({', '.join(ids)}): nothing is told of any")
     return ids, problems
+
+
+def cluster_id(directory: DataDirectory) -> str | None:
+    """The id of the cluster that the directory is of; None where nothing tells it."""
+    try:
+        return properties(directory).get("cluster.id")
+    except WouldBlock:
+        raise
+    except KafkafsError:
+        return None
+
+
+def telling(directories: Sequence[DataDirectory]) -> Sequence[DataDirectory]:
+    """Those that tell of the cluster: all of them, but none where they are of several clusters."""
+    return directories if len(cluster_ids(directories)[0]) < 2 else ()
+
+
+def check_one_cluster(directories: Iterable[DataDirectory]) -> None:
+    """UsageError where two are of different clusters: partitions of one name are no replicas of each other there."""
+    known: tuple[DataDirectory, str] | None = None
+    for directory in directories:
+        told = cluster_id(directory)
+        if told is None:
+            continue
+        if known is not None and told != known[1]:
+            raise UsageError(
+                f"{str(known[0].path)!r} is of the cluster {known[1]} and {str(directory.path)!r} of {told}; name the"
+                " directories of one cluster"
+            )
+        known = known or (directory, told)
 
 
 def node_ids(directories: Iterable[DataDirectory]) -> list[int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
 from kafkafs.spark.offsets import TopicPartition, names
@@ -44,6 +45,13 @@ def data_directory(path: Path) -> DataDirectory:
         return known[1]
 
 
+def data_directories(paths: Iterable[Path]) -> list[DataDirectory]:
+    """All of them; UsageError where one is none, or where they are of several clusters."""
+    directories = [data_directory(path) for path in paths]
+    check_one_cluster(directories)
+    return directories
+
+
 def _identity(path: Path) -> tuple[int, int]:
     try:
         about = os.stat(path)
@@ -63,8 +71,7 @@ def every_location(paths: Iterable[Path], replicas: Replicas = "furthest") -> di
     UsageError where one stands in two directories of the same broker, or replicas are refused.
     """
     found: dict[TopicPartition, list[DataDirectory]] = {}
-    for path in paths:
-        directory = data_directory(path)
+    for directory in data_directories(paths):
         for name in directory.names().values():
             if not name.mark:
                 found.setdefault(TopicPartition(name.topic, name.partition), []).append(directory)

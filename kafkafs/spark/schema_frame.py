@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kafkafs.cluster.registry import Registry
 from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.log.options import ReadOptions
-from kafkafs.spark.locations import data_directory
+from kafkafs.spark.locations import data_directories
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,8 +21,7 @@ COLUMNS = (
 
 def registry_of(paths: Sequence[str | Path]) -> Registry:
     """The registry in `_schemas-0` of these data directories, of several replicas the furthest; UsageError."""
-    directories = [data_directory(Path(path).absolute()) for path in paths]
-    return SchemaTopic(directories, ReadOptions()).registry()
+    return SchemaTopic(data_directories(Path(path).absolute() for path in paths), ReadOptions()).registry()
 
 
 def frame(spark: "SparkSession", paths: str | Path | Sequence[str | Path]) -> "DataFrame":

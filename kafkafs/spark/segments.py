@@ -15,7 +15,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment
 from kafkafs.log.topics import ALL_TOPICS, TopicChoice
-from kafkafs.spark.locations import data_directory, every_location
+from kafkafs.spark.locations import data_directories, data_directory, every_location
 from kafkafs.spark.options import Replicas
 
 Answer = TypeVar("Answer")
@@ -102,10 +102,10 @@ def segments_of(paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS) -> list
     """A unit for each segment of the topics in data directories, whatever its partition's directory is called."""
     return [
         unit
-        for path in paths
-        for name, parsed in sorted(data_directory(path).names().items())
+        for directory in data_directories(paths)
+        for name, parsed in sorted(directory.names().items())
         if topics.takes(parsed.topic)
-        for unit in _units(path, name)
+        for unit in _units(directory.path, name)
     ]
 
 

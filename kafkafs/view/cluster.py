@@ -190,7 +190,7 @@ class ClusterDirectory(_Node):
 def _is_there(cluster: Cluster, name: str) -> bool:
     topic = next(iter(LISTS[name].topics), None)
     if topic is None:
-        return True
+        return bool(cluster.telling)
     return cluster.image is not None if topic == METADATA_TOPIC else bool(cluster.sources(topic))
 
 

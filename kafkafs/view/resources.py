@@ -13,6 +13,7 @@ from kafkafs.disk.lru_cache import LruCache
 from kafkafs.disk.prefetch import PrefetchBudget
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.meta_properties import telling
 from kafkafs.log.options import ReadOptions
 from kafkafs.search.key_memory import KeyMemory
 from kafkafs.view.answer_cache import AnswerCache, Explained, RecordAnswer
@@ -61,4 +62,4 @@ class Resources:
     def _schema_topic(self) -> "SchemaTopic":
         from kafkafs.cluster.schema_topic import SchemaTopic
 
-        return SchemaTopic(self._directories, self.options)
+        return SchemaTopic(telling(self._directories), self.options)

@@ -11,6 +11,7 @@ from kafkafs.disk.cached_value import same_objects
 from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.meta_properties import cluster_id
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.partition import Partition
@@ -67,7 +68,7 @@ class Root:
             raise NotFound(f"there is no partition {name!r}")
         directory, real = place
         return PartitionDirectory(
-            PartitionView(directory, real, name, self._resources, functools.partial(self._replicas, real))
+            PartitionView(directory, real, name, self._resources, functools.partial(self._replicas, directory, real))
         )
 
     def _cluster_directory(self) -> "ClusterDirectory":
@@ -81,12 +82,17 @@ class Root:
         sources = Sources(cluster, resources.schemas, self.attributes, self._name_of, resources.text, clock)
         return ClusterDirectory(sources)
 
-    def _replicas(self, real: str) -> Sequence[ShownReplica]:
-        """A partition in each data directory that has it. What is deleted, stray or on its way counts for none."""
+    def _replicas(self, own: DataDirectory, real: str) -> Sequence[ShownReplica]:
+        """A partition in each data directory of its cluster that has it. What is deleted, stray or on its way counts
+        for none."""
         name = parse_partition_name(real)
         plain = real if name is None else f"{name.topic}-{name.partition}"
         found = ((shown, place) for shown, place in self._names().items() if place[1] == plain)
-        return [ShownReplica(shown, directory, directory.partition(plain)) for shown, (directory, _) in found]
+        there = [(shown, directory) for shown, (directory, _) in found]
+        if len(there) > 1:
+            cluster = cluster_id(own)
+            there = [each for each in there if None in (cluster, cluster_id(each[1])) or cluster_id(each[1]) == cluster]
+        return [ShownReplica(shown, directory, directory.partition(plain)) for shown, directory in there]
 
     def _name_of(self, partition: Partition) -> str | None:
         """What a partition is shown as; None where it has gone."""
