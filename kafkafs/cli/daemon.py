@@ -7,16 +7,21 @@ from pathlib import Path
 from kafkafs.cli.options import MountOptions
 from kafkafs.format import native
 from kafkafs.format.memory import MemoryBudget
+from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.mount import Settings, serve
 from kafkafs.view.tree import Root
 
 
-def serve_data(data_dirs: Sequence[Path], place: Path, options: MountOptions, on_ready: Callable[[], None]) -> None:
-    """Serves the tree of these data directories at `place` until it is unmounted; `on_ready`: it answers now."""
+def serve_data(
+    data_dirs: Sequence[Path], place: Path, claim: Claim, options: MountOptions, on_ready: Callable[[], None]
+) -> None:
+    """Serves the tree of these data directories at `place`, which is claimed, until it is unmounted; `on_ready`: it
+    answers now."""
     memory = MemoryBudget(2 * options.reading.max_batch)  # one reader's: a packed batch, and what it unpacks to
     tree = Root(data_dirs, replace(options.reading, memory=memory))
     settings = Settings(
         data_dirs,
+        claim,
         options.allow_other,
         readable=[options.reading.index_dir] if options.reading.index_dir else [],
         owner=tree.owner(),

@@ -11,6 +11,7 @@ from kafkafs.cli.endings import run_honestly
 from kafkafs.errors import UsageError
 from kafkafs.format import native
 from kafkafs.fuse.life import journal, mountpoint
+from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.guard import supervise, supervise_in_background
 from kafkafs.fuse.sandbox.syscalls import is_installed
 
@@ -22,6 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     data_dirs = [path.absolute() for path in arguments.data_dirs]
     place = arguments.mountpoint.absolute()
     log_file = arguments.log_file.absolute() if arguments.log_file else None
+    claim = Claim(place)
     mountpoint.check(place, data_dirs)
     for data_dir in data_dirs:
         if log_file and mountpoint.is_within(log_file.resolve().parent, data_dir):
@@ -32,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"cannot log to {str(log_file)!r}: {error.strerror}") from None
     start = supervise_in_background if arguments.background else supervise
     place = Path(mountpoint.real_path(place))  # where the mount will stand, whatever becomes of a link to it
-    return start(place, _daemon(data_dirs, place, options))
+    return start(place, _daemon(data_dirs, place, claim, options))
 
 
 def _check_parts() -> None:
@@ -58,7 +60,7 @@ def _check_parts() -> None:
 
 
 def _daemon(
-    data_dirs: list[Path], place: Path, options: mount_options.MountOptions
+    data_dirs: list[Path], place: Path, claim: Claim, options: mount_options.MountOptions
 ) -> Callable[[Callable[[], None]], int]:
     """What the serving process does; `on_ready` is called when the mount answers."""
 
@@ -66,7 +68,7 @@ def _daemon(
         """Serves until the mount ends; called in the serving process."""
         from kafkafs.cli.daemon import serve_data  # here, in that process: the guard has no use for pyfuse3 and views
 
-        serve_data(data_dirs, place, options, on_ready)
+        serve_data(data_dirs, place, claim, options, on_ready)
         return 0
 
     return lambda on_ready: run_honestly(lambda: serve_tree(on_ready))

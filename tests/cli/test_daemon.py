@@ -7,6 +7,7 @@ import pytest
 
 from kafkafs.cli import daemon, options
 from kafkafs.format.memory import MemoryBudget
+from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.mount import Settings
 from kafkafs.log.options import ReadOptions
 from kafkafs.sample import unpack
@@ -30,7 +31,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
     (tmp_path / "indexes").mkdir()
     data = unpack(tmp_path)
     parsed = options.parse([f"max_batch=1M,noallow_other,index_dir={tmp_path / 'indexes'}"])
-    daemon.serve_data([data], tmp_path / "mount", parsed, lambda: None)
+    daemon.serve_data([data], tmp_path / "mount", Claim(tmp_path / "mount"), parsed, lambda: None)
     (only,) = found
     return only
 

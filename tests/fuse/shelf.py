@@ -19,6 +19,7 @@ from kafkafs import errors
 from kafkafs.cli.endings import run_honestly
 from kafkafs.disk.blocking import may_block
 from kafkafs.fuse.life import journal
+from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.guard import supervise, supervise_in_background
 from kafkafs.fuse.life.mount import Settings, serve
 from kafkafs.fuse.life.mountpoint import check
@@ -182,8 +183,10 @@ def main() -> int:
     """`python -m tests.fuse.shelf DIRECTORY MOUNTPOINT [--background]`"""
     source, place, background = Path(sys.argv[1]), Path(sys.argv[2]), "--background" in sys.argv
 
+    claim = Claim(place)
+
     def serve_shelf(on_ready: Callable[[], None]) -> int:
-        serve(ShelfDirectory(source), place, Settings([source]), on_ready)
+        serve(ShelfDirectory(source), place, Settings([source], claim), on_ready)
         return 0
 
     def start() -> int:

@@ -153,6 +153,7 @@ def test_unusable_mount_points_are_refused_with_one_sentence(tmp_path):
     data = tmp_path / "data"
     (data / "inside").mkdir(parents=True)
     (tmp_path / "file").touch()
+    (data / "file").touch()
     (tmp_path / "full/thing").mkdir(parents=True)
     (tmp_path / "link").symlink_to(data / "inside")
     for place, sentence in (
@@ -160,6 +161,9 @@ def test_unusable_mount_points_are_refused_with_one_sentence(tmp_path):
         ("file", "not a directory"),
         ("full", "not empty"),
         ("data/inside", "lies inside the data directory"),
+        ("data/missing", "lies inside the data directory"),  # to make it there would keep a broker from starting
+        ("data/missing/more", "lies inside the data directory"),
+        ("data/file", "lies inside the data directory"),
         ("link", "lies inside the data directory"),
         ("data", "lies inside the data directory"),
         (".", "lies inside the mount point"),

@@ -1,6 +1,7 @@
 """The life of a mount: made, watched over by a guard, logged, and ended by a signal or by `umount`.
 
 mountpoint   where a mount may stand, and how one is found and taken away
+claim        that nobody else mounts there at the same moment
 guard        the parent process, which unmounts whatever way the daemon ends
 mount        the daemon: mounts, gives up its rights, serves, ends
 readiness    telling systemd that the mount answers

@@ -26,6 +26,7 @@ from kafkafs import __version__  # now: a confined process could not look it up
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import stacks
+from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.garbage import look_in_small_steps
 from kafkafs.fuse.sandbox.confinement import Confinement, confine
 from kafkafs.fuse.serve.busy_polling import poll_busily
@@ -57,6 +58,7 @@ class Settings:
     """
 
     data_dirs: Sequence[Path]
+    claim: Claim
     allow_other: bool = True
     readable: Sequence[Path] = ()
     owner: Owner | None = None
@@ -83,6 +85,8 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     look_in_small_steps()
     connection_fd = _mount(operations, mountpoint, settings)
+    settings.claim.confirm()
+    settings.claim.release()
     log.info("mounted %r at %r", settings.fsname, str(mountpoint))
     if settings.confined:
         confinement = confine([*settings.data_dirs, *settings.readable], settings.owner)

@@ -31,12 +31,17 @@ _libc = CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A line of `mountinfo`: `device` is `major:minor`, its minor also the FUSE connection's number."""
+    """A line of `mountinfo`: `device` is `major:minor`, its minor also the FUSE connection's number.
+
+    `number` is the mount's own, `parent` that of the mount that it lies on.
+    """
 
     path: str
     filesystem: str
     source: str
     device: str
+    number: int = 0
+    parent: int = 0
 
 
 def mounts() -> Iterator[Mount]:
@@ -45,7 +50,8 @@ def mounts() -> Iterator[Mount]:
         for line in lines:
             before, _, after = line.partition(" - ")
             fields, kind = before.split(" "), after.split(" ")
-            yield Mount(_unescape(fields[4]), kind[0], _unescape(kind[1]), fields[2])
+            number, parent, device = int(fields[0]), int(fields[1]), fields[2]
+            yield Mount(_unescape(fields[4]), kind[0], _unescape(kind[1]), device, number, parent)
 
 
 def mounted_at(path: Path | str) -> Mount | None:
@@ -113,14 +119,6 @@ def check(mountpoint: Path, data_dirs: Sequence[Path]) -> None:
         )
     if mount is not None:
         raise UsageError(f"{shown} is in use: a file system of type {mount.filesystem} is mounted there")
-    try:
-        listed = os.listdir(mountpoint)
-    except FileNotFoundError:
-        raise UsageError(f"the mount point {shown} does not exist; make an empty directory there") from None
-    except NotADirectoryError:
-        raise UsageError(f"the mount point {shown} is not a directory") from None
-    except OSError as error:
-        raise UsageError(f"the mount point {shown} cannot be used: {error.strerror}") from None
     for data_dir in data_dirs:
         if _errno_of(functools.partial(_open, data_dir), DISK_S) is None:
             raise UsageError(
@@ -134,6 +132,14 @@ def check(mountpoint: Path, data_dirs: Sequence[Path]) -> None:
             raise UsageError(
                 f"the data directory {str(data_dir)!r} lies inside the mount point {shown}; choose another"
             )
+    try:
+        listed = os.listdir(mountpoint)
+    except FileNotFoundError:
+        raise UsageError(f"the mount point {shown} does not exist; make an empty directory there") from None
+    except NotADirectoryError:
+        raise UsageError(f"the mount point {shown} is not a directory") from None
+    except OSError as error:
+        raise UsageError(f"the mount point {shown} cannot be used: {error.strerror}") from None
     if listed:
         raise UsageError(f"the mount point {shown} is not empty")
 
@@ -167,11 +173,14 @@ def take_away_if_dead(path: Path | str) -> bool:
 
 
 def is_within(inner: Path, outer: Path) -> bool:
-    """Whether `inner` is `outer` or lies below it, through bind mounts too."""
+    """Whether `inner`, which need not exist yet, is `outer` or lies below it, through bind mounts too."""
+    place = Path(os.path.realpath(inner))
+    return any(_is_same(step, outer) for step in (place, *place.parents))
+
+
+def _is_same(one: Path, other: Path) -> bool:
     try:
-        top = os.stat(outer)
-        place = Path(os.path.realpath(inner))
-        return any(os.path.samestat(os.stat(step), top) for step in (place, *place.parents))
+        return os.path.samefile(one, other)
     except OSError:
         return False
 

@@ -1,0 +1,67 @@
+"""One mount at a time: who mounts has the mount point to himself, from the first check until the mount stands.
+
+What is mounted where is looked up before, and a moment later another mount may lie there. Of two `kafkafs mount` at the
+same moment the second would lie on the first, and each of them succeed. So who mounts holds a lock (flock) on the empty
+directory: the other one waits, and then finds the place in use. A mount of another kind asks for no lock; but the
+kernel tells afterwards on what the new mount lies, and where that is not the directory that was locked, it goes again.
+"""
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from kafkafs.errors import UsageError
+from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at, mounts, real_path, unmount
+
+LONGEST_S = 60.0  # that another one takes to mount: a disk may have to be started up
+_AGAIN_S = 0.05
+
+
+class Claim:
+    """A mount point that nobody else mounts at. `release` when the mount stands, or with the last of the processes."""
+
+    def __init__(self, mountpoint: Path) -> None:
+        """Waits for whoever mounts there. Where the place can be no mount point, `mountpoint.check` says why."""
+        self._place = real_path(mountpoint)
+        self._descriptor = -1
+        if mounted_at(self._place) is None:  # a mount must not be asked: it may not answer
+            with suppress(OSError):
+                self._descriptor = os.open(self._place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if self._descriptor >= 0:
+            self._lock()
+
+    def _lock(self) -> None:
+        deadline = time.monotonic() + LONGEST_S
+        while True:
+            try:
+                return fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise UsageError(f"another kafkafs has been mounting at {self._place!r} for a minute") from None
+            except OSError:
+                return None  # a file system without locks
+            time.sleep(_AGAIN_S)
+
+    def confirm(self) -> None:
+        """The mount has been made: UsageError, and it is gone again, where it does not lie on what was locked."""
+        own = mounted_at(self._place)
+        if own is None or own.filesystem != FILESYSTEM or self._descriptor < 0 or own.parent == self._lies_on():
+            return
+        below = next((mount for mount in mounts() if mount.number == own.parent), None)
+        unmount(self._place, lazily=True)
+        kind = f"of type {below.filesystem} " if below else ""
+        raise UsageError(f"{self._place!r} is in use: a file system {kind}was mounted there at the same moment")
+
+    def _lies_on(self) -> int:
+        """The number of the mount that the locked directory is in."""
+        about = Path(f"/proc/self/fdinfo/{self._descriptor}").read_text()
+        return int(about.partition("mnt_id:")[2].split()[0])
+
+    def release(self) -> None:
+        """Others may look, in this process and those it was inherited by: what they find is a mount."""
+        if self._descriptor >= 0:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            os.close(self._descriptor)
+            self._descriptor = -1
