@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from kafkafs.cli.endings import say
+from kafkafs.cli.endings import EXIT_FAILED, say
 from kafkafs.cli.groups_table import by_lag, show
 from kafkafs.cluster import files, rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
@@ -18,7 +18,7 @@ from kafkafs.log.options import ReadOptions
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """All groups' offsets, or those of some groups: 1 where one of them is not there."""
+    """All groups' offsets, or those of some: 1 where one of them is not there, or where something was left out."""
     directories, names = _read(arguments.words, arguments.group)
     check_one_cluster(directories)
     cluster = Cluster(directories, ReadOptions())
@@ -29,12 +29,13 @@ def run(arguments: argparse.Namespace) -> int:
     found = [each for each in cluster.groups() if not wanted or each.name in wanted]
     for problem in (*cluster_ids(directories)[1], *cluster.problems(), *files.missing(cluster, GROUPS_TOPIC)):
         say(problem)
+    left_out = any(True for _ in cluster.group_problems())
     _check_found(names, {each.name for each in found})
     if arguments.form == "table" or (arguments.form is None and sys.stdout.isatty()):
         show(cluster, found, arguments.sort or "lag")
     else:
         _print_lines(cluster, found, arguments.sort or "name")
-    return 0
+    return EXIT_FAILED if left_out else 0
 
 
 def _read(words: Sequence[str], named: Sequence[str]) -> tuple[list[DataDirectory], Sequence[str]]:

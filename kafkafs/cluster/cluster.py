@@ -267,12 +267,17 @@ class Cluster:
         except _UNREADABLE:
             return Ends()
 
-    def problems(self) -> Iterator[str]:
-        """All that could not be read, in sentences."""
-        yield from self._problems.values()
-        if self._metadata is not None:
-            yield from self._metadata.problems
+    def group_problems(self) -> Iterator[str]:
+        """What could not be read of groups and their offsets, and is left out of them."""
+        yield from (said for name, said in self._problems.items() if name.startswith(f"{GROUPS_TOPIC}-"))
         for number in sorted(self._groups):
             yield from self._groups[number].problems(self._topics, self._naming())
+
+    def problems(self) -> Iterator[str]:
+        """All that could not be read, in sentences."""
+        yield from (said for name, said in self._problems.items() if not name.startswith(f"{GROUPS_TOPIC}-"))
+        if self._metadata is not None:
+            yield from self._metadata.problems
+        yield from self.group_problems()
         for number in sorted(self._transactions):
             yield from self._transactions[number].problems()

@@ -20,13 +20,14 @@ from kafkafs.cluster.problems import Problems
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.columns import Records
 from kafkafs.format.control import ControlType, control_type
-from kafkafs.format.messages.records import InternalTopic
+from kafkafs.format.messages.records import InternalTopic, is_key
 from kafkafs.format.messages.schema import names_by_number
 from kafkafs.log.log import Log
 
 OFFSET_COMMIT = 1
 """The record type of a committed offset. Type 0 is the same in its first version."""
 
+UNREADABLE_KEYS = "keys that cannot be read"
 NO_PRODUCER = -1
 _HEAD = struct.Struct(">hh")  # record type, length of the name
 _OLD_COMMIT, _COMMIT = (struct.pack(">h", kind) for kind in (0, OFFSET_COMMIT))
@@ -133,11 +134,14 @@ class LastValues(Replay):
 
     def _keep(self, key: bytes, kept: LastValue | None) -> None:
         if not _is_sound(key):
-            self._strange["keys that cannot be read"].add(key)
+            self._strange[UNREADABLE_KEYS].add(key)
             return
         if kind_of(key) not in self._types:
             of_type = self._strange[f"keys of the unknown type {kind_of(key)}"]
             of_type.discard(key) if kept is None else of_type.add(key)
+            return
+        if not is_key(self.topic, key):  # of no known name either: what stands there may be chance
+            self._strange[UNREADABLE_KEYS].add(key)
             return
         name = name_of(key)
         self.changed.add(name)

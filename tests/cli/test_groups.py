@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.cluster.writing import Data, commit, metadata
+from tests.cluster.writing import Data, commit, metadata, pair
 from tests.kafka.clusters import Cluster
 from tests.mounting import KAFKAFS, run
 
@@ -184,3 +184,33 @@ def test_what_nobody_has_to_read_is_not_in_the_total(brokers):
     one, _ = brokers
     (one / "__consumer_offsets-1").rename(one / "__consumer_offsets-0")
     assert "TOTAL" not in run(KAFKAFS, "groups", "--table", one).stdout.decode()
+
+
+BROKEN = {
+    "a key": (commit("g", "t", 0, 5)[0][:-1], commit("g", "t", 0, 5)[1]),
+    "a commit": (commit("g", "t", 0, 5)[0], b"\0\4\0"),
+    "a group": (pair("GroupMetadata", {"group": "g"}, None)[0], b"\0\3"),
+    "a type": (b"\0\x63\0\1g", b"\0\0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("record", BROKEN.values(), ids=BROKEN)
+def test_what_is_left_out_is_told_by_the_exit_code(tmp_path, record):
+    """A script that moves groups to another cluster must not take a part for all of them."""
+    data = Data(tmp_path / "data")
+    data.write("__consumer_offsets-0", [commit("known", "t", 0, 5)])
+    assert run(KAFKAFS, "groups", data.path).returncode == 0
+    data.write("__consumer_offsets-0", [record])
+    done = run(KAFKAFS, "groups", data.path, check=False)
+    assert done.returncode == 1
+    assert b"__consumer_offsets-0: " in done.stderr
+    assert [json.loads(line)["group"] for line in done.stdout.splitlines()] == ["known"]
+
+
+def test_what_is_left_out_of_others_is_said_alone(tmp_path):
+    """A record of a newer release in the metadata takes no group away."""
+    data = Data(tmp_path / "data")
+    data.write("__consumer_offsets-0", [commit("known", "t", 0, 5)])
+    data.write("__cluster_metadata-0", [(None, b"\1\x7f\0")])
+    done = run(KAFKAFS, "groups", data.path)
+    assert b"__cluster_metadata-0" in done.stderr

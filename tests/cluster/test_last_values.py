@@ -67,3 +67,20 @@ def test_records_of_an_unknown_type_make_no_group(data):
     assert told(data) == {"known": [(5, False)]}
     state = json.loads(read(Root([data.path], ReadOptions()), "state.json"))
     assert f"{OFFSETS}: keys of the unknown type 99: 1" in state["problems"]
+
+
+COMMIT, _ = commit("g", "t", 0, 5)
+MEMBER, _ = pair("ConsumerGroupMemberMetadata", {"groupId": "g", "memberId": "m"}, None)
+CUT_KEYS = [COMMIT[:-1], COMMIT[:5], b"\0\1\0\1g\x7f\xfftopic\0\0\0\1", b"\0\0" + COMMIT[2:-4], MEMBER[:-2]]
+"""Keys that begin with a group's name, and end before what has to follow it."""
+
+
+@pytest.mark.parametrize("key", CUT_KEYS)
+def test_a_record_whose_key_cannot_be_read_makes_no_group(data, key):
+    """Regression: it made a group that was "Empty"; what stands for a name there may be anything."""
+    value = commit("known", "t", 0, 5)[1]
+    data.write(OFFSETS, [(key, value), commit("known", "t", 0, 5)])
+    data.write(OFFSETS, [(key, value)], producer_id=PRODUCER)
+    assert told(data) == {"known": [(5, False)]}
+    state = json.loads(read(Root([data.path], ReadOptions()), "state.json"))
+    assert f"{OFFSETS}: keys that cannot be read: 1" in state["problems"]

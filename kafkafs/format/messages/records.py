@@ -97,6 +97,15 @@ def parse_fields(jar: str, name: str, version: int, data: bytes) -> Fields | Non
         return None
 
 
+def is_key(topic: InternalTopic, key: bytes) -> bool:
+    """Whether it can be read as a key of one of the coordinator's record types."""
+    kind = _types(topic).get(_INT16.unpack_from(key)[0]) if len(key) >= _INT16.size else None
+    try:
+        return kind is not None and kind.key(key, _INT16.size)[1] >= 0
+    except (Broken, *CUT):
+        return False
+
+
 class _Type(NamedTuple):
     """How the records of a coordinator's record type are read."""
 
