@@ -89,3 +89,36 @@ def parse_transitional_file(name: str) -> tuple[SegmentFile, str] | None:
     if found is None or int(found[1]) > _MAX_LONG:
         return None
     return SegmentFile(name, int(found[1]), found[2]), found[3]
+
+
+BROKER_DIRECTORIES = (
+    "remote-log-index-cache",  # of tiered storage
+    "@metadata-0",  # 2.8's `__cluster_metadata-0`
+)
+"""What brokers of some release make in a data directory beside partitions."""
+
+_CHECKSUM = r"(\.adler)?"  # Confluent Server's, beside what it protects
+_OF_DATA_DIRECTORY = re.compile(
+    r"(meta\.properties|bootstrap\.checkpoint|[a-z-]+-offset-checkpoint|\.kafka_cleanshutdown"
+    r"|_rlmm_committed_offsets)(\.tmp)?|\.lock",  # tiered storage's, up to 3.5
+    re.ASCII,
+)
+_OF_PARTITION = re.compile(
+    r"((leader-epoch-checkpoint|partition\.metadata|quorum-state|remote_log_snapshot)(\.tmp)?|\.kafka_cleanshutdown"
+    r"|[0-9]{20}-[0-9]{10}.*\.checkpoint(\.part|\.deleted)?|[0-9]{20}\.snapshot(\.deleted|\.cleaned|\.swap|\.tmp)?"
+    r"|[0-9]{20}\.tierstate(\.[a-z]+)*)" + _CHECKSUM,  # Confluent Server's state of a tiered partition
+    re.ASCII,
+)
+
+
+def is_of_data_directory(name: str) -> bool:
+    """Whether a broker of 2.8 to 4.4, or Confluent's, makes a file of this name in a data directory. Sources:
+    LogManager, BootstrapDirectory, CleanShutdownFileHandler, ConsumerManager of tiered storage's metadata."""
+    return _OF_DATA_DIRECTORY.fullmatch(name) is not None
+
+
+def is_of_partition(name: str) -> bool:
+    """The same of a partition's directory. Sources: UnifiedLog, LogFileUtils, Snapshots, FileQuorumStateStore,
+    RemoteLogMetadataSnapshotFile; Confluent's names as they are seen on its brokers."""
+    known = parse_segment_file(name) or parse_transitional_file(name) or _OF_PARTITION.fullmatch(name)
+    return known is not None

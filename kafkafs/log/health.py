@@ -109,10 +109,13 @@ def _damaged(name: str) -> str:
 
 
 def is_compacted_away(segment: Segment) -> bool:
-    """Whether an empty log is all that compaction left of a segment: its indexes are empty then as well.
+    """Whether an empty log is all that compaction left of a closed segment: its indexes are empty then as well.
 
-    One that was emptied otherwise keeps the entry that its time index got when it was closed.
+    One that was emptied otherwise keeps the entry that its time index got when it was closed. What compaction has done
+    tells where no checkpoint of the cleaner does: offsets may be missing then, and nothing is lost.
     """
+    if segment.next_base is None or segment.listed["log"].size > 0:
+        return False
     kinds = {"index": segment.indexes.offset_index, "timeindex": segment.indexes.time_index}
     return all(kind in segment.listed and index.length == 0 for kind, index in kinds.items())
 

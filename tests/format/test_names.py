@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from kafkafs.format.names import (
     PartitionName,
     SegmentFile,
+    is_of_data_directory,
+    is_of_partition,
     parse_partition_name,
     parse_segment_file,
     parse_transitional_file,
@@ -64,3 +66,34 @@ def test_every_directory_of_a_real_broker_is_understood(dataset):
     assert len(names) == len(directories)
     assert {(name.topic, name.partition) for name in names if not name.mark} >= {*dataset.partitions()}
     assert any(name.mark == "delete" for name in names)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["meta.properties", "meta.properties.tmp", "bootstrap.checkpoint", "bootstrap.checkpoint.tmp", ".lock",
+     ".kafka_cleanshutdown", ".kafka_cleanshutdown.tmp", "recovery-point-offset-checkpoint",
+     "replication-offset-checkpoint.tmp", "cleaner-offset-checkpoint", "log-start-offset-checkpoint",
+     "_rlmm_committed_offsets", "_rlmm_committed_offsets.tmp"],
+)  # fmt: skip
+def test_what_brokers_make_in_a_data_directory(name):
+    """Beside its partitions, of 2.8 to 4.4. What is foreign there an operator has to look at, and nothing else."""
+    assert is_of_data_directory(name)
+    assert not is_of_data_directory(f"{name}~")
+    assert not is_of_data_directory(f"0{name}")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [f"{5:020}.log", f"{5:020}.timeindex", f"{5:020}.txnindex.cleaned", f"{5:020}.log.swap", f"{5:020}.index.deleted",
+     f"{5:020}.snapshot", f"{5:020}.snapshot.deleted", "leader-epoch-checkpoint", "leader-epoch-checkpoint.tmp",
+     "partition.metadata", "partition.metadata.tmp", "quorum-state", "quorum-state.tmp", ".kafka_cleanshutdown",
+     f"{7:020}-{2:010}.checkpoint", f"{7:020}-{2:010}.checkpoint.deleted", f"{7:020}-{2:010}-x12.checkpoint.part",
+     "remote_log_snapshot", "remote_log_snapshot.tmp", f"{0:020}.tierstate", f"{0:020}.tierstate.mutable",
+     f"{0:020}.tierstate.adler", f"{0:020}.tierstate.mutable.adler", f"{0:020}.snapshot.adler",
+     "leader-epoch-checkpoint.adler"],
+)  # fmt: skip
+def test_what_brokers_make_in_a_partition(name):
+    """Tiered storage's and Confluent Server's too."""
+    assert is_of_partition(name)
+    assert not is_of_partition(f"{name}~")
+    assert not is_of_partition(f"my{name}")

@@ -18,6 +18,7 @@ from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.segments import segments_of
 from tests.kafka.dataset import Dataset
 from tests.kafka.writer import Record, Topic, Writer, create, transactional
+from tests.log.making import made, write_partition
 
 LATEST = Dataset("4.3.1", "stopped")
 FIRST = "00000000000000000000"
@@ -219,6 +220,17 @@ def test_a_planted_fault_is_found(name, tmp_path):
     assert fault.kind in {finding.kind for finding in findings}
     assert all(finding.file.startswith(fault.partition) or finding.kind == "checkpoint-offset" for finding in findings)
     assert any(finding.file.endswith(file.name) or fault.kind in ELSEWHERE for finding in findings)
+    topic, _, number = fault.partition.rpartition("-")
+    assert all((each.topic, each.partition) == (topic, int(number)) for each in findings if number)
+
+
+def test_segments_that_compaction_emptied_are_no_loss_where_no_checkpoint_tells_of_it(tmp_path):
+    """A copy without the cleaner's checkpoint: KAFKA-12889 leaves such a segment each 2^31 offsets."""
+    kept = made(6_443_250_000, [1_700_000_000_000])
+    directory = write_partition(tmp_path, {0: [], 2_148_249_632: [], 4_295_766_494: [], kept.base: [kept]})
+    assert look(tmp_path) == []
+    (directory / f"{2_148_249_632:020}.timeindex").write_bytes(struct.pack(">qi", 1_600_000_000_000, 5))
+    assert [each.kind for each in look(tmp_path) if each.severity == "data loss"] == ["empty-log"]
 
 
 def test_a_directory_that_is_no_partition_is_found(tmp_path):

@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from kafkafs.format.names import parse_partition_name
+
 Severity = Literal["data loss", "rebuildable index", "note"]
 """Records that cannot be had any more, or are not what was written; what `kafkafs reindex` or a broker's restart makes
 anew; what an operator should know of."""
@@ -61,6 +63,8 @@ class Where:
         slot: int | None = None,
         severity: Severity | None = None,
     ) -> Finding:
-        """A finding in this file."""
+        """A finding in this file, and of the partition whose file it is, if of one."""
         severity = severity or severity_of(kind)
-        return Finding(self.data_directory, self.file, kind, message, position, offset, slot, severity)
+        name = parse_partition_name(self.file.partition("/")[0])
+        of = (None, None) if name is None else (name.topic, name.partition)
+        return Finding(self.data_directory, self.file, kind, message, position, offset, slot, severity, *of)

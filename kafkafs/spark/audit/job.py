@@ -118,9 +118,7 @@ def joined(
 
 def _is_of(topics: TopicChoice, finding: Finding) -> bool:
     """Whether a finding is of one of the topics: in a partition's directory of it, or about what a checkpoint says."""
-    name = parse_partition_name(finding.file.partition("/")[0])
-    topic = finding.topic or (name.topic if name is not None else None)
-    return topic is not None and topics.takes(topic)
+    return finding.topic is not None and topics.takes(finding.topic)
 
 
 def _partition(

@@ -1,30 +1,21 @@
 """Names and identities in data directories: what no broker puts there, and what must not be there twice."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_partition_metadata
 from kafkafs.format.names import (
+    BROKER_DIRECTORIES,
     META_PROPERTIES,
     PARTITION_METADATA,
+    is_of_data_directory,
+    is_of_partition,
     parse_partition_name,
-    parse_segment_file,
-    parse_transitional_file,
 )
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.replicas import broker_of
 from kafkafs.spark.audit.findings import Finding, Where
-
-_OF_DATA_DIRECTORY = re.compile(
-    r"(meta\.properties|bootstrap\.checkpoint|[a-z-]+-offset-checkpoint)(\.tmp)?|\.kafka_cleanshutdown(\.tmp)?|\.lock"
-)
-_OF_PARTITION = re.compile(
-    r"(leader-epoch-checkpoint|partition\.metadata|quorum-state)(\.tmp)?|\.kafka_cleanshutdown"
-    r"|[0-9]{20}-[0-9]{10}.*\.checkpoint(\.part|\.deleted)?|[0-9]{20}\.snapshot\.(deleted|cleaned|swap|tmp)"
-)
-_DIRECTORIES = ("remote-log-index-cache",)
 
 
 def check_names(directory: DataDirectory) -> list[Finding]:
@@ -36,9 +27,9 @@ def check_names(directory: DataDirectory) -> list[Finding]:
         where = Where(str(directory.path), name)
         if is_link and parse_partition_name(name):
             findings.append(where.finding("not-regular", "the partition is a symbolic link, which is not followed"))
-        elif is_directory and not parse_partition_name(name) and name not in _DIRECTORIES:
+        elif is_directory and not parse_partition_name(name) and name not in BROKER_DIRECTORIES:
             findings.append(where.finding("foreign", "the directory is no partition, and a broker would not start"))
-        elif not is_directory and not _OF_DATA_DIRECTORY.fullmatch(name):
+        elif not is_directory and not is_of_data_directory(name):
             findings.append(where.finding("foreign", "no file that a broker makes has this name"))
     for partition in sorted(directory.names()):
         try:
@@ -46,7 +37,7 @@ def check_names(directory: DataDirectory) -> list[Finding]:
         except (NotFound, Vanished):
             continue
         for name in names:
-            if not (parse_segment_file(name) or parse_transitional_file(name) or _OF_PARTITION.fullmatch(name)):
+            if not is_of_partition(name):
                 where = Where(str(directory.path), f"{partition}/{name}")
                 findings.append(where.finding("foreign", "no file that a broker makes has this name"))
     return findings + _properties(directory)

@@ -17,6 +17,7 @@ from kafkafs.format.names import (
 )
 from kafkafs.format.producer_snapshot import is_cut, open_transactions, parse_producer_snapshot
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.health import is_compacted_away
 from kafkafs.log.partition import Partition
 from kafkafs.spark.audit.findings import Finding, Where
 
@@ -41,9 +42,9 @@ class Span:
 
 
 def is_compacted(directory: DataDirectory, partition: Partition) -> bool:
-    """Whether the broker has ever compacted the partition here, or does now for the first time: then offsets and
-    transactions may be missing."""
-    if partition.listing().compacting:
+    """Whether the broker has ever compacted the partition, here or where its files come from, or does now for the first
+    time: then offsets and transactions may be missing."""
+    if partition.listing().compacting or any(map(is_compacted_away, partition.log().segments)):
         return True
     try:
         cleaned = parse_offset_checkpoint(directory.root.read_whole(CLEANER_OFFSETS))
