@@ -11,7 +11,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,6 +39,26 @@ def launch(conf: "SparkConf", said: "IO[bytes]") -> Any:
         users = gateway.jvm.org.apache.hadoop.security.UserGroupInformation
         users.setLoginUser(users.createRemoteUser(os.environ.get("HADOOP_USER_NAME", str(os.geteuid()))))
     return gateway
+
+
+@contextmanager
+def private_directories() -> Iterator[None]:
+    """What a JVM that is launched in the block spills to disk goes to directories that no other user may look into:
+    below those of SPARK_LOCAL_DIRS, or that for temporary files. Spark's own are open to all who know their names."""
+    before = os.environ.get("SPARK_LOCAL_DIRS")
+    places = before.split(",") if before else [tempfile.gettempdir()]
+    with ExitStack() as stack:
+        made = [
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="kafkafs-", dir=place, ignore_cleanup_errors=True))
+            for place in places
+        ]
+        os.environ["SPARK_LOCAL_DIRS"] = ",".join(made)
+        try:
+            yield
+        finally:
+            os.environ.pop("SPARK_LOCAL_DIRS")
+            if before:
+                os.environ["SPARK_LOCAL_DIRS"] = before
 
 
 def _is_nameless() -> bool:

@@ -8,6 +8,7 @@ import contextlib
 import logging
 import os
 import re
+import secrets
 import signal
 import socket
 import sys
@@ -32,6 +33,13 @@ _RETRIES = 3  # of a task whose log was cut while it was read: Spark has none on
 _MASTER = re.compile(
     rf"local(\[{_CORES}(,[1-9]\d*)?\])?|local-cluster\[[1-9]\d*,[1-9]\d*,[1-9]\d*\]|(spark|k8s)://.+|yarn"
 )
+_LOCAL_SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.saslFallback": "false",
+}
+"""The driver's ports are any user's of this machine: who cannot prove that it is of this session is not listened to."""
 _JAVAS_PART = ("jars", "assembly")  # of a release, and of a source tree
 _ANSWER_S = 10.0
 _INTERRUPTED = "KeyboardInterrupt while sending command."
@@ -51,19 +59,20 @@ def session(master: str | None, name: str, meanwhile: Callable[[], None] = nothi
     known = jvm.children()
     logging.getLogger().addFilter(_is_news)
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)  # it complains of the end of what it talks to
-    try:
-        with tempfile.NamedTemporaryFile() as said:
-            spark = awaited(lambda: _started(master or EMBEDDED, name, said), meanwhile)
-            try:
-                yield spark
-            except Exception as error:
-                _raise_in_one_sentence(error)
-            awaited(lambda: _stop(spark))
-    except BaseException:
-        _abandon(known)
-        raise
-    finally:
-        logging.getLogger().removeFilter(_is_news)
+    with jvm.private_directories():
+        try:
+            with tempfile.NamedTemporaryFile() as said:
+                spark = awaited(lambda: _started(master or EMBEDDED, name, said), meanwhile)
+                try:
+                    yield spark
+                except Exception as error:
+                    _raise_in_one_sentence(error)
+                awaited(lambda: _stop(spark))
+        except BaseException:
+            _abandon(known)
+            raise
+        finally:
+            logging.getLogger().removeFilter(_is_news)
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -164,12 +173,15 @@ def _started(master: str, name: str, said: "IO[bytes]") -> "SparkSession":
     }
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        settings["spark.driver.bindAddress"] = "127.0.0.1"
+        settings |= _LOCAL_SETTINGS
     try:
         if SparkContext._active_spark_context is None:
             conf = SparkConf(loadDefaults=False).setMaster(_with_retries(master)).setAppName(f"kafkafs {name}")
             conf.setAll(list(settings.items()))
-            SparkContext(conf=conf, gateway=jvm.launch(conf, said))
+            gateway = jvm.launch(conf, said)
+            if master.startswith("local-cluster"):
+                conf.set("spark.authenticate.secret", secrets.token_hex(32))  # not before: `launch` has a command line
+            SparkContext(conf=conf, gateway=gateway)
         return SparkSession.builder.getOrCreate()
     except Exception as error:
         said.seek(0)

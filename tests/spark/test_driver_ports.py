@@ -1,0 +1,128 @@
+"""What other users of a machine can reach of a command's Spark: its ports, its directories, its command line.
+
+They read what a port accepts into Java's deserializer, spilled records off a shared disk, secrets off `ps`.
+"""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkafs.spark import jvm
+
+HOLDER = """
+import json, os, sys
+from kafkafs.spark.session import session
+with session(sys.argv[1], "test") as spark:
+    java = spark._jvm
+    conf = spark.sparkContext.getConf()
+    assert spark.sparkContext.parallelize(range(8), 2).map(lambda x: (x % 2, x)).reduceByKey(max).count() == 2
+    environment = java.org.apache.spark.SparkEnv.get()
+    print(json.dumps({
+        "rpc": int(conf.get("spark.driver.port")),
+        "blocks": environment.blockManager().blockManagerId().port(),
+        "directories": os.environ["SPARK_LOCAL_DIRS"].split(","),
+        "spilled": list(environment.blockManager().diskBlockManager().localDirsString()),
+        "user": java.org.apache.spark.util.Utils.getLocalDir(spark.sparkContext._jsc.sc().conf()),
+        "ui": spark.sparkContext.uiWebUrl,
+        "secret": conf.get("spark.authenticate.secret", ""),
+    }), flush=True)
+    sys.stdin.read()
+"""
+STRANGER = """
+import json, sys
+from pyspark.sql import SparkSession
+rpc, blocks = map(int, sys.argv[1:])
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+java, environment = spark._jvm.org.apache.spark, spark._jvm.org.apache.spark.SparkEnv.get()
+
+def reached(ask):
+    try:
+        ask()
+        return "answered"
+    except Exception as error:
+        text = str(error)
+        return "answered" if "not found" in text.lower() and "broadcast_99" in text else "refused"
+
+def rpc_asked():
+    environment.rpcEnv().setupEndpointRef(java.rpc.RpcAddress("127.0.0.1", rpc), "OutputCommitCoordinator")
+
+def block_asked():
+    service = environment.blockManager().blockTransferService()
+    service.fetchBlockSync("127.0.0.1", blocks, "driver", "broadcast_99_piece0", None)
+
+print(json.dumps([reached(rpc_asked), reached(block_asked)]))
+"""
+
+
+@pytest.fixture(scope="module", params=["local[2]", "local-cluster[1,1,1024]"])
+def holder(request: pytest.FixtureRequest) -> Iterator[tuple[int, dict[str, object]]]:
+    """A process with a session as commands have it, and what it tells of itself."""
+    with subprocess.Popen([sys.executable, "-c", HOLDER, request.param], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as running:  # fmt: skip
+        assert running.stdout
+        told = json.loads(running.stdout.readline())
+        yield running.pid, told
+        running.communicate(timeout=60)
+        assert not any(map(os.path.exists, told["directories"])), "they are gone with it"
+
+
+@pytest.mark.timeout(400)
+def test_a_client_that_has_not_the_sessions_secret_is_refused(holder):
+    """Regression: the driver answered whoever connected to it, and took objects of Java's from them."""
+    _, told = holder
+    words = [sys.executable, "-c", STRANGER, str(told["rpc"]), str(told["blocks"])]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
+    assert json.loads(done.stdout) == ["refused", "refused"], done.stderr
+
+
+def test_no_secret_stands_on_a_command_line(holder):
+    pid, told = holder
+    for each in jvm._below([pid]):
+        words = Path(f"/proc/{each}/cmdline").read_bytes()
+        assert b"authenticate.secret=" not in words
+        assert not told["secret"] or str(told["secret"]).encode() not in words
+
+
+def test_what_is_spilled_is_nobody_elses(holder):
+    """Regression: /tmp/blockmgr-* was open to all."""
+    _, told = holder
+    for place in [*told["spilled"], told["user"]]:
+        parents = [each for each in told["directories"] if Path(place).is_relative_to(each)]
+        assert parents, place
+        assert stat.S_IMODE(os.stat(parents[0]).st_mode) == 0o700
+    assert told["ui"] is None
+
+
+@pytest.mark.timeout(400)
+def test_the_stranger_of_these_tests_reaches_an_open_driver():
+    """Otherwise they would prove nothing."""
+    opened = "import kafkafs.spark.session as own\nown._LOCAL_SETTINGS = {}\nwith session"
+    program = HOLDER.replace("with session", opened)
+    with subprocess.Popen([sys.executable, "-c", program, "local[2]"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as running:  # fmt: skip
+        assert running.stdout
+        told = json.loads(running.stdout.readline())
+        words = [sys.executable, "-c", STRANGER, str(told["rpc"]), str(told["blocks"])]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
+        running.communicate(timeout=60)
+    assert json.loads(done.stdout) == ["answered", "answered"], done.stderr
+
+
+def test_a_users_own_directories_for_spills_are_taken(tmp_path, monkeypatch):
+    """On a large disk, say."""
+    places = [tmp_path / "a", tmp_path / "b"]
+    for place in places:
+        place.mkdir()
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", ",".join(map(str, places)))
+    with jvm.private_directories():
+        inside = os.environ["SPARK_LOCAL_DIRS"].split(",")
+        assert [Path(each).parent for each in inside] == places
+        assert {stat.S_IMODE(os.stat(each).st_mode) for each in inside} == {0o700}
+    assert os.environ["SPARK_LOCAL_DIRS"] == ",".join(map(str, places))
+    assert not any(map(os.listdir, places))
