@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, repeat
+from typing import Any
 
 from kafkafs.cli.arguments.dump import TOPICS
 from kafkafs.cli.endings import printable
@@ -28,8 +29,11 @@ OUTPUT_BUFFER = 1 << 18
 def run(arguments: argparse.Namespace) -> int:
     """Dumps all files, then tells what does not agree; 1 where something in one of them could not be shown."""
     _check(arguments)
-    progress = Progress()
+    with Progress() as progress:
+        return _dump(arguments, progress)
 
+
+def _dump(arguments: argparse.Namespace, progress: Progress) -> int:
     def report(line: str) -> None:
         """Prints what does not agree, with nothing in it that a terminal would obey."""
         with progress.aside():
@@ -37,13 +41,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     findings = Findings(report=report)
     try:
-        with _standard_output() as out:
+        with _standard_output(progress) as out:
             out.writelines(_texts(arguments, findings, progress))
     except BrokenPipeError:
         raise  # the reader has left: no error
     except OSError as error:
         raise DiskError(f"standard output cannot be written: {error.strerror}") from None
-    progress.clear()
     for line in findings.lines():
         report(line)
     return 1 if findings.problems else 0
@@ -70,11 +73,27 @@ def _topic(arguments: argparse.Namespace) -> str | None:
     )
 
 
-def _standard_output() -> io.BufferedWriter:
+class _BesideABar(io.FileIO):
+    """Standard output of a terminal that shows a bar, too, which is taken away for what is written."""
+
+    def __init__(self, descriptor: int, progress: Progress) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self._progress = progress
+
+    def write(self, data: Any) -> int:
+        """Writes what goes in at once."""
+        with self._progress.aside():
+            return super().write(data)
+
+
+def _standard_output(progress: Progress) -> io.BufferedWriter:
     """Standard output with a large buffer, whatever Python has made of it."""
     if sys.stdout is None:
         raise UsageError("standard output is closed, so there is nowhere to print")
-    return io.BufferedWriter(io.FileIO(sys.stdout.fileno(), "w", closefd=False), OUTPUT_BUFFER)
+    descriptor = sys.stdout.fileno()
+    is_shared = progress.is_between_lines
+    raw = _BesideABar(descriptor, progress) if is_shared else io.FileIO(descriptor, "w", closefd=False)
+    return io.BufferedWriter(raw, OUTPUT_BUFFER)
 
 
 def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress) -> Iterator[Text]:

@@ -48,23 +48,22 @@ def _grep(arguments: argparse.Namespace) -> int:
     directories = _directories(arguments)
     partitions, problems = _chosen(directories, arguments)
     found: Counter[str] = Counter()
-    printer = _Printer(partitions, window)
     lines_of, fields_of = _makers(directories, partitions, arguments)
     task = SearchTask(selection, window, lines_of, fields_of, limit)
-    for event in search(partitions, task, lambda name: limit is not None and found[name] >= limit):
-        if isinstance(event, Trouble):
-            problems.append(event.sentence)
-        elif isinstance(event, Done):
-            printer.passed(event.partition, event.size)
-        else:
-            kept = event.records if limit is None else min(event.records, limit - found[event.partition])
-            if arguments.files_with_matches and not found[event.partition]:
-                printer.write(f"{event.partition}\n".encode())
-            found[event.partition] += kept
-            printer.write(event.lines if kept == event.records else b"".join(event.lines.splitlines(True)[:kept]))
-    printer.end()
-    if arguments.count and not arguments.files_with_matches:
-        printer.write("".join(f"{name}:{found[name]}\n" for name in partitions).encode())
+    with _Printer(partitions, window) as printer:
+        for event in search(partitions, task, lambda name: limit is not None and found[name] >= limit):
+            if isinstance(event, Trouble):
+                problems.append(event.sentence)
+            elif isinstance(event, Done):
+                printer.passed(event.partition, event.size)
+            else:
+                kept = event.records if limit is None else min(event.records, limit - found[event.partition])
+                if arguments.files_with_matches and not found[event.partition]:
+                    printer.write(f"{event.partition}\n".encode())
+                found[event.partition] += kept
+                printer.write(event.lines if kept == event.records else b"".join(event.lines.splitlines(True)[:kept]))
+        if arguments.count and not arguments.files_with_matches:
+            printer.write("".join(f"{name}:{found[name]}\n" for name in partitions).encode())
     for problem in dict.fromkeys(problems):
         say(problem)
     return EXIT_TROUBLE if problems else 0 if found.total() else EXIT_NONE
@@ -81,7 +80,7 @@ def _selection(arguments: argparse.Namespace) -> Selection:
 
 
 class _Printer:
-    """Standard output, flushed at once, and how far the search is on standard error."""
+    """Standard output, flushed at once, and how far the search is on standard error, until the end of `with`."""
 
     def __init__(self, partitions: Mapping[str, Partition], window: Window) -> None:
         if sys.stdout is None:
@@ -96,8 +95,9 @@ class _Printer:
         """Writes lines at once."""
         try:
             if lines:
-                self._out.write(lines)
-                self._out.flush()
+                with self._progress.aside():
+                    self._out.write(lines)
+                    self._out.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -110,8 +110,10 @@ class _Printer:
         if self._progress.is_shown:
             self._progress.show(name, self._done, self._size)
 
-    def end(self) -> None:
-        """Takes the progress away."""
+    def __enter__(self) -> "_Printer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._progress.clear()
 
 

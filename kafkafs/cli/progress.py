@@ -1,7 +1,11 @@
-"""How far files are read, on standard error, while a command's output goes to a file or a pipe and a person waits."""
+"""How far files are read, on standard error, while a person waits.
+
+Where output goes to the same terminal, the bar is drawn once a moment has passed, and taken away before each line.
+"""
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -12,13 +16,24 @@ if TYPE_CHECKING:
     from kafkafs.cli.status_line import StatusLine
 
 
+PATIENCE_S = 0.5  # for which nobody misses a bar between the lines of a quick answer
+
+
 class Progress:
-    """How far the files read so far have come, for those who see it: not where output and bar share a terminal."""
+    """How far the files read so far have come, for those who see it; `with` takes it away at its end."""
 
     def __init__(self) -> None:
-        self.is_shown = sys.stderr.isatty() and not sys.stdout.isatty()
+        self.is_shown = sys.stderr.isatty()
+        self.is_between_lines = self.is_shown and sys.stdout.isatty()
+        self._not_before = time.monotonic() + (PATIENCE_S if self.is_between_lines else 0)
         self._line: StatusLine | None = None
         self._lock = threading.Lock()  # one thread reads files, another writes lines
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
 
     def of(self, name: str, data: ReadableFile) -> ReadableFile:
         """The same bytes; reading them moves the bar."""
@@ -28,6 +43,8 @@ class Progress:
         """Draws the bar for one file, at most some times a second."""
         with self._lock:
             if self._line is None:
+                if time.monotonic() < self._not_before:
+                    return
                 from kafkafs.cli.status_line import StatusLine  # 27 ms with tqdm, for those who see it only
 
                 self._line = StatusLine()

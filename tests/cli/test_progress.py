@@ -9,7 +9,10 @@ import pytest
 
 from kafkafs.cli import status_line
 from kafkafs.cli.progress import Progress
+from tests.cli.screen import on_one_terminal, shown
 from tests.cli.test_status_line import terminal
+from tests.kafka.dataset import Dataset
+from tests.mounting import KAFKAFS, run
 
 
 class Zeros:
@@ -62,6 +65,58 @@ def test_the_bar_is_taken_away_for_a_line() -> None:
     before, _, after = seen[0].partition("a line")
     assert before.endswith(" \r")
     assert not after.strip()
+
+
+AT_ONCE = """
+import sys
+from kafkafs.cli import main, progress, status_line
+progress.PATIENCE_S = status_line.REDRAW_S = LATER
+sys.exit(main.main(sys.argv[1:]))
+"""
+
+
+def typed(*words: object, patience_s: float = 0) -> tuple[str, int]:
+    """What a command writes to a terminal that has its output, too, where waiting begins at once."""
+    program = AT_ONCE.replace("LATER", str(patience_s))
+    return on_one_terminal(sys.executable, "-c", program, *map(str, words))
+
+
+@pytest.fixture(scope="module")
+def stopped() -> Dataset:
+    return Dataset("4.3.1", "stopped")
+
+
+@pytest.mark.parametrize("pattern", ["no such text", "record 1"])
+def test_a_search_at_a_terminal_shows_how_far_it_is(stopped, pattern) -> None:
+    """Regression: for what was not there it said nothing for minutes. What it prints stands on lines of its own."""
+    told, code = typed("grep", pattern, stopped.path)
+    quiet = run(KAFKAFS, "grep", pattern, stopped.path, check=False)
+    assert "%|" in told
+    assert sorted(shown(told)) == sorted(["", *quiet.stdout.decode().splitlines()])
+    assert code == quiet.returncode
+
+
+def test_a_dump_at_a_terminal_shows_it_between_its_lines(stopped) -> None:
+    """Byte for byte what it prints elsewhere, where nothing is left of the bar."""
+    words = ("dump", "--print-data-log", f"{stopped.path}/consumed-0", f"{stopped.path}/segments-0")
+    told, code = typed(*words)
+    assert "%|" in told
+    quiet = run(KAFKAFS, *words)
+    assert shown(told) == [line.rstrip() for line in (quiet.stdout + quiet.stderr).decode().split("\n")]
+    assert code == 0
+
+
+def test_a_quick_answer_has_no_bar_before_it(stopped) -> None:
+    """Nor the time that it takes to draw one."""
+    for words in (("grep", "record 1", stopped.path), ("dump", f"{stopped.path}/segments-0")):
+        assert "%|" not in typed(*words, patience_s=60)[0]
+
+
+def test_an_error_stands_where_the_bar_was(stopped, tmp_path) -> None:
+    """A sentence is not written behind half a bar."""
+    told, code = typed("dump", f"{stopped.path}/large-0", tmp_path / "0.log")
+    assert code == 1
+    assert any(line.startswith(("kafkafs:", f"Dumping {tmp_path}")) for line in shown(told)), shown(told)[-3:]
 
 
 def test_there_is_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
