@@ -1,7 +1,7 @@
 """hatchling's hooks: compile the kernels and make the man pages and completions that a wheel brings along, and put the
 changelog behind the README in what a package index shows.
 
-An editable install gets the kernels in the checkout, and no pages.
+An editable install has its kernels in the checkout, and its pages in the environment as any other.
 """
 
 import os
@@ -46,9 +46,9 @@ class BuildHook(BuildHookInterface[Any]):
         build_data["pure_python"], build_data["tag"] = False, f"py3-none-{_platform()}"
         if version != "editable":
             build_data["force_include"][str(Path(self.root, LIBRARY))] = LIBRARY
-            pages = Path(self.root, PAGES)
-            self._run(str(Path(self.root, "scripts/make_pages.py")), str(pages))
-            build_data["shared_data"] |= {str(pages / made): place for made, place in SHARED.items()}
+        pages = Path(self.root, PAGES)
+        self._run(str(Path(self.root, "scripts/make_pages.py")), str(pages))
+        build_data["shared_data"] |= {str(pages / made): place for made, place in SHARED.items()}
 
     def _run(self, *program: str) -> None:
         subprocess.run([sys.executable, "-c", RUN, self.root, self.metadata.version, *program], check=True)

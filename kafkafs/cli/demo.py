@@ -1,4 +1,7 @@
-"""`kafkafs demo`: the bundled sample, written by a real broker, mounted and walked through with everyday commands."""
+"""`kafkafs demo`: the bundled sample, written by a real broker, mounted and walked through with everyday commands.
+
+Where there is no FUSE, `kafkafs ls`, `cat` and `stat` take the place of `ls`, `cat` and `getfattr`.
+"""
 
 import argparse
 import shutil
@@ -12,9 +15,9 @@ from pathlib import Path
 
 from kafkafs import sample
 from kafkafs.cli import mount, umount
-from kafkafs.cli.endings import EXIT_FAILED
+from kafkafs.cli.endings import EXIT_FAILED, say
 from kafkafs.cli.parser import build
-from kafkafs.errors import DiskError
+from kafkafs.errors import KafkafsError
 from kafkafs.fuse.life.mountpoint import mounted_at
 
 COMMAND_S = 30  # for one command of the walk
@@ -45,45 +48,56 @@ WALK = (
     ),
     (
         "Avro, by its schema, which lies on the same disk.",
-        "jq -c '.value' readings-0/by-offset/1..4.decoded.jsonl",
+        "cat readings-0/by-offset/1..4.decoded.jsonl | jq -c .value",
     ),
     (
         "How far groups had read when the broker stopped, from its own topics.",
-        "jq -c '{group, topic, offset, lag}' .cluster/groups/*/offsets.jsonl",
+        "cat .cluster/groups/*/offsets.jsonl | jq -c '{group, topic, offset, lag}'",
     ),
-    ("What is known of a partition.", "jq -c 'del(.segments)' test-0/info.json"),
+    ("What is known of a partition.", "cat test-0/info.json | jq -c 'del(.segments)'"),
 )
+
+
+WITHOUT_MOUNT = {"ls": "kafkafs ls", "cat": "kafkafs cat", "getfattr -d": "kafkafs stat"}
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Walks through the sample: 0 if every command worked."""
-    with mounted_sample(keep=arguments.keep) as place:
-        failed = [command for text, command in WALK if _available(command) and not _show(place, text, command)]
+    with unpacked_sample(keep=arguments.keep) as data:
+        place = data.with_name("mount")
+        is_mounted = _mount(data, place)
+        place = place if is_mounted else data.parent
+        print(f"$ cd {place}")
+        failed = 0
+        for text, command in WALK:
+            asked = command if is_mounted else without_mount(command, data.name)
+            if _available(asked):
+                failed += not _show(place, text, asked)
     if failed:
-        print(f"\n{len(failed)} of these commands failed.")
+        print(f"\n{failed} of these commands failed.")
         return EXIT_FAILED
     if arguments.keep:
-        print(f"\nIt stays mounted at {place}. To end it: kafkafs umount {place} && rm -r {place.parent}")
-    else:
+        ending = f"kafkafs umount {place} && " if is_mounted else ""
+        print(f"\nIt stays {'mounted at' if is_mounted else 'in'} {place}. To end it: {ending}rm -r {data.parent}")
+    elif is_mounted:
         print("\nThe mount is gone again. Yours: kafkafs mount DATA_DIR... MOUNTPOINT")
+    else:
+        print("\nThe sample is gone again. Yours: kafkafs ls DATA_DIR")
     return 0
 
 
 @contextmanager
-def mounted_sample(*, keep: bool) -> Iterator[Path]:
-    """The sample, unpacked and mounted in a new directory: the mount point. Unless it is to be kept, it is gone at the
-    end; after an error or Ctrl-C, at whatever moment, it is gone in any case."""
+def unpacked_sample(*, keep: bool) -> Iterator[Path]:
+    """The sample, unpacked in a new directory, beside it one to mount it on.
+
+    Unless it is to be kept, all is gone at the end, a mount too; after an error or Ctrl-C, at whatever moment, it is gone
+    in any case.
+    """
     scratch = Path(tempfile.mkdtemp(prefix="kafkafs-demo-"))
     place = scratch / "mount"
     try:
-        data = sample.unpack(scratch)
         place.mkdir()
-        print(f"$ kafkafs mount {data} {place} --background", flush=True)
-        # the commands a user would type, in this process
-        if mount.run(build(["mount"]).parse_args(["mount", str(data), str(place), "--background"])) != 0:
-            raise DiskError("the sample could not be mounted")
-        print(f"$ cd {place}")
-        yield place
+        yield sample.unpack(scratch)
     except BaseException:
         keep = False
         raise
@@ -95,6 +109,26 @@ def mounted_sample(*, keep: bool) -> Iterator[Path]:
             shutil.rmtree(scratch)
 
 
+def _mount(data: Path, place: Path) -> bool:
+    """Mounts the sample as a user would, in this process; False, after a word why, where that cannot be."""
+    print(f"$ kafkafs mount {data} {place} --background", flush=True)
+    try:
+        if mount.run(build(["mount"]).parse_args(["mount", str(data), str(place), "--background"])) == 0:
+            return True
+    except KafkafsError as error:
+        say(str(error))
+    print("# So the walk goes on without a mount: the same names, the same bytes.")
+    return False
+
+
+def without_mount(command: str, data: str) -> str:
+    """The same question, asked of the data directory."""
+    for word, ours in WITHOUT_MOUNT.items():
+        if command.startswith(f"{word} "):
+            return f"{ours} {data}{command.removeprefix(word)}"
+    return f"{WITHOUT_MOUNT[command]} {data}"
+
+
 def _available(command: str) -> bool:
     """Whether what it needs is installed; a walk without jq is still a walk."""
     return all(shutil.which(program) for program in OPTIONAL if program in command.split())
@@ -102,5 +136,6 @@ def _available(command: str) -> bool:
 
 def _show(place: Path, text: str, command: str) -> bool:
     print(f"\n# {text}\n$ {command}", flush=True)
-    done = subprocess.run(["sh", "-c", command], cwd=place, timeout=COMMAND_S, stderr=sys.stdout, check=False)
+    ours = f'kafkafs() {{ "{sys.executable}" -m kafkafs "$@"; }}; {command}'  # which need not be on the PATH
+    done = subprocess.run(["sh", "-c", ours], cwd=place, timeout=COMMAND_S, stderr=sys.stdout, check=False)
     return done.returncode == 0

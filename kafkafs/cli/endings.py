@@ -63,7 +63,9 @@ def _lack(error: Exception) -> str | None:
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return "no memory is left; raise the limit (`ulimit -v`, MemoryMax=)"
     if isinstance(error, ImportError) and not (error.name or "").startswith("kafkafs"):
-        return f"a library is missing or does not fit: {error}; commands on Spark take pip install 'kafkafs[spark]'"
+        from kafkafs.installation import install_command  # 10 ms, for who lacks something only
+
+        return f"a library is missing or does not fit: {error}; commands on Spark take {install_command('spark')}"
     return None
 
 

@@ -1,6 +1,7 @@
 """`kafkafs mount DATA_DIR... MOUNTPOINT`: in the foreground until a signal or `umount`, or with `--background`."""
 
 import argparse
+import errno
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -14,6 +15,10 @@ from kafkafs.fuse.life import journal, mountpoint
 from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.guard import supervise, supervise_in_background
 from kafkafs.fuse.sandbox.syscalls import is_installed
+from kafkafs.installation import install_command
+
+_DEVICE = "/dev/fuse"
+_WITHOUT = "`kafkafs ls`, `cat` and `stat` answer the same without a mount"
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,21 +47,39 @@ def _check_parts() -> None:
     missing = [name for name in ("pyfuse3", "trio") if find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"a mount takes {' and '.join(missing)}: pip install 'kafkafs[mount]' (and libfuse3 to build it with);"
-            " `kafkafs ls`, `cat` and `stat` answer the same without a mount"
+            f"a mount takes {' and '.join(missing)}: {install_command('mount')} (and libfuse3 to build it with);"
+            f" {_WITHOUT}"
         )
+    _check_device()
     if os.geteuid() != 0:
         return
     if not is_installed():
         raise UsageError(
             "root mounts with a system call filter only, and libseccomp or pyseccomp is missing: apt-get install"
-            " libseccomp2, pip install 'kafkafs[mount]'; or mount as a user who may read the data"
+            f" libseccomp2, {install_command('mount')}; or mount as a user who may read the data"
         )
     if not native.is_built():
         raise UsageError(
             "root mounts with compiled kernels only, since a daemon that compiles them cannot be confined: run"
             " scripts/setup, or install kafkafs again; or mount as a user who may read the data"
         )
+
+
+def _check_device() -> None:
+    """UsageError where the kernel's side of FUSE is not to be had, as in most containers."""
+    try:
+        os.close(os.open(_DEVICE, os.O_RDWR | os.O_CLOEXEC))
+    except FileNotFoundError:
+        raise UsageError(
+            f"there is no {_DEVICE}: load the kernel module (modprobe fuse), or start the container with --device"
+            f" {_DEVICE} --cap-add SYS_ADMIN; {_WITHOUT}"
+        ) from None
+    except OSError as error:
+        if error.errno != errno.EACCES:  # fusermount3 may open it for a user who may not
+            raise UsageError(
+                f"{_DEVICE} cannot be opened: {error.strerror}; start the container with --device {_DEVICE} --cap-add"
+                f" SYS_ADMIN; {_WITHOUT}"
+            ) from None
 
 
 def _daemon(

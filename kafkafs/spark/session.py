@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING
 
 from kafkafs import errors
 from kafkafs.errors import KafkafsError, Unsupported, UsageError
+from kafkafs.installation import install_command
 from kafkafs.spark import jvm
 from kafkafs.spark.waiting import awaited, nothing
 
@@ -152,13 +153,13 @@ def _started(master: str, name: str, said: "IO[bytes]") -> "SparkSession":
     try:
         import pyspark
     except ImportError:
-        raise UsageError(f"{name} needs Spark: run pip install 'kafkafs[spark]'") from None
+        raise UsageError(f"{name} needs Spark: run {install_command('spark')}") from None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     home = Path(os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent)))
     if not hasattr(pyspark, "SparkContext") or not any((home / part).is_dir() for part in _JAVAS_PART):
         raise UsageError(
             f"{name} needs all of Spark, and pyspark {pyspark.__version__} here is a client's, without Java's part:"
-            " run it in an environment of its own (pip install 'kafkafs[spark]'), or set SPARK_HOME"
+            f" run it in an environment of its own ({install_command('spark')}), or set SPARK_HOME"
         )
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession

@@ -11,6 +11,7 @@ import pytest
 
 from kafkafs.fuse.life.mountpoint import mounted_at
 from tests.mounting import KAFKAFS, run, wait_until
+from tests.without_fuse import without_fuse
 
 
 def demo(scratch: Path, *flags: str) -> "subprocess.Popen[bytes]":
@@ -59,3 +60,34 @@ def test_kept_it_stays_mounted_and_says_how_to_end_it(tmp_path):
         run("bash", "-c", told[2].replace("kafkafs ", f"{KAFKAFS} "))
     assert mounts(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a namespace without /dev/fuse takes root")
+def test_without_fuse_the_walk_goes_on_by_ls_and_cat(tmp_path):
+    """In a container nobody sees the sample else, and it is what people try first."""
+    (tmp_path / "dev").mkdir()
+    walk = {}
+    for name, command in (("with", [KAFKAFS, "demo"]), ("without", without_fuse(tmp_path / "dev", KAFKAFS, "demo"))):
+        done = run(*command, env=os.environ | {"TMPDIR": str(tmp_path)})
+        steps = re.findall(r"^# (.*)\n\$ (.*)\n((?:(?!\n# ).*\n)*)", done.stdout.decode(), re.M)
+        walk[name] = {text: (asked, printed.split("\n\n")[0]) for text, asked, printed in steps}
+        said = done.stderr.decode()
+    assert "there is no /dev/fuse: load the kernel module" in said
+    assert "`kafkafs ls`, `cat` and `stat` answer the same without a mount" in said
+    walk["without"].pop("So the walk goes on without a mount: the same names, the same bytes.", None)
+    assert len(walk["without"]) >= 10
+    for text, (asked, printed) in walk["without"].items():
+        assert "kafkafs " in asked
+        if "info.json" not in asked and "-l" not in asked and "stat" not in asked:
+            assert printed == walk["with"][text][1], text
+    assert list(tmp_path.iterdir()) == [tmp_path / "dev"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a namespace without /dev/fuse takes root")
+def test_kept_without_fuse_it_says_how_to_end_it(tmp_path):
+    (tmp_path / "dev").mkdir()
+    command = without_fuse(tmp_path / "dev", KAFKAFS, "demo", "--keep")
+    done = run(*command, env=os.environ | {"TMPDIR": str(tmp_path)})
+    ending = done.stdout.decode().rpartition("To end it: ")[2]
+    run("sh", "-c", ending)
+    assert list(tmp_path.iterdir()) == [tmp_path / "dev"]

@@ -9,6 +9,7 @@ import pytest
 from kafkafs.cli.export import _request
 from kafkafs.cli.main import main
 from kafkafs.errors import UsageError
+from kafkafs.installation import install_command
 from kafkafs.sample import unpack
 from kafkafs.spark.export.plan import Request
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
@@ -79,4 +80,4 @@ def test_without_arrow_it_says_what_to_install(data, tmp_path):
     program = f"import sys; sys.modules['pyarrow'] = None; from kafkafs.cli.main import main; sys.exit(main({words!r}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.endswith("pip install 'kafkafs[spark]'\n")
+    assert done.stderr.endswith(f"{install_command('spark')}\n")

@@ -11,6 +11,7 @@ from kafkafs.cli import parser
 from kafkafs.cli.endings import EXIT_FAILED, EXIT_INTERRUPTED
 from kafkafs.cli.main import main
 from kafkafs.cli.parser import COMMANDS
+from kafkafs.installation import install_command
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -62,7 +63,7 @@ def test_a_library_that_a_command_lacks_is_named(monkeypatch, capsys):
     assert main(["export", "x", "--to", "y"]) == EXIT_FAILED
     told = capsys.readouterr().err
     assert told.startswith("kafkafs: a library is missing or does not fit: No module named 'pyarrow'; ")
-    assert told.endswith("pip install 'kafkafs[spark]'\n")
+    assert told.endswith(f"commands on Spark take {install_command('spark')}\n")
 
 
 def during_import(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:

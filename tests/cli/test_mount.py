@@ -13,6 +13,7 @@ import pytest
 from kafkafs import sample
 from kafkafs.fuse.life.mountpoint import mounted_at, unmount
 from tests.mounting import KAFKAFS, run, shell, wait_until
+from tests.without_fuse import without_fuse
 
 
 @pytest.fixture(scope="module")
@@ -188,3 +189,12 @@ def test_the_demo_works_and_leaves_nothing_behind():
     assert "slot 2 of 4: 1632390207745 -> offset 23388" in shown
     assert "The mount is gone again" in shown
     assert "kafkafs-demo-" not in Path("/proc/self/mountinfo").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a namespace without /dev/fuse takes root")
+def test_without_fuse_it_says_what_answers_the_same(data, place, tmp_path):
+    """In a container the door is shut; the window beside it is named."""
+    (tmp_path / "dev").mkdir()
+    done = run(*without_fuse(tmp_path / "dev", KAFKAFS, "mount", data, place), check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, b"", 1)
+    assert b"--device /dev/fuse --cap-add SYS_ADMIN; `kafkafs ls`, `cat` and `stat` answer the same" in done.stderr

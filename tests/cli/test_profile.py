@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from kafkafs.cli.main import main
+from kafkafs.installation import install_command
 from kafkafs.sample import unpack
 
 
@@ -24,5 +25,5 @@ def test_without_the_extra_it_is_spark_that_is_missed(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "kafkafs: profile needs Spark: run pip install 'kafkafs[spark]'\n"
+    assert done.stderr == f"kafkafs: profile needs Spark: run {install_command('spark')}\n"
     assert not (tmp_path / "page.html").exists()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.installation import install_command
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS
 
@@ -36,4 +37,4 @@ def test_a_library_that_does_not_fit_is_no_bug_of_ours(tmp_path):
     (tmp_path / "pyarrow.py").write_text("raise ImportError('pyarrow requires NumPy 2.0 or newer, found 1.26.4')")
     sentence = said(["export", str(LATEST.path), "--to", str(tmp_path / "out")], tmp_path)
     assert "a library is missing or does not fit: pyarrow requires NumPy 2.0" in sentence
-    assert "pip install 'kafkafs[spark]'" in sentence
+    assert install_command("spark") in sentence

@@ -115,7 +115,8 @@ def _mount(operations: Operations, mountpoint: Path, settings: Settings) -> int 
     except RuntimeError:
         raise UsageError(
             f"{str(mountpoint)!r} could not be mounted, the line above says why (an ordinary user needs fusermount3, a "
-            "mount point of his own and, for -o allow_other, user_allow_other in /etc/fuse.conf)"
+            "mount point of his own and, for -o allow_other, user_allow_other in /etc/fuse.conf; a container --cap-add "
+            "SYS_ADMIN); `kafkafs ls`, `cat` and `stat` answer the same without a mount"
         ) from None
     return next(iter(_fuse_descriptors() - before), None)
 
