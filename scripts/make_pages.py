@@ -17,19 +17,18 @@ from kafkafs import __version__
 from kafkafs.cli import mount_helper, options, parser
 from kafkafs.view import manual
 
+COMPLETION = Path(__file__).with_name("completion")
+COMPLETED = {  # what stands behind a flag or in a place, by how the help calls it, and the function that completes it
+    "OPT[,OPT...]": "_kafkafs_options",
+    "PATH": "_kafkafs_paths",
+    "TOPIC[,TOPIC...]": "_kafkafs_topics",
+    "T[,T...]": "_kafkafs_topics",
+    "GROUP": "_kafkafs_groups",
+    "DATA_DIR... [GROUP]": "_kafkafs_dirs_or_groups",
+}
 DIRECTORIES = {"DATA_DIR", "DATA_DIR[,DATA_DIR...]", "MOUNTPOINT", "DIR", "OUT", "D"}
 FILES = {"FILE", "FILE[,FILE...]", "F"}
 SEE_ALSO = r"kafkafs(1), kafkafs\-queries(7), mount.kafkafs(8), mount(8), fusermount3(1)"
-BASH_OPTIONS = """
-_kafkafs_options() {  # behind -o: what comes next in a list with commas
-  local before=""
-  [[ $1 == *,* ]] && before="${1%,*},"
-  compgen -P "$before" -W "WORDS" -- "${1##*,}"
-}
-"""
-ZSH_OPTIONS = """
-_kafkafs_options() { _values -s , option WORDS }
-"""
 
 
 def man_page(command: argparse.ArgumentParser, section: int, purpose: str) -> str:
@@ -73,12 +72,18 @@ def _section(section: manual.Section) -> list[str]:
 
 
 def completion(command: argparse.ArgumentParser, shell: str) -> str:
-    """The script that completes commands, options, directories and files in that shell."""
+    """The script that completes commands, options, directories, files, and names of a data directory in that shell."""
     _mark(command)
     words = options.completions()
-    bash = BASH_OPTIONS.replace("WORDS", " ".join(words))
-    zsh = ZSH_OPTIONS.replace("WORDS", " ".join(f"'{word}'" for word in _zsh_values(words)))
-    return str(shtab.complete(command, shell=shell, preamble={"bash": bash, "zsh": zsh}))
+    if shell == "zsh":
+        words = [f"'{word}'" for word in _zsh_values(words)]
+    names, ours = _shell("names.sh"), _shell(f"kafkafs.{shell}").replace("@OPTIONS@", " ".join(words))
+    made = str(shtab.complete(command, shell=shell, preamble={shell: names + ours}))
+    return made + _shell("after.bash") if shell == "bash" else made
+
+
+def _shell(name: str) -> str:
+    return (COMPLETION / name).read_text()
 
 
 def _zsh_values(words: list[str]) -> list[str]:
@@ -97,8 +102,8 @@ def _mark(command: argparse.ArgumentParser) -> None:
         if isinstance(action, argparse._SubParsersAction):
             for below in action.choices.values():
                 _mark(below)
-        elif action.metavar == "OPT[,OPT...]":
-            action.complete = {"bash": "_kafkafs_options", "zsh": "_kafkafs_options"}
+        elif action.metavar in COMPLETED:
+            action.complete = dict.fromkeys(("bash", "zsh"), COMPLETED[action.metavar])
         elif action.metavar in DIRECTORIES | FILES:
             action.complete = shtab.DIRECTORY if action.metavar in DIRECTORIES else shtab.FILE
 

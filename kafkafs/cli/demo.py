@@ -90,8 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
 def unpacked_sample(*, keep: bool) -> Iterator[Path]:
     """The sample, unpacked in a new directory, beside it one to mount it on.
 
-    Unless it is to be kept, all is gone at the end, a mount too; after an error or Ctrl-C, at whatever moment, it is gone
-    in any case.
+    Unless it is to be kept, all is gone at the end, a mount too; after an error or Ctrl-C, at whatever moment, it is
+    gone in any case.
     """
     scratch = Path(tempfile.mkdtemp(prefix="kafkafs-demo-"))
     place = scratch / "mount"
