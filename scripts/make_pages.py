@@ -22,7 +22,6 @@ COMPLETED = {  # what stands behind a flag or in a place, by how the help calls 
     "OPT[,OPT...]": "_kafkafs_options",
     "PATH": "_kafkafs_paths",
     "TOPIC[,TOPIC...]": "_kafkafs_topics",
-    "T[,T...]": "_kafkafs_topics",
     "GROUP": "_kafkafs_groups",
     "DATA_DIR... [GROUP]": "_kafkafs_dirs_or_groups",
 }

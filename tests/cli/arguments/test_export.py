@@ -17,7 +17,7 @@ def test_without_flags_all_of_the_log_becomes_parquet_as_it_is():
     ("words", "sentence"),
     [
         ([], "the following arguments are required: --to"),
-        (["--to", "out", "--topics", "t", "--topic-pattern", "t.*"], "not allowed with argument --topics"),
+        (["--to", "out", "--topics", "t", "--topic-pattern", "t.*"], "not allowed with argument --topics/--topic"),
         (["--to", "out", "--from-time", "now", "--from-offsets", "{}"], "not allowed with argument --from-time"),
         (["--to", "out", "--isolation", "committed"], "no choice 'committed'; did you mean read_committed?"),
         (["--to", "out", "--value", "avro"], "there is no choice 'avro'; there are bytes, json, registry"),

@@ -19,3 +19,9 @@ def test_each_command_that_reads_topics_takes_them_alike(command):
     assert (parsed(*words).topics, parsed(*words).topic_pattern) == ([], None)
     assert parsed(*words, "--topics", "a,b", "--topics", "c").topics == ["a,b", "c"]
     assert parsed(*words, "--topic-pattern", "a.*").topic_pattern == "a.*"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_one_topic_is_named_as_kafkas_tools_name_it(command):
+    """They have `--topic`; a prefix of two flags would be neither."""
+    assert parsed(command, *COMMANDS[command], "--topic", "orders", "--topics", "a,b").topics == ["orders", "a,b"]
