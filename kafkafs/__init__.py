@@ -4,12 +4,13 @@ Each layer imports only those to its left:
 
     errors <- format <- disk <- log <- dump, cluster, search <- view <- fuse <- cli
                                  ^                                        |
-                               spark <------------------------------------+
+                        spark, revive <-----------------------------------+
 
 `format` turns bytes into values and opens nothing; `disk` alone opens the broker's files. `log` knows segments,
 partitions and data directories. `dump` prints files, `cluster` reads Kafka's own topics, `search` finds keys and text.
 `view` turns a name into content. `fuse` serves that content to the kernel; it alone awaits. `spark` reads the same logs
-in parallel. `cli` is what people type. `docs/code.md` walks through a read, a dump and a scan.
+in parallel, `revive` writes them where a real Kafka starts again. `cli` is what people type. `docs/code.md` walks
+through a read, a dump, a scan and a revival.
 """
 
 

@@ -36,6 +36,7 @@ class Session:
             "/var/lib/kafkafs": str(self.scratch / "lib"),
             "/data/parquet": str(self.scratch / "parquet"),
             "/tmp/profile.html": str(self.scratch / "profile.html"),
+            "/srv/revived": str(scratch / "revived"),
         }
 
     def real(self, text: str) -> str:

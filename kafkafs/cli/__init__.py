@@ -15,6 +15,7 @@ dump             from paths to what `kafkafs.dump` prints
 window           the part of logs that `dump` and `grep` are asked for
 grep, groups     records with a pattern; how far groups have read (`groups_table`)
 audit, export, profile, reindex   jobs on Spark; `spark_paths`: what they read, and the file they write
+revive           a directory from which a real Kafka starts
 progress, spark_progress          how far that is, on one line (`status_line`)
 demo             the bundled sample, mounted and walked through
 help             what `--help` says

@@ -16,8 +16,8 @@ import kafkafs
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # which is generic for type checkers only
 
 COMMANDS = (
-    "mount", "umount", "ls", "cat", "stat", "grep", "dump", "groups", "audit", "reindex", "export", "profile", "demo",
-    "help",
+    "mount", "umount", "ls", "cat", "stat", "grep", "dump", "groups", "audit", "reindex", "export", "profile", "revive",
+    "demo", "help",
 )  # fmt: skip
 """Each is a module beside this one, and one in `arguments`."""
 

@@ -6,7 +6,7 @@ when that one has come. Sources: KafkaRaftLog, Snapshots, RecordsSnapshotReader,
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -30,9 +30,11 @@ from kafkafs.log.partition import Partition
 NAME = "__cluster_metadata-0"
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint", re.ASCII)
 _FRAME_1 = 1
-_SKIPPED = frozenset((10, 15, 20, 21, 26, 27))
-"""Delegation tokens, which are secret, producer ids, what is written twice a second to show that a controller lives,
-the way from ZooKeeper, controllers: nothing here tells of them."""
+_SKIPPED = frozenset((20, 21, 27))
+"""What is written twice a second to show that a controller lives, the way from ZooKeeper, controllers: nobody asks."""
+
+_UNTOLD = _SKIPPED | {10, 15, 26}
+"""Delegation tokens, which are secret, and producer ids besides: an `Image` tells nothing of them."""
 
 
 class AsOf(NamedTuple):
@@ -47,9 +49,14 @@ class AsOf(NamedTuple):
 class Metadata(Replay):
     """See the module. `image` is None where nothing is known: the log does not begin at 0, and no snapshot is whole."""
 
-    def __init__(self, partition: Partition, options: ReadOptions) -> None:
+    def __init__(
+        self, partition: Partition, options: ReadOptions, new_image: Callable[[], Image] | None = None
+    ) -> None:
+        """`new_image` makes another image than the usual one, which gets all records that are about state."""
         self._partition = partition
         self._options = options
+        self._new_image = new_image or Image
+        self._skipped = _UNTOLD if new_image is None else _SKIPPED
         self.problems = Problems()
         self.image: Image | None = None
         self.as_of: AsOf | None = None
@@ -65,7 +72,7 @@ class Metadata(Replay):
         for offset, epoch, name in self._snapshots():
             if not offset:
                 break
-            self.image = Image()
+            self.image = self._new_image()
             if self._load(name):
                 self.as_of = AsOf(offset - 1, self._snapshot_ms, epoch, name)
                 if log.segments and log.start_offset > offset:
@@ -78,7 +85,7 @@ class Metadata(Replay):
                 return offset
             self.image, self._waiting = None, None
         if log.start_offset == 0 and log.end_offset > 0:
-            self.image, self._next = Image(), 0
+            self.image, self._next = self._new_image(), 0
             return 0
         self.tell(f"{NAME}: the log begins at offset {log.start_offset}, and there is no whole snapshot to begin with")
         return log.end_offset
@@ -114,7 +121,7 @@ class Metadata(Replay):
             if control[number]:
                 continue
             value = records.value(number)
-            if value is None or len(value) < 2 or value[0] != _FRAME_1 or value[1] not in _SKIPPED:
+            if value is None or len(value) < 2 or value[0] != _FRAME_1 or value[1] not in self._skipped:
                 self._record(f"{where}: offset {offset}", None if value is None else bytes(value))
 
     def _record(self, where: str, value: bytes | None) -> None:

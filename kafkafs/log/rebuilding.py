@@ -44,14 +44,14 @@ class Rebuilding:
         self._transactions = transactions
         self._aborted: list[Aborted] = []
 
-    def take(self, run: BatchRun) -> bool:
-        """More valid batches, right behind those before. False where an offset no longer fits in the index, which is
-        where recovery cuts the log: those from there on are left out, and so must be what follows."""
+    def take(self, run: BatchRun) -> BatchRun:
+        """More valid batches, right behind those before: those that were taken, all but where an offset no longer fits
+        in the index. There recovery cuts the log, and nothing may follow."""
         fit = run.rows["last_offset"] - self._base <= _LARGEST_RELATIVE
         kept = run if fit.all() else run._replace(rows=run.rows[: int(np.argmin(fit))])
         self._indexing.take(kept.rows)
         self._aborted += follow(kept, self._transactions)
-        return kept is run
+        return kept
 
     def finish(self) -> Indexes:
         """The files; called once, behind the last batch."""

@@ -16,7 +16,7 @@ def rebuild(snapshot: SegmentSnapshot, interval: int) -> Indexes:
     """The indexes of one segment."""
     rebuilding = Rebuilding(snapshot.segment.base_offset, interval, tracker_at(snapshot))
     for run in _valid(snapshot.runs()):
-        if not rebuilding.take(run):
+        if rebuilding.take(run) is not run:
             break
     return rebuilding.finish()
 

@@ -1,0 +1,73 @@
+"""`kafkafs revive`: a directory from which a real Kafka starts again. What it does stands in `kafkafs/revive`."""
+
+import argparse
+import json
+import time
+
+from kafkafs.cli.endings import printable, say
+from kafkafs.cli.status_line import StatusLine
+from kafkafs.errors import UsageError
+from kafkafs.revive.job import planned, revive
+from kafkafs.revive.plan import Choices
+from kafkafs.revive.settings import OFF, SERVER_PROPERTIES
+from kafkafs.view.times import doubt, parse_time_ms
+
+_EVERYWHERE = ("0.0.0.0", "::", "[::]", "")
+_LARGEST_PORT = 65534  # the controller's is one further
+_LARGEST_NODE = 2**31 - 1
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Writes it, says what is not as it was, and prints the one command that starts it."""
+    choices = _choices(arguments)
+    line = StatusLine()
+    try:
+        if arguments.plan:
+            told = planned(arguments.data_dirs, choices, lambda done, size: line.show("revive", done, size))
+            line.clear()
+            print(json.dumps(told, indent=2, ensure_ascii=False))
+            return 0
+        told = revive(arguments.data_dirs, choices, lambda done, size: line.show("revive", done, size))
+    finally:
+        line.clear()
+    for sentence in (*told["problems"], *told["leftOut"]):
+        say(sentence)
+    for each in told["revived"]:
+        for loss in each.get("losses", ()):
+            say(f"{each['topic']}-{each['partition']}: offsets {loss['first']} to {loss['last']}: {loss['reason']}")
+    if choices.method == "link":
+        say("logs are hard links: what changes their bytes, owner or mode in one directory changes the other's")
+    records, partitions = sum(each.get("records", 0) for each in told["revived"]), told["partitions"]
+    print(f"{records:,} records in {partitions:,} partitions of {told['topics']:,} topics, for Kafka {told['kafka']}")
+    print(f"start it: kafka-server-start.sh {printable(str(choices.to.absolute() / SERVER_PROPERTIES))}")
+    print(f"off until you take their lines out there: {', '.join(OFF)}")
+    return 0
+
+
+def _choices(arguments: argparse.Namespace) -> Choices:
+    host, colon, port = arguments.listen.rpartition(":")
+    if not (colon and port.isascii() and port.isdigit() and 0 < int(port) <= _LARGEST_PORT):
+        raise UsageError(f"--listen {arguments.listen!r} is not HOST:PORT with a port from 1 to {_LARGEST_PORT}")
+    if host in _EVERYWHERE or not host.isascii() or any(letter in host for letter in ",/@ \\"):
+        raise UsageError(f"--listen {arguments.listen!r} has no address that a client could connect to")
+    if arguments.node_id is not None and not 0 <= arguments.node_id <= _LARGEST_NODE:
+        raise UsageError(f"--node-id {arguments.node_id} is not from 0 to {_LARGEST_NODE}")
+    topics = None if arguments.topics is None else tuple(filter(None, arguments.topics.split(",")))
+    if topics == ():
+        raise UsageError("--topics names no topic")
+    return Choices(
+        to=arguments.to.absolute(), node_id=arguments.node_id, topics=topics, kafka=arguments.kafka,
+        until_ms=_moment(arguments.until), corrupt=arguments.corrupt, host=host, port=int(port),
+        method=arguments.method,
+    )  # fmt: skip
+
+
+def _moment(text: str | None) -> int | None:
+    if text is None:
+        return None
+    found = parse_time_ms(text, time.time_ns() // 1_000_000)
+    if found is None or found < 0:
+        raise UsageError(f"--until {text!r} is not a time; 2021-09-23T09:43Z, @1632390207 and -2h are some")
+    if (sentence := doubt(text)) is not None:
+        say(sentence)
+    return found

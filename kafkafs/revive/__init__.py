@@ -1,0 +1,18 @@
+"""`kafkafs revive`: a directory from which one real Kafka starts as the cluster that was on some disks.
+
+Facts and order are those of docs/revive.md. A *replica* is the partition's directory that counts, of several the
+furthest; *kept* is what of its log goes along.
+
+    plan         what is to be revived, as a value; made of
+    disks        the data directories, and whether they may be taken
+    whole_image  the cluster's metadata, secrets too
+    topics       which topics, each partition from which replica
+    releases     what each release of Kafka can hold
+
+    job          the work, step by step; for each partition
+    scanning     its log, read once: what is kept, and what it tells
+    partitions   its new directory: `copying` has the ways of a log's bytes into it
+    snapshot     the metadata as the new controller reads it
+    settings     server.properties and what says whose the directory is
+    place        the new directory: nothing is written but by this module and `copying`
+"""

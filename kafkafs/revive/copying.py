@@ -1,0 +1,87 @@
+"""How the bytes of a `.log` come into the new directory: shared with the old file, copied, or by another name of it.
+
+A reflink shares blocks until one side is written, and takes no room (btrfs, xfs). A hard link is the same file: only
+what no broker writes again may be one, a closed segment's log, and its attributes are the original's.
+"""
+
+import errno
+import fcntl
+import os
+from collections.abc import Sequence
+from typing import Literal
+
+from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.directory import Directory
+from kafkafs.errors import DiskError, UsageError, Vanished
+from kafkafs.revive.place import Target
+from kafkafs.revive.scanning import Range
+
+Method = Literal["copy", "reflink", "link"]
+_FICLONE = 0x40049409
+_AT_ONCE = 16 << 20
+_PROBE = "revive.probe"
+_APART = (errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS)
+
+
+def can_reflink(source: DataFile, target: Target) -> bool:
+    """Whether the target's file system can share this file's blocks: tried, and taken away again."""
+    target.remove(_PROBE)
+    try:
+        with target.new_file(_PROBE) as descriptor:
+            return _cloned(source, descriptor)
+    finally:
+        target.remove(_PROBE)
+
+
+def make_log(
+    source: DataFile, ranges: Sequence[Range], target: Target, name: str, mtime_ns: int, method: Method
+) -> None:
+    """A new file that holds these ranges of another, and was last written when that one was."""
+    size = sum(each for _, each in ranges)
+    is_beginning = len(ranges) == 1 and ranges[0][0] == 0
+    with target.new_file(name) as descriptor:
+        if method == "reflink" and is_beginning and _cloned(source, descriptor):
+            os.ftruncate(descriptor, size)
+        else:
+            for position, length in ranges:
+                _copy(source, position, length, descriptor)
+        os.utime(descriptor, ns=(mtime_ns, mtime_ns))
+
+
+def link_log(root: Directory, source: DataFile, target: Target, name: str) -> None:
+    """The same file under another name. UsageError where that cannot be; Vanished where the name is another's now."""
+    try:
+        os.link(source.name, name, src_dir_fd=root.descriptor, dst_dir_fd=target.descriptor, follow_symlinks=False)
+    except OSError as error:
+        raise UsageError(
+            f"{str(target.path / name)!r} cannot be a hard link: {error.strerror}; leave --link out, or name a"
+            " directory on the same file system"
+        ) from error
+    if os.stat(name, dir_fd=target.descriptor, follow_symlinks=False).st_ino != source.inode:
+        target.remove(name)
+        raise Vanished(f"{source.name!r} was replaced while it was linked")
+
+
+def _cloned(source: DataFile, descriptor: int) -> bool:
+    try:
+        fcntl.ioctl(descriptor, _FICLONE, source.descriptor)
+    except OSError as error:
+        if error.errno in _APART:
+            return False
+        raise
+    return True
+
+
+def _copy(source: DataFile, position: int, length: int, descriptor: int) -> None:
+    """From file to file within the kernel."""
+    end = position + length
+    while position < end:
+        try:
+            got = os.sendfile(descriptor, source.descriptor, position, min(_AT_ONCE, end - position))
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            raise DiskError(f"copying {source.name!r} failed at {position}: {error.strerror}") from error
+        if not got:
+            raise Vanished(f"{source.name!r} became shorter while it was copied")
+        position += got

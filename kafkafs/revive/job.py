@@ -1,0 +1,191 @@
+"""The work itself, in the order in which an interruption does no harm.
+
+Partitions, checkpoints, the snapshot, settings; then `meta.properties`, without which a broker does not start, and the
+mark of an orderly stop, without which it would take a partition's end for torn. `revive.json` says "unfinished" until
+all of that stands.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kafkafs.cluster.metadata import NAME
+from kafkafs.errors import CorruptData
+from kafkafs.format.checkpoints import TopicPartition, offset_checkpoint_bytes
+from kafkafs.format.names import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, META_PROPERTIES, RECOVERY_POINTS
+from kafkafs.log.options import ReadOptions
+from kafkafs.log.rebuilding import DEFAULT_INTERVAL
+from kafkafs.revive.partitions import PartitionWriter, told_of
+from kafkafs.revive.place import NewDirectory, check_target
+from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, next_block
+from kafkafs.revive.scanning import PartitionScan
+from kafkafs.revive.settings import (
+    CLEAN_SHUTDOWN,
+    OFF,
+    SERVER_PROPERTIES,
+    clean_shutdown,
+    meta_properties,
+    server_properties,
+    settings,
+)
+from kafkafs.revive.snapshot import State, kept_configs, snapshot_bytes, snapshot_name
+from kafkafs.revive.topics import Replica, cleaner_offsets
+
+Progress = Callable[[int, int], None]
+"""Told how many bytes of log are done, and of how many."""
+
+_OPTIONS = ReadOptions(cache_keep=True, log_fresh_s=3600.0, names_fresh_s=3600.0)
+"""Nobody writes there, and what was read is copied a moment later."""
+
+_INTERVAL = "index.interval.bytes"
+_NAMED = 5
+
+
+def no_progress(done: int, size: int) -> None:
+    """For callers that show none."""
+
+
+def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_progress) -> dict[str, Any]:
+    """What `--plan` prints: the plan, and what a scan of each partition tells. Nothing is written."""
+    check_target(choices.to, choices.request(paths))
+    plan = make_plan(paths, choices, _OPTIONS)
+    work = _Work(plan, choices, progress)
+    for replica, _, scan in work.scans({}):
+        work.only_scan(replica, scan)
+    return {"state": "planned", **plan.told(), "revived": work.revived()}
+
+
+def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_progress) -> dict[str, Any]:
+    """Writes the new directory: what `revive.json` says. CorruptData names damage that may not be passed over."""
+    request = choices.request(paths)
+    check_target(choices.to, request)
+    plan = make_plan(paths, choices, _OPTIONS)
+    place = NewDirectory(choices.to, request)
+    method = choose_method(plan, choices.method, place)
+    check_room(plan, method, choices.to, sum(told["bytes"] for told in place.done.values()))
+    work = _Work(plan, choices, progress)
+    for replica, topic_id, scan in work.scans(place.done):
+        if work.damage:
+            work.only_scan(replica, scan)
+            continue
+        with place.partition(replica.partition.name.directory) as target:
+            PartitionWriter(replica, topic_id, target, method).write(scan, work.move)
+        told = work.tell(replica, scan)
+        if not scan.refused:
+            place.note(told)
+    work.refuse_damage()
+    report = {**plan.told(), "method": method, "revived": work.revived()}
+    report["leftOut"] += _write_cluster(plan, work, place)
+    place.write(META_PROPERTIES, meta_properties(plan.cluster_id, plan.node))
+    place.write(CLEAN_SHUTDOWN, clean_shutdown())
+    place.finish({"request": request, **report})
+    return report
+
+
+class _Work:
+    """The partitions one after the other, and what was found out of each. `damage`: sentences, where it may not be."""
+
+    def __init__(self, plan: Plan, choices: Choices, progress: Progress) -> None:
+        self.plan, self.told, self.damage = plan, dict[str, dict[str, Any]](), list[str]()
+        self._choices, self._progress, self._moved = choices, progress, 0
+
+    def scans(self, done: dict[str, dict[str, Any]]) -> Iterator[tuple[Replica, str, PartitionScan]]:
+        """Replica, topic id and scan of each partition that a disk has and that is not done yet."""
+        for topic, each in self.plan.partitions():
+            if each.replica is None:
+                continue
+            partition = each.replica.partition
+            name, log = partition.name.directory, partition.log()
+            if name in done:
+                self.told[name] = done[name]
+                self.move(sum(segment.listed["log"].size for segment in log.visible_segments()))
+                continue
+            interval = topic.configs.get(_INTERVAL, "")
+            every = int(interval) if interval.isascii() and interval.isdigit() else DEFAULT_INTERVAL
+            scan = PartitionScan(partition, log, self._choices.corrupt, self._choices.until_ms, every)
+            yield each.replica, topic.topic_id, scan
+
+    def only_scan(self, replica: Replica, scan: PartitionScan) -> None:
+        """Finds out what there is to say of a partition."""
+        for kept in scan.segments():
+            self.move(kept.segment.listed["log"].size)
+        self.tell(replica, scan)
+
+    def tell(self, replica: Replica, scan: PartitionScan) -> dict[str, Any]:
+        """What is to be said of a partition that was scanned."""
+        name = replica.partition.name.directory
+        self.damage += [f"{name} at offset {each.first}: {each.reason}" for each in scan.refused]
+        told = self.told[name] = told_of(scan, replica)
+        return told
+
+    def move(self, size: int) -> None:
+        """So many more bytes are done."""
+        self._moved += size
+        self._progress(self._moved, self.plan.size)
+
+    def refuse_damage(self) -> None:
+        """CorruptData that names the first places, where damage is to stop the work."""
+        if self.damage:
+            more = f" and {len(self.damage) - _NAMED} more" if len(self.damage) > _NAMED else ""
+            raise CorruptData(
+                f"damage in {len(self.damage)} places: {'; '.join(self.damage[:_NAMED])}{more}; --corrupt skip leaves"
+                " it out, --corrupt cut ends the partition before it"
+            )
+
+    def revived(self) -> list[dict[str, Any]]:
+        """A line for each partition, in order."""
+        lines = []
+        for topic, each in self.plan.partitions():
+            told = self.told.get(f"{topic.name}-{each.number}", {"replica": None})
+            about = {"topic": topic.name, "partition": each.number, "topicId": topic.topic_id}
+            lines.append(about | {name: value for name, value in told.items() if name != "directory"})
+        return lines
+
+
+def _write_cluster(plan: Plan, work: _Work, place: NewDirectory) -> list[str]:
+    """Checkpoints, snapshot and settings; what of the cluster's settings was left out, in sentences."""
+    _write_checkpoints(plan, work, place)
+    metadata, topics = plan.metadata, list(plan.topics)
+    told = settings(
+        plan.node, place.path.resolve(), topics,
+        is_dynamic=metadata.is_dynamic, has_acls=bool(metadata.image and metadata.image.acls),
+        has_shares=plan.release.has_new_groups,
+    )  # fmt: skip
+    configs, sentences = kept_configs(
+        metadata.image, topics, plan.node.number, frozenset((*told, *OFF)), plan.release.has_new_groups
+    )
+    used = max((each["largestProducerId"] for each in work.told.values()), default=-1)
+    as_of = metadata.as_of
+    timestamp_ms = as_of.timestamp if as_of and as_of.timestamp is not None else time.time_ns() // 1_000_000
+    state = State(
+        plan.node, plan.features, topics, {name: each["leaderEpoch"] for name, each in work.told.items()}, configs,
+        metadata.image, max(plan.next_producer_id, next_block(used) if used >= 0 else 0), timestamp_ms,
+        max(1, as_of.epoch or 1) if as_of else 1, metadata.is_dynamic,
+    )  # fmt: skip
+    place.remove_directory(NAME)
+    with place.below(NAME) as target:
+        offset = max(1, as_of.offset + 1) if as_of else 1
+        target.write(snapshot_name(offset, state.epoch), snapshot_bytes(state))
+    place.write(SERVER_PROPERTIES, server_properties(told))
+    return sentences
+
+
+def _write_checkpoints(plan: Plan, work: _Work, place: NewDirectory) -> None:
+    ends, starts, cleaned = dict[TopicPartition, int](), dict[TopicPartition, int](), dict[TopicPartition, int]()
+    noted = {directory.path: cleaner_offsets(directory) for directory in plan.disks.directories}
+    for topic, each in plan.partitions():
+        told = work.told.get(f"{topic.name}-{each.number}")
+        if told is None or each.replica is None:
+            continue
+        name = topic.name, each.number
+        ends[name] = told["endOffset"]
+        if told["startOffset"] > told["firstBase"]:
+            starts[name] = told["startOffset"]
+        first_dirty = noted[each.replica.directory.path].get(name)
+        if first_dirty is not None:
+            cleaned[name] = min(first_dirty, told["endOffset"])
+    place.write(RECOVERY_POINTS, offset_checkpoint_bytes(ends))
+    place.write(HIGH_WATERMARKS, offset_checkpoint_bytes(ends))
+    place.write(LOG_STARTS, offset_checkpoint_bytes(starts))
+    place.write(CLEANER_OFFSETS, offset_checkpoint_bytes(cleaned))

@@ -1,0 +1,105 @@
+"""One partition, written: its segments with indexes of their own, and the small files beside them.
+
+While a segment is copied, by a second thread, the next one is read. Whatever the method, only `.log` files are ever
+shared with the original. What a hard link leads to must never be written again, so behind such a log stands an empty
+segment, to which the broker appends.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from kafkafs.format.checkpoints import leader_epochs_bytes, partition_metadata_bytes
+from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, segment_file
+from kafkafs.format.producer_snapshot import producer_snapshot_bytes
+from kafkafs.log.producers import snapshot_at
+from kafkafs.revive.copying import Method, link_log, make_log
+from kafkafs.revive.place import Target
+from kafkafs.revive.scanning import KeptSegment, PartitionScan, as_of_now
+from kafkafs.revive.topics import Replica
+
+Moved = Callable[[int], None]
+"""Told how many more bytes of log are done."""
+
+
+class PartitionWriter:
+    """Writes one partition into a directory of its own."""
+
+    def __init__(self, replica: Replica, topic_id: str, target: Target, method: Method) -> None:
+        self._replica, self._topic_id, self._target, self._method = replica, topic_id, target, method
+        self._files: list[str] = []
+
+    def write(self, scan: PartitionScan, moved: Moved) -> None:
+        """All of it. Where the scan finds damage that it may not pass over, nothing more is written."""
+        with ThreadPoolExecutor(1) as copier:
+            copying: Future[None] | None = None
+            for kept in scan.segments():
+                if copying is not None:
+                    copying.result()
+                copying = None if scan.refused else copier.submit(self._segment, kept)
+                moved(kept.segment.listed["log"].size)
+            if copying is not None:
+                copying.result()
+        self._beside(scan)
+
+    def _segment(self, kept: KeptSegment) -> None:
+        segment, target = kept.segment, self._target
+        base, source = segment.base_offset, segment.log()
+        if self._method == "link" and kept.size and kept.ranges == ((0, source.size),):
+            link_log(self._replica.directory.root, source, target, segment_file(base, "log"))
+        else:
+            mtime_ns = segment.listed["log"].mtime_ns
+            make_log(source, kept.ranges, target, segment_file(base, "log"), mtime_ns, self._method)
+        segment.check(source)
+        indexes = kept.indexes
+        self._index(base, "index", indexes.offset_index)
+        self._index(base, "timeindex", indexes.time_index)
+        if indexes.transaction_index:
+            self._index(base, "txnindex", indexes.transaction_index)
+        producers = snapshot_at(self._replica.partition, base)
+        if producers is not None:
+            self._index(base, "snapshot", producer_snapshot_bytes(producers))
+        self._files.append(segment_file(base, "log"))
+
+    def _index(self, base: int, kind: str, content: bytes) -> None:
+        name = segment_file(base, kind)
+        with self._target.new_file(name) as descriptor, open(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        self._files.append(name)
+
+    def _beside(self, scan: PartitionScan) -> None:
+        """What a broker reads before it reads a log, and of a log that was not kept an empty one."""
+        target, tally = self._target, scan.tally
+        if tally.is_below_start:
+            for name in self._files:
+                target.remove(name)
+            self._files.clear()
+        end = tally.end_offset
+        if segment_file(end, "log") not in self._files and (self._method == "link" or not self._files):
+            for kind in ("log", "index", "timeindex"):
+                self._index(end, kind, b"")
+        producers = as_of_now(tally.producers, time.time_ns() // 1_000_000)
+        target.write(segment_file(end, "snapshot"), producer_snapshot_bytes(producers.states.values()))
+        target.write(LEADER_EPOCHS, leader_epochs_bytes(tally.epochs))
+        target.write(PARTITION_METADATA, partition_metadata_bytes(self._topic_id))
+
+
+def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
+    """What `revive.json` says of a partition, and what the rest of the work has to know."""
+    tally = scan.tally
+    visible = scan.log.visible_segments()
+    return {
+        "directory": replica.partition.name.directory,
+        "replica": str(replica.directory.path / replica.partition.name.directory),
+        "startOffset": tally.start_offset,
+        "endOffset": tally.end_offset,
+        "firstBase": tally.end_offset if tally.is_below_start else visible[0].base_offset,
+        "records": tally.records,
+        "bytes": tally.size,
+        "segments": tally.segments,
+        "leaderEpoch": max((each.epoch for each in tally.epochs), default=-1),
+        "largestProducerId": tally.largest_producer_id,
+        "lost": tally.lost,
+        "losses": [{"first": each.first, "last": each.last, "reason": each.reason} for each in tally.losses],
+    }

@@ -1,0 +1,185 @@
+"""The new data directory, the one place that is written: names below it, never through a link, for its owner alone.
+
+What is written first is `revive.json`, which says that the rest is unfinished; then each partition, whole or not at
+all, with a line about it in `revive.progress`. So the same command can go on where another one ended.
+"""
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from kafkafs.errors import DiskError, UsageError
+from kafkafs.log.data_directory import DataDirectory
+
+REPORT = "revive.json"
+_PROGRESS = "revive.progress"
+_UNFINISHED = "unfinished-partition"
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+STATE, REQUEST = "state", "request"
+
+
+class Target:
+    """A directory below which files are made. Names are single ones; OSError becomes DiskError."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self.descriptor = descriptor
+
+    def write(self, name: str, content: bytes) -> None:
+        """A new file, or one in place of an old one."""
+        unfinished = f"{name}.tmp"
+        self.remove(unfinished)
+        with self.new_file(unfinished) as descriptor, open(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        with _told(self.path / name):
+            os.rename(unfinished, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+
+    @contextmanager
+    def new_file(self, name: str) -> Iterator[int]:
+        """The descriptor of a file that was not there, open inside the `with`."""
+        with _told(self.path / name):
+            descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=self.descriptor)
+            try:
+                yield descriptor
+            finally:
+                os.close(descriptor)
+
+    @contextmanager
+    def below(self, name: str) -> Iterator["Target"]:
+        """The directory of that name, made if it is not there."""
+        with _told(self.path / name):
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=self.descriptor)
+            descriptor = os.open(name, _DIRECTORY, dir_fd=self.descriptor)
+        try:
+            yield Target(self.path / name, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def remove(self, name: str) -> None:
+        """Takes away a file, if it is there."""
+        with _told(self.path / name), suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.descriptor)
+
+    def remove_directory(self, name: str) -> None:
+        """Takes away a directory of files, if it is there."""
+        with _told(self.path / name), suppress(FileNotFoundError):
+            descriptor = os.open(name, _DIRECTORY, dir_fd=self.descriptor)
+            try:
+                for each in os.listdir(descriptor):
+                    os.unlink(each, dir_fd=descriptor)
+            finally:
+                os.close(descriptor)
+            os.rmdir(name, dir_fd=self.descriptor)
+
+
+class NewDirectory(Target):
+    """NEW_DIR, ours: made by this command, or by the same one before. `done` has what was said of each partition."""
+
+    def __init__(self, path: Path, request: Mapping[str, Any]) -> None:
+        """`request` is what makes two commands the same. UsageError where the directory is not ours to write."""
+        check_target(path, request)
+        with _told(path):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(path, _DIRECTORY)
+            os.fchmod(descriptor, 0o700)
+        super().__init__(path, descriptor)
+        self.done: dict[str, dict[str, Any]] = {}
+        if not (path / REPORT).exists():
+            self.write(REPORT, as_json({STATE: "unfinished", REQUEST: dict(request)}))
+        self._read_progress()
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
+            os.close(self.descriptor)
+
+    def _read_progress(self) -> None:
+        try:
+            descriptor = os.open(_PROGRESS, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=self.descriptor)
+        except FileNotFoundError:
+            return
+        with open(descriptor, encoding="utf-8") as file:
+            for line in file:
+                with suppress(ValueError):  # cut when the command ended
+                    told = json.loads(line)
+                    self.done[told["directory"]] = told
+
+    @contextmanager
+    def partition(self, name: str) -> Iterator[Target]:
+        """A directory for a partition, made anew, that gets its name when all is in it."""
+        self.remove_directory(_UNFINISHED)
+        self.remove_directory(name)
+        with self.below(_UNFINISHED) as target:
+            yield target
+        with _told(self.path / name):
+            os.rename(_UNFINISHED, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+
+    def note(self, told: dict[str, Any]) -> None:
+        """A partition is whole: what is to be said of it."""
+        self.done[told["directory"]] = told
+        with _told(self.path / _PROGRESS):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(_PROGRESS, flags, 0o600, dir_fd=self.descriptor)
+            with open(descriptor, "w", encoding="utf-8") as file:
+                file.write(json.dumps(told) + "\n")
+
+    def finish(self, report: Mapping[str, Any]) -> None:
+        """All is whole."""
+        self.remove_directory(_UNFINISHED)
+        self.remove(_PROGRESS)
+        self.write(REPORT, as_json({STATE: "finished", **report}))
+
+
+def check_target(path: Path, request: Mapping[str, Any]) -> None:
+    """UsageError where NEW_DIR is neither missing, nor empty, nor what the same command left unfinished."""
+    try:
+        about = os.stat(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be used: {error.strerror}") from error
+    if not stat.S_ISDIR(about.st_mode):
+        raise UsageError(f"{str(path)!r} is no directory")
+    if not os.listdir(path):
+        return
+    try:
+        told = json.loads((path / REPORT).read_bytes()[: 64 << 20])
+        state, before = told[STATE], told[REQUEST]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise UsageError(f"{str(path)!r} is not empty; name a directory that is, or none") from error
+    if state != "unfinished":
+        raise UsageError(f"{str(path)!r} holds a cluster that was revived already; name another directory")
+    if before != json.loads(json.dumps(dict(request))):
+        raise UsageError(f"{str(path)!r} was begun by another command, with other disks or options; name another one")
+
+
+def check_apart(path: Path, directories: tuple[DataDirectory, ...]) -> None:
+    """UsageError where NEW_DIR and a data directory lie in each other, or `log.dirs` could not name it."""
+    if "," in str(path) or str(path) != str(path).strip():
+        raise UsageError(f"{str(path)!r} cannot be a log.dirs of Kafka: it has a comma, or a blank at an end")
+    place = path.resolve()
+    for each in directories:
+        source = each.path.resolve()
+        if place.is_relative_to(source) or source.is_relative_to(place):
+            raise UsageError(f"{str(path)!r} and {str(each.path)!r} lie in each other; name a directory apart")
+
+
+def as_json(value: Mapping[str, Any]) -> bytes:
+    """As people read it."""
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """What the system refuses, as a sentence."""
+    try:
+        yield
+    except OSError as error:
+        hint = "; free some space, and the same command goes on" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        raise DiskError(f"{str(path)!r} cannot be written: {error.strerror}{hint}") from error

@@ -1,0 +1,246 @@
+"""One partition, read once from its log start to its end: what is kept of each segment, and what it all tells.
+
+    scan = PartitionScan(replica, choices, interval)
+    for segment in scan.segments(): ...     `KeptSegment`s, each good until the next is asked for
+    scan.tally                              how far it came: offsets, records, epochs, producers, losses
+
+Only whole, valid batches are kept. Damage ends the partition (`cut`) or is left out, as compaction would leave it out
+(`skip`); under `refuse` the scan goes on, so that all of it can be named. What lies below the log start is in no way
+missed. A partition as of a moment ends before the first batch with a later record.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from kafkafs.errors import CorruptData, DiskError, NotFound
+from kafkafs.format.batches import Batches, is_control, is_wrapped
+from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
+from kafkafs.format.names import LEADER_EPOCHS
+from kafkafs.format.records import Refusal, decode
+from kafkafs.log.batch_runs import BatchRun, Damage, Start
+from kafkafs.log.log import Log
+from kafkafs.log.partition import Partition
+from kafkafs.log.producer_states import ProducerStates
+from kafkafs.log.producers import snapshot_at
+from kafkafs.log.rebuilding import Indexes, Rebuilding
+from kafkafs.log.segment import Segment
+from kafkafs.log.transaction_events import Tracker
+
+Corrupt = Literal["refuse", "cut", "skip"]
+Range = tuple[int, int]
+"""Position and size of bytes in a log."""
+
+_MOST_LOSSES = 100
+_LARGEST_UNPACKED = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Offsets that are not revived, the first and the last, and why: the disk's damage, or what was asked for."""
+
+    first: int
+    last: int
+    reason: str
+    is_damage: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSegment:
+    """What is kept of a segment: ranges of its log in order, and the indexes of what they make together."""
+
+    segment: Segment
+    ranges: tuple[Range, ...]
+    indexes: Indexes
+
+    @property
+    def size(self) -> int:
+        """Bytes that are kept."""
+        return sum(size for _, size in self.ranges)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a scan has found out so far. `losses` are the first ones; `lost` counts all.
+
+    `end_offset`: the one that the next record gets; where the log ends before its start, as if all were deleted, the
+    start. `is_below_start`: that is so, and nothing of what was kept is to be seen.
+    """
+
+    start_offset: int
+    end_offset: int
+    is_below_start: bool = True
+    largest_producer_id: int = -1
+    records: int = 0
+    size: int = 0
+    segments: int = 0
+    epochs: list[LeaderEpoch] = field(default_factory=list)
+    producers: ProducerStates = field(default_factory=ProducerStates)
+    losses: list[Loss] = field(default_factory=list)
+    lost: int = 0
+
+    def lose(self, loss: Loss) -> None:
+        """One more thing that is not revived."""
+        self.lost += 1
+        if len(self.losses) < _MOST_LOSSES:
+            self.losses.append(loss)
+
+
+class PartitionScan:
+    """See the module."""
+
+    def __init__(self, partition: Partition, log: Log, corrupt: Corrupt, until_ms: int | None, interval: int) -> None:
+        """`until_ms`: the moment, None for the end. `interval`: index.interval.bytes."""
+        self.log = log
+        self._partition, self._corrupt, self._until_ms, self._interval = partition, corrupt, until_ms, interval
+        self.tally = Tally(log.start_offset, log.start_offset)
+        self._segments = log.visible_segments()
+        self._known_epochs = self._checkpointed()
+        self._is_over = False
+
+    def segments(self) -> Iterator[KeptSegment]:
+        """What is kept, segment by segment. One of which nothing is kept is left out, unless it is the last."""
+        tally, transactions = self.tally, Tracker()
+        for number, segment in enumerate(self._segments):
+            known = snapshot_at(self._partition, segment.base_offset)
+            if known is not None:
+                tally.producers = ProducerStates(known)
+                if number == 0:
+                    transactions = Tracker({
+                        each.producer_id: each.transaction_first_offset
+                        for each in known if each.transaction_first_offset >= 0
+                    })  # fmt: skip
+            kept = self._keep(segment, transactions)
+            if segment is self._segments[-1] and not self._is_over:
+                self._reach(segment.base_offset)
+            if kept.ranges or segment is self._segments[-1]:
+                tally.size += kept.size
+                tally.segments += 1
+                yield kept
+            if self._is_over:
+                break
+        self._finish()
+
+    def _keep(self, segment: Segment, transactions: Tracker) -> KeptSegment:
+        rebuilding, ranges = Rebuilding(segment.base_offset, self._interval, transactions), list[Range]()
+        kept = 0
+        try:
+            for item in segment.walk(Start(0, segment.base_offset), self.log.walk_end(segment)):
+                if isinstance(item, Damage):
+                    self._damage(item.base_offset, item.last_offset, f"{item.size} bytes at {item.position} of"
+                                 f" {segment.log_name} are no valid batch")  # fmt: skip
+                    if self._is_over:
+                        break
+                    continue
+                run = self._up_to_the_moment(item)
+                if len(run.rows):
+                    kept = self._take(run, rebuilding, ranges, kept)
+                if self._is_over:
+                    break
+        except (DiskError, NotFound) as error:
+            last = self.log.end_offset if segment.next_base is None else segment.next_base
+            self._damage(self.tally.end_offset, max(self.tally.end_offset, last - 1), str(error))
+        return KeptSegment(segment, tuple(ranges), rebuilding.finish())
+
+    def _take(self, run: BatchRun, rebuilding: Rebuilding, ranges: list[Range], kept: int) -> int:
+        """A run of batches goes in: how many bytes are kept by now."""
+        first, size = int(run.rows["position"][0]), run.end - int(run.rows["position"][0])
+        moved = first - kept
+        if moved:  # something before it was left out
+            rows = run.rows.copy()
+            rows["position"] -= moved
+            run = BatchRun(run.data, run.position - moved, rows)
+        if rebuilding.take(run) is not run:
+            raise DiskError("offsets that are too far from their segment's base offset")
+        if ranges and sum(ranges[-1]) == first:
+            ranges[-1] = (ranges[-1][0], ranges[-1][1] + size)
+        else:
+            ranges.append((first, size))
+        tally = self.tally
+        tally.producers.follow(run)
+        self._follow_epochs(run.rows)
+        tally.records += self._count(run)
+        tally.largest_producer_id = max(tally.largest_producer_id, int(run.rows["producer_id"].max()))
+        self._reach(run.last_offset + 1)
+        return kept + size
+
+    def _reach(self, end_offset: int) -> None:
+        """The log goes up to there."""
+        if end_offset >= self.tally.end_offset:
+            self.tally.end_offset, self.tally.is_below_start = end_offset, False
+
+    @property
+    def refused(self) -> list[Loss]:
+        """Damage that may not be passed over."""
+        return [each for each in self.tally.losses if each.is_damage] if self._corrupt == "refuse" else []
+
+    def _up_to_the_moment(self, run: BatchRun) -> BatchRun:
+        if self._until_ms is None:
+            return run
+        late = run.rows["max_timestamp"] > self._until_ms
+        if not late.any():
+            return run
+        self._is_over = True
+        at = int(np.argmax(late))
+        self.tally.lose(Loss(max(self.tally.end_offset, int(run.rows["base_offset"][at])), self.log.end_offset - 1,
+                             "later than the moment that was asked for", is_damage=False))  # fmt: skip
+        return run._replace(rows=run.rows[:at])
+
+    def _damage(self, first: int, last: int, reason: str) -> None:
+        if last < self.tally.start_offset:
+            return
+        if self._corrupt == "cut":
+            last, self._is_over = max(last, self.log.end_offset - 1), True
+            reason += ", and the partition ends before them"
+        self.tally.lose(Loss(first, last, reason, is_damage=True))
+
+    def _count(self, run: BatchRun) -> int:
+        """Records from the log start on, those that brokers wrote for themselves left out."""
+        rows = run.rows[(run.rows["last_offset"] >= self.tally.start_offset) & ~is_control(run.rows)]
+        room = rows["last_offset"] - self.tally.start_offset + 1
+        wrapped = is_wrapped(rows)
+        count = int(np.minimum(rows["count"], room)[~wrapped].sum())
+        for piece in decode(run.data, run.position, rows[wrapped], _LARGEST_UNPACKED) if wrapped.any() else ():
+            if not isinstance(piece, Refusal):
+                count += int((piece.rows["offset"] >= self.tally.start_offset).sum())
+        return count
+
+    def _checkpointed(self) -> tuple[LeaderEpoch, ...]:
+        """The epochs that the broker noted; none where the file cannot be true."""
+        name = f"{self._partition.name.directory}/{LEADER_EPOCHS}"
+        try:
+            known = parse_leader_epochs(self._partition.root.read_whole(name))
+        except (NotFound, DiskError, CorruptData):
+            return ()
+        ascends = all(one.epoch < two.epoch and one.start_offset <= two.start_offset for one, two in pairwise(known))
+        return known if ascends else ()
+
+    def _follow_epochs(self, rows: Batches) -> None:
+        epochs = self.tally.epochs
+        told = np.where(rows["magic"] >= 2, rows["leader_epoch"], -1)
+        before = epochs[-1].epoch if epochs else -1
+        highest = np.maximum(np.maximum.accumulate(told), before)
+        for row in np.flatnonzero(np.diff(highest, prepend=before) > 0).tolist():
+            epochs.append(LeaderEpoch(int(highest[row]), int(rows["base_offset"][row])))
+
+    def _finish(self) -> None:
+        """The end is known now: what the broker noted of it, as far as it fits."""
+        tally = self.tally
+        known = snapshot_at(self._partition, tally.end_offset)
+        if known is not None:
+            tally.producers = ProducerStates(known)
+        noted = [each for each in self._known_epochs if each.start_offset <= tally.end_offset]
+        last = noted[-1].epoch if noted else -1
+        tally.epochs = [*noted, *(each for each in tally.epochs if each.epoch > last)]
+
+
+def as_of_now(producers: ProducerStates, now_ms: int) -> ProducerStates:
+    """The same, those without an open transaction as if they had written now: a broker forgets the others at once, and
+    would take a batch that a producer repeats for a new one."""
+    return ProducerStates(
+        each if each.transaction_first_offset >= 0 else replace(each, timestamp=now_ms)
+        for each in producers.states.values()
+    )

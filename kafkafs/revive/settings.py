@@ -1,0 +1,98 @@
+"""`server.properties` of the new node, and the identity files beside it.
+
+What a later day would destroy at the first start is off: each of those settings stands in `OFF`, with what it keeps
+from happening; `docs/revive.md` says when and how to switch it on again.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from kafkafs.revive.snapshot import BROKER_EPOCH, Node
+from kafkafs.revive.topics import SHARE_TOPIC, RevivedTopic
+
+SERVER_PROPERTIES = "server.properties"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+_NEVER_MS, _NEVER = str(2**63 - 1), str(2**31 - 1)
+
+OFF: Mapping[str, tuple[str, str]] = {
+    "log.initial.task.delay.ms": (_NEVER_MS, "retention deletes nothing, even of topics with a retention of their own"),
+    "log.retention.ms": ("-1", "topics without a retention of their own keep everything"),
+    "log.cleaner.enable": ("false", "compaction removes nothing"),
+    "offsets.retention.minutes": (_NEVER, "groups and their offsets do not expire"),
+    "producer.id.expiration.ms": (_NEVER, "what producers repeat is known as repeated"),
+    "transactional.id.expiration.ms": (_NEVER, "transactional ids do not expire"),
+    "transaction.remove.expired.transaction.cleanup.interval.ms": (_NEVER, "nobody looks for those that have"),
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": (_NEVER, "open transactions stay open"),
+}  # fmt: skip
+"""Name -> value and what it does."""
+
+_PARTITIONS = {
+    GROUPS_TOPIC: "offsets.topic",
+    TRANSACTIONS_TOPIC: "transaction.state.log",
+    SHARE_TOPIC: "share.coordinator.state.topic",
+}
+
+
+def settings(
+    node: Node, place: Path, topics: list[RevivedTopic], *, is_dynamic: bool, has_acls: bool, has_shares: bool
+) -> dict[str, str]:
+    """All but those of `OFF`. `has_acls`: rights are checked again. `has_shares`: the target knows share groups."""
+    controller = f"{node.host}:{node.port + 1}"
+    told = {
+        "process.roles": "broker,controller",
+        "node.id": str(node.number),
+        "listeners": f"PLAINTEXT://{node.host}:{node.port},CONTROLLER://{controller}",
+        "advertised.listeners": f"PLAINTEXT://{node.host}:{node.port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": str(place),
+        "auto.create.topics.enable": "false",
+    }
+    if is_dynamic:
+        told["controller.quorum.bootstrap.servers"] = controller
+    else:
+        told["controller.quorum.voters"] = f"{node.number}@{controller}"
+    counts = {each.name: len(each.partitions) for each in topics}
+    for topic, prefix in _PARTITIONS.items():
+        if topic == SHARE_TOPIC and not has_shares:
+            continue
+        told[f"{prefix}.replication.factor"] = "1"
+        told[f"{prefix}.min.isr"] = "1"
+        if topic in counts:
+            told[f"{prefix}.num.partitions"] = str(counts[topic])
+    del told["offsets.topic.min.isr"]  # there is no such setting
+    if has_acls:
+        told["authorizer.class.name"] = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+        told["super.users"] = "User:ANONYMOUS"
+    return told
+
+
+def server_properties(told: Mapping[str, str]) -> bytes:
+    """The file: first what must stay, then what is to be switched on again."""
+    lines = ["# Written by kafkafs revive. What may be changed, and when: docs/revive.md of kafkafs.", ""]
+    lines += [f"{name}={_escaped(value)}" for name, value in told.items()]
+    lines += ["", "# Off at first, so that nothing is lost while you look. Take out a line to switch it on again.", ""]
+    for name, (value, effect) in OFF.items():
+        lines += [f"# {effect}", f"{name}={value}"]
+    return ("\n".join(lines) + "\n").encode("ascii")
+
+
+def _escaped(value: str) -> str:
+    """As java.util.Properties reads it: in Latin-1, with backslashes for what is not."""
+    units = value.replace("\\", "\\\\").encode("utf-16-be", "surrogatepass")
+    pairs = (units[at] << 8 | units[at + 1] for at in range(0, len(units), 2))
+    return "".join(chr(unit) if 0x20 <= unit < 0x7F else f"\\u{unit:04x}" for unit in pairs)
+
+
+def meta_properties(cluster_id: str, node: Node) -> bytes:
+    """Which cluster and node the directory is of. Without it a broker does not start."""
+    told = ("version=1", f"cluster.id={cluster_id}", f"node.id={node.number}", f"directory.id={node.directory_id}")
+    return "".join(f"{line}\n" for line in told).encode()
+
+
+def clean_shutdown() -> bytes:
+    """What a broker leaves behind after an orderly stop: the epoch of its registration."""
+    return json.dumps({"version": 0, "brokerEpoch": BROKER_EPOCH}, separators=(",", ":")).encode()

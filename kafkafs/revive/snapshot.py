@@ -1,0 +1,219 @@
+"""The snapshot of the metadata from which the new controller starts: `<offset>-<epoch>.checkpoint`.
+
+Header, data and footer are batches of their own; where the quorum is a dynamic one its voters stand beside the header.
+The order of records is that in which a controller replays them: what others refer to first. Sources: Snapshots,
+RecordsSnapshotWriter, ImageWriter; what is missed without each record: `docs/revive.md`.
+"""
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafkafs.format.batch_bytes import Pair, batch_bytes
+from kafkafs.format.control import ControlType
+from kafkafs.format.messages.writing import message_bytes, metadata_record
+from kafkafs.revive.releases import METADATA_VERSION, record_version
+from kafkafs.revive.topics import RevivedTopic
+from kafkafs.revive.whole_image import WholeImage
+
+_TOPIC, _BROKER, _GROUP = 2, 4, 32
+_RECORDS_AT_ONCE, _BYTES_AT_ONCE = 500, 1 << 20
+_CLIENTS = "clients"
+BROKER_EPOCH = 1
+"""Of the registration, and of `.kafka_cleanshutdown`: where the two differ, a broker lost what it had not written."""
+
+_NONE: tuple[int, ...] = ()
+_NO_LEADER = -1
+"""Until the node is there: the controller elects it then. Named leader before, it would begin to lead twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The one node of the new cluster. Its controller listens one port further."""
+
+    number: int
+    directory_id: str
+    incarnation_id: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A setting of a topic, a broker, a group: the resource's type and name, the setting's name and value."""
+
+    kind: int
+    resource: str
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that the snapshot tells. `leader_epochs` are those of partitions' logs, by directory name."""
+
+    node: Node
+    features: Mapping[str, int]
+    topics: Sequence[RevivedTopic]
+    leader_epochs: Mapping[str, int]
+    configs: Sequence[Config]
+    image: WholeImage | None
+    next_producer_id: int
+    timestamp_ms: int
+    epoch: int
+    is_dynamic: bool
+
+
+def snapshot_name(offset: int, epoch: int) -> str:
+    """The file that holds the state of all records below `offset`."""
+    return f"{offset:020}-{epoch:010}.checkpoint"
+
+
+def snapshot_bytes(state: State) -> bytes:
+    """The whole file."""
+    made, offset = bytearray(), 0
+
+    def add(records: Sequence[Pair], is_control: bool = False) -> None:
+        """One more batch at the end."""
+        nonlocal offset
+        made.extend(batch_bytes(records, offset, timestamp=state.timestamp_ms, leader_epoch=state.epoch,
+                                is_control=is_control))  # fmt: skip
+        offset += len(records)
+
+    add(_head(state), is_control=True)
+    waiting, size = list[Pair](), 0
+    for value in _records(state):
+        if waiting and (len(waiting) >= _RECORDS_AT_ONCE or size + len(value) > _BYTES_AT_ONCE):
+            add(waiting)
+            waiting, size = [], 0
+        waiting.append((None, value))
+        size += len(value)
+    add(waiting)
+    add([_control(ControlType.SNAPSHOT_FOOTER, "SnapshotFooterRecord", {})], is_control=True)
+    return bytes(made)
+
+
+def _head(state: State) -> list[Pair]:
+    told = {"lastContainedLogTimestamp": state.timestamp_ms}
+    head = [_control(ControlType.SNAPSHOT_HEADER, "SnapshotHeaderRecord", told)]
+    if state.is_dynamic:
+        node = state.node
+        voter = {
+            "voterId": node.number,
+            "voterDirectoryId": node.directory_id,
+            "endpoints": ({"name": "CONTROLLER", "host": node.host, "port": node.port + 1},),
+            "kRaftVersionFeature": {"minSupportedVersion": 0, "maxSupportedVersion": 1},
+        }
+        head.append(_control(ControlType.KRAFT_VERSION, "KRaftVersionRecord", {"kRaftVersion": 1}))
+        head.append(_control(ControlType.KRAFT_VOTERS, "VotersRecord", {"voters": (voter,)}))
+    return head
+
+
+def _control(kind: ControlType, name: str, fields: Mapping[str, Any]) -> Pair:
+    return struct.pack(">hh", 0, kind), message_bytes(_CLIENTS, name, 0, fields)
+
+
+def _records(state: State) -> Iterator[bytes]:
+    level = state.features[METADATA_VERSION]
+
+    def record(name: str, fields: Mapping[str, Any]) -> bytes:
+        """In the version that this metadata.version writes."""
+        return metadata_record(name, record_version(name, level), fields)
+
+    for feature in sorted(state.features, key=lambda name: (name != METADATA_VERSION, name)):
+        yield record("FeatureLevelRecord", {"name": feature, "featureLevel": state.features[feature]})
+    yield record("RegisterBrokerRecord", _registration(state.node, level))
+    for topic in state.topics:
+        yield record("TopicRecord", {"name": topic.name, "topicId": topic.topic_id})
+        for fields in _partitions(topic, state):
+            yield record("PartitionRecord", fields)
+    for each in state.configs:
+        yield record("ConfigRecord", {"resourceType": each.kind, "resourceName": each.resource, "name": each.name,
+                                      "value": each.value})  # fmt: skip
+    if state.image is not None:
+        for name, fields in _rights(state.image):
+            yield record(name, fields)
+    yield record("ProducerIdsRecord", {"brokerId": state.node.number, "brokerEpoch": BROKER_EPOCH,
+                                       "nextProducerId": state.next_producer_id})  # fmt: skip
+
+
+def _registration(node: Node, level: int) -> Mapping[str, Any]:
+    plaintext = 0
+    return {
+        "brokerId": node.number,
+        "incarnationId": node.incarnation_id,
+        "brokerEpoch": BROKER_EPOCH,
+        "endPoints": ({"name": "PLAINTEXT", "host": node.host, "port": node.port, "securityProtocol": plaintext},),
+        "features": ({"name": METADATA_VERSION, "minSupportedVersion": min(7, level), "maxSupportedVersion": level},),
+        "rack": None,
+        "fenced": True,
+        "logDirs": (node.directory_id,),
+    }
+
+
+def _partitions(topic: RevivedTopic, state: State) -> Iterator[Mapping[str, Any]]:
+    """One replica each, in sync; epochs go on behind all that were ever seen."""
+    here = (state.node.number,)
+    for each in topic.partitions:
+        known = each.state
+        in_log = state.leader_epochs.get(f"{topic.name}-{each.number}", -1)
+        yield {
+            "partitionId": each.number,
+            "topicId": topic.topic_id,
+            "replicas": here,
+            "isr": here,
+            "removingReplicas": _NONE,
+            "addingReplicas": _NONE,
+            "leader": _NO_LEADER,
+            "leaderEpoch": max(0, in_log, known.leader_epoch if known else 0),
+            "partitionEpoch": known.partition_epoch + 1 if known else 0,
+            "directories": (state.node.directory_id,),
+        }
+
+
+def _rights(image: WholeImage) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Quotas, access control, users and delegation tokens, as they were told."""
+    for entity, quotas in image.quotas.items():
+        told = tuple({"entityType": kind, "entityName": name} for kind, name in entity)
+        for key, value in quotas.items():
+            yield "ClientQuotaRecord", {"entity": told, "key": key, "value": value, "remove": False}
+    for acl_id, acl in image.acls.items():
+        yield "AccessControlEntryRecord", {
+            "id": acl_id, "resourceType": acl.resource_type, "resourceName": acl.resource_name,
+            "patternType": acl.pattern_type, "principal": acl.principal, "host": acl.host,
+            "operation": acl.operation, "permissionType": acl.permission,
+        }  # fmt: skip
+    for fields in image.credentials.values():
+        yield "UserScramCredentialRecord", fields
+    for fields in image.tokens.values():
+        yield "DelegationTokenRecord", fields
+
+
+def kept_configs(
+    image: WholeImage | None, topics: Sequence[RevivedTopic], node: int, settings: frozenset[str], has_groups: bool
+) -> tuple[list[Config], list[str]]:
+    """The configs that go along, and in sentences those that do not. `settings`: what the new node's own file says,
+    which a config of the cluster would overrule. `has_groups`: the target knows configs of groups."""
+    kept = [Config(_TOPIC, each.name, name, value) for each in topics for name, value in each.configs.items()]
+    sentences = []
+    for (kind, resource), configs in sorted(image.configs.items()) if image else ():
+        if kind == _TOPIC:
+            continue
+        for name, value in configs.items():
+            if kind == _BROKER and resource not in ("", str(node)):
+                sentences.append(f"the setting {name} of broker {resource} is left out: that broker is gone")
+            elif kind == _BROKER and (name in settings or name.startswith("listener.") or name in _OF_ANOTHER_MACHINE):
+                whose = f"of broker {resource}" if resource else "of all brokers"
+                sentences.append(f"the setting {name} {whose} is left out: the new node has its own")
+            elif kind == _GROUP and not has_groups:
+                sentences.append(
+                    f"the setting {name}={value} of group {resource} is left out: the target has none such"
+                )
+            else:
+                kept.append(Config(kind, resource, name, value))
+    return kept, sentences
+
+
+_OF_ANOTHER_MACHINE = frozenset(("listeners", "advertised.listeners", "metric.reporters"))
+"""Beside what begins with `listener.`: what names another machine's addresses, files or jars."""

@@ -1,0 +1,224 @@
+"""Which topics are revived, and each of their partitions from which replica.
+
+The metadata tells, if there is any; a directory whose topic id is another one than its name has there is of a topic
+that is gone. What the metadata does not know is told by its directories alone, as all is on disks of ZooKeeper's time:
+a lost topic is worse than one too many.
+"""
+
+import base64
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from kafkafs.cluster.image import TOPIC_RESOURCE, PartitionState
+from kafkafs.cluster.metadata import NAME
+from kafkafs.errors import CorruptData, KafkafsError, UsageError
+from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint, parse_partition_metadata
+from kafkafs.format.names import CLEANER_OFFSETS, PARTITION_METADATA
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.partition import Partition
+from kafkafs.log.replicas import read_from
+from kafkafs.revive.whole_image import WholeImage
+
+SHARE_TOPIC = "__share_group_state"
+INTERNAL = (GROUPS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC)
+"""Topics without which no other is whole."""
+
+_LARGEST_GAP = 10_000
+"""So many partitions that are on no disk may stand between those that are."""
+
+_COMPACT = {"cleanup.policy": "compact"}
+_BROKERS_OWN: Mapping[str, Mapping[str, str]] = {
+    GROUPS_TOPIC: {**_COMPACT, "compression.type": "producer", "segment.bytes": "104857600"},
+    TRANSACTIONS_TOPIC: {
+        **_COMPACT, "compression.type": "uncompressed", "min.insync.replicas": "1", "segment.bytes": "104857600",
+        "unclean.leader.election.enable": "false",
+    },
+    SHARE_TOPIC: {"cleanup.policy": "delete", "retention.ms": "-1", "segment.bytes": "104857600"},
+}  # fmt: skip
+"""What a broker sets when it makes its own topics. Without, retention would delete them."""
+
+_TIERED = "remote.storage.enable"
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """The replica that counts: its partition's directory and the data directory that has it."""
+
+    directory: DataDirectory
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class RevivedPartition:
+    """A partition. `replica` is None where no disk has one, `state` where the metadata tells nothing of it."""
+
+    number: int
+    replica: Replica | None
+    state: PartitionState | None
+
+
+@dataclass(frozen=True, slots=True)
+class RevivedTopic:
+    """A topic with all of its partitions, numbers 0 and up without a gap."""
+
+    name: str
+    topic_id: str
+    configs: Mapping[str, str]
+    partitions: tuple[RevivedPartition, ...]
+
+
+@dataclass(slots=True)
+class Chosen:
+    """The topics, by name, and in sentences what was left out or made up."""
+
+    topics: list[RevivedTopic] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A directory that says to be a partition of a topic; `topic_id` is None where it does not say of which."""
+
+    directory: DataDirectory
+    name: str
+    topic: str
+    number: int
+    topic_id: str | None
+
+
+def choose_topics(
+    directories: Sequence[DataDirectory], image: WholeImage | None, wanted: Sequence[str] | None, cluster_id: str
+) -> Chosen:
+    """All topics, or those of the `wanted` names and Kafka's own. CorruptData where two topics claim one id."""
+    claims = _claims(directories)
+    _refuse_shared_ids(claims.values(), image)
+    names = sorted({*claims, *(image.ids if image else ())})
+    if wanted is not None:
+        for name in wanted:
+            if name not in names:
+                raise UsageError(f"there is no topic {name!r} on these disks")
+        names = [name for name in names if name in wanted or name in INTERNAL]
+    chosen, compacted = Chosen(), {topic for each in directories for topic, _ in cleaner_offsets(each)}
+    for name in names:
+        known = image.topics[image.ids[name]] if image and name in image.ids else None
+        mine = claims.get(name, [])
+        if known is not None and image is not None:
+            found, topic_id, states = _of_topic(mine, known.topic_id, chosen), known.topic_id, known.partitions
+            configs: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, name), {})
+        else:
+            gone = [each for each in mine if image and each.topic_id in image.removed]
+            found = [each for each in mine if each not in gone]
+            if gone:
+                chosen.sentences.append(f"{name}: its directories are left out, the topic was deleted")
+            if not found:
+                continue
+            topic_id, configs = _id_of(found, cluster_id, chosen), _own_configs(name, compacted)
+            states = {}
+        _add(chosen, RevivedTopic(name, topic_id, _without_tier(name, configs, chosen), ()), found, states)
+    return chosen
+
+
+def _claims(directories: Iterable[DataDirectory]) -> dict[str, list[_Claim]]:
+    found: defaultdict[str, list[_Claim]] = defaultdict(list)
+    for directory in directories:
+        for name, parsed in sorted(directory.names().items()):
+            if not parsed.mark and name != NAME:
+                topic_id = _told_id(directory, name)
+                found[parsed.topic].append(_Claim(directory, name, parsed.topic, parsed.partition, topic_id))
+    return found
+
+
+def _told_id(directory: DataDirectory, name: str) -> str | None:
+    try:
+        return parse_partition_metadata(directory.root.read_whole(f"{name}/{PARTITION_METADATA}", 1 << 16))
+    except KafkafsError:
+        return None
+
+
+def _refuse_shared_ids(claims: Iterable[Sequence[_Claim]], image: WholeImage | None) -> None:
+    owners = {topic_id: (topic.name, "the metadata") for topic_id, topic in (image.topics if image else {}).items()}
+    for each in (each for some in claims for each in some if each.topic_id is not None):
+        where = repr(str(each.directory.path / each.name))
+        topic, other = owners.setdefault(str(each.topic_id), (each.topic, where))
+        if topic != each.topic:
+            raise CorruptData(
+                f"the topic id {each.topic_id} is claimed by {topic} ({other}) and by {each.topic} ({where}); move one"
+                " of the directories away"
+            )
+
+
+def _of_topic(claims: Sequence[_Claim], topic_id: str, chosen: Chosen) -> list[_Claim]:
+    """Those of this very topic: one of the same name was deleted, and a disk that was away did not hear of it."""
+    mine = [each for each in claims if each.topic_id in (None, topic_id)]
+    for each in claims:
+        if each not in mine:
+            chosen.sentences.append(
+                f"{str(each.directory.path / each.name)!r} is left out: it is of an earlier topic of that name"
+                f" ({each.topic_id})"
+            )
+    return mine
+
+
+def _id_of(claims: Sequence[_Claim], cluster_id: str, chosen: Chosen) -> str:
+    told = sorted({each.topic_id for each in claims if each.topic_id is not None})
+    name = claims[0].topic
+    if len(told) > 1:
+        raise CorruptData(
+            f"{name} has {len(told)} topic ids on these disks ({', '.join(told)}) and no metadata tells which is its"
+            " own; name the data directories of one of them"
+        )
+    if told:
+        chosen.sentences.append(f"{name}: the metadata does not know it, its directories tell its id")
+        return told[0]
+    chosen.sentences.append(f"{name}: nothing tells its id, so it gets one")
+    return made_up_id(cluster_id, name)
+
+
+def made_up_id(*parts: str) -> str:
+    """An id that the same parts always give, in Kafka's spelling."""
+    raw = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
+    return base64.urlsafe_b64encode(raw[:16])[:22].decode()
+
+
+def cleaner_offsets(directory: DataDirectory) -> dict[TopicPartition, int]:
+    """Up to where the cleaner has worked on which partitions of a data directory."""
+    try:
+        return parse_offset_checkpoint(directory.root.read_whole(CLEANER_OFFSETS))
+    except KafkafsError:
+        return {}
+
+
+def _own_configs(name: str, compacted: set[str]) -> Mapping[str, str]:
+    return _BROKERS_OWN.get(name, _COMPACT if name in compacted else {})
+
+
+def _without_tier(name: str, configs: Mapping[str, str], chosen: Chosen) -> Mapping[str, str]:
+    if configs.get(_TIERED) != "true":
+        return configs
+    chosen.sentences.append(f"{name}: {_TIERED} is left out, and what stands in the tier alone is not there")
+    return {key: value for key, value in configs.items() if key != _TIERED}
+
+
+def _add(chosen: Chosen, topic: RevivedTopic, claims: Sequence[_Claim], states: Mapping[int, PartitionState]) -> None:
+    by_number: defaultdict[int, list[DataDirectory]] = defaultdict(list)
+    for each in claims:
+        by_number[each.number].append(each.directory)
+    numbers = {*by_number, *states}
+    count = max(numbers, default=-1) + 1
+    if count - len(numbers) > _LARGEST_GAP:
+        raise CorruptData(f"{topic.name} has a partition {count - 1} and {count - len(numbers):,} before it are nowhere"
+                          " to be found; move that directory away")  # fmt: skip
+    partitions = []
+    for number in range(count):
+        name, there = f"{topic.name}-{number}", by_number.get(number, [])
+        replica = None
+        if there:
+            directory = read_from(there, name)
+            replica = Replica(directory, directory.partition(name))
+        else:
+            chosen.sentences.append(f"{name}: no disk has a replica, so it begins anew, empty")
+        partitions.append(RevivedPartition(number, replica, states.get(number)))
+    chosen.topics.append(RevivedTopic(topic.name, topic.topic_id, topic.configs, tuple(partitions)))

@@ -1,0 +1,84 @@
+"""The new directory: nobody's but ours, nobody else's to read, and able to go on."""
+
+import os
+
+import pytest
+
+from kafkafs.errors import DiskError, UsageError
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.revive.place import REPORT, NewDirectory, check_apart, check_target
+from kafkafs.sample import unpack
+
+REQUEST = {"to": "x", "kafka": None}
+
+
+def test_it_is_made_for_its_owner_alone(tmp_path):
+    (tmp_path / "there").mkdir(mode=0o755)
+    for name in ("there", "missing/below"):
+        place = NewDirectory(tmp_path / name, REQUEST)
+        with place.partition("t-0") as target:
+            target.write("x", b"1")
+        assert {path.stat().st_mode & 0o777 for path in (tmp_path / name).rglob("*") if path.is_file()} == {0o600}
+        assert {path.stat().st_mode & 0o777 for path in ((tmp_path / name), tmp_path / name / "t-0")} == {0o700}
+
+
+def test_what_is_not_empty_is_refused(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UsageError, match="is not empty"):
+        NewDirectory(tmp_path, REQUEST)
+    with pytest.raises(UsageError, match="is no directory"):
+        NewDirectory(tmp_path / "file", REQUEST)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"state":"unfinished"}', b"\xff", b"null"])
+def test_a_report_of_another_hand_makes_it_not_ours(tmp_path, content):
+    (tmp_path / REPORT).write_bytes(content)
+    with pytest.raises(UsageError, match="is not empty"):
+        check_target(tmp_path, REQUEST)
+
+
+def test_the_same_command_goes_on_and_another_does_not(tmp_path):
+    place = NewDirectory(tmp_path / "n", REQUEST)
+    with pytest.raises(KeyboardInterrupt):
+        begin_and_end(place)
+    with place.partition("t-1") as target:
+        target.write("x", b"whole")
+    place.note({"directory": "t-1", "records": 5})
+    with open(tmp_path / "n/revive.progress", "a") as progress:
+        progress.write('{"directory": "t-2", "rec')  # the end of that command
+    again = NewDirectory(tmp_path / "n", REQUEST)
+    assert again.done == {"t-1": {"directory": "t-1", "records": 5}}
+    with again.partition("t-0") as target:
+        target.write("x", b"whole")
+    with pytest.raises(UsageError, match="begun by another command"):
+        NewDirectory(tmp_path / "n", REQUEST | {"kafka": "3.9"})
+    again.finish({"request": REQUEST})
+    assert sorted(os.listdir(tmp_path / "n")) == [REPORT, "t-0", "t-1"]
+    with pytest.raises(UsageError, match="revived already"):
+        NewDirectory(tmp_path / "n", REQUEST)
+
+
+def begin_and_end(place):
+    with place.partition("t-0") as target:
+        target.write("x", b"half")
+        raise KeyboardInterrupt
+
+
+def test_a_link_in_it_is_not_followed(tmp_path):
+    """Whoever may write there could send us elsewhere."""
+    place = NewDirectory(tmp_path / "n", REQUEST)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "n/unfinished-partition").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DiskError), place.partition("t-0"):
+        pass
+    assert os.listdir(tmp_path / "elsewhere") == []
+
+
+def test_source_and_target_must_not_lie_in_each_other(tmp_path):
+    source = unpack(tmp_path)
+    for place in (source / "new", source, tmp_path):
+        with pytest.raises(UsageError, match="lie in each other"):
+            check_apart(place, (open_data_directory(source),))
+    with pytest.raises(UsageError, match="comma"):
+        check_apart(tmp_path / "a,b", ())

@@ -1,0 +1,79 @@
+"""What is to be revived, before a byte is written."""
+
+import json
+import os
+from typing import NamedTuple
+
+import pytest
+
+from kafkafs.errors import DiskError, UsageError
+from kafkafs.log.options import ReadOptions
+from kafkafs.revive.place import NewDirectory
+from kafkafs.revive.plan import Choices, check_room, choose_method, make_plan, next_block
+from kafkafs.sample import unpack
+from tests.cluster.writing import Data, metadata
+from tests.kafka.clusters import Cluster
+
+
+def plan(paths, to, **more):
+    return make_plan(paths, Choices(to=to, **more), ReadOptions())
+
+
+def test_a_clusters_plan_tells_what_it_is(tmp_path):
+    found = plan([Cluster("4.3.1", "stopped").path], tmp_path / "new")
+    told = found.told()
+    assert json.loads(json.dumps(told)) == told
+    assert (told["kafka"], told["nodeId"], told["topics"], told["lostPartitions"]) == ("4.4", 1, 6, 0)
+    assert told["clusterId"] == Cluster("4.3.1", "stopped").truth["clusterId"]
+    assert told["problems"] == []
+    assert not (tmp_path / "new").exists()
+
+
+def test_disks_without_metadata_say_so(tmp_path):
+    told = plan([unpack(tmp_path)], tmp_path / "new").told()
+    assert any("no metadata" in sentence for sentence in told["leftOut"])
+    assert told["nextProducerId"] >= 1000  # behind those that transactions are known of
+
+
+def test_a_target_that_would_lose_something_is_refused_by_name(tmp_path):
+    with pytest.raises(UsageError, match=r"Kafka 3\.9 has no share groups .* \('shared' is one\)"):
+        plan([Cluster("4.3.1", "stopped").path], tmp_path / "new", kafka="3.9")
+    with pytest.raises(UsageError, match=r"'2\.8' is no release"):
+        plan([Cluster("4.3.1", "stopped").path], tmp_path / "new", kafka="2.8")
+
+
+def test_an_empty_cluster_is_nothing_to_revive(tmp_path):
+    data = Data(tmp_path / "data")
+    data.write("__cluster_metadata-0", [metadata("NoOpRecord")])
+    with pytest.raises(UsageError, match="nothing to revive"):
+        plan([data.path], tmp_path / "new")
+
+
+class Room(NamedTuple):
+    """A disk with so many blocks of a byte."""
+
+    f_bavail: int
+    f_frsize: int = 1
+
+
+def test_a_disk_that_would_not_hold_it_is_told_first(tmp_path, monkeypatch):
+    found = plan([unpack(tmp_path)], tmp_path / "new")
+    monkeypatch.setattr(os, "statvfs", lambda path: Room(found.size))
+    with pytest.raises(DiskError, match=r"bytes are needed and the disk of .* has .* free"):
+        check_room(found, "copy", tmp_path, 0)
+    monkeypatch.setattr(os, "statvfs", lambda path: Room(2 * found.size + 200_000))
+    check_room(found, "copy", tmp_path, 0)
+    monkeypatch.setattr(os, "statvfs", lambda path: Room(found.size // 50 + 200_000))
+    check_room(found, "link", tmp_path, 0)  # which takes no room
+
+
+def test_the_way_is_what_was_asked_for(tmp_path):
+    found = plan([unpack(tmp_path)], tmp_path / "new")
+    place = NewDirectory(tmp_path / "new", {})
+    assert choose_method(found, "copy", place) == "copy"
+    assert choose_method(found, "link", place) == "link"
+    assert choose_method(found, None, place) in ("copy", "reflink")
+
+
+def test_ids_come_in_blocks():
+    assert [next_block(each) for each in (0, 999, 1000)] == [1000, 1000, 2000]

@@ -1,0 +1,162 @@
+"""What is kept of a partition, against what Kafka's consumer read of it: whole, damaged, and as of a moment."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from kafkafs.format.producer_snapshot import ProducerState
+from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.producer_states import ProducerStates
+from kafkafs.revive.scanning import KeptSegment, PartitionScan, as_of_now
+from tests.kafka.dataset import Dataset
+
+SOURCE = Dataset("4.3.1", "stopped")
+
+
+def scanned(path, name, corrupt="refuse", until_ms=None):
+    """The scan, when it is over, and what it kept: segments with the bytes of each."""
+    partition = open_data_directory(path).partition(name)
+    scan = PartitionScan(partition, partition.log(), corrupt, until_ms, 4096)
+    kept = [(each, bytes_of(each)) for each in scan.segments()]
+    return scan, kept
+
+
+def bytes_of(kept: KeptSegment) -> bytes:
+    return b"".join(kept.segment.log().read(position, size) for position, size in kept.ranges)
+
+
+@pytest.fixture
+def segments(tmp_path):
+    """A partition of several segments, to be damaged."""
+    SOURCE.copy_to(tmp_path / "data", "segments-0", "transactions-0")
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize("name", ["segments-0", "transactions-0", "compacted-0"])
+def test_of_a_sound_partition_all_is_kept(name):
+    """Byte for byte; and as many records as a consumer counts."""
+    if not (SOURCE.path / name).is_dir():
+        pytest.skip("not among the data")
+    scan, kept = scanned(SOURCE.path, name)
+    for segment, data in kept:
+        assert data == (SOURCE.path / name / segment.segment.log_name).read_bytes()
+    topic = name[:-2]
+    assert scan.tally.records == len(SOURCE.records(topic))
+    assert (scan.tally.start_offset, scan.tally.end_offset) == (
+        SOURCE.offsets(topic).earliest,
+        SOURCE.offsets(topic).latest,
+    )
+    assert scan.tally.losses == []
+
+
+def damage(data, number=1):
+    """One byte of a batch in the middle of a closed segment is another now: which offsets that batch has."""
+    log = open_data_directory(data).partition("segments-0").log()
+    segment = log.segments[number]
+    rows = np.concatenate(
+        [item.rows for at, item in log.walk(0, log.end_offset) if at is segment and isinstance(item, BatchRun)]
+    )
+    row = rows[len(rows) // 2]
+    file = data / "segments-0" / segment.log_name
+    content = bytearray(file.read_bytes())
+    content[int(row["position"]) + int(row["size"]) - 3] ^= 1
+    file.write_bytes(content)
+    return int(row["base_offset"]), int(row["last_offset"])
+
+
+def test_skip_leaves_out_the_bad_batch_alone(segments):
+    first, last = damage(segments)
+    scan, kept = scanned(segments, "segments-0", "skip")
+    assert [(each.first, each.last) for each in scan.tally.losses] == [(first, last)]
+    wanted = [each for each in SOURCE.records("segments") if not first <= each.offset <= last]
+    assert scan.tally.records == len(wanted)
+    assert scan.tally.end_offset == SOURCE.offsets("segments").latest
+    shutil.rmtree(segments / "segments-0")
+    (segments / "segments-0").mkdir()
+    for each, data in kept:
+        base = each.segment.base_offset
+        for kind, content in (
+            ("log", data),
+            ("index", each.indexes.offset_index),
+            ("timeindex", each.indexes.time_index),
+        ):
+            (segments / "segments-0" / f"{base:020}.{kind}").write_bytes(content)
+    again, _ = scanned(segments, "segments-0")
+    assert (again.tally.records, again.tally.losses) == (len(wanted), [])
+
+
+def test_cut_ends_the_partition_before_it(segments):
+    first, _ = damage(segments)
+    scan, kept = scanned(segments, "segments-0", "cut")
+    assert scan.tally.end_offset == first
+    assert scan.tally.records == len([each for each in SOURCE.records("segments") if each.offset < first])
+    assert len(kept) == 2
+    (loss,) = scan.tally.losses
+    assert loss.last == SOURCE.offsets("segments").latest - 1
+
+
+def test_refuse_names_all_of_it(segments):
+    borders = [damage(segments, 1), damage(segments, 2)]
+    scan, _ = scanned(segments, "segments-0")
+    assert [(each.first, each.last) for each in scan.refused] == borders
+
+
+def test_a_segment_that_cannot_be_read_is_damage(segments):
+    log = open_data_directory(segments).partition("segments-0").log()
+    file = segments / "segments-0" / log.segments[1].log_name
+    file.write_bytes(b"\xff" * file.stat().st_size)
+    scan, kept = scanned(segments, "segments-0", "skip")
+    assert len(kept) == len(log.segments) - 1
+    assert scan.tally.losses[0].first == log.segments[1].base_offset
+
+
+def test_as_of_a_moment_it_ends_before_the_first_later_record():
+    records = SOURCE.records("transactions")
+    moment = sorted(each.timestamp_ms for each in records)[len(records) // 2]
+    scan, _ = scanned(SOURCE.path, "transactions-0", until_ms=moment)
+    end = scan.tally.end_offset
+    assert 0 < end < SOURCE.offsets("transactions").latest
+    assert all(each.timestamp_ms <= moment for each in records if each.offset < end)
+    assert scan.refused == []
+    assert [(each.last, each.is_damage) for each in scan.tally.losses] == [
+        (SOURCE.offsets("transactions").latest - 1, False)
+    ]
+
+
+def test_before_the_first_record_nothing_is_left():
+    scan, kept = scanned(SOURCE.path, "transactions-0", until_ms=1)
+    assert (scan.tally.end_offset, scan.tally.records, [data for _, data in kept]) == (0, 0, [])
+    assert scan.tally.is_below_start is False or kept == []
+
+
+def test_what_the_log_start_hides_is_not_counted(tmp_path):
+    SOURCE.copy_to(tmp_path / "data", "segments-0")
+    start = SOURCE.records("segments")[-3].offset
+    (tmp_path / "data/log-start-offset-checkpoint").write_text(f"0\n1\nsegments 0 {start}\n")
+    scan, kept = scanned(tmp_path / "data", "segments-0")
+    assert (scan.tally.start_offset, scan.tally.records, len(kept)) == (start, 3, 1)
+
+
+def test_a_log_that_ends_before_its_start_is_empty(tmp_path):
+    """As a broker takes it: all was deleted."""
+    SOURCE.copy_to(tmp_path / "data", "segments-0")
+    start = SOURCE.offsets("segments").latest + 100
+    (tmp_path / "data/log-start-offset-checkpoint").write_text(f"0\n1\nsegments 0 {start}\n")
+    scan, _ = scanned(tmp_path / "data", "segments-0")
+    assert (scan.tally.end_offset, scan.tally.records, scan.tally.is_below_start) == (start, 0, True)
+
+
+def test_epochs_that_the_broker_did_not_note_are_read_from_the_log(tmp_path):
+    SOURCE.copy_to(tmp_path / "data", "segments-0")
+    noted, _ = scanned(tmp_path / "data", "segments-0")
+    (tmp_path / "data/segments-0/leader-epoch-checkpoint").unlink()
+    told, _ = scanned(tmp_path / "data", "segments-0")
+    assert noted.tally.epochs == told.tally.epochs
+    assert noted.tally.epochs
+
+
+def test_producers_without_an_open_transaction_count_as_of_now():
+    states = ProducerStates([ProducerState(1, 0, 5, 9, 0, 100, 0, -1), ProducerState(2, 0, 5, 9, 0, 100, 0, 7)])
+    assert [each.timestamp for each in as_of_now(states, 5000).states.values()] == [5000, 100]

@@ -1,0 +1,52 @@
+"""The files that a node is configured by."""
+
+import json
+from pathlib import Path
+
+from kafkafs.revive.settings import OFF, clean_shutdown, meta_properties, server_properties, settings
+from kafkafs.revive.snapshot import BROKER_EPOCH, Node
+from kafkafs.revive.topics import RevivedPartition, RevivedTopic, made_up_id
+
+NODE = Node(3, made_up_id("d"), made_up_id("i"), "127.0.0.1", 9192)
+TOPICS = [RevivedTopic("__consumer_offsets", made_up_id("o"), {}, (RevivedPartition(0, None, None),) * 4)]
+
+
+def told(**more):
+    given = {"is_dynamic": True, "has_acls": False, "has_shares": True}
+    return settings(NODE, Path("/srv/revived"), TOPICS, **{**given, **more})
+
+
+def test_the_controller_listens_one_port_further():
+    assert told()["listeners"] == "PLAINTEXT://127.0.0.1:9192,CONTROLLER://127.0.0.1:9193"
+    assert told()["controller.quorum.bootstrap.servers"] == "127.0.0.1:9193"
+    assert told(is_dynamic=False)["controller.quorum.voters"] == "3@127.0.0.1:9193"
+
+
+def test_coordinators_topics_keep_their_number_of_partitions():
+    """A group's partition follows from it."""
+    assert told()["offsets.topic.num.partitions"] == "4"
+    assert "transaction.state.log.num.partitions" not in told()
+    assert not any(name.startswith("share.") for name in told(has_shares=False))
+
+
+def test_rights_are_checked_where_there_are_any():
+    assert "authorizer.class.name" not in told()
+    assert told(has_acls=True)["super.users"] == "User:ANONYMOUS"
+
+
+def test_all_that_destroys_is_off_each_with_a_word_about_it():
+    text = server_properties(told()).decode()
+    for name, (value, effect) in OFF.items():
+        assert f"# {effect}\n{name}={value}\n" in text
+
+
+def test_a_path_in_another_script_is_escaped_as_java_reads_it():
+    text = server_properties({"log.dirs": "/srv/Käse\\x 🦀"}).decode()
+    assert "log.dirs=/srv/K\\u00e4se\\\\x \\ud83e\\udd80\n" in text
+
+
+def test_the_directory_says_whose_it_is():
+    assert (
+        meta_properties("c", NODE) == f"version=1\ncluster.id=c\nnode.id=3\ndirectory.id={NODE.directory_id}\n".encode()
+    )
+    assert json.loads(clean_shutdown()) == {"version": 0, "brokerEpoch": BROKER_EPOCH}

@@ -1,0 +1,110 @@
+"""The metadata snapshot: read back by the reader of brokers' own, it says what was put in. Brokers: test_brokers.py."""
+
+from dataclasses import replace
+
+from kafkafs.cluster.image import PartitionState
+from kafkafs.cluster.metadata import NAME
+from kafkafs.format.messages.records import InternalTopic, Message
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.options import ReadOptions
+from kafkafs.revive.snapshot import Config, Node, State, kept_configs, snapshot_bytes, snapshot_name
+from kafkafs.revive.topics import RevivedPartition, RevivedTopic, made_up_id
+from kafkafs.revive.whole_image import WholeImage, read_metadata
+from tests.kafka.clusters import Cluster
+
+NODE = Node(1, made_up_id("d"), made_up_id("i"), "127.0.0.1", 9092)
+KNOWN = PartitionState(2, 7, 9, (2, 3), (2,), (3,), (), (3,), (), None)
+TOPIC = RevivedTopic("t", made_up_id("t"), {}, (RevivedPartition(0, None, KNOWN), RevivedPartition(1, None, None)))
+STATE = State(
+    NODE, {"metadata.version": 30, "group.version": 1}, [TOPIC], {"t-0": 8, "t-1": 3},
+    [Config(2, "t", "retention.ms", "5")], None, 5000, 1700000000000, 4, True,
+)  # fmt: skip
+
+
+def read_back(tmp_path, state):
+    place = tmp_path / NAME
+    place.mkdir(parents=True)
+    (place / snapshot_name(17, 4)).write_bytes(snapshot_bytes(state))
+    found = read_metadata([open_data_directory_of(tmp_path)], ReadOptions())
+    assert found.problems == ()
+    assert found.image is not None
+    assert found.as_of is not None
+    assert (found.as_of.offset, found.as_of.epoch, found.as_of.timestamp) == (16, 4, state.timestamp_ms)
+    return found.image
+
+
+def open_data_directory_of(path):
+    (path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    return open_data_directory(path)
+
+
+def test_every_partition_has_its_one_replica_in_sync(tmp_path):
+    """Without replica in sync and directory a partition has no leader for ever, and nobody says so."""
+    image = read_back(tmp_path, STATE)
+    first, second = image.topics[TOPIC.topic_id].partitions[0], image.topics[TOPIC.topic_id].partitions[1]
+    assert (first.leader, first.replicas, first.isr, first.directories) == (-1, (1,), (1,), (NODE.directory_id,))
+    assert (first.adding, first.removing, first.eligible, first.last_known) == ((), (), (), ())
+    assert (first.leader_epoch, first.partition_epoch) == (8, 10)  # behind what the metadata knew, and what the log has
+    assert (second.leader_epoch, second.partition_epoch) == (3, 0)
+
+
+def test_the_node_is_registered_as_one_that_has_stopped(tmp_path):
+    broker = read_back(tmp_path, STATE).brokers[1]
+    assert (broker.fenced, broker.log_dirs, broker.epoch) == (True, (NODE.directory_id,), 1)
+
+
+def test_features_settings_and_producer_ids_are_there(tmp_path):
+    image = read_back(tmp_path, STATE)
+    assert image.features == STATE.features
+    assert image.configs == {(2, "t"): {"retention.ms": "5"}}
+    assert image.next_producer_id == 5000
+
+
+def test_records_have_the_versions_of_old_releases(tmp_path):
+    """3.9 ends at a record that it does not know."""
+    old = replace(STATE, features={"metadata.version": 14}, is_dynamic=False)
+    assert read_back(tmp_path, old).topics[TOPIC.topic_id].partitions[0].directories is None
+
+
+def test_thousands_of_topics_take_several_batches(tmp_path):
+    topics = [RevivedTopic(f"t{n}", made_up_id(str(n)), {}, (RevivedPartition(0, None, None),)) for n in range(2000)]
+    assert len(read_back(tmp_path, replace(STATE, topics=topics)).topics) == 2000
+
+
+def test_rights_quotas_and_users_of_a_real_cluster_come_back_whole(tmp_path):
+    before = read_metadata([open_data_directory(Cluster("4.3.1", "killed").path)], ReadOptions()).image
+    assert before is not None
+    after = read_back(tmp_path, replace(STATE, image=before))
+    assert (after.acls, after.quotas, after.users) == (before.acls, before.quotas, before.users)
+    assert after.credentials == before.credentials
+    assert len(after.acls) >= 3
+    assert len(after.credentials) >= 2
+
+
+def test_delegation_tokens_come_back(tmp_path):
+    image = WholeImage()
+    token = {"owner": "User:a", "requester": "User:a", "renewers": ("User:b",), "issueTimestamp": 1, "maxTimestamp": 2,
+             "expirationTimestamp": 3, "tokenId": "x"}  # fmt: skip
+    image.take(Message(InternalTopic.CLUSTER_METADATA, 10, "DelegationTokenRecord", None, 0, token))
+    assert read_back(tmp_path, replace(STATE, image=image)).tokens == {"x": token}
+
+
+def test_settings_that_belong_to_another_machine_are_left_out():
+    image = WholeImage()
+    image.configs = {
+        (4, ""): {"log.cleaner.threads": "2", "log.retention.ms": "5"},
+        (4, "1"): {"listener.name.x.ssl.key.password": "SECRET", "num.io.threads": "8"},
+        (4, "2"): {"num.io.threads": "9"},
+        (32, "g"): {"consumer.session.timeout.ms": "50000"},
+        (16, "watch"): {"interval.ms": "60000"},
+        (2, "gone"): {"retention.ms": "1"},
+    }
+    kept, sentences = kept_configs(image, [], 1, frozenset({"log.retention.ms"}), has_groups=False)
+    assert kept == [
+        Config(4, "", "log.cleaner.threads", "2"), Config(4, "1", "num.io.threads", "8"),
+        Config(16, "watch", "interval.ms", "60000"),
+    ]  # fmt: skip
+    assert len(sentences) == 4
+    assert not any("SECRET" in sentence for sentence in sentences)
+    kept, _ = kept_configs(image, [], 1, frozenset(), has_groups=True)
+    assert Config(32, "g", "consumer.session.timeout.ms", "50000") in kept

@@ -1,0 +1,123 @@
+"""Which topics are revived from which directories: by the metadata, and without it."""
+
+import pytest
+
+from kafkafs.errors import CorruptData, UsageError
+from kafkafs.format.checkpoints import partition_metadata_bytes
+from kafkafs.format.messages.records import InternalTopic, Message
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.revive.topics import choose_topics, made_up_id
+from kafkafs.revive.whole_image import WholeImage
+from tests.cluster.writing import Data
+
+ONE, TWO = made_up_id("one"), made_up_id("two")
+
+
+def disk(path, ids, node=1):
+    """A data directory with these partitions; of each the topic id, None for none."""
+    data = Data(path)
+    (path / "meta.properties").write_text(f"version=1\nnode.id={node}\ncluster.id=c\n")
+    for name, topic_id in ids.items():
+        data.write(name, [(b"k", b"v")])
+        if topic_id is not None:
+            (path / name / "partition.metadata").write_bytes(partition_metadata_bytes(topic_id))
+    return open_data_directory(path)
+
+
+def image(*topics, removed=()):
+    """Metadata of these topics: name, id, number of partitions."""
+    made = WholeImage()
+    for name, topic_id, count in topics:
+        take(made, "TopicRecord", name=name, topicId=topic_id)
+        for number in range(count):
+            take(
+                made, "PartitionRecord", topicId=topic_id, partitionId=number, leader=1, leaderEpoch=3,
+                partitionEpoch=4, replicas=(1,), isr=(1,), addingReplicas=(), removingReplicas=(),
+            )  # fmt: skip
+    made.removed.update(removed)
+    return made
+
+
+def take(made, record, /, **value):
+    made.take(Message(InternalTopic.CLUSTER_METADATA, 0, record, None, 0, value))
+
+
+def chosen(directories, metadata=None, wanted=None):
+    return choose_topics(directories, metadata, wanted, "cluster")
+
+
+def shape(found):
+    return {topic.name: [each.replica is not None for each in topic.partitions] for topic in found.topics}
+
+
+def test_without_metadata_directories_tell_topics_and_partitions(tmp_path):
+    """As on disks of ZooKeeper's time. A number in between that is nowhere begins anew: a controller wants all."""
+    found = chosen([disk(tmp_path / "a", {"t-0": ONE, "t-2": ONE, "old-0": None})])
+    assert shape(found) == {"old": [True], "t": [True, False, True]}
+    ids = {topic.name: topic.topic_id for topic in found.topics}
+    assert ids == {"t": ONE, "old": made_up_id("cluster", "old")}
+    assert "t-1: no disk has a replica, so it begins anew, empty" in found.sentences
+
+
+def test_the_brokers_own_topics_and_compacted_ones_keep_their_policy(tmp_path):
+    """Retention would delete what groups have read, if they were topics like others."""
+    directory = disk(tmp_path / "a", {"__consumer_offsets-0": None, "kept-0": None, "t-0": None})
+    (tmp_path / "a/cleaner-offset-checkpoint").write_text("0\n1\nkept 0 7\n")
+    configs = {topic.name: topic.configs for topic in chosen([directory]).topics}
+    assert configs["__consumer_offsets"]["cleanup.policy"] == configs["kept"]["cleanup.policy"] == "compact"
+    assert configs["t"] == {}
+
+
+def test_a_directory_of_an_earlier_topic_of_that_name_is_left_out(tmp_path):
+    """A disk that was away when the topic was deleted and made anew; it may well be the longer one."""
+    directories = [disk(tmp_path / "a", {"t-0": ONE}, 1), disk(tmp_path / "b", {"t-0": TWO}, 2)]
+    found = chosen(directories, image(("t", TWO, 1)))
+    (replica,) = (each.replica for each in found.topics[0].partitions)
+    assert replica is not None
+    assert replica.directory is directories[1]
+    assert any("earlier topic of that name" in sentence for sentence in found.sentences)
+
+
+def test_a_deleted_topic_stays_deleted_and_an_unknown_one_comes_back(tmp_path):
+    directory = disk(tmp_path / "a", {"t-0": ONE, "gone-0": TWO, "unknown-0": made_up_id("three")})
+    found = chosen([directory], image(("t", ONE, 1), removed=[TWO]))
+    assert shape(found) == {"t": [True], "unknown": [True]}
+    assert len(found.sentences) == 2
+
+
+def test_one_id_in_two_topics_is_refused(tmp_path):
+    with pytest.raises(CorruptData, match=f"the topic id {ONE} is claimed by a .* and by b"):
+        chosen([disk(tmp_path / "a", {"a-0": ONE, "b-0": ONE})])
+    with pytest.raises(CorruptData, match="the metadata"):
+        chosen([disk(tmp_path / "b", {"b-0": ONE})], image(("a", ONE, 1)))
+
+
+def test_two_ids_of_one_topic_need_metadata(tmp_path):
+    with pytest.raises(CorruptData, match="t has 2 topic ids"):
+        chosen([disk(tmp_path / "a", {"t-0": ONE}, 1), disk(tmp_path / "b", {"t-1": TWO}, 2)])
+
+
+def test_a_wild_number_does_not_make_a_million_partitions(tmp_path):
+    with pytest.raises(CorruptData, match="partition 2147483647"):
+        chosen([disk(tmp_path / "a", {"t-0": ONE, "t-2147483647": ONE})])
+
+
+def test_some_topics_bring_kafkas_own_along(tmp_path):
+    directory = disk(tmp_path / "a", {"t-0": ONE, "u-0": TWO, "__consumer_offsets-0": None})
+    assert list(shape(chosen([directory], wanted=["t"]))) == ["__consumer_offsets", "t"]
+    with pytest.raises(UsageError, match="no topic 'x'"):
+        chosen([directory], wanted=["t", "x"])
+
+
+def test_twice_on_one_broker_is_refused(tmp_path):
+    """Nothing tells which of them is true."""
+    with pytest.raises(UsageError, match="t-0 stands both in"):
+        chosen([disk(tmp_path / "a", {"t-0": ONE}), disk(tmp_path / "b", {"t-0": ONE})])
+
+
+def test_what_lies_in_a_tier_is_not_asked_for(tmp_path):
+    metadata = image(("t", ONE, 1))
+    metadata.configs[2, "t"] = {"remote.storage.enable": "true", "retention.ms": "5"}
+    found = chosen([disk(tmp_path / "a", {"t-0": ONE})], metadata)
+    assert found.topics[0].configs == {"retention.ms": "5"}
+    assert any("remote.storage.enable" in sentence for sentence in found.sentences)
