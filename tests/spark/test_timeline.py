@@ -15,7 +15,7 @@ def test_a_record_of_1970_does_not_squeeze_the_others():
     """Regression: all of a day stood in the last column."""
     html = over_time({"t": {5: (1, 10), **BUSY, NOW * 2: (2, 10)}}, 1)
     assert len(re.findall("<rect", html)) > 100
-    assert "1 records are older, the oldest of 1970-01-01 00:00:05" in html
+    assert "1 record is older, the oldest of 1970-01-01 00:00:05" in html
     assert "2 records are newer, the newest of 2077-" in html
 
 

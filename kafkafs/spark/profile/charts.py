@@ -41,6 +41,19 @@ def duration(seconds: int) -> str:
     return "no time"
 
 
+def counted(count: int, one: str, more: str | None = None) -> str:
+    """`1 record`, `2,000 records`: a number and what it counts."""
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def minute(milliseconds: int | None) -> Markup:
+    """A time to the minute for a cell, in which the clock may stand below the day."""
+    if milliseconds is None:
+        return Markup("-")
+    day, _, clock = moment(milliseconds // 1000)[:16].partition(" ")
+    return Markup("<time>{}</time> <time>{}</time>").format(day, clock)
+
+
 def amount(size: float) -> str:
     """Bytes for people."""
     for unit in ("B", "kB", "MB", "GB", "TB"):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from markupsafe import Markup
 
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.profile.charts import Bar, amount, bars, moment, table
+from kafkafs.spark.profile.charts import Bar, amount, bars, counted, minute, moment, table
 from kafkafs.spark.profile.measure import Numbers
 from kafkafs.spark.profile.rendering import rendered
 from kafkafs.spark.profile.timeline import over_time
@@ -21,7 +21,10 @@ _STAY = (
     "from that record. What lies below the log start goes at the broker's next look. The others wait; the next of them "
     "to go has its newest record from the time in the last column."
 )
-_HEAVIEST = "By bytes of key, value and headers; sums are lower bounds. A key that has most of a topic makes it uneven."
+_HEAVIEST = (
+    "By bytes of key, value and headers, without Kafka's own topics; sums are lower bounds. A key that has most of a "
+    "topic makes it uneven."
+)
 _LAGS = (
     *("in order", "up to 1 s behind", "up to 10 s", "up to 1 min"),
     *("up to 10 min", "up to 1 h", "up to 1 day", "more"),
@@ -43,7 +46,8 @@ def page(numbers: Mapping[TopicPartition, Numbers], places: Sequence[str]) -> st
             _section("Codecs", "Bytes on disk; how much content each byte holds.", bars(_codecs(total))),
             _section("Timestamp lag", _order(total), bars(_lags(total), "other")),
         ]),
-        _section("Topics", "The largest first. Keys are counted to about 2 %.", _topics(topics, numbers)),
+        _section("Topics", "The largest first.", _topics(topics, numbers)),
+        _section("Keys, transactions and order", "Keys are counted to about 2 %.", _keys(topics)),
         _section("Why segments stay", _STAY, _stay(topics)),
         _section("Heaviest keys", _HEAVIEST, _heaviest_keys(topics)),
     ]  # fmt: skip
@@ -52,15 +56,20 @@ def page(numbers: Mapping[TopicPartition, Numbers], places: Sequence[str]) -> st
 
 def _volume(topics: Mapping[str, Numbers]) -> Markup:
     """Records over time of the users' topics: the brokers' own tick all the time, and are named beside."""
-    users = {topic: each for topic, each in topics.items() if not topic.startswith("__") and each.volume}
-    shown = users or {topic: each for topic, each in topics.items() if each.volume}
+    shown = _of_users({topic: each for topic, each in topics.items() if each.volume})
     whole = _sum(shown.values())
     volumes = {topic: each.volume_in(whole.step_s) for topic, each in shown.items()}
     note = "By the records' own timestamps, UTC."
     own = {topic: each.records for topic, each in topics.items() if topic not in shown and each.records}
     if own:
-        note += f" Without {sum(own.values()):,} records of Kafka's own topics ({', '.join(sorted(own))})."
+        told = counted(sum(own.values()), "record")
+        note += f" Without {told} of Kafka's own topics ({', '.join(sorted(own))})."
     return _section("Volume over time", note, over_time(volumes, whole.step_s))
+
+
+def _of_users(topics: Mapping[str, Numbers]) -> Mapping[str, Numbers]:
+    """The topics that are not Kafka's own; those where there are no others."""
+    return {topic: each for topic, each in topics.items() if not topic.startswith("__")} or topics
 
 
 def _sum(numbers: Iterable[Numbers]) -> Numbers:
@@ -78,15 +87,23 @@ def _facts(total: Numbers, topics: int, partitions: int) -> Markup:
     span = "no timestamps"
     if total.first_ms is not None and total.last_ms is not None:
         span = f"{moment(total.first_ms // 1000)[:10]} to {moment(total.last_ms // 1000)[:10]}"
+    content = sum(codec.content for codec in total.codecs.values())
     facts = [
-        ("records", f"{total.records:,}"), ("on disk", amount(total.size)),
-        ("indexes", amount(total.index_size)), ("topics", f"{topics:,}"),
-        ("partitions", f"{partitions:,}"), ("segments", f"{total.segments:,}"), ("batches", f"{total.batches:,}"),
-        ("different keys", f"~{total.keys:,}"), ("tombstones", f"{total.tombstones:,}"),
-        ("in transactions", f"{total.transactional:,}"), ("aborted transactions", f"{total.aborts:,}"),
-        ("without a key", f"{total.null_keys:,}"), ("damaged places", f"{total.damaged:,}"),
+        _fact(total.records, "record"), ("on disk", amount(total.size)), ("indexes", amount(total.index_size)),
+        ("a record, on average", amount(content / total.records) if total.records else "-"),
+        _fact(topics, "topic"), _fact(partitions, "partition"), _fact(total.segments, "segment"),
+        _fact(total.batches, "batch", "batches"), ("different keys", f"~{total.keys:,}"),
+        ("without a key", f"{total.null_keys:,}"), _fact(total.tombstones, "tombstone"),
+        ("in transactions", f"{total.transactional:,}"), _fact(total.aborts, "aborted transaction"),
+        _fact(total.damaged, "damaged place"),
     ]  # fmt: skip
     return rendered("facts", facts, span)
+
+
+def _fact(count: int, one: str, more: str | None = None) -> tuple[str, str]:
+    """What is counted, and the number."""
+    number, _, name = counted(count, one, more).partition(" ")
+    return name, number
 
 
 def _largest(numbers: Mapping[TopicPartition, Numbers]) -> list[Bar]:
@@ -149,30 +166,42 @@ def _lags(total: Numbers) -> list[Bar]:
 
 def _order(total: Numbers) -> str:
     late = sum(total.lags[1:])
-    return f"How far a record lies behind the latest before it in its segment: {late:,} records are out of order."
-
-
-def _minute(milliseconds: int | None) -> str:
-    return "-" if milliseconds is None else moment(milliseconds // 1000)[:16]
+    told = f"{counted(late, 'record')} {'is' if late == 1 else 'are'} out of order"
+    return f"How far a record lies behind the latest before it in its segment: {told}."
 
 
 def _topics(topics: Mapping[str, Numbers], numbers: Mapping[TopicPartition, Numbers]) -> Markup:
     partitions = Counter(place.topic for place in numbers)
     head = (
         *("topic", "partitions", "records", "on disk", "indexes", "batches", "a batch", "mean size"),
-        *("keys", "tombstones", "transactional", "out of order", "oldest", "newest"),
+        *("oldest", "newest"),
     )
     rows = []
-    for topic, each in sorted(topics.items(), key=lambda item: -item[1].size):
+    for topic, each in _largest_first(topics):
         content = sum(codec.content for codec in each.codecs.values())
         rows.append((
             topic, f"{partitions[topic]:,}", f"{each.records:,}", amount(each.size), amount(each.index_size),
             f"{each.batches:,}",
             f"{each.records / each.batches:,.1f}" if each.batches else "0",
-            amount(content / each.records) if each.records else "-", f"~{each.keys:,}", f"{each.tombstones:,}",
-            f"{each.transactional:,}", f"{sum(each.lags[1:]):,}", _minute(each.first_ms), _minute(each.last_ms),
+            amount(content / each.records) if each.records else "-", minute(each.first_ms), minute(each.last_ms),
         ))  # fmt: skip
     return table(head, rows)
+
+
+def _keys(topics: Mapping[str, Numbers]) -> Markup:
+    head = ("topic", "records", "keys", "without a key", "tombstones", "in transactions", "out of order")
+    rows = [
+        (
+            topic, f"{each.records:,}", f"~{each.keys:,}", f"{each.null_keys:,}", f"{each.tombstones:,}",
+            f"{each.transactional:,}", f"{sum(each.lags[1:]):,}",
+        )
+        for topic, each in _largest_first(topics)
+    ]  # fmt: skip
+    return table(head, rows)
+
+
+def _largest_first(topics: Mapping[str, Numbers]) -> list[tuple[str, Numbers]]:
+    return sorted(topics.items(), key=lambda item: -item[1].size)
 
 
 def _stay(topics: Mapping[str, Numbers]) -> Markup:
@@ -181,18 +210,18 @@ def _stay(topics: Mapping[str, Numbers]) -> Markup:
         *("below the log start", "without times", "waiting", "since"),
     )
     rows = []
-    for topic, each in sorted(topics.items(), key=lambda item: -item[1].size):
+    for topic, each in _largest_first(topics):
         kept = each.kept
         sizes = [amount(size) for size in (kept.below_start, kept.untimed, kept.waiting)]
         rows.append((
             topic, f"{each.segments:,}", amount(each.size), amount(kept.active), amount(kept.future),
-            _minute(kept.future_until_ms), *sizes, _minute(kept.waits_since_ms),
+            minute(kept.future_until_ms), *sizes, minute(kept.waits_since_ms),
         ))  # fmt: skip
     return table(head, rows)
 
 
 def _heaviest_keys(topics: Mapping[str, Numbers]) -> Markup:
-    found = [(topic, key) for topic, each in topics.items() for key in each.top_keys.heaviest(MOST_KEYS)]
+    found = [(topic, key) for topic, each in _of_users(topics).items() for key in each.top_keys.heaviest(MOST_KEYS)]
     rows = []
     for topic, key in sorted(found, key=lambda item: (-item[1].size, item))[:MOST_KEYS]:
         content = sum(codec.content for codec in topics[topic].codecs.values())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from kafkafs.spark.profile.charts import amount, duration, moment
+from kafkafs.spark.profile.charts import amount, counted, duration, moment
 from kafkafs.spark.profile.rendering import rendered
 
 Volume = Mapping[int, tuple[int, int]]
@@ -79,7 +79,7 @@ def over_time(volumes: Mapping[str, Volume], step_s: int) -> Markup:
     ]  # fmt: skip
     largest = max(size for _, size in totals)
     told = (
-        f"up to {highest:,} records in {duration(length_s)}: {highest / length_s:,.1f} records/s;"
+        f"up to {counted(highest, 'record')} in {duration(length_s)}: {highest / length_s:,.1f} records/s;"
         f" up to {amount(largest / length_s)}/s"
     )
     ends = moment(window.first * step_s), moment((window.last + 1) * step_s)
@@ -141,7 +141,9 @@ def _column(
             continue
         height = max(1.0, _HEIGHT * records / highest)
         top = max(top - height, 0)
-        title = f"{moment((window.first + at * bundle) * step_s)}, {topic}: {records:,} records, {amount(size)}"
+        title = (
+            f"{moment((window.first + at * bundle) * step_s)}, {topic}: {counted(records, 'record')}, {amount(size)}"
+        )
         shapes.append(Rectangle(number, at * wide, top, max(wide * 0.86, 0.8), height, title))
     return shapes
 
@@ -149,7 +151,11 @@ def _column(
 def _outside(total: Volume, window: Axis, step_s: int) -> str:
     told = []
     if window.before:
-        told.append(f"{window.before:,} records are older, the oldest of {moment(min(total) * step_s)}")
+        told.append(f"{_are(window.before)} older, the oldest of {moment(min(total) * step_s)}")
     if window.behind:
-        told.append(f"{window.behind:,} records are newer, the newest of {moment(max(total) * step_s)}")
+        told.append(f"{_are(window.behind)} newer, the newest of {moment(max(total) * step_s)}")
     return "; ".join(told)
+
+
+def _are(records: int) -> str:
+    return f"{counted(records, 'record')} {'is' if records == 1 else 'are'}"
