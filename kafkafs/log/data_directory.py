@@ -10,6 +10,7 @@ from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.lru_cache import LruCache
+from kafkafs.disk.whereabouts import hint
 from kafkafs.errors import KafkafsError, NotFound, UsageError, Vanished
 from kafkafs.format.names import (
     HIGH_WATERMARKS,
@@ -139,25 +140,34 @@ def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> D
         directory = DataDirectory(path, options, indexes)
         with directory.root.scan() as scanned:
             entries = {entry.name for entry in scanned}
-    except FileNotFoundError as error:
-        raise UsageError(
-            f"{str(path)!r} does not exist; name a Kafka data directory, one of the broker's log.dirs"
-        ) from error
-    except NotADirectoryError as error:
-        raise UsageError(
-            f"{str(path)!r} is no directory; name a Kafka data directory, one of the broker's log.dirs"
-        ) from error
+    except (FileNotFoundError, NotADirectoryError) as error:
+        what = "does not exist" if isinstance(error, FileNotFoundError) else "is no directory"
+        near = hint(path, _is_data_directory) or "; name a Kafka data directory, one of the broker's log.dirs"
+        raise UsageError(f"{str(path)!r} {what}{near}") from error
     except PermissionError as error:
         raise UsageError(f"{str(path)!r} may not be read; run as its owner or as root") from error
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be opened: {error.strerror}") from error
-    if not entries.isdisjoint(_MARKS_OF_KAFKA) or any(_holds_partition(directory, name) for name in directory.names()):
+    if _is_kafkas(directory, entries):
         return directory
-    hint = " (it looks like one partition; name the directory above it)" if parse_partition_name(path.name) else ""
     raise UsageError(
         f"{str(path)!r} is no Kafka data directory: it has neither meta.properties, nor checkpoints, nor"
-        f" <topic>-<partition> directories with segments in them{hint}"
+        f" <topic>-<partition> directories with segments in them{hint(path, _is_data_directory)}"
     )
+
+
+def _is_data_directory(path: Path) -> bool:
+    try:
+        directory = DataDirectory(path, DEFAULT_OPTIONS)
+        with directory.root.scan() as scanned:
+            return _is_kafkas(directory, {entry.name for entry in scanned})
+    except (OSError, KafkafsError):
+        return False
+
+
+def _is_kafkas(directory: DataDirectory, entries: set[str]) -> bool:
+    is_marked = not entries.isdisjoint(_MARKS_OF_KAFKA)
+    return is_marked or any(_holds_partition(directory, name) for name in directory.names())
 
 
 def _holds_partition(directory: DataDirectory, name: str) -> bool:

@@ -1,0 +1,67 @@
+"""Where segments are, when what was named is no data directory: its neighbours, one level down and up, tell.
+
+People name a volume (`data-0`, with `kafka-log0` in it), a partition, a topic, a file in a partition, or a mount.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from kafkafs.format.names import parse_partition_name
+
+MOST_NAMED = 3
+_MOST_LOOKED_AT = 1000
+_MANIFEST = ".kafkafs/status.json"  # what only a mount has
+
+IsDataDirectory = Callable[[Path], bool]
+
+
+def hint(path: Path, is_data_directory: IsDataDirectory) -> str:
+    """What to name instead of `path`, as the end of a sentence; "" where nothing near it tells."""
+    path = path.absolute()
+    for place in (path, *list(path.parents)[:2]):
+        if (source := _mounted(place)) is not None:
+            return f"; {str(place)!r} is a mount by kafkafs: name what it shows, {source}"
+    if inside := _inside(path, is_data_directory):
+        others = ", …" if len(inside) > MOST_NAMED else ""
+        return f"; name what is in it: {', '.join(repr(str(each)) for each in inside[:MOST_NAMED])}{others}"
+    for place in (path, path.parent):
+        if is_data_directory(place.parent):
+            return _above(place)
+    return ""
+
+
+def _above(place: Path) -> str:
+    """`place` stands in a data directory: a partition, or what a topic's name was taken for."""
+    if place.exists():
+        return f"; it looks like one partition: name the directory above it, {str(place.parent)!r}"
+    partitions = partitions_of(place.name, os.listdir(place.parent))
+    named = f"; did you mean {partitions}, which" if partitions else "; partitions"
+    return f"{named} are in {str(place.parent)!r}: name that directory"
+
+
+def partitions_of(topic: str, names: list[str]) -> str:
+    """Those of the names that are partitions of a topic: `orders-0 to orders-5`, `orders-0`, or ""."""
+    parsed = filter(None, map(parse_partition_name, names))
+    numbers = sorted(name.partition for name in parsed if name.topic == topic and not name.mark)
+    if len(numbers) < 2:
+        return "".join(f"{topic}-{number}" for number in numbers)
+    return f"{topic}-{numbers[0]} to {topic}-{numbers[-1]}"
+
+
+def _inside(path: Path, is_data_directory: IsDataDirectory) -> list[Path]:
+    with suppress(OSError):
+        names = sorted(os.listdir(path))[:_MOST_LOOKED_AT]
+        return [path / name for name in names if is_data_directory(path / name)]
+    return []
+
+
+def _mounted(place: Path) -> str | None:
+    """The data directories that a mount at this place shows."""
+    try:
+        found = json.loads((place / _MANIFEST).read_bytes())["dataDirectories"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return " and ".join(repr(each) for each in found)

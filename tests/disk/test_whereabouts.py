@@ -1,0 +1,72 @@
+"""Whoever names a directory near the data is told the one to name."""
+
+import json
+
+import pytest
+
+from kafkafs.disk.whereabouts import partitions_of
+from kafkafs.errors import UsageError
+from kafkafs.log.data_directory import open_data_directory
+from tests.log.making import made, write_partition
+
+
+def said(path) -> str:
+    with pytest.raises(UsageError) as refused:
+        open_data_directory(path)
+    return str(refused.value)
+
+
+@pytest.fixture
+def volume(tmp_path):
+    """As Strimzi has it: `data-0` is the volume, the broker's directory is in it."""
+    for number in (0, 1, 5):
+        write_partition(tmp_path / "data-0/kafka-log0", {0: [made(0, [1])]}, f"orders-{number}")
+    (tmp_path / "data-0/lost+found").mkdir()
+    return tmp_path / "data-0"
+
+
+def test_a_volume_with_the_directory_in_it(volume):
+    assert f"name what is in it: '{volume}/kafka-log0'" in said(volume)
+
+
+def test_of_many_directories_some_are_named(tmp_path):
+    for name in "abcd":
+        write_partition(tmp_path / name, {0: [made(0, [1])]})
+    assert said(tmp_path).endswith(f"name what is in it: '{tmp_path}/a', '{tmp_path}/b', '{tmp_path}/c', …")
+
+
+def test_a_partition_and_a_file_in_it(volume):
+    above = volume / "kafka-log0"
+    assert said(above / "orders-0").endswith(f"name the directory above it, '{above}'")
+    segment = next((above / "orders-0").glob("*.log"))
+    assert "is no directory" in said(segment)
+    assert said(segment).endswith(f"name the directory above it, '{above}'")
+
+
+def test_a_topic_is_no_directory(volume):
+    above = volume / "kafka-log0"
+    assert said(above / "orders") == (
+        f"'{above}/orders' does not exist; did you mean orders-0 to orders-5, which are in '{above}':"
+        " name that directory"
+    )
+    assert f"partitions are in '{above}': name that directory" in said(above / "payments")
+
+
+def test_a_mount_and_a_partition_in_it(tmp_path):
+    (tmp_path / ".kafkafs").mkdir()
+    (tmp_path / ".kafkafs/status.json").write_text(json.dumps({"dataDirectories": ["/disk1", "/disk2"]}))
+    (tmp_path / "orders-0/by-offset").mkdir(parents=True)
+    for place in (tmp_path, tmp_path / "orders-0", tmp_path / "orders-0/by-offset", tmp_path / "orders"):
+        assert said(place).endswith(f"'{tmp_path}' is a mount by kafkafs: name what it shows, '/disk1' and '/disk2'")
+
+
+def test_what_is_near_nothing_is_told_what_to_look_for(tmp_path):
+    assert said(tmp_path / "missing").endswith("name a Kafka data directory, one of the broker's log.dirs")
+    assert said(tmp_path).endswith("with segments in them")
+
+
+def test_partitions_are_named_by_their_ends():
+    names = ["orders-10", "orders-9", "orders-eu-3", "orders-0", f"orders-7.{'0' * 32}-delete", "x"]
+    assert partitions_of("orders", names) == "orders-0 to orders-10"
+    assert partitions_of("orders-eu", names) == "orders-eu-3"
+    assert partitions_of("payments", names) == ""
