@@ -47,6 +47,22 @@ def entry_at(header: bytes, position: int, end: int) -> Batch | UnreadableEntry 
                  timestamp, timestamp, -1, -1, NO_SEQUENCE, 1)  # fmt: skip
 
 
+def fatal_at(header: bytes, position: int, end: int) -> str:
+    """Where `entry_at` has found none: what ends Kafka's tool there, in a sentence; "" where it takes the rest for a
+    cut end and says how many bytes that is."""
+    if position >= end - FRAME_SIZE or len(header) < FRAME_SIZE:
+        return ""
+    _, rest, _, magic = FRAME.unpack_from(header)
+    left = end - position
+    if rest < SMALLEST_SIZE and not any(header):
+        return f"from position {position} on stand zeros, and no batch: {left} bytes are not read"
+    if rest < SMALLEST_SIZE:
+        return f"at position {position} stands a size of {rest}, too small for any batch: {left} bytes are not read"
+    if 2 <= magic < 128 and position + rest + LOG_OVERHEAD <= end and len(header) < HEADER_V2.size:
+        return f"the batch at position {position} has {rest + LOG_OVERHEAD} bytes, too few for a header"
+    return ""
+
+
 def _batch(header: bytes, position: int, size: int) -> Batch:
     (base, _, epoch, magic, crc, attributes, delta, base_ts, max_ts, producer, producer_epoch, sequence, count) = (
         HEADER_V2.unpack_from(header)

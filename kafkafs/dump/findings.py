@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from kafkafs.dump.source import Source
+from kafkafs.format.batches import INVALID, Batches
 
 NOT_FOUND = -1
 Pairs = dict[str, list[tuple[int, int]]]
@@ -29,12 +30,26 @@ class Findings:
     not_found: Pairs = field(default_factory=dict)
     non_consecutive: dict[str, dict[int, int]] = field(default_factory=dict)
     problems: int = 0
+    wrong_crcs: list[int] = field(default_factory=list)  # positions, in the file that is being dumped
     is_heard: ClassVar[bool] = True
 
     def problem(self, source: Source, sentence: str) -> None:
         """Something in the file cannot be shown as it should be; the dump goes on behind it."""
         self.problems += 1
         self.report(f"{source.path}: {sentence}")
+
+    def look_at_crcs(self, rows: Batches) -> None:
+        """Notes which of the entries that are shown have a wrong CRC, as their lines say."""
+        self.wrong_crcs += rows["position"][rows["valid"] == INVALID].tolist()
+
+    def tell_wrong_crcs(self, source: Source) -> None:
+        """What was noted of a file, at its end: nobody finds one `isvalid: false` among a million lines."""
+        if self.wrong_crcs:
+            first, others = self.wrong_crcs[0], len(self.wrong_crcs) - 1
+            batches = f"the batch at position {first} has" if not others else f"{others + 1} batches have"
+            which = f", the first at position {first}" if others else ""
+            self.report(f"{source.path}: {batches} a wrong CRC{which}.")
+        self.wrong_crcs = []
 
     def unknown(self, source: Source) -> None:
         """A file of no kind that has a dump."""
@@ -89,6 +104,9 @@ class Unheard(Findings):
     """Nobody will ask: what takes reading to be found need not be looked for, and nothing is kept."""
 
     is_heard = False
+
+    def look_at_crcs(self, rows: Batches) -> None:
+        """Nobody hears of them."""
 
     def gaps(self, source: Source, before: Sequence[int], behind: Sequence[int]) -> None:
         """Nobody hears of them."""

@@ -27,12 +27,18 @@ class OffsetCheck:
         self._log = log
         self._options = options
         self._findings = findings
+        self._is_told = False
 
     def entry(self, offset: int, position: int) -> None:
-        """Checks one entry."""
+        """Checks one entry. The first that leads to no batch ends Kafka's tool, so it is a problem; of others the
+        report tells."""
         end = min(self._log.size, position + self._options.max_message_size)
         batch = _entry(self._log, position, end)
         last = batch.last_offset if batch is not None else NOT_FOUND
+        if batch is None and not self._is_told:
+            self._is_told = True
+            where = f"the entry of offset {offset} leads to position {position} of the log, where no batch begins."
+            self._findings.problem(self._source, where)
         if last != offset:
             self._findings.index_mismatch(self._source, offset, last)
 

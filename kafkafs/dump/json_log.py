@@ -39,6 +39,7 @@ class JsonLog:
     def run(self, run: EntryRun) -> Iterator[Text]:
         """The lines of many entries."""
         run, self.is_past = within(run, self._window)
+        self._findings.look_at_crcs(run.rows)
         if not self._options.is_deep:
             yield from batch_lines(self._source.name, run.rows)
             return
@@ -55,8 +56,10 @@ class JsonLog:
         """The line of an entry that does not look sound."""
         return self._unreadable(entry.position, entry.size)
 
-    def trailing(self, position: int, end: int) -> Iterator[bytes]:
+    def trailing(self, position: int, end: int, fatal: str) -> Iterator[bytes]:
         """The line of the bytes at the end of the file, in which nothing begins."""
+        if fatal and not self._options.is_deep:
+            self._findings.problem(self._source, f"{fatal}.")
         return self._unreadable(position, end - position)
 
     def _unreadable(self, position: int, size: int) -> Iterator[bytes]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at
+from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at, fatal_at
 from kafkafs.dump.findings import Findings
 from kafkafs.dump.options import ALL_BYTES, DumpOptions
 from kafkafs.dump.rendering import Text
@@ -28,12 +28,14 @@ class _Shown(Protocol):
     def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[Text]:
         """The lines of an entry that does not look sound."""
 
-    def trailing(self, position: int, end: int) -> Iterator[Text]:
-        """The lines about [position, end), in which no entry begins."""
+    def trailing(self, position: int, end: int, fatal: str) -> Iterator[Text]:
+        """The lines about [position, end), in which no entry begins; `fatal`: a problem that ends Kafka's tool there,
+        if it is one."""
 
 
 def dump_log(source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow) -> Pieces:
     """The batches of the window, and at the end of the file how many bytes are no batch."""
+    fatal = ""
     shown, position, end = _shown(source, options, findings, window), window.position, source.data.size
     if options.max_bytes != ALL_BYTES:
         end = min(end, options.max_bytes)
@@ -42,14 +44,17 @@ def dump_log(source: Source, options: DumpOptions, findings: Findings, window: O
         if len(run.rows):
             texts, position = shown.run(run), run.end
         else:
-            entry = entry_at(source.data.read(position, HEADER_READ), position, end)
+            header = source.data.read(position, HEADER_READ)
+            entry = entry_at(header, position, end)
             if entry is None:
+                fatal = fatal_at(header, position, end)
                 break
             texts, position = shown.odd_entry(entry), position + entry.size
         yield from ((None, text) for text in texts)
         yield position, b""
-    if position < end and options.max_bytes == ALL_BYTES and not shown.is_past:
-        yield from ((None, text) for text in shown.trailing(position, end))
+    if fatal or (position < end and options.max_bytes == ALL_BYTES and not shown.is_past):
+        yield from ((None, text) for text in shown.trailing(position, end, fatal))
+    findings.tell_wrong_crcs(source)
 
 
 def _shown(source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow) -> _Shown:

@@ -45,6 +45,7 @@ class TextLog:
     def run(self, run: EntryRun) -> Iterator[Text]:
         """The lines of many entries, made by kernels where they can, else one by one."""
         run, self.is_past = within(run, self._window)
+        self._findings.look_at_crcs(run.rows)
         singly = self._goes_singly(run.rows)
         borders = [0, *(np.flatnonzero(np.diff(singly)) + 1).tolist(), len(singly)]
         for first, stop in pairwise(borders):
@@ -66,11 +67,16 @@ class TextLog:
         data = self._source.data.read(entry.position, entry.size)
         is_whole = entry.magic < 2 or entry.size >= HEADER_V2.size
         is_valid = is_whole and crc_holds(replace(entry, magic=min(entry.magic, 2)), data)
-        yield from self._entry(rows_of(entry, is_valid=is_valid), data)
+        rows = rows_of(entry, is_valid=is_valid)
+        self._findings.look_at_crcs(rows)
+        yield from self._entry(rows, data)
 
-    def trailing(self, position: int, end: int) -> Iterator[bytes]:
+    def trailing(self, position: int, end: int, fatal: str) -> Iterator[bytes]:
         """The bytes at the end of the file, in which nothing begins."""
-        yield f"Found {end - position} invalid bytes at the end of {self._source.name}\n".encode()
+        if fatal:
+            self._findings.problem(self._source, f"{fatal}.")
+        else:
+            yield f"Found {end - position} invalid bytes at the end of {self._source.name}\n".encode()
 
     def _goes_singly(self, rows: Batches) -> Flags:
         if not self._options.is_deep:

@@ -7,6 +7,7 @@ and then what can still be shown.
 import gzip
 import random
 import shutil
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,10 +15,14 @@ import pytest
 
 from kafkafs.dump.damaged import MOST_RECORDS, records
 from kafkafs.dump.entries import HEADER_READ, entry_at
+from kafkafs.dump.files import dump
+from kafkafs.dump.findings import Findings
+from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.window import WHOLE
 from kafkafs.errors import CorruptData
 from kafkafs.format.batch import Batch
 from kafkafs.format.memory import UNLIMITED
-from tests.dump.dumped import by_the_tool, dumped, options_of
+from tests.dump.dumped import by_the_tool, dumped, options_of, source_of
 from tests.format.batch_maker import record_bytes, v2_around
 from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
@@ -76,6 +81,7 @@ def compare(place: Path, names: Sequence[str], *flags: str) -> int:
         answer = dumped(place, name, options)
         if told.crashed:
             assert answer.text.startswith(told.text), name
+            assert answer.problems, f"{name}: the tool dies of it, and nothing is said"
         else:
             assert answer.text == told.text, name
     return sum(not told.crashed for told in told_of.values())
@@ -103,3 +109,48 @@ def test_a_damaged_batch_takes_neither_minutes_nor_gigabytes() -> None:
     assert isinstance(batch, Batch)
     with pytest.raises(CorruptData, match="too many to look at one by one"):
         next(records(batch, bomb, 1 << 30, UNLIMITED))
+
+
+BATCH = v2_around(record_bytes(Record(7, 0, 0, b"k", b"v"), 7, 0), 1, 7, 7)
+
+
+@pytest.mark.parametrize(
+    ("tail", "sentence"),
+    [
+        (bytes(17), None),
+        (bytes(18), "stand zeros, and no batch: 18 bytes are not read"),
+        (bytes(4096), "stand zeros, and no batch: 4096 bytes are not read"),
+        (struct.pack(">qiib", 8, 13, 0, 2) + bytes(20), "a size of 13, too small for any batch"),
+        (struct.pack(">qiib", 8, -9, 0, 2) + bytes(20), "a size of -9, too small for any batch"),
+        (struct.pack(">qiib", 8, 20, 0, 2) + bytes(15), "has 32 bytes, too few for a header"),
+        (struct.pack(">qiib", 8, 200, 0, 2) + bytes(15), None),
+    ],
+)
+@pytest.mark.parametrize("before", [b"", BATCH])
+def test_where_the_tool_dies_the_same_is_printed_and_said(
+    tmp_path: Path, before: bytes, tail: bytes, sentence: str | None
+) -> None:
+    """A preallocated log whose broker lost power is zeros: whoever asks for the exit code takes it for a sound one."""
+    (tmp_path / f"{0:020}.log").write_bytes(before + tail)
+    name = f"{0:020}.log"
+    (told,) = by_the_tool(tmp_path, [name]).values()
+    answer = dumped(tmp_path, name, options_of([]))
+    assert (answer.text, bool(answer.problems)) == (told.text, told.crashed)
+    assert (sentence is None) == (not answer.problems)
+    assert sentence is None or sentence in answer.problems[0]
+
+
+def test_wrong_crcs_are_told_once_and_are_no_reason_to_fail(tmp_path: Path) -> None:
+    """As with the tool, whose lines say `isvalid: false` and whose exit code is 0."""
+    flipped = BATCH[:-1] + bytes([BATCH[-1] ^ 1])
+    for number, content in enumerate((BATCH + flipped, flipped + BATCH + flipped)):
+        (tmp_path / f"{number:020}.log").write_bytes(content)
+    findings, problems = Findings(), list[str]()
+    findings.report = problems.append
+    for number in range(2):
+        b"".join(dump(source_of(tmp_path, f"{number:020}.log"), DumpOptions(), findings, WHOLE))
+    assert findings.problems == 0
+    assert [each.partition(": ")[2] for each in problems] == [
+        f"the batch at position {len(BATCH)} has a wrong CRC.",
+        "2 batches have a wrong CRC, the first at position 0.",
+    ]
