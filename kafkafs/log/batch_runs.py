@@ -7,30 +7,41 @@ the offsets between them.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
-
-import numpy as np
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
-from kafkafs.format.batches import Batches, Walk, batch_at, walk
+from kafkafs.format.batches import VALID, Batches, Walk, batch_at, walk
 from kafkafs.log.resync import next_valid, whole_batch
 from kafkafs.log.wrapped import first_offset
 
-FIRST_READ = 16 << 10
+FIRST_READ = 33 << 10
+"""Bytes: a batch that an index entry leads to and the one behind it, of the 16 KiB that producers make by default."""
+
 LONGEST_READ = 1 << 20
 _UNLIKELY_SIZE = 32 << 20
 """A batch larger than this is read only where something that looks like a batch follows it."""
 
 
+class Window(NamedTuple):
+    """Bytes of a log from a position on, and the batches in them."""
+
+    data: bytes | memoryview
+    walked: Walk
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A trusted place to scan from: every batch before `position` ends below `first_offset`."""
+    """A trusted place to scan from: every batch before `position` ends below `first_offset`.
+
+    `window` is what was read from there on to come to trust it, for the walk that begins there.
+    """
 
     position: int
     first_offset: int
+    window: Window | None = field(default=None, compare=False, repr=False)
 
 
 class Bounds(NamedTuple):
@@ -86,16 +97,31 @@ class Damage:
         return self.position + self.size
 
 
-def batch_runs(file: DataFile, position: int, bounds: Bounds) -> Iterator[BatchRun | Damage]:
-    """All that stands from `position` to `bounds.end`, in file order; ends where nothing valid is left."""
+def first_window(file: DataFile, position: int) -> Window:
+    """What a walk from `position` reads first; fewer bytes where the file ends."""
+    data = file.read(position, FIRST_READ)
+    return Window(data, walk(data, position))
+
+
+def batch_runs(
+    file: DataFile, position: int, bounds: Bounds, window: Window | None = None
+) -> Iterator[BatchRun | Damage]:
+    """All that stands from `position` to `bounds.end`, in file order; ends where nothing valid is left.
+
+    `window`: the first one, where the caller has read it.
+    """
     before = bounds.first_offset - 1
     size = FIRST_READ
     while position < bounds.end:
         wanted = min(size, bounds.end - position)
-        data = file.read(position, wanted) if wanted <= FIRST_READ else file.read_long(position, wanted)
-        if len(data) < wanted:
-            raise Vanished(f"{file.name!r} became shorter while it was read")
-        walked = walk(data, position)
+        if window is not None and len(window.data) == wanted:
+            data, walked = window
+        else:
+            data = file.read(position, wanted) if wanted <= FIRST_READ else file.read_long(position, wanted)
+            if len(data) < wanted:
+                raise Vanished(f"{file.name!r} became shorter while it was read")
+            walked = walk(data, position)
+        window = None
         whole = BatchRun(data, position, walked.rows)
         good = _good_batches(file, whole, before, bounds)
         if good:
@@ -138,10 +164,12 @@ def _good_batches(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) 
     if not len(rows):
         return 0
     base, last = rows["base_offset"], rows["last_offset"]
-    fits = (rows["valid"] == 1) & (last >= base) & (base > np.concatenate(([before], last[:-1])))
+    fits = (rows["valid"] == VALID) & (last >= base)
+    fits[0] &= base[0] > before
+    fits[1:] &= base[1:] > last[:-1]
     if bounds.next_base is not None:
         fits &= last < bounds.next_base
-    good = len(rows) if fits.all() else int(np.argmin(fits))
+    good = len(rows) if fits.all() else int(fits.argmin())
     if good == 0:
         return 0
     behind = int(rows["position"][good - 1]) + int(rows["size"][good - 1])

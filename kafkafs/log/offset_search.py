@@ -8,10 +8,9 @@ before it. Where no entry passes, the scan starts at the segment's start. Source
 import numpy as np
 
 from kafkafs.disk.data_file import DataFile
-from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
-from kafkafs.format.batches import batch_at
-from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, Start, batch_runs
-from kafkafs.log.resync import whole_batch
+from kafkafs.format.batch import FRAME_SIZE, Batch, parse_batch
+from kafkafs.format.batches import VALID, batch_at
+from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, Start, batch_runs, first_window
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
 from kafkafs.log.wrapped import span
@@ -34,7 +33,7 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
             f"offset {entry.offset} -> position {entry.position}" + ("" if confirmed else ", which the log contradicts")
         )
         if confirmed is not None:
-            return Start(entry.position, confirmed.base_offset)
+            return confirmed
         if step > 1 << _ENTRIES_TRIED:
             break
         entry = index.entry(max(-1, entry.slot - step))
@@ -47,23 +46,26 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
     return Start(0, segment.base_offset)
 
 
-def _confirmed(segment: Segment, position: int, offset: int) -> Batch | None:
+def _confirmed(segment: Segment, position: int, offset: int) -> Start | None:
     """The batch at `position`, if an index entry for `offset` may point at it: it ends with that offset, or one that
     follows does, as older brokers index a whole append. Its base offset, outside the CRC, is then true too."""
+    if position <= 0:
+        return None
     file = segment.log()
-    header = parse_batch(file.read(position, LARGEST_HEADER), 0, position) if position > 0 else None
+    window = first_window(file, position)
+    header = parse_batch(window.data, 0, position)
     if header is None or not segment.base_offset <= header.base_offset <= header.last_offset <= offset:
         return None
-    sound = whole_batch(file, header, file.size)  # if not, it is part of damage that may begin before it
-    if sound and (header.last_offset == offset or _leads_to(segment, file, header, offset)):
-        return header
-    return None
+    start, rows = Start(position, header.base_offset, window), window.walked.rows
+    if len(rows) and rows["valid"][0] == VALID and header.last_offset == offset:
+        return start
+    return start if _leads_to(segment, file, start, offset) else None
 
 
-def _leads_to(segment: Segment, file: DataFile, header: Batch, offset: int) -> bool:
-    """Whether a batch behind the one of `header` ends with `offset`, all valid up to there."""
-    bounds = Bounds(file.size, header.base_offset, segment.next_base)
-    for item in batch_runs(file, header.position, bounds):
+def _leads_to(segment: Segment, file: DataFile, start: Start, offset: int) -> bool:
+    """Whether a batch from `start` on ends with `offset`, all valid up to there."""
+    bounds = Bounds(file.size, start.first_offset, segment.next_base)
+    for item in batch_runs(file, start.position, bounds, start.window):
         if isinstance(item, Damage):
             return False
         if item.last_offset >= offset:

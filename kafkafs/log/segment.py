@@ -170,7 +170,7 @@ class Segment:
         next_base = self.next_base
         if next_base is None and self._last_batch is not None:
             next_base = self._last_batch.last_offset + 1  # the log's end is known: what is invalid before it is damage
-        for item in batch_runs(file, start.position, Bounds(log_end, start.first_offset, next_base)):
+        for item in batch_runs(file, start.position, Bounds(log_end, start.first_offset, next_base), start.window):
             self.check(file)
             if not self.is_doubtful and isinstance(item, BatchRun) and is_overfull(item.rows):
                 self.is_doubtful = True
