@@ -138,7 +138,7 @@ class DataFile:
             except OSError as error:
                 raise _reading_failed(error, self.name) from error
             return data
-        buffer = memoryview(bytearray(size))
+        buffer = _own.short[:size] if size <= len(_own.short) else memoryview(bytearray(size))
         return bytes(buffer[: self.read_into(buffer, position, passing=passing)])
 
     def read_long(self, position: int, size: int) -> memoryview:
@@ -192,7 +192,8 @@ class DataFile:
 
 class _OwnBuffer(threading.local):
     def __init__(self) -> None:
-        self.view = memoryview(pages(STREAM_SIZE))
+        self.view = memoryview(pages(STREAM_SIZE))  # handed out by `stream`
+        self.short = memoryview(bytearray(page_cache.LONG_READ))  # copied from by `read`
 
 
 _own = _OwnBuffer()

@@ -9,7 +9,6 @@ cache; so the last two pages (at most the 8,192 bytes that Kafka calls the warm 
 and only what lies below them is searched page by page, which takes a logarithmic number of reads.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -42,6 +41,7 @@ class AbstractIndex:
 
     entry_size: ClassVar[int]
     dtype: ClassVar[np.dtype[np.void]]
+    columns: ClassVar[tuple[str, str]]
 
     def __init__(
         self, read: Read, length: int, base_offset: int, log_size: Callable[[], int] = lambda: LARGEST_LOG
@@ -108,8 +108,8 @@ class AbstractIndex:
             else:
                 high = middle - 1
         first, stop = min(self._first_slot(low), self.entries - 1), min(self._first_slot(low + 1), self.entries)
-        data, fields, size = pages.slots(first, stop), self._fields, self.entry_size
-        return first - 1 + bisect_right(range(stop - first), target, key=lambda at: fields(data, at * size)[column])
+        numbers = np.frombuffer(pages.slots(first, stop), self.dtype)[self.columns[column]]
+        return first - 1 + int(numbers.searchsorted(target, "right"))
 
     def _first_slot(self, page: int) -> int:
         """The first slot that begins in a page, or behind it."""

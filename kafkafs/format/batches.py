@@ -4,9 +4,9 @@
 one call for thousands of small batches. Source of the framing: FileLogInputStream; see `batch` for the fields.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import itemgetter
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,7 @@ _FIELDS = [field.name for field in fields(Batch)]
 _in_order = itemgetter(*map((BATCH.names or ()).index, _FIELDS))
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(NamedTuple):
     """The whole batches of a buffer, in order, and how the buffer goes on behind them.
 
     "end": not at all. "cut": an entry is not whole, `missing` bytes of it (0 where even that is unknown) come later.

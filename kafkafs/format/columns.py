@@ -30,8 +30,8 @@ class Records:
 
     def between(self, start: int, stop: int) -> "Records":
         """Those with start <= offset < stop; no copy."""
-        first, last = np.searchsorted(self.rows["offset"], [start, stop])
-        return Records(self.data, self.rows[first:last])
+        offsets = self.rows["offset"]
+        return Records(self.data, self.rows[offsets.searchsorted(start) : offsets.searchsorted(stop)])
 
     def key(self, index: int) -> memoryview | None:
         """The key's bytes; None for null."""

@@ -7,7 +7,7 @@ Sparse: about one entry per `index.interval.bytes` of log, and never one for the
 """
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ _ENTRY = struct.Struct(">ii")
 _OFFSET = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetPosition:
+class OffsetPosition(NamedTuple):
     """An entry, its offset made absolute. `slot` is -1 where none applies: the scan starts at the segment's start."""
 
     slot: int
@@ -30,6 +29,7 @@ class OffsetIndex(AbstractIndex):
     """See the module. Lookups answer with an entry, which the caller checks against the log."""
 
     entry_size = _ENTRY.size
+    columns = "offset", "position"
     dtype = np.dtype([("offset", ">i4"), ("position", ">i4")])
 
     def lookup(self, offset: int) -> OffsetPosition:

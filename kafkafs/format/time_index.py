@@ -9,7 +9,7 @@ entry of a closed segment is its largest timestamp, and that of a growing segmen
 """
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,7 @@ _ENTRY = struct.Struct(">qi")
 _TIMESTAMP, _OFFSET = 0, 1
 
 
-@dataclass(frozen=True, slots=True)
-class TimestampOffset:
+class TimestampOffset(NamedTuple):
     """An entry, its offset made absolute. `slot` and `timestamp` are -1 where no entry applies."""
 
     slot: int
@@ -32,6 +31,7 @@ class TimeIndex(AbstractIndex):
     """See the module. Lookups answer with an entry, which the caller checks against the log."""
 
     entry_size = _ENTRY.size
+    columns = "timestamp", "offset"
     dtype = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
 
     def lookup(self, timestamp: int) -> TimestampOffset:

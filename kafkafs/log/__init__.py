@@ -5,33 +5,26 @@
     log              a `Log`: the segments at one moment, where they begin and end; it never changes
     segment          a `Segment`: its files (`segment_files`), its `indexes`, and whether they are as they were
     batch_runs       from a trusted place on: `BatchRun`s of whole, valid batches, and the `Damage` between them
-    lookup           a point: the record or batch at an offset or a time, found the quick way or else the careful one
+    lookup           a point: the record or batch at an offset or a time
     extents          a raw range: the bytes of batches, sealed against truncation
-    reading          a decoded range: a `Reader` is a `Lookup` that also reads straight on
+    reading          a decoded range: a `Reader` reads straight on, and has a `Lookup`
     visible          what of all that an isolation level shows; `transactions` knows the outcomes
     producer_states  what a broker knows of producers; `producers`: whose transactions are open at a log's end
     lineage          whether a log is still the one that a reader began with; `identity` says so across processes
     rebuilding       a segment's indexes made anew; `transaction_events`: what was aborted, as batches pass by
     health           what is wrong with a partition, as far as its small files and its borders tell
 
-The way of a lookup, here of a time; an offset enters one step later:
+The way of a lookup, here of a time; an offset enters one step later. It is the only one, and `.explain` shows it:
 
     Lookup.first_at(timestamp)
-      |  Log.segments_reaching       the segments whose largest timestamp is late enough, one by one
+      |  Log.segments_reaching              the segments whose largest timestamp is at or after it, one by one
       |
-    Lookup._at_in, for each
-      |
-      +--> quick_lookup.late_record         one kernel: time index page, offset index page, headers, checksum
-      |      | a sound batch                another: the one record of it, where it is not packed
-      |      | None: something is unusual
-      v      v
-      +--> CarefulLookup                    the only way that `.explain` shows
-      |      time_search.late_batches       time index entry -> offset
-      |      offset_search.scan_start       offset index entry -> position, held against the log
-      |      Segment.walk                   batches from there on, each checked
-      |      Visible.late_record            is it shown? then decoded
+      +  time_search.batches_at_or_after    time index entry -> offset
+      |  offset_search.scan_start           offset index entry -> position, held against the log
+      |  Segment.walk                       batches from there on, each checked
+      |  Visible.record_at_or_after         is it shown? then decoded
       v
-    Record
+    Found
 
 Indexes are hints everywhere: they save reading, and what they say is checked against the log before it counts. Files
 are opened by `kafkafs.disk` alone.

@@ -7,14 +7,15 @@ the offsets between them.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
-from kafkafs.format.batches import VALID, Batches, Walk, batch_at, walk
+from kafkafs.format.batches import VALID, Batches, Walk, batch_at, rows_of, walk
 from kafkafs.log.resync import next_valid, whole_batch
+from kafkafs.log.sound_batches import SoundBatches
 from kafkafs.log.wrapped import first_offset
 
 FIRST_READ = 33 << 10
@@ -32,8 +33,7 @@ class Window(NamedTuple):
     walked: Walk
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """A trusted place to scan from: every batch before `position` ends below `first_offset`.
 
     `window` is what was read from there on to come to trust it, for the walk that begins there.
@@ -41,20 +41,23 @@ class Start:
 
     position: int
     first_offset: int
-    window: Window | None = field(default=None, compare=False, repr=False)
+    window: Window | None = None
 
 
 class Bounds(NamedTuple):
     """Where a walk may go: positions below `end`, offsets from `first_offset` up to but without `next_base`.
 
     `next_base` is None in the last segment; there, invalid bytes that nothing valid follows are the end of the log.
-    Without `search` it ends at the first byte that is no valid batch, whatever follows.
+    Without `search` it ends at the first byte that is no valid batch, whatever follows. Offsets below `passed` are not
+    what the walk is for: of large batches with nothing else only the headers come, where they are known to be sound.
     """
 
     end: int
     first_offset: int
     next_base: int | None
     search: bool = True
+    passed: int = 0
+    sound: SoundBatches | None = None
 
     def admits(self, base_offset: int, last_offset: int, before: int) -> bool:
         """Whether a batch with these offsets can follow one that ends with offset `before`."""
@@ -64,7 +67,8 @@ class Bounds(NamedTuple):
 class BatchRun(NamedTuple):
     """Valid batches back to back: their bytes, the position of the first byte, and a row for each (format.batches).
 
-    Of those that `Visible.batches` gives, only some have a row: what a consumer does not see is left out.
+    Of those that `Visible.batches` gives, only some have a row: what a consumer does not see is left out. The bytes of
+    a large batch that a walk passes (see `Bounds`) may end behind its header.
     """
 
     data: bytes | memoryview
@@ -127,11 +131,17 @@ def batch_runs(
         if good:
             run = whole._replace(rows=walked.rows[:good])
             position, before = run.end, run.last_offset
+            _note_passed(run, bounds)
             next_size = _next_size(data, walked) if good == len(walked.rows) else 0
             size = _whole_batches(min(4 * size, LONGEST_READ), next_size)
             yield run
             continue
         if not len(walked.rows) and walked.stop == "cut":
+            passed = _passed(data, position, before, bounds)
+            if passed is not None:
+                position, before, size = passed.end, passed.last_offset, FIRST_READ
+                yield passed
+                continue
             needed = len(data) + walked.missing
             if wanted < needed <= bounds.end - position and _is_likely(file, position, needed, bounds):
                 size = needed + LARGEST_HEADER
@@ -141,6 +151,26 @@ def batch_runs(
             return
         position, before, size = damage.end, damage.last_offset, FIRST_READ
         yield damage
+
+
+def _passed(data: bytes | memoryview, position: int, before: int, bounds: Bounds) -> BatchRun | None:
+    """The batch that begins at `position`, if it is one that is passed and known to be sound."""
+    if bounds.sound is None or not bounds.sound.has(position):
+        return None
+    header = parse_batch(data, 0, position)
+    if header is None or header.last_offset >= bounds.passed:
+        return None
+    if not bounds.admits(header.base_offset, header.last_offset, before) or header.end > bounds.end:
+        return None
+    return BatchRun(data, position, rows_of(header, is_valid=True))
+
+
+def _note_passed(run: BatchRun, bounds: Bounds) -> None:
+    """Remember the large batches of the run that were read for nothing but to find them sound."""
+    if bounds.sound is not None and len(run.data) > FIRST_READ:
+        rows = run.rows[(run.rows["size"] > FIRST_READ) & (run.rows["last_offset"] < bounds.passed)]
+        for position in rows["position"].tolist():
+            bounds.sound.add(position)
 
 
 def _next_size(data: bytes | memoryview, walked: Walk) -> int:
@@ -165,11 +195,10 @@ def _good_batches(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) 
         return 0
     base, last = rows["base_offset"], rows["last_offset"]
     fits = (rows["valid"] == VALID) & (last >= base)
-    fits[0] &= base[0] > before
     fits[1:] &= base[1:] > last[:-1]
     if bounds.next_base is not None:
         fits &= last < bounds.next_base
-    good = len(rows) if fits.all() else int(fits.argmin())
+    good = 0 if base[0] <= before else len(rows) if fits.all() else int(fits.argmin())
     if good == 0:
         return 0
     behind = int(rows["position"][good - 1]) + int(rows["size"][good - 1])

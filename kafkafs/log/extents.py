@@ -8,7 +8,7 @@ from kafkafs.errors import Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
-from kafkafs.log.lookup import find_batch
+from kafkafs.log.offset_search import batch_reaching
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.wrapped import first_offset
 
@@ -63,7 +63,7 @@ def extents_between(log: Log, start: int, end: int | None) -> list[Extent]:
             break
         position = 0
         if not found:
-            first = find_batch(segment, start, log.walk_end(segment))
+            first = batch_reaching(segment, start, log.walk_end(segment))
             if first is None:
                 continue
             if _first_offset(segment, first) >= end:
@@ -78,7 +78,7 @@ def extents_between(log: Log, start: int, end: int | None) -> list[Extent]:
 def _position_behind(log: Log, segment: Segment, end: int) -> int:
     """The position behind the segment's last batch that begins below offset `end`."""
     if end < (log.end_offset if segment.next_base is None else segment.next_base):
-        item = find_batch(segment, end, log.walk_end(segment))
+        item = batch_reaching(segment, end, log.walk_end(segment))
         if item is not None:
             return item.end if _first_offset(segment, item) < end else item.position
     return log.end_of(segment)

@@ -20,7 +20,7 @@ from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import Listing
-from kafkafs.log.lookup import find_batch
+from kafkafs.log.offset_search import batch_reaching
 from kafkafs.log.segment import Segment
 
 State = Literal["ok", "padded", "missing", "damaged"]
@@ -152,7 +152,7 @@ def _time_index(segment: Segment) -> State:
     if not segment.stands_in:  # else the last entry may be of what does not count yet
         last = index.last()
         end = segment.log().size  # now: the log is written before its indexes
-        found = find_batch(segment, last.offset, end)
+        found = batch_reaching(segment, last.offset, end)
         if found is None or getattr(found, "max_timestamp", -1) != last.timestamp:
             return "damaged"
     return "padded" if index.is_padded else "ok"

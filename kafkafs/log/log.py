@@ -131,7 +131,7 @@ class Log:
             if segment.base_offset >= end:
                 return
             begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)
-            for item in segment.walk(begin, self.walk_end(segment)):
+            for item in segment.walk(begin, self.walk_end(segment), start):
                 if item.last_offset < start:
                     continue
                 if isinstance(item, Damage) and item.base_offset >= end:

@@ -1,57 +1,154 @@
-"""Lookups: the record or batch at an offset or a time. The one module that knows of two ways to find it.
+"""Lookups: the record or the batch at an offset or a time. There is one way, and `.explain` prints its steps.
 
-The quick way (`quick_lookup`) is asked first; where it cannot tell, the careful one is (`careful_lookup`), which always
-can. Both give the same answers: `tests/log/test_quick_lookup.py` holds them against each other.
+    an offset    the segment that may hold it; in it the offset index, then the batches behind the place that it names
+                 (`offset_search`), up to the first one that reaches the offset
+    a time       the segments whose largest timestamp reaches it, one by one; in each the time index, which names an
+                 offset, and from there as above (`time_search`), up to the first one with a record that shows
+
+What is shown of a batch `visible` tells; `records` unpack and decode it. Sources: LocalLog.read, ListOffsets.
 """
 
+from typing import NamedTuple
+
+from kafkafs.errors import Denied, NotFound, TooLarge
 from kafkafs.format.batch import Batch
-from kafkafs.log import quick_lookup
+from kafkafs.format.batches import batch_at
+from kafkafs.format.records import Records
 from kafkafs.log.batch_runs import Damage
-from kafkafs.log.careful_lookup import CarefulLookup, Late, LocatedBatch, Record, locate_by
 from kafkafs.log.log import Log
-from kafkafs.log.offset_search import first_reaching
+from kafkafs.log.offset_search import batch_reaching, scanned_to
 from kafkafs.log.segment import Segment
+from kafkafs.log.time_search import batches_at_or_after
+from kafkafs.log.trace import Trace, no_trace
+from kafkafs.log.visible import Visible
+
+LocatedBatch = tuple[Segment, Batch | Damage]
+"""What stands at an offset, and the segment that it stands in."""
 
 
-def find_batch(segment: Segment, offset: int, log_end: int) -> Batch | Damage | None:
-    """The segment's first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the
-    last. Kafka calls it translateOffset."""
-    found = quick_lookup.batch_reaching(segment, offset, log_end)
-    return first_reaching(segment, offset, log_end) if found is None else found
+class Found(NamedTuple):
+    """The one record that a point leads to: columns with exactly one row, and the batch it stands in."""
+
+    segment: Segment
+    batch: Batch
+    record: Records
+
+    @property
+    def offset(self) -> int:
+        """Absolute."""
+        return int(self.record.rows["offset"][0])
+
+    @property
+    def timestamp(self) -> int:
+        """In milliseconds; -1 for none."""
+        return int(self.record.rows["timestamp"][0])
 
 
-def locate(log: Log, offset: int) -> LocatedBatch:
+def locate(log: Log, offset: int, trace: Trace = no_trace) -> LocatedBatch:
     """The first batch whose last offset is at or after `offset`, as a fetch answers, or the damage that owns it.
 
-    NotFound outside [log start, log end).
+    NotFound outside [log start, log end). `trace` hears the steps.
     """
-    return locate_by(find_batch, log, offset)
+    _check_inside(log, offset)
+    for segment in log.segments_from(offset):
+        if trace is not no_trace:
+            which = f"the last one with a base offset at or below {offset}"
+            trace(f"segment {segment.log_name}: {which if segment.base_offset <= offset else 'the next one'}")
+        try:
+            found = batch_reaching(segment, offset, log.walk_end(segment), trace)
+        except Denied:  # a gap
+            continue
+        if found is not None:
+            return segment, found
+    raise NotFound(f"no batch at or behind offset {offset}")
 
 
-class Lookup(CarefulLookup):
-    """The same answers; of each log and segment the quick way is asked first."""
+def _check_inside(log: Log, offset: int) -> None:
+    if not log.start_offset <= offset < log.end_offset:
+        raise NotFound(f"offset {offset} is outside {log.start_offset}..{log.end_offset}")
 
-    def locate(self, offset: int) -> LocatedBatch:
-        """As the function."""
-        return locate(self.log, offset)
 
-    def _first(self, offset: int) -> Record:
-        found = None if self.visible.overlaps.at(offset) else quick_lookup.record_reaching(self.visible, offset)
+class Lookup:
+    """Points of one log as one reader sees it: visible records, and the batches that hold them."""
+
+    def __init__(self, visible: Visible, trace: Trace = no_trace) -> None:
+        """`trace` hears the steps of what is asked by time."""
+        self.log = visible.log
+        self._visible = visible
+        self._trace = trace
+
+    def first(self, offset: int) -> Found:
+        """The first visible record at or behind `offset`; NotFound outside the log or where none follows."""
+        visible = self._visible
+        if not self.log.end_offset <= offset < visible.end:  # the last batch may hold more than its header states
+            _check_inside(self.log, offset)
+        for segment, item in visible.batches(offset, visible.end):
+            if isinstance(item, Damage):
+                visible.pass_damage(item)
+                continue
+            for row in range(len(item.rows)):
+                record = visible.first_record(segment, item, row, offset)
+                if record is not None:
+                    return Found(segment, batch_at(item.rows, row), record)
+        raise NotFound(f"no visible record at or behind offset {offset}")
+
+    def first_at(self, timestamp: int) -> Found | None:
+        """The first visible record, in offset order, at or after `timestamp`; None where there is none.
+
+        A corrupt batch is passed over; TooLarge where it may be in a batch that is too large to unpack.
+        """
+        found = self._at(timestamp)
         if found is None:
-            return super()._first(offset)
+            return None
         segment, batch, record = found
-        return Record(record, batch, segment)
+        if isinstance(record, TooLarge):
+            raise record
+        return Found(segment, batch, record)
 
     def batch_at(self, timestamp: int) -> tuple[Segment, Batch] | None:
-        """As `CarefulLookup.batch_at`."""
-        segment = next(self.log.segments_reaching(timestamp), None)
-        if segment is not None and self.visible.overlaps.of(segment):
-            return super().batch_at(timestamp)
-        batch = None if segment is None else quick_lookup.late_batch(self.visible, segment, timestamp)
-        return super().batch_at(timestamp) if segment is None or batch is None else (segment, batch)
+        """The batch of the record that `first_at` finds. TooLarge only where its header does not tell."""
+        found = self._at(timestamp)
+        if found is None:
+            return None
+        segment, batch, record = found
+        if isinstance(record, TooLarge) and self._may_be_cut(batch):
+            raise record
+        return segment, batch
 
-    def _at_in(self, segment: Segment, timestamp: int) -> Late | None:
-        if self.visible.overlaps.of(segment):
-            return super()._at_in(segment, timestamp)
-        found = quick_lookup.late_record(self.visible, segment, timestamp)
-        return super()._at_in(segment, timestamp) if found is None else Late(segment, *found)
+    def bounds_at(self, timestamp: int) -> tuple[int, int] | None:
+        """The smallest and the largest offset that the record of `first_at` can have: the same, but in a batch that is
+        too large to unpack. Where its header tells neither, the second is behind it: it takes the batch to know."""
+        found = self._at(timestamp)
+        if found is None:
+            return None
+        _, batch, record = found
+        if isinstance(record, TooLarge):
+            return max(batch.base_offset, self.log.start_offset), batch.last_offset + self._may_be_cut(batch)
+        offset = int(record.rows["offset"][0])
+        return offset, offset
+
+    def _may_be_cut(self, batch: Batch) -> bool:
+        """Whether the record with the batch's largest timestamp may lie below the log start."""
+        return batch.base_offset < self.log.start_offset or batch.is_wrapped
+
+    def _at(self, timestamp: int) -> tuple[Segment, Batch, Records | TooLarge] | None:
+        """The first visible record at or after `timestamp`, and its batch; or one that may have it and is too large to
+        unpack. What cannot be read is passed over.
+
+        Unlike ListOffsets, which answers from one segment, this goes on to later ones.
+        """
+        trace, log = self._trace, self.log
+        for number, segment in enumerate(log.segments_reaching(timestamp, trace)):
+            if number:
+                trace("going on to a later segment, which Kafka would not do")
+            for item in batches_at_or_after(segment, timestamp, log.walk_end(segment), log.start_offset, trace):
+                if isinstance(item, Damage):
+                    continue
+                record = self._visible.record_at_or_after(segment, item.run, item.row, timestamp, trace)
+                if not isinstance(record, Records | TooLarge):
+                    continue
+                batch = item.batch
+                if trace is not no_trace:  # what a message of an old format spans takes unpacking
+                    trace(scanned_to(segment, batch.end - item.start.position, item.start, batch))
+                return segment, batch, record
+        return None

@@ -1,4 +1,4 @@
-"""Offsets of one segment, the careful way: where to scan from, and the first batch that reaches an offset.
+"""Offsets of one segment: where to scan from, and the first batch that reaches an offset.
 
 An entry of the offset index is held against the log, and the scan begins there. That makes the answer independent of
 the index: a batch that really stands at the position named, with offsets that the entry allows, has everything older
@@ -12,10 +12,12 @@ from kafkafs.format.batch import FRAME_SIZE, Batch, parse_batch
 from kafkafs.format.batches import VALID, batch_at
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, Start, batch_runs, first_window
 from kafkafs.log.segment import Segment
+from kafkafs.log.sound_batches import SoundBatches
 from kafkafs.log.trace import Trace, no_trace
 from kafkafs.log.wrapped import span
 
 _ENTRIES_TRIED = 8
+_ANY = 2**63 - 1
 
 
 def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
@@ -28,10 +30,10 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
     step = 1
     while entry.slot >= 0:
         confirmed = _confirmed(segment, entry.position, entry.offset) if entry.offset <= offset else None
-        trace(
-            f"offset index {name}: slot {entry.slot} of {index.entries}: "
-            f"offset {entry.offset} -> position {entry.position}" + ("" if confirmed else ", which the log contradicts")
-        )
+        if trace is not no_trace:
+            step_told = f"offset index {name}: slot {entry.slot} of {index.entries}: "
+            step_told += f"offset {entry.offset} -> position {entry.position}"
+            trace(step_told + ("" if confirmed else ", which the log contradicts"))
         if confirmed is not None:
             return confirmed
         if step > 1 << _ENTRIES_TRIED:
@@ -64,7 +66,8 @@ def _confirmed(segment: Segment, position: int, offset: int) -> Start | None:
 
 def _leads_to(segment: Segment, file: DataFile, start: Start, offset: int) -> bool:
     """Whether a batch from `start` on ends with `offset`, all valid up to there."""
-    bounds = Bounds(file.size, start.first_offset, segment.next_base)
+    sound = SoundBatches(segment.generation) if segment.is_as_seen(file) else None
+    bounds = Bounds(file.size, start.first_offset, segment.next_base, True, offset + 1, sound)
     for item in batch_runs(file, start.position, bounds, start.window):
         if isinstance(item, Damage):
             return False
@@ -73,11 +76,11 @@ def _leads_to(segment: Segment, file: DataFile, start: Start, offset: int) -> bo
     return False
 
 
-def first_reaching(segment: Segment, offset: int, log_end: int, trace: Trace = no_trace) -> Batch | Damage | None:
+def batch_reaching(segment: Segment, offset: int, log_end: int, trace: Trace = no_trace) -> Batch | Damage | None:
     """The first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the last."""
     start = scan_start(segment, offset, trace)
     scanned = 0
-    for item in segment.walk(start, log_end):
+    for item in segment.walk(start, log_end, _ANY):
         if item.last_offset < offset:
             scanned += item.end - item.position
             continue

@@ -9,13 +9,27 @@ from kafkafs.errors import TooLarge
 from kafkafs.format.batches import batch_at
 from kafkafs.format.records import Records, Refusal
 from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.log.log import Log
 from kafkafs.log.lookup import Lookup
 from kafkafs.log.offset_search import scan_start
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.segment import Segment
+from kafkafs.log.transactions import OpenTransactions
+from kafkafs.log.visible import Visible
 
 
-class Reader(Lookup):
-    """Reads one log under one set of options."""
+class Reader:
+    """Reads one log under one set of options. `lookup` has the points."""
+
+    def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions) -> None:
+        self.log = log
+        self.visible = Visible(log, options, transactions)
+        self.lookup = Lookup(self.visible)
+
+    @property
+    def visible_end(self) -> int:
+        """Visible records lie below this offset."""
+        return self.visible.end
 
     def records(self, start: int, end: int | None = None) -> Iterator[Records]:
         """The visible records with start <= offset < end, in pieces; up to the visible end where `end` is None."""

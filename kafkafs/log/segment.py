@@ -18,8 +18,8 @@ from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.indexes import SegmentIndexes
 from kafkafs.log.listing import ListedFile
 from kafkafs.log.overlaps import Known
-from kafkafs.log.quick_table import QuickTable
 from kafkafs.log.segment_files import SegmentFiles
+from kafkafs.log.sound_batches import SoundBatches
 
 _generations = count(1)
 
@@ -29,8 +29,8 @@ class Segment:
 
     The writers: `_seen`, `generation` and `_last_batch` are written by `seal` alone, in that order, which a
     `Partition` calls under its lock; a thread that reads the generation first never takes an older state for it.
-    `known_end`, `quick`, `is_doubtful` and `overlaps` are written by whichever thread has found them, at once and
-    without a lock: two threads find the same. All else is fixed.
+    `known_end`, `is_doubtful` and `overlaps` are written by whichever thread has found them, at once and without a
+    lock: two threads find the same. All else is fixed.
     """
 
     __slots__ = (
@@ -47,7 +47,6 @@ class Segment:
         "next_base",
         "number",
         "overlaps",
-        "quick",
     )
 
     def __init__(self, files: SegmentFiles, next_base: int | None) -> None:
@@ -61,8 +60,6 @@ class Segment:
         """What is known of batches holds for one state of one log: its number."""
         self.known_end: int | None = None
         """Where a closed segment's log ends, once `offset_search` has found it."""
-        self.quick: QuickTable | None = None
-        """What the quick lookup has to know of one state of the log."""
         self.is_doubtful: bool | None = None
         """Whether a header gives reason to look for batches that hold more than it states; None: none was looked at."""
         self.overlaps: Known | None = None
@@ -164,13 +161,20 @@ class Segment:
         self.check(file)
         return data
 
-    def walk(self, start: Start, log_end: int) -> Iterator[BatchRun | Damage]:
-        """What stands from `start` up to `log_end`, all of this generation of the log."""
+    def walk(self, start: Start, log_end: int, passed: int = 0) -> Iterator[BatchRun | Damage]:
+        """What stands from `start` up to `log_end`, all of this generation of the log.
+
+        Of large batches that end below the offset `passed` the bytes may be left out, see `batch_runs.Bounds`.
+        """
         file = self.log()
         next_base = self.next_base
         if next_base is None and self._last_batch is not None:
             next_base = self._last_batch.last_offset + 1  # the log's end is known: what is invalid before it is damage
-        for item in batch_runs(file, start.position, Bounds(log_end, start.first_offset, next_base), start.window):
+        sound = SoundBatches(self.generation) if passed and self.is_as_seen(file) else None
+        bounds = Bounds(log_end, start.first_offset, next_base, True, passed, sound)
+        runs = batch_runs(file, start.position, bounds, start.window)
+        del start  # with its window: a walk can be a long one
+        for item in runs:
             self.check(file)
             if not self.is_doubtful and isinstance(item, BatchRun) and is_overfull(item.rows):
                 self.is_doubtful = True

@@ -1,4 +1,4 @@
-"""Timestamps of one segment, the careful way: the batches late enough, and the largest timestamp.
+"""Timestamps of one segment: the batches that reach a time, and the largest timestamp.
 
 The time index promises that every record newer than an entry's timestamp has an offset behind the entry's. The promise
 is checked where it is cheap: the batch that holds the entry's offset must have the entry's timestamp as its largest.
@@ -17,11 +17,12 @@ from kafkafs.format.time_index import TimestampOffset
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.offset_search import scan_start
 from kafkafs.log.segment import Segment
-from kafkafs.log.trace import Trace
+from kafkafs.log.trace import Trace, no_trace
 
 
 class Candidate(NamedTuple):
-    """A batch whose header is late enough: a run and the row in it; and where the scan that met it began."""
+    """A batch whose header states a timestamp that reaches the time: a run and the row in it; and where the scan began
+    that met it."""
 
     run: BatchRun
     row: int
@@ -37,7 +38,7 @@ class _Contradiction(Exception):
     """The log says otherwise than the time index; never leaves this module."""
 
 
-def late_batches(
+def batches_at_or_after(
     segment: Segment, timestamp: int, log_end: int, min_offset: int, trace: Trace
 ) -> Iterator[Candidate | Damage]:
     """The batches with offsets at or behind `min_offset` that may hold a record at or after `timestamp`, in order, and
@@ -63,6 +64,8 @@ def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
     if entry.timestamp >= timestamp:
         trace(f"time index {name}: out of order: from the segment's first offset")
         return TimestampOffset(-1, -1, segment.base_offset)
+    if trace is no_trace:
+        return entry
     if entry.slot >= 0:
         trace(f"time index {name}: slot {entry.slot} of {index.entries}: {entry.timestamp} -> offset {entry.offset}")
     elif index.entries:
@@ -75,9 +78,9 @@ def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
 def _scan(
     segment: Segment, start: Start, timestamp: int, log_end: int, entry: TimestampOffset | None, trace: Trace
 ) -> Iterator[Candidate | Damage]:
-    """`late_batches` from `start` on. `entry` is what is to be confirmed: no candidate comes before it is."""
+    """`batches_at_or_after` from `start` on. `entry` is what is to be confirmed: no candidate comes before it is."""
     position = start.position
-    for item in segment.walk(start, log_end):
+    for item in segment.walk(start, log_end, 0 if entry is None else entry.offset + 1):
         position = item.end
         if isinstance(item, Damage):
             trace(f"log {segment.log_name}: passing over {item.size} invalid bytes at position {item.position}")

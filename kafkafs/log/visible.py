@@ -104,7 +104,7 @@ class Visible:
                 return Records(kept.data, kept.rows[:1])
         return None
 
-    def late_record(
+    def record_at_or_after(
         self, segment: Segment, run: BatchRun, row: int, timestamp: int, trace: Trace = no_trace
     ) -> Records | KafkafsError | None:
         """Of any batch, the first visible record at or after `timestamp`; None where it has none.
@@ -127,9 +127,9 @@ class Visible:
                     trace(f"passing over the batch at offset {base}: {piece.error}")
                 return piece.error
             kept = piece.between(self.log.start_offset, self.end)
-            late = np.flatnonzero(kept.rows["timestamp"] >= timestamp)
-            if len(late):
-                at = int(late[0])
+            reaches = kept.rows["timestamp"] >= timestamp
+            if reaches.any():
+                at = int(reaches.argmax())
                 return Records(kept.data, kept.rows[at : at + 1])
         return None
 

@@ -80,10 +80,10 @@ def _bounds(reader: Reader, window: Window) -> tuple[int, int]:
     if window.to_offset is not None:
         end = min(end, window.to_offset)
     if window.from_ms is not None and window.from_ms > 0:
-        first = reader.bounds_at(window.from_ms)
+        first = reader.lookup.bounds_at(window.from_ms)
         start = max(start, log.end_offset if first is None else first[0])
     if window.to_ms is not None:
-        behind = reader.bounds_at(window.to_ms)
+        behind = reader.lookup.bounds_at(window.to_ms)
         end = end if behind is None else min(end, behind[1])
         if window.to_ms <= (window.from_ms or 0):
             end = start

@@ -16,7 +16,7 @@ from kafkafs.disk.cached_value import same_objects
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.format.key_rows import hashed, matching
 from kafkafs.format.records import Records
-from kafkafs.log.careful_lookup import Record
+from kafkafs.log.lookup import Found
 from kafkafs.log.reading import Reader
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
@@ -42,7 +42,7 @@ class PartitionKeys:
         self._lacking: OrderedDict[bytes, WeakSet[Segment]] = OrderedDict()
         self._distrusted: WeakSet[Segment] = WeakSet()  # their indexes
 
-    def last(self, reader: Reader, key: bytes, trace: Trace = no_trace) -> Record:
+    def last(self, reader: Reader, key: bytes, trace: Trace = no_trace) -> Found:
         """The last visible record with that key; NotFound where there is none.
 
         TooLarge where it may be in a batch that is too large to unpack; Vanished where a newer log was asked already.
@@ -116,7 +116,7 @@ class PartitionKeys:
 
     def _found(
         self, reader: Reader, ready: Sequence[SegmentKeys], key: bytes, trace: Trace
-    ) -> tuple[Record | None, list[Segment]]:
+    ) -> tuple[Found | None, list[Segment]]:
         """The last record with the key; else the segments that must be asked again, as an index has misled."""
         for table, offset in self._search(ready).places(key):
             if offset is not None and offset >= reader.visible_end and table.file is None:
@@ -207,15 +207,15 @@ def _surely_lacks(keys: SegmentKeys, key: bytes) -> bool:
     return keys.is_whole and next(KeyTables(keys.tables).places(key), None) is None
 
 
-def _at(reader: Reader, offset: int) -> Record | None:
+def _at(reader: Reader, offset: int) -> Found | None:
     """The first visible record from there on; None where there is none, or what stands there is corrupt."""
     try:
-        return reader.first(offset)
+        return reader.lookup.first(offset)
     except (NotFound, CorruptData):
         return None
 
 
-def _misled(table: KeyTable, offset: int | None, record: Record | None, key: bytes, reader: Reader) -> bool:
+def _misled(table: KeyTable, offset: int | None, record: Found | None, key: bytes, reader: Reader) -> bool:
     """Whether an index has told of a record that is not there: then it may have left out others."""
     if offset is not None and offset < reader.log.start_offset:
         return False
@@ -225,8 +225,8 @@ def _misled(table: KeyTable, offset: int | None, record: Record | None, key: byt
     return found is None or hashed(found, table.seed) != hashed(key, table.seed)
 
 
-def _key(record: Record) -> bytes | None:
-    key = record.columns.key(0)
+def _key(record: Found) -> bytes | None:
+    key = record.record.key(0)
     return None if key is None else bytes(key)
 
 
@@ -234,7 +234,7 @@ def _name_of(table: KeyTable) -> str:
     return f"segment {table.segment.log_name}" + (" (key index)" if table.file is not None else "")
 
 
-def _why_not(offset: int | None, record: Record | None) -> str:
+def _why_not(offset: int | None, record: Found | None) -> str:
     if offset is None:
         return "the index is damaged, and the segment is scanned instead"
     if record is None or record.offset != offset:

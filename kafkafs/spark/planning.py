@@ -85,7 +85,7 @@ def _at_time(snapshot: Snapshot, time: int, no_match: str) -> int:
         raise UsageError(
             f"the time {time} lies before 1970; name milliseconds since then, -1 (latest) or -2 (earliest)"
         )
-    found = snapshot.reader.first_at(time)
+    found = snapshot.reader.lookup.first_at(time)
     if found is not None:
         return found.offset
     if no_match == "error":

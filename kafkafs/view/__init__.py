@@ -21,7 +21,7 @@ The way of a lookup, `t-0/by-time/1632390207806.jsonl`:
             v                                   grammar: name -> TimePoint, .jsonl           |
           PartitionView  ---- ask(question) --> targets: TimePoint -> AtTime                 |
                                                         |                                    |
-    log     Partition.log() -> Log -> LogSnapshot  -> Reader.first_at -> Record -> decoded.JsonPoint
+    log     Partition.log() -> Log -> LogSnapshot  -> Lookup.first_at -> Found -> decoded.JsonPoint
 
 `ask` puts a question to the log as it is, and once more to a newer one where files vanished under it. Each call may be
 made twice: at once, on the thread that must not wait, and again in a worker (`disk.blocking`).

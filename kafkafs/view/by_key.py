@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
-from kafkafs.log.careful_lookup import LocatedBatch, Record
+from kafkafs.log.lookup import Found, LocatedBatch
 from kafkafs.log.trace import Trace, no_trace
 from kafkafs.view.decoded import FieldPoint, JsonPoint, line_pieces
 from kafkafs.view.explain import Explanation
@@ -32,7 +32,7 @@ class AtKey(NamedTuple):
         found = snapshot.keys.last(snapshot.visible, self.key, trace)
         return found.segment, found.batch
 
-    def record(self, snapshot: LogSnapshot) -> Record:
+    def record(self, snapshot: LogSnapshot) -> Found:
         """The key's last visible record."""
         return snapshot.keys.last(snapshot.visible, self.key)
 

@@ -7,7 +7,7 @@ from kafkafs.errors import NoData
 from kafkafs.format.columns import Records
 from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.names import PartitionName
-from kafkafs.log.careful_lookup import Record
+from kafkafs.log.lookup import Found
 from kafkafs.view.answer_cache import OVERHEAD, RecordAnswer
 from kafkafs.view.contents import BytesContent
 from kafkafs.view.following import Follower
@@ -39,7 +39,7 @@ class _OneRecord:
             answers.put(self, snapshot, found, len(shown or b"") + OVERHEAD)
         return found
 
-    def _shown(self, record: Record, name: PartitionName) -> bytes | None:
+    def _shown(self, found: Found, name: PartitionName) -> bytes | None:
         raise NotImplementedError
 
     def attributes(self) -> Attributes:
@@ -74,8 +74,8 @@ class JsonPoint(_OneRecord):
         """As of each view of one record; decoded lines are for those only who may read the schemas too."""
         return self._lines.attributes(self._view, super().attributes())
 
-    def _shown(self, record: Record, name: PartitionName) -> bytes:
-        return b"".join(self._lines(self._view).maker(name).pieces(record.columns))
+    def _shown(self, found: Found, name: PartitionName) -> bytes:
+        return b"".join(self._lines(self._view).maker(name).pieces(found.record))
 
 
 class FieldPoint(_OneRecord):
@@ -85,8 +85,8 @@ class FieldPoint(_OneRecord):
         super().__init__(view, target)
         self._field = field
 
-    def _shown(self, record: Record, name: PartitionName) -> bytes | None:  # noqa: ARG002 (only a line names it)
-        data = record.columns.key(0) if self._field == "key" else record.columns.value(0)
+    def _shown(self, found: Found, name: PartitionName) -> bytes | None:  # noqa: ARG002 (only a line names it)
+        data = found.record.key(0) if self._field == "key" else found.record.value(0)
         return None if data is None else bytes(data)
 
 

@@ -16,10 +16,10 @@ from kafkafs.disk.blocking import acquired
 from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.batch import CODECS, Batch
-from kafkafs.log.careful_lookup import LocatedBatch
 from kafkafs.log.extents import Extent, extent_of, extents_between
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import HELD
+from kafkafs.log.lookup import LocatedBatch
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange

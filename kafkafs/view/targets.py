@@ -16,9 +16,8 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
-from kafkafs.log.careful_lookup import CarefulLookup, LocatedBatch, Record
 from kafkafs.log.log import Log
-from kafkafs.log.lookup import locate
+from kafkafs.log.lookup import Found, LocatedBatch, Lookup, locate
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.trace import Trace
@@ -56,9 +55,9 @@ class LogSnapshot:
             self._uncommitted = self.visible if same else Reader(self.log, options, self._transactions)
         return self._uncommitted
 
-    def explaining(self, trace: Trace) -> CarefulLookup:
-        """Lookups of `uncommitted`, step by step: `trace` hears each."""
-        return CarefulLookup(self.log, self._uncommitted_options, self._transactions, trace)
+    def explaining(self, trace: Trace) -> Lookup:
+        """Lookups of `uncommitted`: `trace` hears each step."""
+        return Lookup(self.uncommitted.visible, trace)
 
     @property
     def _uncommitted_options(self) -> ReadOptions:
@@ -89,7 +88,7 @@ class PointTarget(Protocol):
     def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
         """The same, found step by step: `trace` hears each."""
 
-    def record(self, snapshot: LogSnapshot) -> Record:
+    def record(self, snapshot: LogSnapshot) -> Found:
         """The visible record that it leads to. Raises NotFound where there is none."""
 
     def leads_to(self, snapshot: LogSnapshot) -> int | None:
@@ -103,20 +102,19 @@ class AtOffset(NamedTuple):
 
     def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
         """As a fetch finds it, or the damage in its place; NotFound outside the log."""
-        point = self.point  # the usual kind is not worth two calls: each lookup of an offset comes by here
-        return locate(snapshot.log, point.value if point.kind is Anchor.ABSOLUTE else self._offset(snapshot))
+        return locate(snapshot.log, self._offset(snapshot))
 
     def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
-        """The same, the careful way."""
-        return snapshot.explaining(trace).locate(self._offset(snapshot))
+        """The same; `trace` hears the steps."""
+        return locate(snapshot.log, self._offset(snapshot), trace)
 
-    def record(self, snapshot: LogSnapshot) -> Record:
+    def record(self, snapshot: LogSnapshot) -> Found:
         """The first visible one at or behind the offset; NotFound outside the log, or where none follows."""
-        return snapshot.visible.first(self._offset(snapshot))
+        return snapshot.visible.lookup.first(self._offset(snapshot))
 
     def leads_to(self, snapshot: LogSnapshot) -> int | None:
         """The first record at or behind the offset, under whatever isolation level; control records are none."""
-        return _offset_or_none(lambda: snapshot.uncommitted.first(self._offset(snapshot)))
+        return _offset_or_none(lambda: snapshot.uncommitted.lookup.first(self._offset(snapshot)))
 
     def _offset(self, snapshot: LogSnapshot) -> int:
         offset = snapshot.offset(self.point)
@@ -132,34 +130,34 @@ class AtTime(NamedTuple):
 
     def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
         """That of the first record at or after the time, under whatever isolation level; NotFound without one."""
-        return self._batch(snapshot.uncommitted)
+        return self._batch(snapshot.uncommitted.lookup)
 
     def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
-        """The same, the careful way."""
+        """The same; `trace` hears the steps."""
         return self._batch(snapshot.explaining(trace))
 
-    def _batch(self, lookup: CarefulLookup) -> LocatedBatch:
+    def _batch(self, lookup: Lookup) -> LocatedBatch:
         found = lookup.batch_at(self.time_ms)
         if found is None:
             raise NotFound(f"no record at or after {self.time_ms}")
         return found
 
-    def record(self, snapshot: LogSnapshot) -> Record:
+    def record(self, snapshot: LogSnapshot) -> Found:
         """The first visible one, in order of offsets, at or after the time; NotFound where there is none."""
-        return self._record(snapshot.visible)
+        return self._record(snapshot.visible.lookup)
 
     def leads_to(self, snapshot: LogSnapshot) -> int | None:
         """The first record at or after the time, under whatever isolation level."""
-        return _offset_or_none(lambda: self._record(snapshot.uncommitted))
+        return _offset_or_none(lambda: self._record(snapshot.uncommitted.lookup))
 
-    def _record(self, reader: Reader) -> Record:
-        found = reader.first_at(self.time_ms)
+    def _record(self, lookup: Lookup) -> Found:
+        found = lookup.first_at(self.time_ms)
         if found is None:
             raise NotFound(f"no record at or after {self.time_ms}")
         return found
 
 
-def _offset_or_none(find: Callable[[], Record]) -> int | None:
+def _offset_or_none(find: Callable[[], Found]) -> int | None:
     try:
         return find().offset
     except (NotFound, CorruptData, TooLarge):
@@ -210,7 +208,7 @@ class BetweenTimes(NamedTuple):
         reader, time_ms = self._reader(snapshot, isolated), self.range.start_ms
         if time_ms <= 0:
             return snapshot.log.start_offset
-        found = reader.bounds_at(time_ms)
+        found = reader.lookup.bounds_at(time_ms)
         if found is not None:
             return found[0]
         return reader.visible_end if self.range.from_now else None
@@ -225,7 +223,7 @@ class BetweenTimes(NamedTuple):
         if time_ms <= self.range.start_ms:
             return start, start
         reader = self._reader(snapshot, isolated)
-        found = reader.bounds_at(time_ms)
+        found = reader.lookup.bounds_at(time_ms)
         return start, max(snapshot.log.end_offset, reader.visible_end) if found is None else found[1]
 
     def _reader(self, snapshot: LogSnapshot, isolated: bool) -> Reader:

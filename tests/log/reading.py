@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 from kafkafs.errors import KafkafsError
 from kafkafs.format.records import Records
-from kafkafs.log.careful_lookup import CarefulLookup, LocatedBatch
 from kafkafs.log.log import Log
+from kafkafs.log.lookup import Lookup
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
+from kafkafs.log.trace import Trace, no_trace
 from kafkafs.log.transactions import OpenTransactions
+from kafkafs.log.visible import Visible
 from tests.kafka.dataset import Record
 
 
@@ -22,19 +24,14 @@ class Row(NamedTuple):
     value: bytes | None
 
 
-def careful(log: Log, **options: object) -> CarefulLookup:
-    """Lookups by the careful way alone, with the mount's defaults."""
-    return CarefulLookup(log, ReadOptions(**options), OpenTransactions())  # type: ignore[arg-type]
-
-
-def locate_carefully(log: Log, offset: int) -> LocatedBatch:
-    """`locate` by the careful way alone."""
-    return careful(log).locate(offset)
-
-
 def reader(log: Log, **options: object) -> Reader:
     """A reader of its own, with the mount's defaults."""
     return Reader(log, ReadOptions(**options), OpenTransactions())  # type: ignore[arg-type]
+
+
+def lookup_of(log: Log, trace: Trace = no_trace, **options: object) -> Lookup:
+    """Its points, with the mount's defaults."""
+    return Lookup(Visible(log, ReadOptions(**options), OpenTransactions()), trace)  # type: ignore[arg-type]
 
 
 def rows_of(records: Records) -> list[Row]:

@@ -57,10 +57,10 @@ def test_any_wrong_byte_costs_its_own_batch_and_no_other(tmp_path, number):
         assert rows_until_error(reader(log).records(0)) == (wanted(BATCHES[:number]), CorruptData), at
         offset = chance.randint(batch.base, batch.last)
         with pytest.raises(CorruptData):
-            reader(log).first(offset)
-        assert reader(log, corrupt_skip=True).first(offset).offset == batch.last + 1
+            reader(log).lookup.first(offset)
+        assert reader(log, corrupt_skip=True).lookup.first(offset).offset == batch.last + 1
         assert locate(log, offset)[1] == Damage(position, len(batch.data), batch.base, batch.last), at
-        late = reader(log).first_at(batch.records[1].timestamp)
+        late = reader(log).lookup.first_at(batch.records[1].timestamp)
         assert late is not None
         assert late.offset == batch.last + 1, at
 
@@ -90,7 +90,7 @@ def test_a_closed_segment_cut_in_its_last_batch_is_corrupt_there(tmp_path, cut):
     assert rows(reader(log, corrupt_skip=True).records(0)) == wanted(BATCHES[:3] + BATCHES[4:])
     for offset in range(9, 12):
         with pytest.raises(CorruptData):
-            reader(log).first(offset)
+            reader(log).lookup.first(offset)
 
 
 @pytest.mark.parametrize("cut", [1, 12, 60, 61, 100])
@@ -142,8 +142,8 @@ def test_a_corrupt_batch_owns_the_gap_around_it(tmp_path):
     log = log_of(tmp_path)
     for offset in range(1, 20):
         with pytest.raises(CorruptData):
-            reader(log).first(offset)
-    assert reader(log).first(20).offset == 20
+            reader(log).lookup.first(offset)
+    assert reader(log).lookup.first(20).offset == 20
 
 
 @settings(max_examples=60, deadline=None)

@@ -33,10 +33,10 @@ def answers(log: Log, chance: random.Random) -> Answers:
     for offset in sorted(chance.sample(range(log.start_offset, log.end_offset), min(40, log.end_offset))):
         _, batch = locate(log, offset)
         found.append((batch.position, batch.size, isinstance(batch, Damage)))
-    times = {record.offset: record for record in map(view.first_at, [0, 1_600_000_000_000]) if record}
+    times = {record.offset: record for record in map(view.lookup.first_at, [0, 1_600_000_000_000]) if record}
     middle = max((record.timestamp for record in times.values()), default=0)
     for time in [0, *(middle + chance.randint(-1_000, 10_000_000) for _ in range(25)), 2**62]:
-        first, seen = view.first_at(time), committed.first_at(time)
+        first, seen = view.lookup.first_at(time), committed.lookup.first_at(time)
         found.append((time, first and first.offset, seen and seen.offset))
     start = chance.randint(log.start_offset, log.end_offset)
     found += [[(each.position, each.end) for each in extents_between(log, start, end)] for end in (start + 7, None)]

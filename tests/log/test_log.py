@@ -19,7 +19,7 @@ from kafkafs.log.lookup import locate
 from kafkafs.view.node import LinkNode
 from tests.disk.descriptors import open_below
 from tests.log.making import log_of, made, partition_of, spread, write_partition, write_start
-from tests.log.reading import careful, reader, rows
+from tests.log.reading import lookup_of, reader, rows
 from tests.view.trees import cat, node, tree
 
 NOBODY = 65534
@@ -33,12 +33,12 @@ def test_an_offset_behind_a_compacted_tail_falls_through_to_the_next_segment(tmp
     for offset, want in ((0, 0), (1, 5), (5, 5), (6, 120), (99, 120), (100, 120), (120, 120)):
         segment, batch = locate(log, offset)
         assert (batch.base_offset, segment.base_offset) == (want, 0 if want < 100 else 100)
-        assert reader(log).first(offset).offset == want
+        assert reader(log).lookup.first(offset).offset == want
     for offset in (-1, 121, 199, 200):
         with pytest.raises(NotFound):
             locate(log, offset)
         with pytest.raises(NotFound):
-            reader(log).first(offset)
+            reader(log).lookup.first(offset)
     assert reader(log).latest() == 120
     assert [row.offset for row in rows(reader(log).records(2, 150))] == [5, 120]
 
@@ -48,7 +48,7 @@ def test_a_log_start_beyond_the_data_leaves_nothing_visible(tmp_path):
     write_start(tmp_path, 50)
     log = log_of(tmp_path)
     assert (log.start_offset, log.end_offset) == (50, 50)
-    assert (reader(log).earliest(), reader(log).latest(), reader(log).first_at(0)) == (None, None, None)
+    assert (reader(log).earliest(), reader(log).latest(), reader(log).lookup.first_at(0)) == (None, None, None)
     assert rows(reader(log).records(0)) == []
     assert extents_between(log, 0, None) == []
 
@@ -58,7 +58,8 @@ def test_a_time_goes_on_to_later_segments(tmp_path):
     write_partition(tmp_path, {0: [made(0, [900, 100])], 2: [made(2, [950])]})
     write_start(tmp_path, 1)
     view = reader(log_of(tmp_path))
-    found = {time: record and record.offset for time in (50, 101, 800, 901, 951) for record in [view.first_at(time)]}
+    records = {time: view.lookup.first_at(time) for time in (50, 101, 800, 901, 951)}
+    found = {time: record and record.offset for time, record in records.items()}
     assert found == {50: 1, 101: 2, 800: 2, 901: 2, 951: None}
 
 
@@ -74,15 +75,15 @@ def test_a_closed_log_that_the_disk_cannot_read_is_a_gap_for_later_times(tmp_pat
 
     monkeypatch.setattr(DataFile, "read", fail)
     view = reader(log_of(tmp_path))
-    assert {time: found.offset for time in (1002, 1006, 1008) if (found := view.first_at(time))} == {
+    assert {time: found.offset for time in (1002, 1006, 1008) if (found := view.lookup.first_at(time))} == {
         1002: 6,
         1006: 18,
         1008: 24,
     }
     with pytest.raises(DiskError):
-        careful(log_of(tmp_path)).first_at(1004)  # the time index says that it is there; the quick way reads it
+        lookup_of(log_of(tmp_path)).first_at(1004)  # the time index says that it is there
     (tmp_path / "t-0" / f"{9:020}.timeindex").unlink()
-    found = reader(log_of(tmp_path)).first_at(1006)
+    found = reader(log_of(tmp_path)).lookup.first_at(1006)
     assert found is not None
     assert found.offset == 18
 
@@ -106,7 +107,7 @@ def test_threads_that_learn_timestamps_together_learn_them_once(tmp_path):
         def ask(log: Log = log, start: threading.Barrier = start, wrong: list[int] = wrong) -> None:
             start.wait()
             for number in range(0, 40, 3):
-                found = reader(log).first_at(1000 + number)
+                found = reader(log).lookup.first_at(1000 + number)
                 if found is None or found.offset != number:
                     wrong.append(number)
 
@@ -125,7 +126,7 @@ def test_descriptors_stay_few_whatever_the_number_of_segments(tmp_path):
     log, before = log_of(tmp_path), len(os.listdir("/proc/self/fd"))
     for offset in range(0, 600, 2):
         locate(log, offset)
-    assert reader(log).first_at(599) is not None
+    assert reader(log).lookup.first_at(599) is not None
     extents = extents_between(log, 0, None)
     assert len(extents) == 600
     assert len(rows(reader(log).records(0))) == 600

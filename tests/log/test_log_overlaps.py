@@ -25,11 +25,11 @@ def assert_each_offset_once(log: Log, truth: list[Row], chance: random.Random, *
         assert rows(reader(log).records(start, start + size)) == wanted, (start, size)
     for offset in range(truth[0].offset, truth[-1].offset + 1):
         row = next(row for row in truth if row.offset >= offset)
-        found = reader(log).first(offset)
-        assert (found.offset, bytes(found.columns.value(0) or b"")) == (row.offset, row.value), offset
+        found = reader(log).lookup.first(offset)
+        assert (found.offset, bytes(found.record.value(0) or b"")) == (row.offset, row.value), offset
     for time in range(1_000, truth[-1].timestamp + 1) if exact else ():
         by_time = next((row for row in truth if row.timestamp >= time), None)
-        late = reader(log).first_at(time)
+        late = reader(log).lookup.first_at(time)
         assert (None if late is None else late.offset) == (None if by_time is None else by_time.offset), time
 
 
@@ -88,7 +88,7 @@ def test_below_the_log_start_nothing_claims_an_offset(tmp_path: Path) -> None:
     write_start(tmp_path, 3)
     truth = list(each_offset_once(batches[1:]))
     assert rows(reader(log_of(tmp_path)).records(0)) == truth
-    assert reader(log_of(tmp_path)).first(3).offset == 4
+    assert reader(log_of(tmp_path)).lookup.first(3).offset == 4
 
 
 def test_what_the_last_batch_holds_behind_the_log_end(tmp_path: Path) -> None:
@@ -99,9 +99,9 @@ def test_what_the_last_batch_holds_behind_the_log_end(tmp_path: Path) -> None:
     seen = reader(log)
     assert (log.end_offset, seen.visible_end, seen.latest()) == (3, 5, 2)
     assert [row.offset for row in rows(seen.records(0))] == [2, 3, 4]
-    assert seen.first(4).offset == 4
+    assert seen.lookup.first(4).offset == 4
     with pytest.raises(NotFound):
-        seen.first(5)
+        seen.lookup.first(5)
 
 
 def test_what_comes_later_is_held_against_what_is_known(tmp_path: Path) -> None:

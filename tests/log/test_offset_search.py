@@ -1,11 +1,10 @@
-"""Offsets in one segment against a list, the careful way and the quick one."""
+"""Offsets in one segment against a list."""
 
 import pytest
 
 from kafkafs.format.names import segment_file
 from kafkafs.format.offset_index import OffsetIndex
-from kafkafs.log.lookup import find_batch
-from kafkafs.log.offset_search import closed_end, first_reaching, scan_start
+from kafkafs.log.offset_search import batch_reaching, closed_end, scan_start
 from tests.log.making import log_of, made, rewrite_behind_its_first_page, write_partition
 
 BATCHES = [made(number * 4, [1000 + number] * 3, size=100) for number in range(200)]
@@ -25,7 +24,7 @@ def test_an_offset_leads_to_the_first_batch_that_ends_at_or_behind_it(segment):
     assert size == sum(len(batch.data) for batch in BATCHES)
     for offset in range(801):
         batch = next((batch for batch in BATCHES if batch.last >= offset), None)
-        found = find_batch(segment, offset, size)
+        found = batch_reaching(segment, offset, size)
         assert (found and found.base_offset) == (batch and batch.base), offset
         assert found is None or found.last_offset >= offset
 
@@ -41,21 +40,20 @@ def test_a_scan_starts_at_a_batch_with_nothing_wanted_before_it(segment):
 
 def test_steps_are_told(segment):
     told: list[str] = []
-    first_reaching(segment, 399, closed_end(segment), told.append)
+    batch_reaching(segment, 399, closed_end(segment), told.append)
     assert "slot 98 of 199: offset 398 -> position" in told[0]
     assert "to the batch 400..402" in told[1]
 
 
-@pytest.mark.parametrize("find", [find_batch, first_reaching])
-def test_an_offset_index_entry_that_is_too_late_is_not_followed(tmp_path, find):
+def test_an_offset_index_entry_that_is_too_late_is_not_followed(tmp_path):
     """The same for offsets."""
     path = write_partition(tmp_path, {0: MANY, len(MANY): []})
     segment, last = log_of(tmp_path).segments[0], MANY[-1].last
     end = closed_end(segment)
-    assert all(each(segment, last, end) for each in (find_batch, first_reaching))
+    assert batch_reaching(segment, last, end)
     rewrite_behind_its_first_page(path / segment_file(0, "index"), OffsetIndex.entry_size)
     assert segment.indexes.offset_index.lookup(last - 1).offset == last
     for offset in range(0, last + 1, 7):
-        found = find(segment, offset, end)
+        found = batch_reaching(segment, offset, end)
         assert found is not None
         assert found.base_offset == offset

@@ -52,9 +52,9 @@ def test_points_and_ranges_are_slices_of_the_whole(dataset, partitions, isolatio
             assert rows(view.records(start, end)) == truth[first:last], (topic, start, end)
             if first == len(truth) or not log.start_offset <= start:
                 with pytest.raises(NotFound):
-                    view.first(start)
+                    view.lookup.first(start)
             else:
-                assert view.first(start).offset == offsets[first], (topic, start)
+                assert view.lookup.first(start).offset == offsets[first], (topic, start)
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
@@ -69,7 +69,7 @@ def test_a_time_leads_to_the_first_record_at_or_after_it(dataset, partitions, is
         every = wanted(dataset.records(topic, number))
         times = {*asked, *(row.timestamp + more for row in every[:: max(1, len(every) // SAMPLES)] for more in (0, 1))}
         for time in random.Random(topic).sample(sorted(times), min(len(times), 3 * SAMPLES)):
-            found = view.first_at(time)
+            found = view.lookup.first_at(time)
             offset = next((row.offset for row in truth if row.timestamp >= time), None)
             assert (found and found.offset) == offset, (topic, time)
             if time in asked and asked[time].offset in data:

@@ -78,7 +78,7 @@ def test_a_transaction_index_that_says_too_much_hides_nothing(tmp_path):
     log = [data(0, 1), marker(1, 1, True), data(2, 1), marker(3, 1, False), data(4, 1), marker(5, 1, True)]
     directory = write_partition(tmp_path, {0: log})
     (directory / f"{0:020}.txnindex").write_bytes(struct.pack(">hqqqq", 0, 1, 0, 3, 4))
-    assert committed(log_of(tmp_path)).first(0).offset == 0
+    assert committed(log_of(tmp_path)).lookup.first(0).offset == 0
     assert offsets(committed(log_of(tmp_path))) == [0, 4]
 
 

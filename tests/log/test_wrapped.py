@@ -68,7 +68,7 @@ def test_damage_does_not_own_what_the_message_behind_it_holds(tmp_path):
     log = log_of(tmp_path, "v1-gzip-0")
     assert locate(log, 0)[1] == Damage(0, first.size, 0, first.last_offset)
     for offset in range(first.last_offset + 1, second.last_offset + 1):
-        assert reader(log).first(offset).offset == offset
+        assert reader(log).lookup.first(offset).offset == offset
 
 
 def test_a_large_message_is_unpacked_in_the_memory_that_all_readers_share(tmp_path):

@@ -38,7 +38,7 @@ def last_of(keys: PartitionKeys, seen: Reader, key: bytes) -> int | None:
         record = keys.last(seen, key)
     except NotFound:
         return None
-    assert bytes(record.columns.key(0) or b"") == key
+    assert bytes(record.record.key(0) or b"") == key
     return record.offset
 
 
