@@ -182,9 +182,10 @@ def test_what_nobody_has_to_read_is_not_in_the_total(brokers):
     assert "TOTAL" not in run(KAFKAFS, "groups", "--table", one).stdout.decode()
 
 
+KEY, VALUE = commit("g", "t", 0, 5)
 BROKEN = {
-    "a key": (commit("g", "t", 0, 5)[0][:-1], commit("g", "t", 0, 5)[1]),
-    "a commit": (commit("g", "t", 0, 5)[0], b"\0\4\0"),
+    "a key": ((KEY or b"")[:-1], VALUE),
+    "a commit": (KEY, b"\0\4\0"),
     "a group": (pair("GroupMetadata", {"group": "g"}, None)[0], b"\0\3"),
     "a type": (b"\0\x63\0\1g", b"\0\0"),
 }  # fmt: skip

@@ -69,8 +69,8 @@ def test_records_of_an_unknown_type_make_no_group(data):
     assert f"{OFFSETS}: keys of the unknown type 99: 1" in state["problems"]
 
 
-COMMIT, _ = commit("g", "t", 0, 5)
-MEMBER, _ = pair("ConsumerGroupMemberMetadata", {"groupId": "g", "memberId": "m"}, None)
+COMMIT = commit("g", "t", 0, 5)[0] or b""
+MEMBER = pair("ConsumerGroupMemberMetadata", {"groupId": "g", "memberId": "m"}, None)[0] or b""
 CUT_KEYS = [COMMIT[:-1], COMMIT[:5], b"\0\1\0\1g\x7f\xfftopic\0\0\0\1", b"\0\0" + COMMIT[2:-4], MEMBER[:-2]]
 """Keys that begin with a group's name, and end before what has to follow it."""
 
