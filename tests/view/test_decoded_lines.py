@@ -1,14 +1,18 @@
 """`.decoded.jsonl`: keys and values with their schemas, over what a real broker wrote."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kafkafs.format.decoded_lines import DecodedLines
 from kafkafs.format.schemas.codebook import Codebook
-from tests.format.decoded import records_of
+from kafkafs.format.schemas.decoders import make_decoder
+from tests.format.decoded import book_of, records_of
 from tests.kafka import registered
 from tests.kafka.dataset import Dataset
 from tests.kafka.registered import Case
@@ -71,6 +75,32 @@ def test_json_text_stands_as_it_is(data: Path) -> None:
     """A number too large for any reader, and a key that stands there twice, are what was written."""
     text = cat(tree(data), "documents-0/by-offset/1.decoded.jsonl").decode()
     assert '"value":{"big":123456789012345678901234567890,  "a":1,"a":2},"headers"' in text
+
+
+CONTROLS = st.text(st.characters(max_codepoint=0xA0), max_size=5)
+SPACE = st.text(" \t\r\n", max_size=3)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(SPACE, min_size=8, max_size=8), CONTROLS, CONTROLS)
+def test_no_control_character_comes_out(space: list[str], name: str, value: str) -> None:
+    """Regression: a tab between two values came out as it was; a terminal and tools for columns obey it."""
+    field, text = (json.dumps(each, ensure_ascii=False) for each in (name, value))
+    written = "".join(a + b for a, b in zip(space, ["{", field, ":", "[", text, "]", "}", ""], strict=True))
+    enum = {"type": "enum", "name": "E", "symbols": [value]}
+    avro = {"type": "record", "name": "R", "fields": [{"name": name, "type": enum}]}
+    for kind, schema, payload, shown in (
+        ("JSON", "{}", written.encode(), {name: [value]}),
+        ("AVRO", json.dumps(avro), b"\0", {name: value}),
+        ("AVRO", json.dumps("string"), bytes([2 * len(value.encode())]) + value.encode(), value),
+    ):
+        book = book_of(make_decoder(kind, schema))
+        for records in (records_of(b"\0\0\0\0\1" + payload), records_of(payload)):
+            line = b"".join(map(bytes, DecodedLines("t", 0, book).pieces(records))).decode()
+            assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", line)
+            assert line.index("\n") == len(line) - 1
+            if "valueSchema" in line:
+                assert json.loads(line)["value"] == shown
 
 
 def test_plain_lines_are_as_they_were(data: Path) -> None:

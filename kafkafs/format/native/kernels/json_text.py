@@ -123,7 +123,7 @@ def check_json(at: int, size: int, limit: int, stack: int) -> int:
     end, depth, state, verdict = at + size, 0, _VALUE, JSON_AS_IS
     while True:
         while at < end and load_u8(at) in (0x20, 0x09, 0x0A, 0x0D):
-            if load_u8(at) != 0x20 and load_u8(at) != 0x09:
+            if load_u8(at) != 0x20:
                 verdict = JSON_TO_CLEAN
             at += 1
         if at >= end:
@@ -151,7 +151,7 @@ def check_json(at: int, size: int, limit: int, stack: int) -> int:
             if at == 0:
                 return JSON_NONE
             while at < end and load_u8(at) in (0x20, 0x09, 0x0A, 0x0D):
-                if load_u8(at) != 0x20 and load_u8(at) != 0x09:
+                if load_u8(at) != 0x20:
                     verdict = JSON_TO_CLEAN
                 at += 1
             if at >= end or load_u8(at) != 0x3A:
@@ -201,7 +201,7 @@ def put_clean_json(to: int, at: int, size: int, limit: int) -> int:
             at += 1
             to = put_control(to, load_u8(at))
         else:
-            store_8(to, 32 if code == 0x0A or code == 0x0D else code)
+            store_8(to, 32 if code < 32 else code)  # white space: in strings of JSON there is none
             to += 1
         at += 1
     return to
