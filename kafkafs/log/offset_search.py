@@ -14,7 +14,7 @@ from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, Start, batch_runs, 
 from kafkafs.log.segment import Segment
 from kafkafs.log.sound_batches import SoundBatches
 from kafkafs.log.trace import Trace, no_trace
-from kafkafs.log.wrapped import span
+from kafkafs.log.wrapped import first_offset, span
 
 _ENTRIES_TRIED = 8
 _ANY = 2**63 - 1
@@ -127,16 +127,22 @@ def _end_before_zeros(segment: Segment) -> int:
 
 
 def _stand_in_end(segment: Segment) -> int:
-    """Where the next segment's offsets begin: the rest of a swap file is there as well."""
+    """Where the next segment's offsets begin: the rest of a swap file is there as well.
+
+    What spans that place, be it damage or a batch, stands nowhere else: the log ends behind it, and a walk up to there
+    finds it damaged.
+    """
     assert segment.next_base is not None
-    file = segment.log()
+    file, next_base = segment.log(), segment.next_base
     size = file.size
-    start = scan_start(segment, segment.next_base)
+    start = scan_start(segment, next_base)
     for item in batch_runs(file, start.position, Bounds(size, start.first_offset, None)):
-        if item.last_offset >= segment.next_base:
-            if isinstance(item, Damage):
-                return item.position
-            return int(item.rows["position"][_row_reaching(item, segment.next_base)])
+        if item.last_offset < next_base:
+            continue
+        if isinstance(item, Damage):
+            return item.end if item.base_offset < next_base else item.position
+        reaching = batch_at(item.rows, _row_reaching(item, next_base))
+        return reaching.end if first_offset(file, reaching) < next_base else reaching.position
     return size
 
 

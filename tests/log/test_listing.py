@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import Vanished
+from kafkafs.errors import CorruptData, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import list_partition
 from tests.log.making import NAME, NO_REGULAR_FILE, Made, log_of, made, partition_of, write_partition
@@ -113,3 +113,37 @@ def test_logs_that_come_and_go_meanwhile_are_no_missing_partition(tmp_path):
     finally:
         done.set()
         churning.join(60)
+
+
+def test_what_a_swap_file_holds_across_the_next_segments_base_is_an_error(tmp_path):
+    """Regression: a batch of 40 offsets of which the next plain segment has the last 20 was left out without a word."""
+    before, spanning = made(0, [1] * 20), made(20, [2] * 40)
+    directory = write_partition(tmp_path, {40: [made(40, [3] * 20)], 60: [made(60, [4])]})
+    swap(directory, 0, [before, spanning, made(60, [4])])
+    view = reader(log_of(tmp_path))
+    assert [row.offset for row in rows(view.records(0, 20))] == list(range(20))
+    for first in (0, 20, 39):
+        with pytest.raises(CorruptData):
+            list(view.records(first))
+    with pytest.raises(CorruptData):
+        view.first(25)
+    assert [row.offset for row in rows(view.records(40))] == list(range(40, 61))
+    skipping = reader(log_of(tmp_path), corrupt_skip=True)
+    assert [row.offset for row in rows(skipping.records(0))] == [*range(20), *range(40, 61)]
+
+
+def test_damage_in_a_swap_file_across_the_next_segments_base_is_an_error(tmp_path):
+    before, broken = made(0, [1] * 20), made(20, [2] * 40)
+    broken = Made(broken.data[:-1] + b"x", broken.records)
+    directory = write_partition(tmp_path, {40: [made(40, [3] * 20)], 60: [made(60, [4])]})
+    swap(directory, 0, [before, broken, made(60, [4])])
+    view = reader(log_of(tmp_path))
+    with pytest.raises(CorruptData):
+        list(view.records(0))
+    assert [row.offset for row in rows(view.records(40))] == list(range(40, 61))
+
+
+def test_a_swap_file_that_ends_where_the_next_segment_begins_has_all_there_is(tmp_path):
+    directory = write_partition(tmp_path, {40: [made(40, [3] * 20)], 60: [made(60, [4])]})
+    swap(directory, 0, [made(0, [1] * 20), made(20, [2] * 20), made(40, [3] * 20)])
+    assert [row.offset for row in rows(reader(log_of(tmp_path)).records(0))] == list(range(61))
