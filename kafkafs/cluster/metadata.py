@@ -20,7 +20,7 @@ from kafkafs.errors import Crowded, KafkafsError, WouldBlock
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.columns import Records
 from kafkafs.format.control import ControlType, control_type
-from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, parse_record
+from kafkafs.format.messages.records import InternalTopic, Message, Problem, Unreadable, parse_record
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
 from kafkafs.log.log import Log
@@ -122,13 +122,15 @@ class Metadata(Replay):
                 continue
             value = records.value(number)
             if value is None or len(value) < 2 or value[0] != _FRAME_1 or value[1] not in self._skipped:
-                self._record(f"{where}: offset {offset}", None if value is None else bytes(value))
+                self._record(where, offset, None if value is None else bytes(value))
 
-    def _record(self, where: str, value: bytes | None) -> None:
+    def _record(self, place: str, offset: int, value: bytes | None) -> None:
         message = parse_record(InternalTopic.CLUSTER_METADATA, None, value)
         if isinstance(message, Unreadable):
-            self.tell(f"{where}: {message.reason}")
+            self.problems.add_record(place, offset, _what_is_wrong(message))
+            self._is_gap_told = True
             return
+        where = f"{place}: offset {offset}"
         match message.name:
             case "BeginTransactionRecord":
                 self._waiting = []
@@ -200,6 +202,14 @@ class Metadata(Replay):
 
     def _decoded(self, run: BatchRun, rows: Batches) -> Iterator[Records | Refusal]:
         return decode(run.data, run.position, rows, self._options.max_batch, self._options.memory)
+
+
+def _what_is_wrong(record: Unreadable) -> str:
+    if record.problem is Problem.UNKNOWN_TYPE:
+        return f"it is of type {record.number}, which only a newer Kafka knows"
+    return (
+        "no metadata record can be read there" if record.number is None else f"none of type {record.number} can be read"
+    )
 
 
 def _runs(file: DataFile) -> Iterator[BatchRun]:

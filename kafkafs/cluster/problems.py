@@ -10,6 +10,7 @@ class Problems:
 
     def __init__(self) -> None:
         self._sentences: dict[str, None] = {}
+        self._records: dict[tuple[str, str], list[int]] = {}  # place, what: how many, and the first one's offset
         self._left_out = 0
 
     def add(self, sentence: str) -> None:
@@ -21,7 +22,20 @@ class Problems:
         else:
             self._left_out += 1
 
+    def add_record(self, place: str, offset: int, what: str) -> None:
+        """One more record of which the same is wrong: thousands of them are one sentence."""
+        known = self._records.get((place, what))
+        if known is not None:
+            known[0] += 1
+        elif len(self._records) < MOST:
+            self._records[place, what] = [1, offset]
+        else:
+            self._left_out += 1
+
     def __iter__(self) -> Iterator[str]:
         yield from self._sentences
+        for (place, what), (count, first) in self._records.items():
+            more = f", and so are {count - 1:,} records behind it" if count > 1 else ""
+            yield f"{place}: offset {first}: {what}{more}"
         if self._left_out:
             yield f"{self._left_out:,} more problems like these"

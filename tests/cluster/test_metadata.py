@@ -3,6 +3,7 @@
 import base64
 import json
 import shutil
+import time
 from contextlib import closing
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.files import METADATA_TOPIC
+from kafkafs.cluster.problems import MOST
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
 from kafkafs.view.tree import Root
@@ -132,8 +134,34 @@ def test_what_is_about_something_unknown_is_a_problem_and_the_rest_counts(data):
     assert topics == ["there"]
     assert problems == [
         f"{NAME}: offset 0: a RemoveTopicRecord is about something that is not there",
-        f"{NAME}: offset 2: org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id 99",
+        f"{NAME}: offset 2: it is of type 99, which only a newer Kafka knows",
     ]
+
+
+def test_thousands_of_unknown_records_are_one_sentence_and_cost_little(data):
+    """Regression: each had a sentence with the name of a Java class. A newer release may write many of a type."""
+    unknown, cut = (None, b"\1\x63\0new"), (None, b"\1\2\0\x09cut")
+    data.write(NAME, [topic("there", 1)])
+    begun = time.process_time()
+    told(data)
+    floor = time.process_time() - begun
+    for _ in range(30):
+        data.write(NAME, [unknown] * 400 + [cut] * 100)
+    begun = time.process_time()
+    topics, _, problems = told(data)
+    assert time.process_time() - begun < floor + 3
+    assert topics == ["there"]
+    assert problems == [
+        f"{NAME}: offset 1: it is of type 99, which only a newer Kafka knows, and so are 11,999 records behind it",
+        f"{NAME}: offset 401: it is no record of type 2, and so are 2,999 records behind it",
+    ]
+
+
+def test_many_kinds_of_problems_are_told_up_to_a_number(data):
+    data.write(NAME, [(None, b"\1" + bytes([0x80 | at & 127, 1 + at // 128]) + b"\0") for at in range(300)])
+    problems = json.loads(read(Root([data.path], ReadOptions()), "state.json"))["problems"]
+    assert len([each for each in problems if NAME in each]) == MOST
+    assert "200 more problems like these" in problems
 
 
 def test_problems_of_a_snapshot_name_it(data):
