@@ -207,9 +207,7 @@ class Metadata(Replay):
 def _what_is_wrong(record: Unreadable) -> str:
     if record.problem is Problem.UNKNOWN_TYPE:
         return f"it is of type {record.number}, which only a newer Kafka knows"
-    return (
-        "no metadata record can be read there" if record.number is None else f"none of type {record.number} can be read"
-    )
+    return f"it is no record of {'the metadata' if record.number is None else f'type {record.number}'}"
 
 
 def _runs(file: DataFile) -> Iterator[BatchRun]:
