@@ -13,6 +13,7 @@ from tests.bench.sections import (
     latency,
     listing,
     points,
+    revive,
     scale,
     schemas,
     segments,
@@ -36,6 +37,7 @@ SECTIONS: Mapping[str, Section] = {
     "keys": keys.run,
     "grep": grep.run,
     "schemas": schemas.run,
+    "revive": revive.run,
     "spark": spark.run,
     "starting": starting.run,
 }

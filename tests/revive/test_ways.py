@@ -1,0 +1,108 @@
+"""Ways to revive that take a broker or time: links, damage, a lost controller, shared blocks. `scripts/soak revive`."""
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import OffsetSpec
+
+from kafkafs.revive.job import revive
+from tests.kafka import replicated, truth
+from tests.kafka.dataset import Dataset
+from tests.revive.nodes import choices, revived
+from tests.revive.test_brokers import WHOLE, truth_record
+
+pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
+SOURCE = Dataset("4.3.1", "stopped")
+
+
+def test_logs_that_are_linked_stay_as_they_were(tmp_path):
+    """A broker appends, stops and starts: no byte, size or time of the originals changes."""
+    data = SOURCE.copy_to(tmp_path / "data")
+    before = state(data)
+    with revived("4.4.0", tmp_path, [data], method="link", corrupt="skip") as node:
+        assert any(path.stat().st_nlink > 1 for path in node.place.rglob("*.log"))
+        each = next(each for each in SOURCE.partitions() if each.topic == "segments")
+        told = truth.read(node.broker, [(each.topic, each.partition)], "read_uncommitted")
+        assert [truth_record(row) for row in told[each]] == [*SOURCE.records(*each)]
+    assert state(data) == before
+
+
+def state(data: Path) -> dict[str, tuple[str, int]]:
+    files = [path for path in data.rglob("*") if path.is_file()]
+    return {str(path): (hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns) for path in files}
+
+
+def test_every_sound_record_of_a_damaged_disk_is_there(tmp_path):
+    """Batches flipped, logs cut, indexes missing: what is skipped is what was damaged."""
+    data = SOURCE.copy_to(tmp_path / "data")
+    for name in ("segments-0", "transactions-0", "codec-zstd-0", "long-index-0"):
+        for log in sorted((data / name).glob("*.log"))[:2]:
+            content = bytearray(log.read_bytes())
+            if len(content) > 200:
+                content[len(content) // 2] ^= 0x55
+                log.write_bytes(content)
+    for index in data.rglob("*.index"):
+        index.unlink()
+    with revived("4.3.1", tmp_path, [data], corrupt="skip") as node:
+        gone = {
+            (told["topic"], told["partition"]): [range(loss["first"], loss["last"] + 1) for loss in told["losses"]]
+            for told in node.report["revived"]
+        }
+        assert sum(map(len, gone.values())) >= 2
+        partitions = [each for each in SOURCE.partitions() if each.directory in os.listdir(node.place)]
+        told = truth.read(node.broker, [(each.topic, each.partition) for each in partitions], "read_uncommitted")
+        for each in partitions:
+            lost = gone[each.topic, each.partition]
+            wanted = [one for one in SOURCE.records(*each) if not any(one.offset in some for some in lost)]
+            assert [truth_record(row) for row in told[each]] == wanted, each
+    assert node.complaints() == []
+
+
+def test_without_the_controllers_disk_the_others_tell_as_much(tmp_path):
+    disks = replicated.directories()[1:]
+    with revived("4.4.0", tmp_path, disks) as node:
+        for told in node.report["revived"]:
+            if told["replica"]:
+                where = told["topic"], told["partition"]
+                (answer,) = truth.ask(node.broker.admin, {where: OffsetSpec.latest()}).values()
+                assert answer is not None
+                assert answer[0] == told["endOffset"]
+        assert {told["topic"] for told in node.report["revived"]} >= {"plain", "compacted", "parted"}
+    assert node.complaints() == []
+
+
+@pytest.fixture
+def btrfs(tmp_path: Path) -> Iterator[Path]:
+    """A small file system that shares blocks."""
+    image, place = tmp_path / "image", tmp_path / "btrfs"
+    place.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(1 << 30)
+    subprocess.run(["mkfs.btrfs", "-q", image], check=True, capture_output=True)
+    subprocess.run(["mount", "-o", "loop", image, place], check=True)
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)  # this process still has the disks open
+
+
+def test_shared_blocks_take_no_room(btrfs, tmp_path):
+    data = SOURCE.copy_to(btrfs / "data")
+    subprocess.run(["sync", "-f", btrfs], check=True)
+    taken = []
+    for name, method in (("copied", "copy"), ("new", None)):
+        before = used(btrfs)
+        report = revive([data], choices(btrfs / name, corrupt="skip", method=method))
+        subprocess.run(["sync", "-f", btrfs], check=True)
+        taken.append(used(btrfs) - before)
+    assert report["method"] == "reflink"
+    assert taken[0] - taken[1] > report["logBytes"] // 2
+    for log in (data / "segments-0").glob("*.log"):
+        assert (btrfs / "new/segments-0" / log.name).read_bytes() == log.read_bytes()
+
+
+def used(place: Path) -> int:
+    about = os.statvfs(place)
+    return (about.f_blocks - about.f_bfree) * about.f_frsize
