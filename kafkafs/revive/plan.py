@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.cluster.cluster import Cluster
-from kafkafs.errors import DiskError, UsageError
+from kafkafs.errors import CorruptData, DiskError, UsageError
 from kafkafs.log.options import ReadOptions
 from kafkafs.revive.copying import Method, can_reflink
 from kafkafs.revive.disks import Disks, open_disks
@@ -90,6 +90,10 @@ def make_plan(paths: Sequence[Path], choices: Choices, options: ReadOptions) -> 
     disks = open_disks(paths, options)
     check_apart(choices.to, disks.directories)
     metadata = read_metadata(disks.directories, options)
+    if metadata.problems and choices.corrupt == "refuse":
+        raise CorruptData(
+            f"the cluster's metadata is not whole: {metadata.problems[0]}; --corrupt skip goes on with what there is"
+        )
     image = metadata.image
     cluster_id = disks.cluster_id or made_up_id("cluster", *sorted(str(each.path) for each in disks.directories))
     chosen = choose_topics(disks.directories, image, choices.topics, cluster_id)
@@ -110,8 +114,13 @@ def make_plan(paths: Sequence[Path], choices: Choices, options: ReadOptions) -> 
     return Plan(
         disks, metadata, tuple(chosen.topics), target, kept, node, cluster_id,
         _next_producer_id(cluster, image.next_producer_id if image else 0), _size(chosen.topics),
-        (*chosen.sentences, *sentences), (*disks.problems, *metadata.problems),
+        (*chosen.sentences, *sentences), (*disks.problems, *metadata.problems, *_checkpoint_problems(disks)),
     )  # fmt: skip
+
+
+def _checkpoint_problems(disks: Disks) -> list[str]:
+    """A log start that cannot be read brings back what was deleted."""
+    return [f"{each.path}: {problem}" for each in disks.directories for problem in each.checkpoints.read().problems]
 
 
 def _groups(cluster: Cluster, target: Release, features: dict[str, int]) -> list[str]:

@@ -21,6 +21,8 @@ from kafkafs.format.batches import Batches, is_control, is_wrapped
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
 from kafkafs.format.names import LEADER_EPOCHS
 from kafkafs.format.records import Refusal, decode
+from kafkafs.format.transaction_index import DTYPE as TRANSACTION
+from kafkafs.format.transaction_index import ENTRY_SIZE, parse_transaction_index
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
@@ -99,20 +101,20 @@ class PartitionScan:
         self.tally = Tally(log.start_offset, log.start_offset)
         self._segments = log.visible_segments()
         self._known_epochs = self._checkpointed()
-        self._is_over = False
+        self._is_over = self._is_damaged = False
 
     def segments(self) -> Iterator[KeptSegment]:
         """What is kept, segment by segment. One of which nothing is kept is left out, unless it is the last."""
         tally, transactions = self.tally, Tracker()
-        for number, segment in enumerate(self._segments):
+        for segment in self._segments:
             known = snapshot_at(self._partition, segment.base_offset)
             if known is not None:
                 tally.producers = ProducerStates(known)
-                if number == 0:
-                    transactions = Tracker({
-                        each.producer_id: each.transaction_first_offset
-                        for each in known if each.transaction_first_offset >= 0
-                    })  # fmt: skip
+                transactions.open = {
+                    each.producer_id: each.transaction_first_offset
+                    for each in known
+                    if each.transaction_first_offset >= 0
+                }
             kept = self._keep(segment, transactions)
             if segment is self._segments[-1] and not self._is_over:
                 self._reach(segment.base_offset)
@@ -143,7 +145,20 @@ class PartitionScan:
         except (DiskError, NotFound) as error:
             last = self.log.end_offset if segment.next_base is None else segment.next_base
             self._damage(self.tally.end_offset, max(self.tally.end_offset, last - 1), str(error))
-        return KeptSegment(segment, tuple(ranges), rebuilding.finish())
+        indexes = rebuilding.finish()
+        if self._is_damaged:
+            indexes = replace(indexes, transaction_index=self._told_aborts(segment, indexes.transaction_index))
+        return KeptSegment(segment, tuple(ranges), indexes)
+
+    def _told_aborts(self, segment: Segment, rebuilt: bytes) -> bytes:
+        """The transaction index where markers may be among what was lost: what the broker noted of a marker counts."""
+        try:
+            noted = np.frombuffer(noted_aborts(segment), TRANSACTION)
+        except (CorruptData, DiskError, NotFound):
+            return rebuilt
+        entries = {int(each["last"]): each for each in (*np.frombuffer(rebuilt, TRANSACTION), *noted)}
+        kept = [entries[last] for last in sorted(entries) if last < self.tally.end_offset]
+        return np.array(kept, TRANSACTION).tobytes()
 
     def _take(self, run: BatchRun, rebuilding: Rebuilding, ranges: list[Range], kept: int) -> int:
         """A run of batches goes in: how many bytes are kept by now."""
@@ -195,6 +210,7 @@ class PartitionScan:
         if self._corrupt == "cut":
             last, self._is_over = max(last, self.log.end_offset - 1), True
             reason += ", and the partition ends before them"
+        self._is_damaged = True
         self.tally.lose(Loss(first, last, reason, is_damage=True))
 
     def _count(self, run: BatchRun) -> int:
@@ -235,6 +251,14 @@ class PartitionScan:
         noted = [each for each in self._known_epochs if each.start_offset <= tally.end_offset]
         last = noted[-1].epoch if noted else -1
         tally.epochs = [*noted, *(each for each in tally.epochs if each.epoch > last)]
+
+
+def noted_aborts(segment: Segment) -> bytes:
+    """The broker's own transaction index of a segment; CorruptData where it cannot be true."""
+    data = segment.read_beside(segment.name_of("txnindex"))
+    data = data[: len(data) // ENTRY_SIZE * ENTRY_SIZE]
+    parse_transaction_index(data, segment.base_offset)
+    return data
 
 
 def as_of_now(producers: ProducerStates, now_ms: int) -> ProducerStates:

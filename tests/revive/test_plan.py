@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafkafs.errors import DiskError, UsageError
+from kafkafs.errors import CorruptData, DiskError, UsageError
 from kafkafs.log.options import ReadOptions
 from kafkafs.revive.place import NewDirectory
 from kafkafs.revive.plan import Choices, check_room, choose_method, make_plan, next_block
@@ -47,6 +47,23 @@ def test_an_empty_cluster_is_nothing_to_revive(tmp_path):
     data.write("__cluster_metadata-0", [metadata("NoOpRecord")])
     with pytest.raises(UsageError, match="nothing to revive"):
         plan([data.path], tmp_path / "new")
+
+
+def test_metadata_that_are_not_whole_are_named_unless_they_may_be(tmp_path):
+    data = Cluster("4.3.1", "killed").copy_to(tmp_path / "data")
+    (log,) = (data / "__cluster_metadata-0").glob("*.log")
+    content = bytearray(log.read_bytes())
+    content[len(content) // 2] ^= 1
+    log.write_bytes(content)
+    with pytest.raises(CorruptData, match="metadata is not whole: __cluster_metadata-0"):
+        plan([data], tmp_path / "new")
+    assert plan([data], tmp_path / "new", corrupt="skip").problems
+
+
+def test_a_log_start_that_cannot_be_read_is_told(tmp_path):
+    source = unpack(tmp_path)
+    (source / "log-start-offset-checkpoint").write_text("what?")
+    assert any("log-start-offset-checkpoint" in each for each in plan([source], tmp_path / "new").problems)
 
 
 class Room(NamedTuple):

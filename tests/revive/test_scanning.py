@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from kafkafs.format.producer_snapshot import ProducerState
+from kafkafs.format.transaction_index import DTYPE
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.producer_states import ProducerStates
-from kafkafs.revive.scanning import KeptSegment, PartitionScan, as_of_now
+from kafkafs.revive.scanning import KeptSegment, PartitionScan, as_of_now, noted_aborts
 from tests.kafka.dataset import Dataset
 
 SOURCE = Dataset("4.3.1", "stopped")
@@ -101,6 +102,26 @@ def test_refuse_names_all_of_it(segments):
     borders = [damage(segments, 1), damage(segments, 2)]
     scan, _ = scanned(segments, "segments-0")
     assert [(each.first, each.last) for each in scan.refused] == borders
+
+
+def test_where_a_marker_is_lost_the_brokers_own_index_tells_of_it(segments):
+    """Else an aborted transaction's records would show, for good."""
+    directory = segments / "transactions-0"
+    log = open_data_directory(segments).partition("transactions-0").log()
+    segment = next(each for each in log.segments if "txnindex" in each.listed)
+    noted = noted_aborts(segment)
+    (first, *_) = np.frombuffer(noted, DTYPE)
+    rows = np.concatenate([
+        item.rows for at, item in log.walk(0, log.end_offset) if at is segment and isinstance(item, BatchRun)
+    ])  # fmt: skip
+    (marker,) = rows[rows["last_offset"] == first["last"]]
+    content = bytearray((directory / segment.log_name).read_bytes())
+    content[int(marker["position"]) + int(marker["size"]) - 2] ^= 1
+    (directory / segment.log_name).write_bytes(content)
+    scan, kept = scanned(segments, "transactions-0", "skip")
+    assert [(each.first, each.last) for each in scan.tally.losses] == [(int(first["last"]),) * 2]
+    (made,) = (each.indexes.transaction_index for each, _ in kept if each.segment.base_offset == segment.base_offset)
+    assert made == noted
 
 
 def test_a_segment_that_cannot_be_read_is_damage(segments):

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import pytest
 from confluent_kafka.admin import OffsetSpec
 
 from kafkafs.revive.job import revive
+from tests.kafka import broker as nodes
 from tests.kafka import replicated, truth
 from tests.kafka.dataset import Dataset
+from tests.kafka.writer import Record, Topic, Writer, create
 from tests.revive.nodes import choices, revived
 from tests.revive.test_brokers import WHOLE, truth_record
 
@@ -72,6 +75,21 @@ def test_without_the_controllers_disk_the_others_tell_as_much(tmp_path):
                 assert answer is not None
                 assert answer[0] == told["endOffset"]
         assert {told["topic"] for told in node.report["revived"]} >= {"plain", "compacted", "parted"}
+    assert node.complaints() == []
+
+
+def test_retention_of_a_topics_own_deletes_nothing_at_the_first_start(tmp_path):
+    """Which Kafka runs half a minute after the start, whatever server.properties says of the cluster's retention."""
+    home = tmp_path / "source"
+    home.mkdir()
+    with nodes.running("4.4.0", home) as source:
+        create(source, {"old": Topic(settings={"retention.ms": 1000})})
+        Writer(source).batch("old", [Record(b"x", timestamp_ms=1_600_000_000_000 + number) for number in range(5)])
+    with revived("4.4.0", tmp_path, [home / "data"]) as node:
+        assert node.report["problems"] == node.report["leftOut"] == []
+        time.sleep(45)  # that is the promise: so long nothing happens
+        (answer,) = truth.ask(node.broker.admin, {("old", 0): OffsetSpec.earliest()}).values()
+        assert answer == [0, -1]
     assert node.complaints() == []
 
 
