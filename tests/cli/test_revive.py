@@ -17,6 +17,11 @@ def revive(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
 
 
+def sentences(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """What it says; on a slow machine progress stands there, too."""
+    return [line for line in done.stderr.splitlines() if line.startswith("kafkafs: ")]
+
+
 def test_it_prints_the_one_command_that_starts_it(tmp_path):
     done = revive(unpack(tmp_path), "--to", tmp_path / "new")
     assert done.returncode == 0
@@ -51,13 +56,13 @@ def test_bad_input_is_one_sentence_and_a_code(tmp_path, words, code, sentence):
     assert done.returncode == code
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert len(sentences(done)) == 1
     assert not (tmp_path / "new").exists()
 
 
 def test_damage_is_code_1(tmp_path):
     done = revive(damaged(tmp_path), "--to", tmp_path / "new")
-    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert (done.returncode, len(sentences(done))) == (1, 1)
     assert "test-0 at offset" in done.stderr
 
 
