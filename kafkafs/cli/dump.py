@@ -21,7 +21,7 @@ from kafkafs.dump.rendering import Text
 from kafkafs.dump.source import ReadableFile, Source, java_path
 from kafkafs.dump.window import WHOLE, OffsetWindow
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
-from kafkafs.view.times import MAX_INT64
+from kafkafs.format.times import MAX_INT64
 
 OUTPUT_BUFFER = 1 << 18
 

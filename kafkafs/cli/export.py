@@ -7,6 +7,7 @@ import time
 from kafkafs.cli.spark_paths import data_directories
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
+from kafkafs.format.times import parse_time_ms
 from kafkafs.log.topics import topic_choice
 from kafkafs.spark.export.claim import claimed
 from kafkafs.spark.export.job import export
@@ -15,7 +16,6 @@ from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
 from kafkafs.spark.options import Choice
 from kafkafs.spark.session import session
-from kafkafs.view.times import parse_time_ms
 
 
 def run(arguments: argparse.Namespace) -> int:

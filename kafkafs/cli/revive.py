@@ -7,10 +7,10 @@ import time
 from kafkafs.cli.endings import printable, say
 from kafkafs.cli.status_line import StatusLine
 from kafkafs.errors import UsageError
+from kafkafs.format.times import doubt, parse_time_ms
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices
 from kafkafs.revive.settings import OFF, SERVER_PROPERTIES
-from kafkafs.view.times import doubt, parse_time_ms
 
 _EVERYWHERE = ("0.0.0.0", "::", "[::]", "")
 _LARGEST_PORT = 65534  # the controller's is one further

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from kafkafs.errors import UsageError
-from kafkafs.view.times import parse_int64, parse_time_ms
+from kafkafs.format.times import parse_int64, parse_time_ms
 
 Limits: TypeAlias = tuple[int | None, int | None, int | None, int | None]
 """The first offset, the first that is too large, and the same two of times in milliseconds; None for no limit."""

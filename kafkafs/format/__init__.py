@@ -4,6 +4,7 @@ Nouns: an *entry* is what a log holds back to back, a record batch (v2) or an ou
 called *batch* above this layer. An *index* maps relative offsets or timestamps to where a scan may start.
 A parser takes a buffer and a position; a truncated tail is a result, never an exception.
 
+    times            points in time as people write them
     names            which directory is a partition, which file is what
     batch            the header of one batch; `batches`: those of many, as a table, and the walk from one to the next
     records          batches -> `Records`, rows of RECORD over their bytes (`columns`), by kernels; `work` is one call

@@ -3,6 +3,7 @@
 Sources: KafkaMicroBatchStream, `rateLimit` and `delayBatch`.
 """
 
+import logging
 import math
 import time
 from typing import Any
@@ -16,10 +17,12 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kafkafs.spark import planning
-from kafkafs.spark.offsets import PartitionOffsets, from_dict, to_dict
+from kafkafs.spark.offsets import LATEST, AllAt, PartitionOffsets, from_dict, to_dict
 from kafkafs.spark.options import SourceOptions
 from kafkafs.spark.snapshots import planned
 from kafkafs.spark.stream import StreamReader
+
+logger = logging.getLogger(__name__)
 
 
 class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
@@ -29,6 +32,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         super().__init__(options)
         self._target: PartitionOffsets | None = None
         self._triggered = 0.0
+        self._is_new = False
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """What `maxOffsetsPerTrigger` or `minOffsetsPerTrigger` asks for."""
@@ -41,6 +45,22 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         """From now on the stream ends where the logs end now."""
         self._target = self._now()
+        self._tell_what_is_not_read()
+
+    def initialOffset(self) -> dict[str, Any]:
+        """As of `StreamReader`; only a new stream is asked."""
+        first = super().initialOffset()
+        self._is_new = True
+        self._tell_what_is_not_read()
+        return first
+
+    def _tell_what_is_not_read(self) -> None:
+        """A run that reads nothing of a disk full of records looks like one of an empty disk."""
+        if self._is_new and self._target is not None and self._options.starting == AllAt(LATEST):
+            logger.warning(
+                "this new stream (availableNow) reads none of the records that are there: startingOffsets is latest"
+                " unless it is given, as in Spark's own source; set it to earliest to read them"
+            )
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # type: ignore[override]
         """Where the micro-batch that begins at `start` ends; `start` itself where it is too early for one."""

@@ -4,13 +4,17 @@ Sources: JsonUtils, KafkaOffsetRangeLimit, KafkaSourceProvider of Spark's connec
 """
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from kafkafs.errors import UsageError
+from kafkafs.format.times import BEFORE_1970, parse_time_ms
 
 LATEST, EARLIEST = -1, -2
+_NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
 class TopicPartition(NamedTuple):
@@ -70,10 +74,21 @@ def parse_offsets(text: str) -> PartitionOffsets:
 
 
 def parse_timestamps(text: str) -> PartitionOffsets:
-    """Times in milliseconds by topic and partition."""
+    """Times by topic and partition, as `parse_time` takes them: in milliseconds."""
     return _numbers(
-        text, f'expected e.g. {{"topicA":{{"0":123456789,"1":123456789}},"topicB":{{"0":123456789}}}}, got {text}'
+        text,
+        f'expected e.g. {{"topicA":{{"0":123456789,"1":"2021-09-23T09:43Z"}},"topicB":{{"0":123456789}}}}, got {text}',
+        _time,
     )
+
+
+def parse_time(text: str) -> int | None:
+    """A time: milliseconds since 1970, -1 for the latest, -2 for the earliest, or what `by-time/` takes, ISO 8601. None
+    for what is none. One before 1970 is the earliest."""
+    if _NUMBER.fullmatch(text.strip()):
+        return int(text)
+    found = parse_time_ms(text.strip(), time.time_ns() // 1_000_000)
+    return EARLIEST if found == BEFORE_1970 else found
 
 
 def to_dict(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
@@ -110,15 +125,24 @@ def _object(text: str, expected: str) -> dict[str, object]:
     return parsed
 
 
-def _numbers(text: str, expected: str) -> PartitionOffsets:
+def _time(value: object) -> int | None:
+    return parse_time(value) if isinstance(value, str) and not _NUMBER.fullmatch(value) else _whole(value)
+
+
+def _whole(value: object) -> int | None:
+    return int(str(value)) if _is_int(value) else None
+
+
+def _numbers(text: str, expected: str, parse: Callable[[object], int | None] = _whole) -> PartitionOffsets:
     found: PartitionOffsets = {}
     for topic, partitions in _object(text, expected).items():
         if not isinstance(partitions, dict):
             raise UsageError(expected)
         for number, value in partitions.items():
-            if not (number.isascii() and number.isdigit() and _is_int(value)):
+            parsed = parse(value)
+            if not (number.isascii() and number.isdigit()) or parsed is None:
                 raise UsageError(expected)
-            found[TopicPartition(topic, int(number))] = value
+            found[TopicPartition(topic, int(number))] = parsed
     return found
 
 

@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -27,9 +28,20 @@ from kafkafs.spark.offsets import (
     TopicPartition,
     parse_offsets,
     parse_partitions,
+    parse_time,
     parse_timestamps,
 )
 
+KNOWN = (
+    "path", "paths", "subscribe", "subscribePattern", "assign", "startingOffsets", "endingOffsets", "startingTimestamp",
+    "endingTimestamp", "startingOffsetsByTimestamp", "endingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy",
+    "includeHeaders", "failOnDataLoss", "minPartitions", "maxRecordsPerPartition", "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger", "maxTriggerDelay", "kafka.isolation.level", "replicas",
+    "kafka.bootstrap.servers", "kafka.group.id", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "provider",
+)  # fmt: skip
+"""The names of options that this source or Spark's own knows; the last lines have those that mean nothing here."""
+_NEAR = 0.8  # of difflib: two slips in the shortest of them
 _STRATEGIES = ("assign", "subscribe", "subscribepattern")
 _REFUSED = {
     "kafka.auto.offset.reset": "set startingOffsets to earliest or latest instead",
@@ -103,6 +115,7 @@ def wants_headers(given: Mapping[str, str]) -> bool:
 
 
 def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> SourceOptions:
+    _check_names(options)
     for name, why in _REFUSED.items():
         if name.lower() in options:
             raise UsageError(f"the option {name!r} is not supported: {why}")
@@ -128,6 +141,18 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
     )
 
 
+def _check_names(options: Iterable[str]) -> None:
+    """UsageError for a name that nobody knows and that is close to one which is known: a slip there reads everything.
+
+    What is like none is passed over, as by Spark's source: sessions and platforms add options of their own.
+    """
+    known = {name.lower(): name for name in (*KNOWN, *_REFUSED)}
+    for name in options:
+        near = [] if name in known else get_close_matches(name, known, 1, _NEAR)
+        if near:
+            raise UsageError(f"there is no option {name!r}; did you mean {known[near[0]]}?")
+
+
 def _replicas(value: str) -> Replicas:
     for known in REPLICAS:
         if value.strip().lower() == known:
@@ -149,6 +174,11 @@ def named_paths(words: Iterable[str]) -> tuple[Path, ...]:
     """The paths that words name, some of which may be globs: absolute, each once. UsageError where a glob fits none."""
     found: list[Path] = []
     for word in words:
+        if re.match(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+://", word):
+            raise UsageError(
+                f"{word!r} is no place that a broker writes to: name its data directories, as paths of this machine"
+                " (copies and snapshots of its disks will do)"
+            )
         word = word.removeprefix("file://")
         matches = sorted(glob.glob(word)) if glob.has_magic(word) and not os.path.exists(word) else [word]
         if not matches:
@@ -196,11 +226,13 @@ def _limit(options: Mapping[str, str], side: str, default: Limit) -> Limit:
     if no_match not in ("error", "latest"):
         raise UsageError(f"startingOffsetsByTimestampStrategy is error or latest, not {no_match!r}")
     strategy: NoMatch = "latest" if no_match == "latest" or side == "ending" else "error"
-    if (time := options.get(f"{side}timestamp")) is not None:
-        try:
-            return Timestamps(int(time.strip()), strategy)
-        except ValueError:
-            raise UsageError(f"{side}Timestamp is one number, milliseconds since 1970, not {time!r}") from None
+    if (text := options.get(f"{side}timestamp")) is not None:
+        time = parse_time(text)
+        if time is None:
+            raise UsageError(
+                f"{side}Timestamp is one number, milliseconds since 1970, or a time in ISO 8601, not {text!r}"
+            )
+        return Timestamps(time, strategy)
     if (times := options.get(f"{side}offsetsbytimestamp")) is not None:
         return Timestamps(parse_timestamps(times.strip()), strategy)
     offsets = options.get(f"{side}offsets")

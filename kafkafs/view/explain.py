@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import CODECS, Batch
+from kafkafs.format.times import doubt
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
@@ -16,7 +17,6 @@ from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.targets import AtTime, LogSnapshot, PointTarget
-from kafkafs.view.times import doubt
 
 
 class Explanation:

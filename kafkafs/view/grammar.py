@@ -20,7 +20,7 @@ from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from kafkafs.format.names import OFFSET_DIGITS
-from kafkafs.view.times import BEFORE_1970, parse_int64, parse_time_ms
+from kafkafs.format.times import BEFORE_1970, parse_int64, parse_time_ms
 
 TIME_DIGITS = 13  # milliseconds, up to the year 2286
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
+from kafkafs.format.times import MAX_INT64, doubt
 from kafkafs.view.batches import BatchesPoint, BatchesRange
 from kafkafs.view.decoded import FieldPoint, JsonPoint, JsonRange
 from kafkafs.view.explain import Explanation
@@ -30,7 +31,6 @@ from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint, RawRange
 from kafkafs.view.resources import WARNINGS
 from kafkafs.view.targets import PointTarget, RangeTarget, point_target, range_target
-from kafkafs.view.times import MAX_INT64, doubt
 
 logger = logging.getLogger(__name__)
 

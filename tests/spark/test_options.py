@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from kafkafs.errors import UsageError
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
 from kafkafs.spark.options import (
+    KNOWN,
     Choice,
     SourceOptions,
+    _check_names,
     batch_options,
     named_paths,
     stream_options,
@@ -168,3 +170,54 @@ def test_paths_are_a_list_or_words_with_commas():
     for path in ("", " , "):
         with pytest.raises(UsageError, match="'path' must name"):
             batch_options({"path": path, "subscribe": "t"})
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("startingOffset", "startingOffsets"), ("STARTINGOFFSETS ", "startingOffsets"), ("subscribes", "subscribe"),
+        ("startingOffsetByTimestamp", "startingOffsetsByTimestamp"), ("startingTime", "startingTimestamp"),
+        ("includeHeader", "includeHeaders"), ("failOnDatalos", "failOnDataLoss"),
+        ("isolation.level", "kafka.isolation.level"),
+        ("kafka.isolation_level", "kafka.isolation.level"), ("minPartition", "minPartitions"), ("replica", "replicas"),
+        ("pushFilter", "pushFilters"), ("maxOffsetPerTrigger", "maxOffsetsPerTrigger"),
+    ],
+)  # fmt: skip
+def test_a_slip_in_a_name_is_refused_with_the_nearest(read, name, meant):
+    """Regression: `startingOffset` read a topic from its beginning, and nobody said so."""
+    with pytest.raises(UsageError, match=f"there is no option '{name.lower()}'; did you mean {meant}?"):
+        read({"path": "/data", "subscribe": "t", name: "x"})
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["kafka.ssl.truststore.location", "kafka.group.id", "groupIdPrefix", "numRows"])
+def test_other_names_are_passed_over_as_by_sparks_source(read, name):
+    read({"path": "/data", "subscribe": "t", name: "x"})
+
+
+def test_no_known_name_is_a_slip_of_another():
+    for name in KNOWN:
+        _check_names([name.lower()])
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2021-09-23T09:43:27.806Z", 1632390207806), ("2021-09-23", 1632355200000), ("@1632390207", 1632390207000),
+        ("1632390207806", 1632390207806), ("-1", LATEST), ("-2", EARLIEST), ("1960-01-01", EARLIEST), ("-5", -5),
+    ],
+)  # fmt: skip
+def test_times_are_numbers_or_iso_8601(text, time):
+    assert given_(startingTimestamp=text).starting == Timestamps(time)
+    each: object = int(text) if text.removeprefix("-").isdigit() else text
+    assert given_(startingOffsetsByTimestamp=json.dumps({"t": {"0": each}})).starting == Timestamps({FIRST: time})
+    assert given_(endingTimestamp=f" {text} ").ending == Timestamps(time, "latest")
+
+
+@pytest.mark.parametrize("place", ["s3a://bucket/kafka", "gs://b/k", "abfs://c@a.dfs/k", "hdfs://n/k", "https://x/k"])
+def test_an_object_store_is_no_data_directory(place):
+    """Regression: "'/work/s3a:/bucket/kafka' does not exist"."""
+    with pytest.raises(UsageError, match=f"'{place}' is no place that a broker writes to: name its data directories"):
+        given_(path=place)
+    assert named_paths(["file:///"]) == named_paths(["/"])

@@ -135,3 +135,19 @@ def test_a_stream_that_lost_records_ends_with_a_sentence(spark: SparkSession, tm
         run(read(spark, LATEST.path, **options), tmp_path / "fails")
     found = run(read(spark, LATEST.path, failOnDataLoss="false", **options), tmp_path / "goes-on")
     assert [offset for _, offset in found] == [record.offset for record in LATEST.records("deleted")]
+
+
+@pytest.mark.parametrize("first", ["prepare", "initial"])
+def test_a_run_that_reads_nothing_of_what_is_there_says_so(caplog, first):
+    """Regression: a job with availableNow and without startingOffsets ended at once, and nothing told why."""
+    for start, told in ((None, True), ("earliest", False)):
+        caplog.clear()
+        options = {"subscribe": "partitions"} | ({"startingOffsets": start} if start else {})
+        stream = reader(LATEST.path, **options)
+        steps = [stream.prepareForTriggerAvailableNow, stream.initialOffset]
+        for step in steps if first == "prepare" else steps[::-1]:
+            step()
+        assert any("reads none of the records" in each.message for each in caplog.records) == told
+    caplog.clear()
+    reader(LATEST.path, subscribe="partitions").prepareForTriggerAvailableNow()
+    assert not caplog.records, "one that goes on from a checkpoint is not asked where it begins"

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkafs.format.times import MAX_INT64
 from kafkafs.view.grammar import (
     Anchor,
     OffsetPoint,
@@ -19,7 +20,6 @@ from kafkafs.view.grammar import (
     parse_time_name,
     time_range_name,
 )
-from kafkafs.view.times import MAX_INT64
 
 NOW_MS = 1_632_390_207_806
 END = OffsetPoint(Anchor.FROM_END, 0)

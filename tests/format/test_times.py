@@ -1,4 +1,4 @@
-"""`kafkafs.view.times` against `datetime` and exact fractions: what people type must mean what they think it means."""
+"""`format.times` against `datetime` and exact fractions: what people type must mean what they think it means."""
 
 import math
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.view.times import BEFORE_1970, MAX_INT64, doubt, parse_int64, parse_time_ms
+from kafkafs.format.times import BEFORE_1970, MAX_INT64, doubt, parse_int64, parse_time_ms
 
 NOW_MS = 1_632_390_207_806
 

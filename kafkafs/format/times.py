@@ -1,4 +1,4 @@
-"""Points in time as people write them in `by-time/`: text in, epoch milliseconds out.
+"""Points in time as people write them, in `by-time/` and in options: text in, epoch milliseconds out.
 
     1632390207806                    epoch milliseconds, leading zeros allowed
     @1632390207.8061                 epoch seconds; finer than a millisecond rounds up
