@@ -10,7 +10,7 @@ and only what lies below them is searched page by page, which takes a logarithmi
 """
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,15 @@ WARM_PAGES = 2
 
 Read = Callable[[int, int], bytes]
 """(position, size) -> bytes of the file; shorter only at its end."""
+
+
+class Probe(NamedTuple):
+    """One look of a binary search: the slot, the two numbers there as they are stored, and whether the search went on
+    from there, since what is looked for does not stand before it."""
+
+    slot: int
+    fields: tuple[int, int]
+    is_reached: bool
 
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -90,26 +99,55 @@ class AbstractIndex:
         """The two numbers of the entry at byte `at` of `data`."""
         raise NotImplementedError
 
-    def _floor_slot(self, target: int, column: int, pages: "Pages") -> int:
-        """The largest slot whose number in `column` is at most `target`; -1 where there is none."""
+    @property
+    def first_warm_slot(self) -> int:
+        """Where the warm section begins: the last pages that have entries, which are searched first; no more than 8,192
+        bytes."""
+        last_page = (self.entries * self.entry_size - 1) // PAGE
+        return self._first_slot(max(0, last_page - WARM_PAGES + 1))
+
+    def _floor_slot(self, target: int, column: int, pages: "Pages", probes: list[Probe] | None = None) -> int:
+        """The largest slot whose number in `column` is at most `target`; -1 where there is none. `probes` hears of each
+        look."""
         if self.entries == 0:
             return -1
+
+        def reaches(page: int) -> bool:
+            """Whether a page's first entry is at or before the target."""
+            fields = self._first_in(page, pages)
+            if probes is not None:
+                slot = min(self._first_slot(page), self.entries - 1)
+                probes.append(Probe(slot, fields, fields[column] <= target))
+            return fields[column] <= target
+
         last_page = (self.entries * self.entry_size - 1) // PAGE
         low, high = 0, last_page
         for page in range(last_page, max(0, last_page - WARM_PAGES), -1):
-            if self._first_in(page, pages)[column] <= target:
+            if reaches(page):
                 low = high = page
                 break
             high = page - 1
         while low < high:
             middle = (low + high + 1) // 2
-            if self._first_in(middle, pages)[column] <= target:
+            if reaches(middle):
                 low = middle
             else:
                 high = middle - 1
         first, stop = min(self._first_slot(low), self.entries - 1), min(self._first_slot(low + 1), self.entries)
-        numbers = np.frombuffer(pages.slots(first, stop), self.dtype)[self.columns[column]]
-        return first - 1 + int(numbers.searchsorted(target, "right"))
+        rows = np.frombuffer(pages.slots(first, stop), self.dtype)
+        if probes is not None:
+            self._tell_search(rows, first, target, column, probes)
+        return first - 1 + int(rows[self.columns[column]].searchsorted(target, "right"))
+
+    def _tell_search(self, rows: np.ndarray, first: int, target: int, column: int, probes: list[Probe]) -> None:
+        """The looks that numpy's `searchsorted` takes within a page, which is a binary search like Kafka's."""
+        low, high = 0, len(rows)
+        while low < high:
+            middle = (low + high) // 2
+            one, other = (int(rows[name][middle]) for name in self.columns)
+            is_reached = (one, other)[column] <= target
+            probes.append(Probe(first + middle, (one, other), is_reached))
+            low, high = (middle + 1, high) if is_reached else (low, middle)
 
     def _first_slot(self, page: int) -> int:
         """The first slot that begins in a page, or behind it."""

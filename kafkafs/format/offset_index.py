@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format.abstract_index import AbstractIndex, Pages
+from kafkafs.format.abstract_index import AbstractIndex, Pages, Probe
 
 _ENTRY = struct.Struct(">ii")
 _OFFSET = 0
@@ -32,10 +32,10 @@ class OffsetIndex(AbstractIndex):
     columns = "offset", "position"
     dtype = np.dtype([("offset", ">i4"), ("position", ">i4")])
 
-    def lookup(self, offset: int) -> OffsetPosition:
-        """The last entry at or before `offset`; (base offset, 0) where there is none."""
+    def lookup(self, offset: int, probes: list[Probe] | None = None) -> OffsetPosition:
+        """The last entry at or before `offset`; (base offset, 0) where there is none. `probes` hears of each look."""
         pages = Pages(self._read, self.entry_size)
-        return self._at(self._floor_slot(offset - self.base_offset, _OFFSET, pages), pages)
+        return self._at(self._floor_slot(offset - self.base_offset, _OFFSET, pages, probes), pages)
 
     def entry(self, slot: int) -> OffsetPosition:
         """The entry in `slot`; for -1 the start of the segment."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format.abstract_index import AbstractIndex, Pages
+from kafkafs.format.abstract_index import AbstractIndex, Pages, Probe
 
 _ENTRY = struct.Struct(">qi")
 _TIMESTAMP, _OFFSET = 0, 1
@@ -34,10 +34,10 @@ class TimeIndex(AbstractIndex):
     columns = "timestamp", "offset"
     dtype = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
 
-    def lookup(self, timestamp: int) -> TimestampOffset:
-        """The last entry at or before `timestamp`; (-1, base offset) where there is none."""
+    def lookup(self, timestamp: int, probes: list[Probe] | None = None) -> TimestampOffset:
+        """The last entry at or before `timestamp`; (-1, base offset) where there is none. `probes` hears each look."""
         pages = Pages(self._read, self.entry_size)
-        return self._at(self._floor_slot(timestamp, _TIMESTAMP, pages), pages)
+        return self._at(self._floor_slot(timestamp, _TIMESTAMP, pages, probes), pages)
 
     def lookup_offset(self, offset: int) -> TimestampOffset:
         """The last entry whose offset is at or before `offset`; (-1, base offset) where there is none."""

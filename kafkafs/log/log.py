@@ -16,7 +16,7 @@ from kafkafs.log.offset_search import closed_end, scan_start
 from kafkafs.log.segment import Segment
 from kafkafs.log.tail import Tail
 from kafkafs.log.time_search import largest_timestamp
-from kafkafs.log.trace import Trace, no_trace
+from kafkafs.log.trace import Trace, moment, no_trace
 
 HELD = 64
 """Files that one handle holds open at most. It finds the others as long as the broker has not unlinked them."""
@@ -93,7 +93,8 @@ class Log:
         for segment in segments[at:]:
             largest = self._largest_of(segment)
             if largest >= timestamp:
-                trace(f"segment {segment.log_name}: its largest timestamp is {largest}")
+                if trace is not no_trace:
+                    trace(f"segment {segment.log_name}: its largest timestamp is {largest} ({moment(largest)})")
                 yield segment
 
     def _learn(self, number: int, segments: tuple[Segment, ...]) -> None:

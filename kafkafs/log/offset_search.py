@@ -8,12 +8,14 @@ before it. Where no entry passes, the scan starts at the segment's start. Source
 import numpy as np
 
 from kafkafs.disk.data_file import DataFile
+from kafkafs.format.abstract_index import Probe
 from kafkafs.format.batch import FRAME_SIZE, Batch, parse_batch
 from kafkafs.format.batches import VALID, batch_at
+from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, Start, batch_runs, first_window
 from kafkafs.log.segment import Segment
 from kafkafs.log.sound_batches import SoundBatches
-from kafkafs.log.trace import Trace, no_trace
+from kafkafs.log.trace import Trace, no_trace, probes_told
 from kafkafs.log.wrapped import first_offset, span
 
 _ENTRIES_TRIED = 8
@@ -26,14 +28,17 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
     Entries are tried back from the one that the index names, at growing steps.
     """
     index, name = segment.indexes.offset_index, segment.name_of("index")
-    entry = index.lookup(offset)
+    probes: list[Probe] | None = None if trace is no_trace else []
+    entry = index.lookup(offset, probes)
     step = 1
     while entry.slot >= 0:
         confirmed = _confirmed(segment, entry.position, entry.offset) if entry.offset <= offset else None
         if trace is not no_trace:
             step_told = f"offset index {name}: slot {entry.slot} of {index.entries}: "
             step_told += f"offset {entry.offset} -> position {entry.position}"
-            trace(step_told + ("" if confirmed else ", which the log contradicts"))
+            step_told += "" if confirmed else ", which the log contradicts"
+            trace(step_told + _probes(index, probes, offset))
+            probes = None  # they led to the first entry; the others are tried because of the log
         if confirmed is not None:
             return confirmed
         if step > 1 << _ENTRIES_TRIED:
@@ -44,8 +49,17 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
         f"offset index {name}: "
         + (f"no entry at or before {offset}" if index.entries else "missing or empty")
         + ": from position 0"
+        + _probes(index, probes, offset)
     )
     return Start(0, segment.base_offset)
+
+
+def _probes(index: OffsetIndex, probes: list[Probe] | None, offset: int) -> str:
+    def told(probe: Probe) -> str:
+        """Its entry."""
+        return f"offset {index.base_offset + probe.fields[0]} -> position {probe.fields[1]}"
+
+    return probes_told(index, probes or (), told, (f"at or before {offset}", f"behind {offset}"))
 
 
 def _confirmed(segment: Segment, position: int, offset: int) -> Start | None:

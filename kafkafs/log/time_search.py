@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kafkafs.format.abstract_index import Probe
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, batch_at
 from kafkafs.format.time_index import TimestampOffset
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.offset_search import scan_start
 from kafkafs.log.segment import Segment
-from kafkafs.log.trace import Trace, no_trace
+from kafkafs.log.trace import Trace, moment, no_trace, probes_told
 
 
 class Candidate(NamedTuple):
@@ -60,16 +61,24 @@ def batches_at_or_after(
 def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
     """The last time index entry before `timestamp`; the segment's start where there is none."""
     index, name = segment.indexes.time_index, segment.name_of("timeindex")
-    entry = index.lookup(timestamp - 1)
+    probes: list[Probe] | None = None if trace is no_trace else []
+    entry = index.lookup(timestamp - 1, probes)
     if entry.timestamp >= timestamp:
         trace(f"time index {name}: out of order: from the segment's first offset")
         return TimestampOffset(-1, -1, segment.base_offset)
     if trace is no_trace:
         return entry
+
+    def told(probe: Probe) -> str:
+        """Its entry, with a time that can be read."""
+        return f"{probe.fields[0]} ({moment(probe.fields[0])}) -> offset {index.base_offset + probe.fields[1]}"
+
+    looks = probes_told(index, probes or (), told, (f"before {timestamp}", f"not before {timestamp}"))
     if entry.slot >= 0:
-        trace(f"time index {name}: slot {entry.slot} of {index.entries}: {entry.timestamp} -> offset {entry.offset}")
+        found = f"slot {entry.slot} of {index.entries}: {entry.timestamp} -> offset {entry.offset}"
+        trace(f"time index {name}: {found} (its time: {moment(entry.timestamp)}){looks}")
     elif index.entries:
-        trace(f"time index {name}: no entry before {timestamp}: from the segment's first offset")
+        trace(f"time index {name}: no entry before {timestamp}: from the segment's first offset{looks}")
     else:
         trace(f"time index {name}: missing or empty: from the segment's first offset")
     return entry

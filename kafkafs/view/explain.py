@@ -1,7 +1,6 @@
 """`.explain`: a lookup told step by step, for people who want to see how Kafka finds things, or why it did not."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, NotFound, TooLarge
@@ -9,6 +8,7 @@ from kafkafs.format.batch import CODECS, Batch
 from kafkafs.format.times import doubt
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.segment import Segment
+from kafkafs.log.trace import moment
 from kafkafs.log.wrapped import contents
 from kafkafs.view.answer_cache import OVERHEAD, Explained
 from kafkafs.view.contents import BytesContent
@@ -73,7 +73,7 @@ class Explanation:
             f"log: offsets {log.start_offset} to {log.end_offset} (log start, log end), {len(log.segments)} segments",
         ]
         if isinstance(self._target, AtTime):
-            lines.append(f"time: {_moment(self._target.time_ms)}; wanted is the first record at or after it")
+            lines.append(f"time: {moment(self._target.time_ms)}; wanted is the first record at or after it")
             if doubtful := doubt(_stem(self._asked)):
                 lines.append(f"note: {doubtful}")
         return lines
@@ -106,16 +106,9 @@ def _batch(file: DataFile, batch: Batch) -> str:
     return (
         f"{kind} {base_offset}..{batch.last_offset}, {batch.size} bytes at position {batch.position}, "
         f"{records} records, format v{batch.magic}, {codec}, "
-        + (f"largest timestamp {batch.max_timestamp}" if batch.max_timestamp >= 0 else "without timestamps")
+        + (f"largest {_timestamp(batch.max_timestamp)}" if batch.max_timestamp >= 0 else "without timestamps")
     )
 
 
 def _timestamp(timestamp_ms: int) -> str:
-    return f"timestamp {timestamp_ms} ({_moment(timestamp_ms)})" if timestamp_ms >= 0 else "without a timestamp"
-
-
-def _moment(timestamp_ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
-    except (ValueError, OverflowError, OSError):
-        return "no date"
+    return f"timestamp {timestamp_ms} ({moment(timestamp_ms)})" if timestamp_ms >= 0 else "without a timestamp"

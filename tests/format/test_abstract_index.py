@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.abstract_index import PAGE, rises
+from kafkafs.format.abstract_index import PAGE, Probe, rises
 from kafkafs.format.offset_index import OffsetIndex, OffsetPosition
 from kafkafs.format.time_index import TimeIndex, TimestampOffset
 
@@ -56,6 +56,30 @@ def test_an_offset_finds_its_floor(offsets, tail, data):
         slot = bisect_right(offsets, target) - 1
         want = (-1, BASE, 0) if slot < 0 else (slot, BASE + entries[slot][0], entries[slot][1])
         assert index.lookup(BASE + target) == OffsetPosition(*want)
+
+
+@given(offsets=rising.filter(bool), data=st.data())
+def test_each_look_is_told_and_leads_there(offsets, data):
+    """What `.explain` shows is the search that was made: each look in the range that the ones before left, the warm
+    section before all else, and no more looks than a binary search takes."""
+    entries = [(offset, position * 7) for position, offset in enumerate(offsets, start=1)]
+    index, _ = offset_index(entries)
+    target = data.draw(st.integers(0, 2**31) | st.sampled_from(offsets))
+    probes: list[Probe] = []
+    found = index.lookup(BASE + target, probes)
+    assert found == index.lookup(BASE + target)
+    assert len(probes) <= 2 + (len(offsets)).bit_length() + 9
+    low, high = -1, len(offsets)  # what is known to be reached, and not to be
+    for slot, fields, is_reached in probes:
+        assert fields == entries[slot]
+        assert is_reached == (fields[0] <= target)
+        low, high = (max(low, slot), high) if is_reached else (low, min(high, slot))
+    assert (low, high) == (found.slot, found.slot + 1)
+    assert (len(offsets) - index.first_warm_slot) * 8 <= WARM_BYTES
+    if found.slot >= index.first_warm_slot:
+        assert all(slot >= index.first_warm_slot for slot, _, _ in probes)
+    else:
+        assert probes[0].slot >= index.first_warm_slot
 
 
 @given(times=st.lists(st.integers(0, 2**62), unique=True, max_size=2000).map(sorted), tail=tails, data=st.data())

@@ -43,6 +43,14 @@ def test_steps_are_told(segment):
     batch_reaching(segment, 399, closed_end(segment), told.append)
     assert "slot 98 of 199: offset 398 -> position" in told[0]
     assert "to the batch 400..402" in told[1]
+    assert "probe 1: slot " in told[0]
+
+
+def test_entries_that_are_tried_behind_a_wrong_one_have_no_probes_of_their_own(segment):
+    """The search was one; what follows is a look back."""
+    told: list[str] = []
+    scan_start(segment, 399, told.append)
+    assert sum("probe 1:" in step for step in told) == 1
 
 
 def test_an_offset_index_entry_that_is_too_late_is_not_followed(tmp_path):

@@ -1,5 +1,6 @@
 """`.explain` on the worked example: the steps, with their numbers."""
 
+import re
 from collections import Counter
 from typing import cast
 
@@ -39,6 +40,42 @@ def test_a_time_is_explained_step_by_step(root):
     steps = ["its largest timestamp is 1632390208071", "1632390207745 -> offset 23388", "offset 23307 -> position 8279",
              "the batch 23400..23402 at position 13023", "record: offset 23400"]  # fmt: skip
     assert [text.index(step) for step in steps] == sorted(text.index(step) for step in steps)
+
+
+def test_the_probes_of_a_search_are_told(root):
+    """Who learns how Kafka finds things sees the halving, from which slot on it is warm, and why that comes first."""
+    text = cat(root, "test-0/by-time/1632390207806.explain").decode()
+    for line in (
+        "     slots are numbered from 0; all 4 are in the warm section, the last 8,192 bytes of the index, which is"
+        " searched first: most lookups go to the end of a log, so its pages stay in memory",
+        "     probe 1: slot 2 (warm): 1632390207745 (2021-09-23T09:43:27.745Z) -> offset 23388, before 1632390207806",
+        "     probe 2: slot 3 (warm): 1632390208071 (2021-09-23T09:43:28.071Z) -> offset 23475, not before"
+        " 1632390207806",
+        "     probe 1: slot 2 (warm): offset 23390 -> position 12432, behind 23388",
+        "     probe 2: slot 1 (warm): offset 23307 -> position 8279, at or before 23388",
+    ):
+        assert line in text.splitlines()
+
+
+def test_a_search_in_the_cold_looks_at_the_warm_section_first():
+    """In an index of more than 8,192 bytes."""
+    root = tree(Dataset("4.3.1", "stopped").path)
+    lines = cat(root, "long-index-0/by-offset/700.explain").decode().splitlines()
+    assert sum("slots are numbered from 0; 1536 to 2498 are the warm section" in line for line in lines) == 1
+    probes = [line for line in lines if line.startswith("     probe ")]
+    assert ["warm" in line for line in probes[:3]] == [True, True, False]
+    assert "slot 699 (cold): offset 700 -> position 49590, at or before 700" in probes[-1]
+    near = cat(root, "long-index-0/by-offset/2400.explain").decode()
+    assert "(cold)" not in near
+
+
+def test_every_timestamp_stands_beside_its_time(root):
+    """Thirteen digits are nobody's time of day."""
+    text = cat(root, "test-0/by-time/1632390207806.explain").decode()
+    for line in text.splitlines()[2:]:
+        for found in re.finditer(r"1632390\d{6}", line):
+            if "before" not in line[: found.start()]:
+                assert "2021-09-23T09:43:2" in line[found.end() :], line
 
 
 @pytest.mark.parametrize("name", ["by-offset/99", "by-time/9000000000000", "by-key/nobody"])
