@@ -91,8 +91,11 @@ def parse_transitional_file(name: str) -> tuple[SegmentFile, str] | None:
     return SegmentFile(name, int(found[1]), found[2]), found[3]
 
 
+REMOTE_INDEX_CACHE = "remote-log-index-cache"
+"""Where a broker with tiered storage keeps indexes of remote segments: in one of its data directories."""
+
 BROKER_DIRECTORIES = (
-    "remote-log-index-cache",  # of tiered storage
+    REMOTE_INDEX_CACHE,
     "@metadata-0",  # 2.8's `__cluster_metadata-0`
 )
 """What brokers of some release make in a data directory beside partitions."""

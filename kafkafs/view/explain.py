@@ -8,6 +8,7 @@ from kafkafs.format.batch import CODECS, Batch
 from kafkafs.format.times import doubt
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.segment import Segment
+from kafkafs.log.tiered import tiered_start
 from kafkafs.log.trace import moment
 from kafkafs.log.wrapped import contents
 from kafkafs.view.answer_cache import OVERHEAD, Explained
@@ -16,7 +17,7 @@ from kafkafs.view.grammar import Suffix
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import RawPoint
-from kafkafs.view.targets import AtTime, LogSnapshot, PointTarget
+from kafkafs.view.targets import AtOffset, AtTime, LogSnapshot, PointTarget
 
 
 class Explanation:
@@ -54,7 +55,14 @@ class Explanation:
             found.segment.check(found.segment.log())
             return found
         steps: list[str] = []
-        segment, batch = self._target.explain(snapshot, steps.append)
+        try:
+            segment, batch = self._target.explain(snapshot, steps.append)
+        except NotFound:
+            found = self._in_the_tier(snapshot)
+            if found is None:
+                raise
+            explanations.put(self, snapshot, found, len(found.text) + OVERHEAD)
+            return found
         steps = list(dict.fromkeys(steps))  # where a scan starts over, it passes over the same damage once more
         lines = [
             *self._asked_lines(snapshot),
@@ -65,6 +73,19 @@ class Explanation:
         found = Explained(segment, batch.max_timestamp if isinstance(batch, Batch) else -1, text)
         explanations.put(self, snapshot, found, len(text) + OVERHEAD)
         return found
+
+    def _in_the_tier(self, snapshot: LogSnapshot) -> Explained | None:
+        """What is to be said of an offset that only a remote tier has."""
+        start = tiered_start(snapshot.log, self._view.partition.root)
+        offset = snapshot.offset(self._target.point) if isinstance(self._target, AtOffset) else None
+        if start is None or offset is None or not start <= offset < snapshot.log.start_offset:
+            return None
+        lines = [
+            *self._asked_lines(snapshot),
+            f"tiered: the log begins at offset {start}, on these disks at {snapshot.log.start_offset}",
+            f"answer: offset {offset} is in the remote tier, and not on these disks",
+        ]
+        return Explained(snapshot.log.segments[0], -1, ("\n".join(lines) + "\n").encode())
 
     def _asked_lines(self, snapshot: LogSnapshot) -> list[str]:
         log = snapshot.log

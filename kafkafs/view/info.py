@@ -16,6 +16,7 @@ from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.log.health import SegmentHealth, look_at_all, problems_of_listing
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
+from kafkafs.log.tiered import tiered_start
 from kafkafs.log.time_search import Newest, largest_timestamp, newest
 from kafkafs.view.contents import TextContent
 from kafkafs.view.node import Attributes, NoXattrs
@@ -78,6 +79,7 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     replicas = shown_replicas(view.find_replicas())
     problems += twins(view, replicas)
     topic_id = _topic_id(view, problems)
+    remote = tiered_start(log, view.partition.root)
     epochs = _leader_epochs(view, problems)
     health = look_at_all(view.partition.root, name.directory, log.segments)
     for one in health:
@@ -89,7 +91,8 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
         "topic": name.topic,
         "partition": name.partition,
         "topicId": topic_id,
-        "logStartOffset": log.start_offset,
+        "logStartOffset": log.start_offset if remote is None else remote,
+        "localLogStartOffset": log.start_offset,
         "logEndOffset": log.end_offset,
         "highWatermark": log.high_watermark,
         "lastStableOffset": _known(lambda: view.partition.transactions.last_stable_offset(log)),

@@ -126,7 +126,7 @@ def test_what_a_swap_file_holds_across_the_next_segments_base_is_an_error(tmp_pa
         with pytest.raises(CorruptData):
             list(view.records(first))
     with pytest.raises(CorruptData):
-        view.first(25)
+        view.lookup.first(25)
     assert [row.offset for row in rows(view.records(40))] == list(range(40, 61))
     skipping = reader(log_of(tmp_path), corrupt_skip=True)
     assert [row.offset for row in rows(skipping.records(0))] == [*range(20), *range(40, 61)]

@@ -1,5 +1,6 @@
 """`.explain` on the worked example: the steps, with their numbers."""
 
+import json
 import re
 from collections import Counter
 from typing import cast
@@ -17,7 +18,7 @@ from kafkafs.view.tree import PartitionDirectory
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
-from tests.log.making import Made, made, write_partition
+from tests.log.making import Made, made, write_partition, write_start
 from tests.view.trees import cat, node, read, tree
 
 
@@ -190,3 +191,21 @@ def test_seconds_in_the_place_of_milliseconds_are_told(root, caplog):
     )
     cat(root, asked + ".jsonl")
     assert "for seconds write @1632390207" in caplog.text
+
+
+def test_an_offset_that_only_a_remote_tier_has_is_explained(tmp_path):
+    """KAFKA-15351: the log of a tiered topic begins below its first local segment, and nobody says where that is."""
+    directory = write_partition(tmp_path, {1000: [made(1000, [1] * 5)]})
+    (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    write_start(tmp_path, 100)
+    root = tree(tmp_path)
+    told = cat(root, "t-0/by-offset/500.explain").decode()
+    assert told.splitlines()[-1] == "answer: offset 500 is in the remote tier, and not on these disks"
+    assert node(root, "t-0/by-offset/500.explain").attributes().size == len(told)
+    for name in ("500", "500.jsonl", "99.explain", "1005.explain"):
+        with pytest.raises(NotFound):
+            cat(root, f"t-0/by-offset/{name}")
+    assert "remote" not in cat(root, "t-0/by-offset/1000.explain").decode()
+    told = json.loads(cat(root, "t-0/info.json"))
+    assert (told["logStartOffset"], told["localLogStartOffset"], told["problems"]) == (100, 1000, [])
+    assert told["earliestOffset"] == 1000

@@ -14,9 +14,9 @@ from tests.log.making import made, spread, write_partition, write_start
 from tests.view.trees import cat, tree
 
 FIELDS = [
-    "topic", "partition", "topicId", "logStartOffset", "logEndOffset", "highWatermark", "lastStableOffset",
-    "earliestOffset", "latestOffset", "minTimestamp", "maxTimestamp", "sizeBytes", "leaderEpochs", "segments",
-    "problems",
+    "topic", "partition", "topicId", "logStartOffset", "localLogStartOffset", "logEndOffset", "highWatermark",
+    "lastStableOffset", "earliestOffset", "latestOffset", "minTimestamp", "maxTimestamp", "sizeBytes", "leaderEpochs",
+    "segments", "problems",
 ]  # fmt: skip
 BATCHES = [made(number * 3, [1000 + number] * 3) for number in range(12)]
 
@@ -34,7 +34,7 @@ def test_fields(tmp_path):
     (tmp_path / "t-0/leader-epoch-checkpoint").write_text("0\n2\n0 0\n3 20\n")
     told = info(tmp_path)
     assert set(FIELDS) <= set(told)
-    assert [told[name] for name in FIELDS[:9]] == ["t", 0, "RHluw4CYQNy8SKtNig78rw", 14, 36, 30, 36, 14, 35]
+    assert [told[name] for name in FIELDS[:10]] == ["t", 0, "RHluw4CYQNy8SKtNig78rw", 14, 14, 36, 30, 36, 14, 35]
     assert told["maxTimestamp"] == 1011
     assert told["leaderEpochs"] == [{"epoch": 0, "startOffset": 0}, {"epoch": 3, "startOffset": 20}]
     assert told["sizeBytes"] == sum(len(batch.data) for batch in BATCHES)

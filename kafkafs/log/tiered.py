@@ -1,0 +1,32 @@
+"""Where the log of a tiered topic (KIP-405) begins: its older segments lie in a remote tier, and not on these disks.
+
+`Log.start_offset` is where it begins here. The checkpoint of log starts lists each tiered partition with the start of
+the whole log, others only where that lies above their first segment. So it tells, but for up to a minute after
+retention has deleted segments: then the leader epochs, which Kafka cuts off at the log start, contradict it.
+"""
+
+from kafkafs.disk.directory import Directory
+from kafkafs.errors import KafkafsError
+from kafkafs.format.names import REMOTE_INDEX_CACHE
+from kafkafs.log.lineage import leader_epochs
+from kafkafs.log.log import Log
+
+
+def tiered_start(log: Log, root: Directory) -> int | None:
+    """The log start offset of a partition whose log begins in a remote tier; None of every other. `root` is its data
+    directory."""
+    start = log.checkpoint_start
+    if start is None or not log.segments or not 0 <= start < log.segments[0].base_offset:
+        return None
+    epochs = leader_epochs(log)
+    is_tiered = epochs[0].start_offset < log.segments[0].base_offset if epochs else _has_index_cache(root)
+    return start if is_tiered else None
+
+
+def _has_index_cache(root: Directory) -> bool:
+    """Whether the broker keeps indexes of remote segments there."""
+    try:
+        root.stat(REMOTE_INDEX_CACHE)
+    except KafkafsError:
+        return False
+    return True
