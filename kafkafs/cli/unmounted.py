@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kafkafs.cli import options as mount_options
 from kafkafs.cli.endings import say
-from kafkafs.errors import KafkafsError
+from kafkafs.errors import CorruptData, KafkafsError
 from kafkafs.fuse.serve.errnos import ERRNO
 from kafkafs.view.about import AboutDirectory, Top
 from kafkafs.view.node import Attributes, Tree
@@ -57,6 +57,9 @@ def for_each(command: str, paths: list[str], work: Callable[[str], None]) -> int
 
 
 def tell(command: str, path: str, error: Exception) -> None:
-    """Says `cat: PATH: No such file or directory`, in the words that the error has below a mount point."""
-    number = error.errno if isinstance(error, OSError) else ERRNO[type(error)]  # type: ignore[index]
-    say(f"{command}: {path}: {os.strerror(number or 0)}")
+    """Says `cat: PATH: the reason: No such file or directory`: the words that the error has below a mount point, and
+    before them what a mount has no room for."""
+    if isinstance(error, OSError):
+        return say(f"{command}: {path}: {os.strerror(error.errno or 0)}")
+    cure = "; `-o corrupt=skip` goes on behind it" if isinstance(error, CorruptData) else ""
+    return say(f"{command}: {path}: {error}{cure}: {os.strerror(ERRNO[type(error)])}")  # type: ignore[index]

@@ -202,4 +202,4 @@ def _unpacked(batch: Batch, packed: bytes, limit: int, memory: Memory) -> Bytes:
 
 def _check_codec(codec: int) -> None:
     if codec >= len(CODECS):
-        raise CorruptData(f"codec {codec} is none that Kafka knows")
+        raise CorruptData(f"there is no codec {codec}")

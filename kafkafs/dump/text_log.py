@@ -127,7 +127,7 @@ class TextLog:
         yield from header_lines(rows, 0, 1)
         batch = batch_at(rows, 0)
         if batch.codec >= len(CODECS):
-            self._problem(batch, f"codec {batch.codec} is none that Kafka knows")
+            self._problem(batch, f"there is no codec {batch.codec}")
         elif self._options.is_deep:
             yield from self._records(batch, data, are_followed=are_followed)
 

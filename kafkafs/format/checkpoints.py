@@ -97,6 +97,9 @@ def _entries(data: bytes, fields: int) -> Iterator[list[str]]:
 
 
 def _text(data: bytes) -> str:
+    if nuls := data.count(0):
+        what = "nothing but" if nuls == len(data) else f"among its {len(data)} bytes"
+        raise CorruptData(f"it has {what} {nuls} NUL bytes: it was allocated, and not written before the power went")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

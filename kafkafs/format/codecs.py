@@ -39,7 +39,7 @@ _LARGE_WINDOW = 8 << 20
 
 _one_at_a_time = threading.Lock()
 _GZIP_MAGIC = b"\x1f\x8b"
-_NO_BLOCK = "its frame or a block in it is none"
+_NO_BLOCK = "a frame or block of it does not begin or end as one must"
 _FAILURES: Any = (isal_zlib.error, zstandard.ZstdError)  # the stub of isal takes its error class for an instance
 
 
@@ -122,7 +122,7 @@ def unpack(codec: int, magic: int, data: Bytes, target: memoryview) -> int | Non
 def _run(codec: int, magic: int, data: Bytes, sink: _Sink) -> int:
     work = _CODECS.get(codec)
     if work is None or (codec == ZSTD and magic < 2):
-        raise CorruptData(f"format v{magic} has no codec {codec}")
+        raise CorruptData(f"there is no codec {codec} in batches of format v{magic}")
     name, run = work
     try:
         run(memoryview(data), magic, sink)

@@ -76,4 +76,4 @@ def _sum(data: memoryview) -> int:
 
 
 def _broken(name: str) -> CorruptData:
-    return CorruptData(f"its {name} data is broken: its frame or a block in it is none")
+    return CorruptData(f"its {name} data is broken: a frame or block of it does not begin or end as one must")

@@ -64,8 +64,10 @@ def locate(log: Log, offset: int, trace: Trace = no_trace) -> LocatedBatch:
 
 
 def _check_inside(log: Log, offset: int) -> None:
-    if not log.start_offset <= offset < log.end_offset:
-        raise NotFound(f"offset {offset} is outside {log.start_offset}..{log.end_offset}")
+    if offset < log.start_offset:
+        raise NotFound(f"offset {offset} is below the log start, {log.start_offset}: deleted, or only in a tier")
+    if offset >= log.end_offset:
+        raise NotFound(f"offset {offset} is at or behind the log end, {log.end_offset}: nothing stands there yet")
 
 
 class Lookup:

@@ -168,6 +168,16 @@ def _fits_range(suffix: Suffix, *, is_open: bool) -> bool:
     return is_open if suffix in _FOLLOWING else suffix not in _POINT_ONLY
 
 
+def is_of_points_only(suffix: Suffix) -> bool:
+    """Whether no range has it."""
+    return suffix in _POINT_ONLY
+
+
+def is_of_open_ranges_only(suffix: Suffix) -> bool:
+    """Whether neither a point has it nor a range with an end."""
+    return suffix in _FOLLOWING
+
+
 def _parse_range(text: str, parse: Callable[[str], Point | None]) -> tuple[Point, Point | None] | None:
     """Both ends of a range, cut at the first `..` that leaves a well-formed point on each side."""
     at = text.find("..")

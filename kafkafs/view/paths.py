@@ -4,7 +4,8 @@
     resolve(path, follow=False)       the same, for `lstat`
     expand("test-0/by-offset/*")      the listed names that a shell's pattern stands for
 
-What is not there is NotFound; a path through a file, and links in a circle, are an OSError with the kernel's errno.
+What is not there is NotFound, with what was probably meant; a path through a file, and links in a circle, are an
+OSError with the kernel's errno.
 """
 
 import errno
@@ -13,8 +14,9 @@ import re
 from fnmatch import fnmatchcase
 from typing import cast
 
-from kafkafs.errors import KafkafsError
+from kafkafs.errors import KafkafsError, NotFound
 from kafkafs.view.node import DirectoryNode, LinkNode, Node, Tree
+from kafkafs.view.reasons import meant
 
 _MAX_LINKS = 40  # path_resolution(7)
 _PATTERN = re.compile(r"[*?\[]")
@@ -30,7 +32,11 @@ def resolve(tree: Tree, path: str, *, follow: bool = True) -> Node:
         if part == "..":
             trail = trail[:-1] or [tree]
             continue
-        node = cast(DirectoryNode, trail[-1]).child(part)
+        directory = cast(DirectoryNode, trail[-1])
+        try:
+            node = directory.child(part)
+        except NotFound as error:
+            raise NotFound(f"{error}{meant(directory, part)}") from None
         if (parts or follow) and hasattr(node, "target"):
             links += 1
             if links > _MAX_LINKS:

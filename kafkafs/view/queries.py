@@ -6,9 +6,9 @@ What is listed is a range for each segment; everything else in the grammar can b
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.errors import NotFound
 from kafkafs.format.times import MAX_INT64, doubt
 from kafkafs.view.batches import BatchesPoint, BatchesRange
 from kafkafs.view.decoded import FieldPoint, JsonPoint, JsonRange
@@ -29,6 +29,7 @@ from kafkafs.view.line_makers import SchemaLines
 from kafkafs.view.node import Entry, FileNode
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint, RawRange
+from kafkafs.view.reasons import OFFSETS, TIMES, refused
 from kafkafs.view.resources import WARNINGS
 from kafkafs.view.targets import PointTarget, RangeTarget, point_target, range_target
 
@@ -75,7 +76,7 @@ class ByOffset(ViewDirectory):
         """A file for any query of the grammar, whatever the log holds; NotFound for other names."""
         query = parse_offset_name(name)
         if query is None:
-            raise NotFound(f"{name!r} is no query by offset")
+            raise refused(f"{self._view.shown_as}/by-offset", name, parse_offset_name, OFFSETS)
         return _file(self._view, query, f"by-offset/{name}")
 
 
@@ -100,9 +101,10 @@ class ByTime(ViewDirectory):
     def child(self, name: str) -> FileNode:
         """A file for any query by time, whatever the log holds; NotFound for other names. `now` is that of this call,
         for as long as the node lives; a time that looks mistaken is logged."""
-        query = parse_time_name(name, time.time_ns() // 1_000_000)
+        parse = partial(parse_time_name, now_ms=time.time_ns() // 1_000_000)
+        query = parse(name)
         if query is None:
-            raise NotFound(f"{name!r} is no query by time")
+            raise refused(f"{self._view.shown_as}/by-time", name, parse, TIMES)
         if isinstance(query.target, TimePoint) and (doubtful := doubt(name.partition(".")[0])):
             self._warn(f"{self._view.shown_as}/by-time/{name}: {doubtful}")
         return _file(self._view, query, f"by-time/{name}")

@@ -24,6 +24,7 @@ from kafkafs.log.trace import Trace
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange, TimePoint, TimeRange
+from kafkafs.view.reasons import noted
 
 
 class LogSnapshot:
@@ -102,7 +103,10 @@ class AtOffset(NamedTuple):
 
     def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
         """As a fetch finds it, or the damage in its place; NotFound outside the log."""
-        return locate(snapshot.log, self._offset(snapshot))
+        try:
+            return locate(snapshot.log, self._offset(snapshot))
+        except NotFound as error:
+            raise noted(snapshot.log, error) from None
 
     def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
         """The same; `trace` hears the steps."""
@@ -110,7 +114,10 @@ class AtOffset(NamedTuple):
 
     def record(self, snapshot: LogSnapshot) -> Found:
         """The first visible one at or behind the offset; NotFound outside the log, or where none follows."""
-        return snapshot.visible.lookup.first(self._offset(snapshot))
+        try:
+            return snapshot.visible.lookup.first(self._offset(snapshot))
+        except NotFound as error:
+            raise noted(snapshot.log, error) from None
 
     def leads_to(self, snapshot: LogSnapshot) -> int | None:
         """The first record at or behind the offset, under whatever isolation level; control records are none."""

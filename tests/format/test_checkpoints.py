@@ -125,3 +125,13 @@ def test_what_is_written_is_as_the_broker_writes_it(stopped):
         elif path.name.endswith("-offset-checkpoint"):
             made = offset_checkpoint_bytes(parse_offset_checkpoint(path.read_bytes()))
             assert sorted(made.splitlines()) == sorted(path.read_bytes().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("first", "nuls", "told"), [(b"", 4096, "nothing but 4096"), (b"0\n", 94, "among its 96 bytes 94")]
+)
+def test_nul_bytes_are_counted_and_not_quoted(first, nuls, told):
+    """A file that was allocated when the power went; forty times `\\x00` says nothing."""
+    with pytest.raises(CorruptData, match=f"it has {told} NUL bytes") as refused:
+        parse_offset_checkpoint(first + bytes(nuls))
+    assert "\\x00" not in str(refused.value)
