@@ -317,7 +317,11 @@ class OffsetsFile(_File, _OfGroup):
 
 
 class LinksDirectory(_OfGroup):
-    """`next/` and `unread/`: a link for each committed offset of a partition that is on these disks."""
+    """`next/` and `unread/`: a link for each committed offset of a partition that is on these disks.
+
+    `next/` has none that would lead nowhere, as nothing is left to read or the log begins behind it: programs that walk
+    trees end there.
+    """
 
     def __init__(self, sources: Sources, topics: tuple[str, ...], path: str, which: str) -> None:
         super().__init__(sources, topics, path)
@@ -329,23 +333,30 @@ class LinksDirectory(_OfGroup):
 
     def child(self, name: str) -> Node:
         """The link of that partition, in `unread/` with `.jsonl` behind it; NotFound where it is not listed."""
-        if name not in self._targets():
-            raise NotFound(f"the group has committed no offset of a partition {name!r} that is here")
+        if name not in self._targets(name):
+            raise NotFound(
+                f"the group has committed no offset of a partition {name!r} that is here, or nothing is there"
+            )
         return OffsetLink(self._sources, self._topics, name, self._targets)
 
-    def _targets(self) -> dict[str, str]:
-        """Where each link leads."""
+    def _targets(self, only: str | None = None) -> dict[str, str]:
+        """Where each link leads, or the one of a name alone."""
         found: dict[str, str] = {}
         for commit in self._ask(lambda cluster, found: cluster.commits(found)):
             if commit.producer_id is not None or commit.offset < 0:
                 continue
             partition = self._sources.cluster.partition(commit.topic, commit.partition)
             shown = None if partition is None else self._sources.shown_as(partition)
-            if shown is not None:
-                name = f"{commit.topic}-{commit.partition}{self._suffix}"
+            name = f"{commit.topic}-{commit.partition}{self._suffix}"
+            if shown is not None and only in (None, name) and (self._suffix or self._is_there(commit)):
                 query = f"{commit.offset}{f'..{self._suffix}' if self._suffix else ''}"
                 found[name] = f"../../../../{shown}/by-offset/{query}"
         return found
+
+    def _is_there(self, commit: Commit) -> bool:
+        """Whether something stands at the offset; also where these disks do not tell."""
+        ends = self._sources.cluster.ends(commit.topic, commit.partition)
+        return (ends.log_start or 0) <= commit.offset and (ends.log_end is None or commit.offset < ends.log_end)
 
 
 class OffsetLink(_Node):
@@ -354,15 +365,15 @@ class OffsetLink(_Node):
     kind: Kind = "symlink"
 
     def __init__(
-        self, sources: Sources, topics: tuple[str, ...], name: str, targets: Callable[[], Mapping[str, str]]
+        self, sources: Sources, topics: tuple[str, ...], name: str, targets: Callable[[str], Mapping[str, str]]
     ) -> None:
         super().__init__(sources, topics)
         self._name = name
         self._targets = targets
 
     def target(self) -> str:
-        """Where the committed offset of now leads, whether or not the log still has it; NotFound once there is none."""
-        targets = self._targets()
+        """Where the committed offset of now leads; NotFound once there is none, or nothing there in `next/`."""
+        targets = self._targets(self._name)
         if self._name not in targets:
             raise NotFound(f"{self._name!r} leads nowhere any more")
         return targets[self._name]

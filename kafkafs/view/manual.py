@@ -27,7 +27,7 @@ FILES = Section(
         ("by-time/NAME", "the same by timestamp"),
         ("by-key/KEY.jsonl", "the last record of a key; KEY.history.jsonl has all that are there"),
         ("segments/", "the broker's own files; FILE.txt is what kafka-dump-log.sh prints of one"),
-        ("earliest, latest", "links to the first and the last visible record"),
+        ("earliest, latest", "links to the first and the last visible record: raw bytes"),
         ("info.json", "offsets, times, sizes, segments, problems"),
         ("/.kafkafs/", "status.json and metrics: how the mount fares"),
         ("/.cluster/", "groups, lag, transactions, topics and configurations, from Kafka's own topics"),
@@ -70,7 +70,7 @@ EXAMPLES = Section(
     "examples",
     "In the directory of a partition:",
     (
-        ("cat by-offset/latest.jsonl", "the newest record"),
+        ("cat by-offset/latest.jsonl", "the newest record, as text (`latest` alone is raw bytes)"),
         ("cat by-offset/-10...jsonl", "the last ten offsets (the range -10.. with the suffix .jsonl)"),
         ("jq -r .value by-offset/23400..23410.jsonl", "ten values"),
         ("cat by-time/2021-09-23T09:43:27Z.jsonl", "the first record at or after that second"),

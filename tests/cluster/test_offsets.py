@@ -68,6 +68,13 @@ def test_offsets_stand_in_the_order_of_topics_and_numbers_of_partitions(data):
     assert [(row["topic"], row["partition"]) for row in told(data)] == sorted(places)
 
 
+def test_who_walks_with_sizes_comes_to_the_end(place):
+    """Regression: a link that led nowhere ended `os.walk` with `os.path.getsize`, in each group without lag."""
+    for directory, _, files in os.walk(place):
+        for name in files:
+            os.path.getsize(os.path.join(directory, name))
+
+
 def test_only_offsets_in_effect_of_partitions_that_are_here_have_links(data):
     data.write(OFFSETS, [commit("g", "elsewhere", 0, 5), commit("g", "unchecked", 0, -1), commit("g", "t", 0, 5)])
     data.write(OFFSETS, [commit("g", "unchecked", 0, 1)], producer_id=7)
@@ -95,7 +102,8 @@ def test_unread_is_clamped_to_what_is_there(place, offset, unread):
 @pytest.mark.parametrize(("offset", "is_there"), [(2, False), (START, True), (5, True), (END, False), (50, False)])
 def test_next_leads_nowhere_below_the_log_start_and_at_the_log_end(place, offset, is_there):
     path = place / f"at-{offset}/next/t-0"
-    assert os.path.lexists(path)
+    assert os.path.lexists(path) is is_there
+    assert is_there is ("t-0" in os.listdir(path.parent))
     if is_there:
         assert path.read_bytes()
     else:
