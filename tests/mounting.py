@@ -146,7 +146,9 @@ def before_each_test() -> None:
 
 
 def accounts() -> list[tuple[str, str]]:
-    """Of all mounts there are, and of all processes of the machine that sleep uninterruptibly."""
+    """Of all mounts there are, and then of all processes of the machine that sleep uninterruptibly."""
+    if not _live:
+        return []
     told = [(f"mount at {mounted.path}", mounted.account()) for mounted in _live]
     asleep = [text for pid in _processes() if "State:\tD" in (text := standing(pid))]
     return [*told, ("who sleeps uninterruptibly", "\n".join(asleep))]
