@@ -108,7 +108,11 @@ def make_plan(paths: Sequence[Path], choices: Choices, options: ReadOptions) -> 
         sentences += _groups(cluster, target, kept)
     number = choices.node_id if choices.node_id is not None else (disks.nodes or (1,))[0]
     where = (cluster_id, str(choices.to.resolve()), str(number))
-    node = Node(number, made_up_id("directory", *where), made_up_id("incarnation", *where), choices.host, choices.port)
+    before = image.brokers.get(number) if image else None
+    node = Node(
+        number, made_up_id("directory", *where), made_up_id("incarnation", *where), choices.host, choices.port,
+        before.rack if before else None,
+    )  # fmt: skip
     if image is None:
         sentences.append("no metadata: settings, rights, quotas and users of the cluster are not on these disks")
     return Plan(

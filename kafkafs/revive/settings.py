@@ -51,6 +51,8 @@ def settings(
         "log.dirs": str(place),
         "auto.create.topics.enable": "false",
     }
+    if node.rack is not None:
+        told["broker.rack"] = node.rack
     if is_dynamic:
         told["controller.quorum.bootstrap.servers"] = controller
     else:

@@ -30,13 +30,14 @@ _NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """The one node of the new cluster. Its controller listens one port further."""
+    """The one node of the new cluster. Its controller listens one port further. `rack`: that of the node before."""
 
     number: int
     directory_id: str
     incarnation_id: str
     host: str
     port: int
+    rack: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def _registration(node: Node, level: int) -> Mapping[str, Any]:
         "brokerEpoch": BROKER_EPOCH,
         "endPoints": ({"name": "PLAINTEXT", "host": node.host, "port": node.port, "securityProtocol": plaintext},),
         "features": ({"name": METADATA_VERSION, "minSupportedVersion": min(7, level), "maxSupportedVersion": level},),
-        "rack": None,
+        "rack": node.rack,
         "fenced": True,
         "logDirs": (node.directory_id,),
     }

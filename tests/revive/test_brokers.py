@@ -62,6 +62,7 @@ def assert_told(node: Revived, before: Cluster) -> None:
         "4."
     ):  # 4.x makes a group of a commit, and keeps it at its tombstone
         told["groups"] = [each for each in told["groups"] if each["group"] != "deleted"]
+    assert [node[3] for node in told["nodes"]] == [node[3] for node in wanted.get("nodes", told["nodes"])]  # racks
     for name in sorted(wanted.keys() - set(OWN)):
         if name == "configs":
             left = [each for each in wanted[name] if not each["key"].startswith("listener.")]

@@ -1,6 +1,7 @@
 """The files that a node is configured by."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from kafkafs.revive.settings import OFF, clean_shutdown, meta_properties, server_properties, settings
@@ -20,6 +21,12 @@ def test_the_controller_listens_one_port_further():
     assert told()["listeners"] == "PLAINTEXT://127.0.0.1:9192,CONTROLLER://127.0.0.1:9193"
     assert told()["controller.quorum.bootstrap.servers"] == "127.0.0.1:9193"
     assert told(is_dynamic=False)["controller.quorum.voters"] == "3@127.0.0.1:9193"
+
+
+def test_the_node_stands_in_the_rack_of_the_old_one():
+    assert "broker.rack" not in told()
+    node = replace(NODE, rack="rack-1")
+    assert settings(node, Path("/x"), [], is_dynamic=True, has_acls=False, has_shares=True)["broker.rack"] == "rack-1"
 
 
 def test_coordinators_topics_keep_their_number_of_partitions():

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from kafkafs.revive.job import revive
@@ -91,6 +92,32 @@ def test_retention_of_a_topics_own_deletes_nothing_at_the_first_start(tmp_path):
         (answer,) = truth.ask(node.broker.admin, {("old", 0): OffsetSpec.earliest()}).values()
         assert answer == [0, -1]
     assert node.complaints() == []
+
+
+def test_as_of_a_moment_records_and_groups_are_as_they_were(tmp_path):
+    home = tmp_path / "source"
+    home.mkdir()
+    with nodes.running("4.3.1", home) as source:
+        create(source, {"t": Topic()})
+        writer = Writer(source)
+        for offset, group_at in ((5, 3), (10, 8)):
+            moment = time.time_ns() // 1_000_000 + 1
+            writer.batch("t", [Record(b"%d" % moment, timestamp_ms=moment) for _ in range(5)])
+            commit(source, "readers", group_at)
+            if offset == 5:
+                until = time.time_ns() // 1_000_000 + 1
+                time.sleep(0.1)
+    with revived("4.3.1", tmp_path, [home / "data"], until_ms=until) as node:
+        (answer,) = truth.ask(node.broker.admin, {("t", 0): OffsetSpec.latest()}).values()
+        assert answer == [5, -1]
+        assert [each["offset"] for each in node.facts()["offsets"] if each["group"] == "readers"] == [3]
+    assert node.complaints() == []
+
+
+def commit(broker: nodes.Broker, group: str, offset: int) -> None:
+    reader = Consumer({"bootstrap.servers": broker.address, "group.id": group, "log_level": 0})
+    reader.commit(offsets=[TopicPartition("t", 0, offset)], asynchronous=False)
+    reader.close()
 
 
 @pytest.fixture
