@@ -1,50 +1,63 @@
 """The README is the front door: every example in it is run here, on the bundled sample, and prints what it says."""
 
+import os
 import re
-import subprocess
-from pathlib import Path
+import sys
 
 import pytest
 
-from kafkafs.sample import unpack
+from tests.mounting import run
+from tests.pages import ROOT, Session, blocks, fits, steps
 
-README = Path(__file__).parent.parent / "README.md"
-_DEADLINE_S = 30
-
-
-def examples() -> list[tuple[str, str]]:
-    """(command, what it prints), without the two lines that mount and go there."""
-    console = re.search(r"```console\n(.*?)```", README.read_text(), re.S)
-    assert console is not None
-    steps = re.split(r"^\$ ", console[1], flags=re.M)[1:]
-    parts = [step.partition("\n")[::2] for step in steps]
-    return [(command.partition("  #")[0].strip(), output) for command, output in parts][2:]
+README = ROOT / "README.md"
+QUESTIONS = re.findall(r"^\| [^|]+\? \| `(.*)` \|$", README.read_text(), re.M)
 
 
-@pytest.fixture(scope="module")
-def place(mount_for_module, tmp_path_factory) -> Path:
-    data = unpack(tmp_path_factory.mktemp("sample"))
-    mount_point: Path = mount_for_module(data).path
-    return mount_point / "test-0"
-
-
-@pytest.mark.parametrize(("command", "output"), examples(), ids=lambda text: text.partition("\n")[0][:40])
-def test_an_example_prints_what_the_readme_says(place, command, output):
+def test_an_example_prints_what_the_readme_says(session: Session) -> None:
     """A newcomer types it in and compares."""
-    done = subprocess.run(command, shell=True, cwd=place, capture_output=True, text=True, timeout=_DEADLINE_S)
-    assert done.stderr == ""
-    assert done.stdout.split() == output.split() if command == "ls" else done.stdout == output
+    for command, output in steps(README):
+        printed = session.run(command)
+        assert printed.split() == output.split() if command == "ls" else fits(printed, output), (command, printed)
 
 
-def test_the_readme_stays_a_front_door():
-    """More than forty lines of text and nobody reads them; pictures and the table beside its peers are looked at."""
+@pytest.mark.timeout(300)
+def test_its_lines_of_spark_print_what_it_says(session: Session) -> None:
+    (program,), (printed,) = blocks(README, "python"), blocks(README, "text")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = run(sys.executable, "-c", session.real(program), timeout=250, env=environment)
+    assert done.stdout.decode().strip() == printed.strip()
+
+
+@pytest.mark.timeout(300)
+def test_each_question_has_an_answer(session: Session) -> None:
+    """On the sample each of them finds something."""
+    assert len(QUESTIONS) >= 8
+    session.run("kafkafs mount /var/kafka-logs /mnt/kafka --background")
+    session.run("cd /mnt/kafka")
+    for command in QUESTIONS:
+        asked = command.replace(r"\|", "|")
+        printed = session.run(f"{asked}; echo exit code ${{PIPESTATUS[0]}}", 120)
+        assert printed.endswith("exit code 0\n"), (asked, printed)
+        assert printed.removesuffix("exit code 0\n").strip(), asked
+
+
+def test_its_first_commands_are_run_elsewhere() -> None:
+    """What installs takes long, and the network."""
+    commands = [line.split("  #")[0].strip() for line in blocks(README, "sh")[0].splitlines()]
+    assert commands == ["scripts/demo", "pip install '.[mount,spark]'"]  # tests/packaging/test_install.py installs both
+    assert (ROOT / "scripts/demo").stat().st_mode & 0o111
+
+
+def test_the_readme_stays_a_front_door() -> None:
+    """More, and nobody reads it: it is read from the top, and ends before they are tired."""
     lines = README.read_text().splitlines()
-    assert sum(not line.startswith(("|", "![")) for line in lines) <= 40
+    assert len(lines) <= 120
+    assert lines.index("## Begin") < 10
 
 
-def test_its_pictures_are_there():
+def test_its_pictures_are_there() -> None:
     pictures = re.findall(r"!\[.*?\]\((.*?)\)", README.read_text())
-    assert len(pictures) == 2
+    assert pictures
     for picture in pictures:
         data = (README.parent / picture).read_bytes()
         assert len(data) < 300_000
