@@ -14,7 +14,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-LIBRARY = "kafkafs/format/native/_kernels.so"
+NATIVE = "kafkafs/format/native"
 PAGES = "build/pages"
 SHARED = {  # where each lands below the prefix of the installation
     "man1/kafkafs.1": "share/man/man1/kafkafs.1",
@@ -37,15 +37,17 @@ run(name, run_name="__main__")
 
 
 class BuildHook(BuildHookInterface[Any]):
-    """The kernels belong to a processor and a C library, but to no version of Python."""
+    """The kernels belong to a processor, a C library, and Python from 3.11 on."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel":
             return
         self._run("kafkafs.format.native.build")
-        build_data["pure_python"], build_data["tag"] = False, f"py3-none-{_platform()}"
+        subprocess.run([sys.executable, str(Path(self.root, "scripts/build_kernels.py"))], check=True)
+        build_data["pure_python"], build_data["tag"] = False, f"cp311-abi3-{_platform()}"
         if version != "editable":
-            build_data["force_include"][str(Path(self.root, LIBRARY))] = LIBRARY
+            for library in Path(self.root, NATIVE).glob("*.so"):
+                build_data["force_include"][str(library)] = f"{NATIVE}/{library.name}"
         pages = Path(self.root, PAGES)
         self._run(str(Path(self.root, "scripts/make_pages.py")), str(pages))
         build_data["shared_data"] |= {str(pages / made): place for made, place in SHARED.items()}

@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkafs.dump.decoders import Decoder, as_hexadecimal, as_integer, as_long, as_string
 from kafkafs.dump.options import DumpOptions
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.batches import Batches
 from kafkafs.format.buffers import Buffers
 from kafkafs.format.columns import Records
@@ -48,13 +48,9 @@ def has_kernels(options: DumpOptions) -> bool:
 
 def header_lines(batches: Batches, first: int, stop: int) -> Iterator[Text]:
     """The lines of batches [first, stop), each of which tells its header."""
-    result = np.empty(1, np.int64)
     while first < stop:
         out = _ROOMS.take()
-        size = native.kernel("dump_batches")(
-            native.address(batches), first, stop, native.address(out), len(out), native.address(result)
-        )
-        first = int(result[0])
+        size, first = kernels.dump_batches(batches, first, stop, out)
         yield out.data[:size]
 
 
@@ -67,16 +63,12 @@ def record_lines(
     """
     shown = DUMP_METADATA * (not options.skip_record_metadata) + DUMP_CONTENTS * options.print_data_log
     shown += (_DECODERS[options.decode_key] << DUMP_KEY) + (_DECODERS[options.decode_value] << DUMP_VALUE)
-    result, wanted = np.empty(3, np.int64), 0
-    first, stop = 0, len(records)
+    first, stop, wanted = 0, len(records), 0
     while first < stop:
         out = _ROOMS.take() if wanted <= ROOM else np.empty(wanted, np.uint8)
-        size = native.kernel("dump_records")(
-            native.address(batches), next_batch, native.address(records.data),
-            native.address(records.rows), first, stop,
-            shown, native.address(out), len(out), native.address(result),
-        )  # fmt: skip
-        first, next_batch, wanted = result.tolist()
+        size, first, next_batch, wanted = kernels.dump_records(
+            batches, next_batch, records.data, records.rows, first, stop, shown, out
+        )
         if size:
             yield out.data[:size]
         if wanted == DUMP_ODD:

@@ -17,5 +17,5 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     batch_lines      headers as lines; `json_string`, `long_line`, `java_text`: the text in them, and in the dump
     key_rows         keys as sorted numbers; `key_index`: those of a segment as a file
     needle           which batches hold some bytes; `differences`: in what two replicas differ
-    native           the compiled kernels; `messages`: Kafka's own schemas; `schemas`: those of strangers
+    kernels          compiled loops, of `native`; `messages`: Kafka's own schemas; `schemas`: those of strangers
 """

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.batches import Batches
 
 FIELDS = (
@@ -29,16 +29,12 @@ def batch_lines(segment: str, batches: Batches) -> Iterator[memoryview]:
     unpacking.
     """
     prefix = f'{{"segment":{json.dumps(segment, ensure_ascii=False)},"position":'.encode("utf-8", "surrogateescape")
-    padded, out, number = prefix + bytes(16), np.empty(1, np.int64), 0
+    padded, number = prefix + bytes(16), 0
     batches = np.ascontiguousarray(batches)
     while number < len(batches):
         room = np.empty(min(_ROOM, (len(batches) - number + 1) * (_LINE + len(prefix))), np.uint8)
-        made = native.kernel("batch_lines")(
-            native.address(batches), number, len(batches), native.address(padded), len(prefix),
-            native.address(room), len(room), native.address(out),
-        )  # fmt: skip
+        made, number = kernels.batch_lines(batches, number, len(batches), padded, len(prefix), room)
         yield room.data[:made]
-        number = int(out[0])
 
 
 def unreadable_line(segment: str, position: int, size: int) -> bytes:

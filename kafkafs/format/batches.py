@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.batch import CONTROL, SMALLEST, TRANSACTIONAL, Batch
 from kafkafs.format.native.layout import (
     BATCH,
@@ -59,13 +59,11 @@ def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
     With `verify` each row's `valid` tells whether the CRC holds, else it is UNCHECKED. The walk goes on behind a batch
     whose CRC fails: its length is outside the CRC, so look at `valid` before it is trusted.
     """
-    kernel, start, out = native.kernel("walk"), native.address(data) if len(data) else 0, np.empty(3, np.int64)
     tables: list[Batches] = []
     at, capacity, reason = 0, max(16, len(data) // 4096), WALK_FULL
     while reason == WALK_FULL:
         table = np.empty(capacity, BATCH)
-        made = kernel(start, at, len(data), position, verify, native.address(table), capacity, native.address(out))
-        at, reason, missing = out.tolist()
+        made, at, reason, missing = kernels.walk(data, at, position, verify, table, capacity)
         tables.append(table[:made])
         capacity = min(capacity * 4, (len(data) - at) // SMALLEST[0] + 1)
     rows = tables[0] if len(tables) == 1 else np.concatenate(tables)

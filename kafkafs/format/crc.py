@@ -2,14 +2,14 @@
 
 import zlib
 
-from kafkafs.format import native
+from kafkafs.format import kernels
 
 Bytes = bytes | bytearray | memoryview
 
 
 def crc32c(data: Bytes) -> int:
     """CRC-32C (Castagnoli) of the whole buffer, unsigned; 0 for an empty one."""
-    return native.kernel("crc32c")(native.address(data), len(data)) if len(data) else 0
+    return kernels.crc32c(data)
 
 
 def crc32(data: Bytes) -> int:

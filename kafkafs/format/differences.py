@@ -7,7 +7,7 @@ leader epoch (MemoryRecords.filterTo).
 
 import numpy as np
 
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.batches import Batches, Flags
 from kafkafs.format.columns import Records
 
@@ -40,8 +40,6 @@ def overlapping(one: Batches, first: "np.ndarray[tuple[int], np.dtype[np.int64]]
 def unlike_record(one: Records, one_batches: Batches, other: Records, other_batches: Batches) -> int | None:
     """The offset of the first record that both hold, and not alike; what only one holds is passed over."""
     tables = [np.ascontiguousarray(each) for each in (one.rows, one_batches, other.rows, other_batches)]
-    rows, batches, other_rows, beside = map(native.address, tables)
-    found = native.kernel("unlike_record")(
-        rows, len(one), native.address(one.data), batches, other_rows, len(other), native.address(other.data), beside
-    )
+    rows, batches, other_rows, beside = tables
+    found = kernels.unlike_record(rows, len(one), one.data, batches, other_rows, len(other), other.data, beside)
     return None if found < 0 else int(one.rows["offset"][found])

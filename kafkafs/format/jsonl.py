@@ -11,9 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.buffers import Array, Buffers
-from kafkafs.format.columns import CREATE_TIME, LOG_APPEND_TIME, Records
+from kafkafs.format.columns import CREATE_TIME, LOG_APPEND_TIME, Records, Rows
 from kafkafs.format.long_line import long_line
 
 _ROOMS = Buffers(2 << 20, keep=4)
@@ -61,17 +61,12 @@ class JsonLines:
 
     def pieces(self, records: Records) -> Iterator[memoryview]:
         """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
-        kernel, out = native.kernel("json_lines"), np.empty(1, np.int64)
         number, total, tried = 0, len(records), False
         table = np.ascontiguousarray(records.rows)  # it may be every other row of another
-        rows, data, prefix = (native.address(buffer) for buffer in (table, records.data, self._padded))
         while number < total:
-            room = np.empty(_ONE, np.uint8) if total == 1 and not tried else self._room(rows, number, total)
-            made = kernel(
-                rows, number, total, data, len(records.data),
-                prefix, len(self._prefix), native.address(room), len(room), native.address(out),
-            )  # fmt: skip
-            number, tried = int(out[0]), True
+            room = np.empty(_ONE, np.uint8) if total == 1 and not tried else self._room(table, number, total)
+            made, number = kernels.json_lines(table, number, total, records.data, self._padded, len(self._prefix), room)
+            tried = True
             self._left = room[made:] if made else self._left[:0]
             if made:
                 yield room.data[:made]
@@ -79,11 +74,11 @@ class JsonLines:
                 yield from long_line(line_head(self._prefix, records.rows[number]), records, number)
                 number += 1
 
-    def _room(self, rows: int, number: int, total: int) -> Array:
+    def _room(self, rows: Rows, number: int, total: int) -> Array:
         """Where the next piece goes: on in the same room, or into a small buffer where only few records are left."""
         if len(self._left) >= _LITTLE:
             return self._left
         if total - number > _FEW:
             return _ROOMS.take()
-        bound = native.kernel("lines_bound")(rows, number, total, len(self._prefix))
+        bound = kernels.lines_bound(rows, number, total, len(self._prefix))
         return _ROOMS.take() if bound >= _ROOMS.size else np.empty(bound + 1, np.uint8)

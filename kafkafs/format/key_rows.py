@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkafs.errors import CorruptData
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.columns import Records
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -41,7 +41,7 @@ class KeyCollector:
 
     def __init__(self, base: int, seed: bytes) -> None:
         """`base`: offsets are counted from it, and none is more than 2**32 behind it."""
-        self._base, self._seed = base, np.frombuffer(seed, np.uint8)
+        self._base, self._seed = base, seed
         self._settled = _nothing()
         self._pending = np.empty((2, _FEW), np.int64)
         self._count = 0
@@ -58,10 +58,7 @@ class KeyCollector:
             self._pending = np.empty((2, max(_FEW, len(records), len(self._settled[0]))), np.int64)
         rows, checks = self._pending[0, self._count :], self._pending[1, self._count :]
         table = np.ascontiguousarray(records.rows)
-        made = native.kernel("hash_keys")(
-            native.address(table), len(table), native.address(records.data), native.address(self._seed), self._base,
-            native.address(rows), native.address(checks),
-        )  # fmt: skip
+        made = kernels.hash_keys(table, len(table), records.data, self._seed, self._base, rows, checks)
         if made < 0:
             raise CorruptData(f"an offset is more than 32 bits behind the segment's base offset {self._base}")
         self._count += made
@@ -69,7 +66,7 @@ class KeyCollector:
     def finish(self) -> KeyRows:
         """The rows of all records so far."""
         self._settle()
-        return KeyRows(*self._settled, self._seed.tobytes(), self._base)
+        return KeyRows(*self._settled, self._seed, self._base)
 
     def _settle(self) -> None:
         if self._count:
@@ -93,23 +90,17 @@ def _settled(earlier: tuple[Numbers, Numbers], later: tuple[Numbers, Numbers]) -
     rows, checks = (np.concatenate(pair) for pair in zip(earlier, later, strict=True))
     assert len(rows) == len(checks)  # the kernel would write behind them
     spare_rows, spare_checks, counts = np.empty_like(rows), np.empty_like(checks), np.empty(_BUCKETS, np.int64)
-    places = (native.address(array) for array in (spare_rows, spare_checks, counts))
-    kept = native.kernel("settle_keys")(native.address(rows), native.address(checks), len(rows), *places)
+    kept = kernels.settle_keys(rows, checks, spare_rows, spare_checks, counts)
     return spare_rows[:kept].copy(), spare_checks[:kept].copy()
 
 
 def matching(records: Records, key: bytes) -> Numbers:
     """The numbers of the records that have just this key."""
     table, found = np.ascontiguousarray(records.rows), np.empty(len(records), np.int64)
-    wanted = np.frombuffer(key + b"\0", np.uint8)
-    made = native.kernel("match_keys")(
-        native.address(table), len(table), native.address(records.data), native.address(wanted), len(key),
-        native.address(found),
-    )  # fmt: skip
+    made = kernels.match_keys(table, len(table), records.data, key, found)
     return found[:made]
 
 
 def hashed(key: bytes, seed: bytes) -> int:
     """The 31 bits of a key."""
-    padded, seeds = np.frombuffer(key + b"\0", np.uint8), np.frombuffer(seed, np.uint8)
-    return native.kernel("hash_key")(native.address(padded), len(key), native.address(seeds))
+    return kernels.hash_key(key, seed)

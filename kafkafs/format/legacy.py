@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format import codecs, native
+from kafkafs.format import codecs, kernels
 from kafkafs.format.columns import Records, Refusal
-from kafkafs.format.native.layout import BATCH_ROW, RECORD, SOUND
+from kafkafs.format.native.layout import RECORD, SOUND
 from kafkafs.format.work import PIECE, Array, Work, table
 
 _KEY_SIZE_AT = {0: 18, 1: 26}
@@ -55,16 +55,13 @@ def _value(data: memoryview, key_size_at: int) -> tuple[int, int]:
 
 
 def _messages(work: Work, number: int, source: Array) -> Iterator[Records | Refusal]:
-    batch, data, end = work.batches_at + number * BATCH_ROW, native.address(source), len(source)
-    scratch = np.empty(1, RECORD)
-    code = native.kernel("check_wrapped")(batch, data, 0, end, native.address(scratch), work.out_at)
+    code, left, base = kernels.check_wrapped(work.batches, number, source, np.empty(1, RECORD))
     if code != SOUND:
         yield work.wrong(number, code)
         return
-    left, base = work.out.tolist()
     at = 0
     while left:
         rows = table(min(left, PIECE))
-        at = native.kernel("decode_wrapped")(batch, number, data, at, end, len(rows), base, native.address(rows))
+        at = kernels.decode_wrapped(work.batches, number, source, at, len(rows), base, rows)
         yield Records(source, rows)
         left -= len(rows)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.columns import Records
 
 _PIECE = 3 << 17
@@ -31,10 +31,9 @@ def long_line(head: bytes, records: Records, number: int) -> Iterator[memoryview
 
 def long_field(records: Records, at: int, size: int) -> Iterator[memoryview]:
     """The rest of a field behind its name."""
-    start = native.address(records.data) + at
     if size < 0:
         yield memoryview(b'":null')
-    elif native.kernel("is_text")(start, size):
+    elif kernels.is_text(records.data, at, size):
         yield memoryview(b'":"')
         yield from _text(records, at, at + size)
         yield memoryview(b'"')
@@ -42,35 +41,31 @@ def long_field(records: Records, at: int, size: int) -> Iterator[memoryview]:
         yield memoryview(b'Base64":"')
         for piece in range(0, size, _PIECE):
             room = np.empty(_ROOM, np.uint8)
-            made = native.kernel("base64_piece")(start + piece, min(_PIECE, size - piece), native.address(room))
+            made = kernels.base64_piece(records.data, at + piece, min(_PIECE, size - piece), room)
             yield room.data[:made]
         yield memoryview(b'"')
 
 
 def _text(records: Records, at: int, end: int) -> Iterator[memoryview]:
-    data = native.address(records.data)
     while at < end:
         stop = min(at + _PIECE, end)
         while stop < end and records.data[stop] & 0xC0 == 0x80:
             stop -= 1
         room = np.empty(_ROOM, np.uint8)
-        made = native.kernel("text_piece")(data + at, stop - at, data + len(records.data), native.address(room))
+        made = kernels.text_piece(records.data, at, stop - at, room)
         yield room.data[:made]
         at = stop
 
 
 def long_headers(records: Records, number: int) -> Iterator[memoryview]:
     """As many headers in a piece as surely fit; one that is too large alone, field by field."""
-    row, out, data = records.rows[number], np.empty(2, np.int64), native.address(records.data)
+    row = records.rows[number]
     at, count, index = int(row["headers_at"]), int(row["header_count"]), 0
     end = at + int(row["headers_size"])
     while index < count:
         room = np.empty(_ROOM, np.uint8)
-        made = native.kernel("json_headers")(
-            data, len(records.data), at, end, index, count, native.address(room), len(room), native.address(out)
-        )
+        made, at, index = kernels.json_headers(records.data, at, end, index, count, room)
         yield room.data[:made]
-        at, index = out.tolist()
         if index < count:
             yield memoryview(b',{"key' if index else b'{"key')
             (name_at, name_size), (value_at, value_size) = records.header_at(at)

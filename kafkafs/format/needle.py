@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.batches import Batches, Bytes
 from kafkafs.format.columns import Records
 from kafkafs.format.native.layout import NEEDLE_HEADERS, NEEDLE_KEY, NEEDLE_VALUE
@@ -17,23 +17,16 @@ class Needle:
 
     def __init__(self, text: bytes, ignore_case: bool = False) -> None:
         """`text` has at least one byte."""
-        self._text = np.frombuffer(text.lower() if ignore_case else text, np.uint8)
-        self._other = np.frombuffer(text.upper() if ignore_case else text, np.uint8)
-        self._places = native.address(self._text), native.address(self._other), len(text)
+        self._text, self._other = (text.lower(), text.upper()) if ignore_case else (text, text)
 
     def batches(self, data: Bytes, position: int, batches: Batches) -> Batches:
         """Those that may hold it: the compressed ones all. `data` begins at `position` of the segment."""
         table, found = np.ascontiguousarray(batches), np.empty(len(batches), np.int64)
-        made = native.kernel("needle_batches")(
-            native.address(table), len(table), native.address(data), position, *self._places, native.address(found)
-        )
+        made = kernels.needle_batches(table, len(table), data, position, self._text, self._other, found)
         return table[found[:made]]
 
     def records(self, records: Records, fields: int) -> Numbers:
         """The numbers of those that hold it in one of the fields; of headers, in all that belongs to them."""
         table, found = np.ascontiguousarray(records.rows), np.empty(len(records), np.int64)
-        made = native.kernel("needle_records")(
-            native.address(table), len(table), native.address(records.data), fields, *self._places,
-            native.address(found),
-        )  # fmt: skip
+        made = kernels.needle_records(table, len(table), records.data, fields, self._text, self._other, found)
         return found[:made]

@@ -9,18 +9,23 @@ Two contradictions are none, as for Kafka's consumer: records behind the last of
 left its delta at 0), and whatever stands in a batch of 0 records: nothing of it can be lost.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+import numpy as np
 
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge
-from kafkafs.format import codecs, legacy, native
+from kafkafs.format import codecs, kernels, legacy
 from kafkafs.format.batches import Batches
 from kafkafs.format.columns import Records, Refusal
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.native import layout
-from kafkafs.format.native.layout import OFFSET_ORDER, SOUND
+from kafkafs.format.native.layout import OFFSET_ORDER, RECORD, SOUND
 from kafkafs.format.work import ARENAS, PIECE, Array, Bytes, Work, table
 
 __all__ = ["PIECE", "Records", "Refusal", "decode"]
+
+_Kernel = Callable[[Batches, object, int, int, Array, object, int], tuple[int, int, int]]
+"""Makes rows of a run of batches: `decode_v2`, `decode_plain`."""
 
 
 def decode(
@@ -33,20 +38,21 @@ def decode(
     than `limit` bytes is refused with TooLarge, any other bad one with CorruptData. A piece stays valid as long as it
     is held. What is large is taken from `memory`: Crowded.
     """
-    work, next_run, stop = Work(data, batches, limit, memory), native.kernel("next_run"), 0
+    work, stop = Work(data, batches, limit, memory), 0
     while stop < len(batches):
         first = stop
-        stop = next_run(work.batches_at, first, len(batches), position, len(data), limit, work.spans_at, work.out_at)
-        way, announced = work.out.tolist()
+        stop, way, announced = kernels.next_run(
+            work.batches, first, len(batches), position, len(data), limit, work.spans
+        )
         yield from _WAYS[way](work, first, stop, announced)
 
 
 def _plain_v2(work: Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
-    return _run(work, "decode_v2", work.source, first, stop, announced)
+    return _run(work, kernels.decode_v2, work.source, first, stop, announced)
 
 
 def _plain_legacy(work: Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
-    return _run(work, "decode_plain", work.source, first, stop, announced)
+    return _run(work, kernels.decode_plain, work.source, first, stop, announced)
 
 
 def _packed_v2(work: Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
@@ -61,7 +67,7 @@ def _packed_v2(work: Work, first: int, stop: int, announced: int) -> Iterator[Re
                 number += 1
             except (CorruptData, TooLarge) as error:
                 refusal = work.refusal(number, error)
-        yield from _run(work, "decode_v2", arena, since, number, announced)
+        yield from _run(work, kernels.decode_v2, arena, since, number, announced)
         if refusal is not None:
             yield refusal
             number += 1
@@ -98,15 +104,14 @@ def _unpacked_alone(work: Work, number: int) -> Array:
     return buffer
 
 
-def _run(work: Work, kernel: str, source: Array, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
+def _run(
+    work: Work, kernel: _Kernel, source: Array, first: int, stop: int, announced: int
+) -> Iterator[Records | Refusal]:
     """Pieces for batches [first, stop), which lie in `source` and announce no more than that many records."""
-    decode_many, source_at, number = native.kernel(kernel), native.address(source), first
+    number = first
     while number < stop:
         rows = table(min(PIECE, announced))
-        made = decode_many(
-            work.batches_at, work.spans_at, number, stop, source_at, native.address(rows), len(rows), work.out_at
-        )
-        number, code = work.out.tolist()
+        made, number, code = kernel(work.batches, work.spans, number, stop, source, rows, len(rows))
         if made:
             yield Records(source, rows[:made])
         if code == OFFSET_ORDER or (code == SOUND and number < stop and made == 0):
@@ -121,19 +126,18 @@ def _run(work: Work, kernel: str, source: Array, first: int, stop: int, announce
 def _in_parts(work: Work, number: int, source: Array) -> Iterator[Records | Refusal]:
     """The pieces of one v2 batch, once all of it has been looked at."""
     at, size = work.spans[number].tolist()
-    row = work.batches[number : number + 1].copy()
-    batch, data, end = native.address(row), native.address(source), at + size
-    code = native.kernel("check_v2")(batch, data, at, end)
+    batch, end, scratch = work.batches[number : number + 1].copy(), at + size, np.empty(1, RECORD)
+    code = kernels.check_v2(batch, source, at, end, scratch)
     if code == OFFSET_ORDER:  # perhaps no order but that of its last offset is broken
-        row["last_offset"] = _ANY_OFFSET
-        code = native.kernel("check_v2")(batch, data, at, end)
+        batch["last_offset"] = _ANY_OFFSET
+        code = kernels.check_v2(batch, source, at, end, scratch)
     if code != SOUND:
         yield work.wrong(number, code)
         return
     left, previous = int(work.batches["count"][number]), int(work.batches["base_offset"][number]) - 1
     while left:
         rows = table(min(left, PIECE))
-        at = native.kernel("decode_part")(batch, number, data, at, end, len(rows), previous, native.address(rows))
+        at = kernels.decode_part(batch, number, source, at, end, len(rows), previous, rows)
         yield Records(source, rows)
         left, previous = left - len(rows), int(rows["offset"][-1])
 

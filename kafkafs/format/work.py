@@ -3,7 +3,6 @@
 import numpy as np
 
 from kafkafs.errors import CorruptData, KafkafsError
-from kafkafs.format import native
 from kafkafs.format.batches import Batches, Bytes
 from kafkafs.format.buffers import Array, Buffers
 from kafkafs.format.columns import Refusal, Rows
@@ -52,33 +51,23 @@ class Work:
     """The arguments of `records.decode` and what its steps hand on to each other.
 
     `spans` tells for each batch where its records (of a v0 or v1 message: all of it) lie, and their size: at first in
-    the data, then in the arena that they were unpacked into. `out` is for what kernels answer besides a number.
+    the data, then in the arena that they were unpacked into.
     """
 
     __slots__ = (
-        *(
-            "batches",
-            "batches_at",
-            "data",
-            "limit",
-            "memory",
-            "out",
-            "out_at",
-            "source",
-            "source_at",
-            "spans",
-            "spans_at",
-        ),
+        "batches",
+        "data",
+        "limit",
+        "memory",
+        "source",
+        "spans",
     )
 
     def __init__(self, data: Bytes, batches: Batches, limit: int, memory: Memory) -> None:
         self.data, self.limit, self.memory = memoryview(data), limit, memory
         self.source: Array = np.frombuffer(data, np.uint8)
         self.batches = np.ascontiguousarray(batches)
-        self.spans, self.out = np.empty((len(batches), 2), np.int64), np.empty(2, np.int64)
-        self.source_at, self.batches_at, self.spans_at, self.out_at = (
-            native.address(array) for array in (self.source, self.batches, self.spans, self.out)
-        )
+        self.spans = np.empty((len(batches), 2), np.int64)
 
     def payload(self, number: int) -> memoryview:
         """The bytes of `data` where the span of a batch is; before it was unpacked."""

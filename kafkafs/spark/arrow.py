@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafkafs.errors import Unsupported
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.native import layout
 from kafkafs.format.records import Records
 
@@ -119,14 +119,19 @@ class _Constants:
 
 
 class _Bytes:
-    """The three buffers of a column of bytes, and its six numbers in the kernels' table."""
+    """A column of bytes as the kernels fill it: a block of six numbers, ends, bits that tell null, and the bytes."""
 
-    def __init__(self, table: np.ndarray, place: int, rows: int, size: int) -> None:
-        self._numbers = table[place // 8 : place // 8 + 6]
-        self._ends = np.zeros(rows + 1, np.int32)
-        self._bytes = np.empty(size + _SPARE, np.uint8)
-        self._bits = np.zeros(rows // 8 + 1, np.uint8)
-        self._numbers[:3] = [native.address(each) for each in (self._ends, self._bytes, self._bits)]
+    def __init__(self, rows: int, size: int) -> None:
+        ends = layout.COLUMN_NUMBERS
+        bits = ends + (rows + 2) // 2 * 8
+        content = bits + rows // 64 * 8 + 8
+        self.block = np.empty(content + size + _SPARE, np.uint8)
+        self.block[:content] = 0
+        self._numbers = self.block[: layout.COLUMN_NUMBERS].view(np.int64)
+        self._numbers[:3] = ends, content, bits
+
+    def _buffer(self, place: int, size: int | None = None) -> pa.Buffer:
+        return pa.py_buffer(self.block).slice(int(self._numbers[place // 8]), size)
 
     @property
     def rows(self) -> int:
@@ -136,25 +141,28 @@ class _Bytes:
     def array(self, kind: pa.DataType) -> pa.Array:
         """The column as an Arrow array that owns these buffers."""
         used, nulls = int(self._numbers[layout.COLUMN_USED // 8]), int(self._numbers[layout.COLUMN_NULLS // 8])
-        bits = pa.py_buffer(self._bits) if nulls else None
-        content = pa.py_buffer(self._bytes).slice(0, used)
-        return pa.Array.from_buffers(kind, self.rows, [bits, pa.py_buffer(self._ends), content], nulls)
+        bits = self._buffer(layout.COLUMN_BITS) if nulls else None
+        content = self._buffer(layout.COLUMN_BYTES, used)
+        return pa.Array.from_buffers(kind, self.rows, [bits, self._buffer(layout.COLUMN_ENDS), content], nulls)
 
     def lists(self, content: pa.Array) -> pa.Array:
         """The column as lists of what `content` holds."""
         nulls = int(self._numbers[layout.COLUMN_NULLS // 8])
-        bits = pa.py_buffer(self._bits) if nulls else None
-        return pa.Array.from_buffers(HEADERS.type, self.rows, [bits, pa.py_buffer(self._ends)], nulls, 0, [content])
+        bits = self._buffer(layout.COLUMN_BITS) if nulls else None
+        ends = self._buffer(layout.COLUMN_ENDS)
+        return pa.Array.from_buffers(HEADERS.type, self.rows, [bits, ends], nulls, 0, [content])
 
 
 def _batch(group: list[Records], rows: int, constant: _Constants, headers: bool) -> pa.RecordBatch:
     _check_times(group, constant)
-    table = np.zeros(layout.ARROW_TABLE // 8, np.int64)
     offsets, timestamps, types = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int32)
-    table[1:4] = [native.address(each) for each in (offsets, timestamps, types)]
-    keys = _Bytes(table, layout.ARROW_KEYS, rows, sum(_sum(piece, "key_size") for piece in group))
-    values = _Bytes(table, layout.ARROW_VALUES, rows, sum(_sum(piece, "value_size") for piece in group))
-    _run("arrow_columns", group, table)
+    keys = _Bytes(rows, sum(_sum(piece, "key_size") for piece in group))
+    values = _Bytes(rows, sum(_sum(piece, "value_size") for piece in group))
+    for piece in group:
+        table, first = np.ascontiguousarray(piece.rows), keys.rows
+        kernels.arrow_columns(
+            table, len(table), piece.data, first, offsets, timestamps, types, keys.block, values.block
+        )
     topics, partitions = constant.of(rows)
     columns = [
         keys.array(pa.binary()),
@@ -166,7 +174,7 @@ def _batch(group: list[Records], rows: int, constant: _Constants, headers: bool)
         pa.array(types),
     ]
     if headers:
-        columns.append(_headers(group, rows, table))
+        columns.append(_headers(group, rows))
     return pa.RecordBatch.from_arrays(columns, schema=schema(headers))
 
 
@@ -183,19 +191,12 @@ def _check_times(group: list[Records], constant: _Constants) -> None:
             )
 
 
-def _headers(group: list[Records], rows: int, table: np.ndarray) -> pa.Array:
+def _headers(group: list[Records], rows: int) -> pa.Array:
     count = sum(_sum(piece, "header_count") for piece in group)
     size = sum(_sum(piece, "headers_size") for piece in group)
-    lists = _Bytes(table, layout.ARROW_HEADER_LISTS, rows, 0)
-    names = _Bytes(table, layout.ARROW_HEADER_NAMES, count, size)
-    values = _Bytes(table, layout.ARROW_HEADER_VALUES, count, size)
-    _run("arrow_headers", group, table)
+    lists, names, values = _Bytes(rows, 0), _Bytes(count, size), _Bytes(count, size)
+    for piece in group:
+        table = np.ascontiguousarray(piece.rows)
+        kernels.arrow_headers(table, len(table), piece.data, lists.block, names.block, values.block)
     pairs = pa.StructArray.from_arrays([names.array(pa.string()), values.array(pa.binary())], fields=list(_HEADER))
     return lists.lists(pairs)
-
-
-def _run(kernel: str, group: list[Records], table: np.ndarray) -> None:
-    copy = native.kernel(kernel)
-    for piece in group:
-        rows = np.ascontiguousarray(piece.rows)
-        copy(native.address(rows), len(rows), native.address(piece.data), piece.data.nbytes, native.address(table))

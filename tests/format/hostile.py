@@ -8,7 +8,7 @@ import random
 import numpy as np
 
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.batches import walk
 from kafkafs.format.codecs import LZ4, SNAPPY, measure, unpack
 from kafkafs.format.jsonl import JsonLines
@@ -84,11 +84,21 @@ def unpack_at_the_end_of_memory() -> int:
     return done
 
 
+def outcome(data: bytes, *, verify: bool) -> object:
+    """All that a walk and its records say of some bytes."""
+    found = walk(data, 0, verify=verify)
+    told: list[object] = [[row.item()[:-1] for row in found.rows], found.stop, found.at, found.missing]
+    lines = JsonLines("t", 0)
+    for piece in decode(data, 0, found.rows, 1 << 16):
+        told.append(b"".join(lines.pieces(piece)) if isinstance(piece, Records) else str(piece.error))
+    return told
+
+
 def main() -> None:
     """Prints how many batches there were and how many records they gave."""
     unpack_at_the_end_of_memory()
     chance, source, target, tables = random.Random(4), Guarded(), Guarded(64), Guarded(64)
-    lines, batches, records, out = JsonLines("t", 0), 0, 0, np.empty(2, np.int64)
+    lines, batches, records = JsonLines("t", 0), 0, 0
     prefix = b"{" + bytes(16)
     for seed in seeds() * 2400:
         data = source.holding(mutated(seed, chance))
@@ -96,10 +106,7 @@ def main() -> None:
         batches += 1
         # The walk again, with rows and out at the end of memory.
         rows = tables.room(2 * BATCH.itemsize)
-        native.kernel("walk")(
-            native.address(data) if len(data) else 0, 0, len(data), 0, 1,
-            native.address(rows), 2, native.address(np.empty(3, np.int64)),
-        )  # fmt: skip
+        kernels.walk(data, 0, 0, True, rows, 2)
         for piece in decode(data, 0, found.rows, 1 << 16):
             if not isinstance(piece, Records):
                 continue
@@ -109,10 +116,7 @@ def main() -> None:
             room = target.room(chance.randrange(300, 20_000))
             table = tables.room(len(piece) * RECORD.itemsize)
             table[:] = np.frombuffer(piece.rows.tobytes(), np.uint8)
-            native.kernel("json_lines")(
-                native.address(table), 0, len(piece), native.address(piece.data), len(piece.data),
-                native.address(prefix), 1, native.address(room), len(room), native.address(out),
-            )  # fmt: skip
+            kernels.json_lines(table, 0, len(piece), piece.data, prefix, 1, room)
     print(batches, records)
 
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.format.native.library import LIBRARY
 from kafkafs.sample import unpack
 from tests.mounting import mounting, run
 
 ROOT = Path(__file__).parents[2]
 CHANGELOG = (ROOT / "docs/changelog.md").read_text()
 pytestmark = pytest.mark.timeout(400)  # an installation from the network
+NATIVE = "kafkafs/format/native"
 BUILD = (sys.executable, "-m", "build", "--no-isolation")
 
 
@@ -45,7 +45,8 @@ def wheel(scratch: Path, sdist: Path) -> Path:
     with tarfile.open(sdist) as archive:
         archive.extractall(scratch, filter="data")
     source = scratch / sdist.name.removesuffix(".tar.gz")
-    shutil.copy(LIBRARY, source / Path(LIBRARY).relative_to(ROOT))
+    for library in (ROOT / NATIVE).glob("*.so"):
+        shutil.copy(library, source / NATIVE)
     run(*BUILD, "--wheel", "--outdir", scratch, source, timeout=300)
     return next(scratch.glob("*.whl"))
 
@@ -102,8 +103,8 @@ def test_what_the_page_tells_to_link_and_to_copy_is_there(root):
 def test_the_wheel_holds_the_kernels_the_pages_and_the_units(wheel):
     """Without the compiled kernels each mount would need numba and a compiler."""
     names = set(zipfile.ZipFile(wheel).namelist())
-    data = wheel.name.split("-py3")[0] + ".data/data"
-    assert "kafkafs/format/native/_kernels.so" in names
+    data = wheel.name.split("-cp311")[0] + ".data/data"
+    assert {f"{NATIVE}/{name}" for name in ("_kernels.so", "_lines.abi3.so", "_records.abi3.so")} <= names
     assert "kafkafs/sample/kafka-logs.tar.gz" in names
     pages = ("man1/kafkafs.1", "man7/kafkafs-queries.7", "man8/mount.kafkafs.8")
     shared = (*(f"share/man/{page}" for page in pages), "lib/systemd/system/kafkafs.service")
@@ -141,7 +142,7 @@ def test_a_checkout_brings_its_pages_too(scratch):
 
 def test_auditwheel_confirms_the_platform(wheel):
     """A wheel that claims less than it needs does not load on older systems; one that claims more is refused by pip."""
-    assert wheel.name.endswith(f"-py3-none-manylinux_2_28_{platform.machine()}.whl")
+    assert wheel.name.endswith(f"-cp311-abi3-manylinux_2_28_{platform.machine()}.whl")
     shown = run(Path(sys.executable).with_name("auditwheel"), "show", wheel, timeout=100).stdout.decode()
     found = re.search(r'consistent with the following platform tag:\s*"manylinux_2_(\d+)_', " ".join(shown.split()))
     assert found is not None, shown

@@ -18,6 +18,14 @@ import numpy as np
 from kafkafs.errors import Unsupported
 from kafkafs.format.native.library import LIBRARY, Kernel, linked
 
+MODULES = {
+    "_records": (
+        *("varint", "checksum", "headers", "records", "messages", "runs", "columns", "differences"),
+        *("siphash", "keys", "sketch", "needle"),
+    ),
+    "_lines": ("varint", "numbers", "text", "lines", "batch_lines", "java_text", "dump"),
+}
+
 _DATA = object.__basicsize__
 """Where an array keeps the address of its data: first behind what every object has, as NumPy's ABI fixes it. A look
 there takes 0.1 us; `ctypes.data` 1.1, `__array_interface__` of a table 7, and each record asked for needs five."""

@@ -134,11 +134,9 @@ DUMP_KEY, DUMP_VALUE = 2, 4
 DUMP_STRING, DUMP_LONG, DUMP_INTEGER, DUMP_BYTES = range(4)
 DUMP_ODD = -1  # a record that its kernel does not know
 
-# The table that `arrow_columns` and `arrow_headers` work from: places in bytes. Each column of bytes has six numbers.
+# The six numbers that a column of bytes begins with (native.columns): places in bytes. The first three tell places.
 COLUMN_ENDS, COLUMN_BYTES, COLUMN_BITS, COLUMN_ROWS, COLUMN_USED, COLUMN_NULLS = range(0, 48, 8)
-ARROW_ROW, ARROW_OFFSETS, ARROW_TIMESTAMPS, ARROW_TYPES = range(0, 32, 8)
-ARROW_KEYS, ARROW_VALUES, ARROW_HEADER_LISTS, ARROW_HEADER_NAMES, ARROW_HEADER_VALUES = range(32, 32 + 5 * 48, 48)
-ARROW_TABLE = 32 + 5 * 48
+COLUMN_NUMBERS = 48
 
 # How a walk over batches ends.
 WALK_END, WALK_CUT, WALK_BROKEN, WALK_FULL = range(4)
@@ -250,6 +248,7 @@ class CellRow(NamedTuple):
     at: int
 
 
+CELL = np.dtype([(name, "i8") for name in CellRow._fields])
 CELL_SLOT = CellRow(*range(len(CellRow._fields)))
 CELL_AT = CellRow(*range(0, 8 * len(CellRow._fields), 8))
 CELL_WORDS = len(CellRow._fields)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.batch import CODECS
 from kafkafs.format.batches import Batches, is_control, is_transactional
 from kafkafs.format.control import ControlType
@@ -192,9 +192,7 @@ class _Meter:
             codec.records += int(mine.sum())
             codec.content += int(sizes[mine].sum())
         table = np.ascontiguousarray(rows)
-        native.kernel("sketch_keys")(
-            native.address(table), len(table), native.address(piece.data), native.address(self.registers), SKETCH_BITS
-        )
+        kernels.sketch_keys(table, len(table), piece.data, self.registers, SKETCH_BITS)
         found.top_keys.take(piece, sizes)
         self._times(rows["timestamp"], sizes)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.records import Records
 
 KEPT = 512
@@ -71,8 +71,6 @@ def _hashes(piece: Records) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None
     """Of each key, in order; None where the offsets lie too far apart for the kernel, as in no real piece."""
     table = np.ascontiguousarray(piece.rows)
     rows, hashes = np.empty(len(table), np.int64), np.empty(len(table), np.int64)
-    made = native.kernel("hash_keys")(
-        *(native.address(table), len(table), native.address(piece.data), native.address(_SEED)),
-        *(int(table["offset"].min()), native.address(rows), native.address(hashes)),
-    )
+    base = int(table["offset"].min())
+    made = kernels.hash_keys(table, len(table), piece.data, _SEED, base, rows, hashes)
     return None if made < 0 else hashes[:made]

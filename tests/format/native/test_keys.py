@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format import native
+from kafkafs.format import kernels
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**31 - 1) | st.integers(0, 3), st.integers(0, 2)), max_size=200))
@@ -14,10 +14,7 @@ def test_rows_are_sorted_and_the_last_of_each_key_stays(pairs):
     checks = np.array([check for _, check in pairs], np.int64)
     spare, others, counts = np.empty_like(rows), np.empty_like(rows), np.empty(1 << 11, np.int64)
     last = {pair: pair[0] << 32 | offset for offset, pair in enumerate(pairs)}
-    places = [native.address(array) if len(array) else 0 for array in (rows, checks)]
-    kept = native.kernel("settle_keys")(
-        *places, len(rows), *(native.address(array) if len(array) else 0 for array in (spare, others, counts))
-    )
+    kept = kernels.settle_keys(rows, checks, spare, others, counts)
     found = spare[:kept].tolist()
     assert found == sorted(found)
     assert set(last.values()) <= set(found)

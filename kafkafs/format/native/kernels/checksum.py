@@ -81,11 +81,6 @@ def crc32c_of(at: int, size: int) -> int:
     return first ^ 0xFFFFFFFF
 
 
-def crc32c(at: int, size: int) -> int:
-    """Kernel: see `crc32c_of`."""
-    return crc32c_of(at, size)
-
-
 def _crc32_tables() -> bytes:
     """Eight tables: what a byte, followed by 0 to 7 zero bytes, makes of the register (IEEE polynomial, reflected)."""
     rows = [[0] * 256]

@@ -11,24 +11,17 @@ from kafkafs.format.native.kernels.machine import (
     load_i32be,
     load_i64be,
     load_u32be,
-    store_8,
     store_16,
     store_32,
     store_64,
 )
 from kafkafs.format.native.layout import (
     BATCH_AT,
-    BATCH_ROW,
     INVALID,
     LENGTH_END,
     MESSAGE,
-    UNCHECKED,
     V2,
     VALID,
-    WALK_BROKEN,
-    WALK_CUT,
-    WALK_END,
-    WALK_FULL,
 )
 
 _FRAME = 17  # bytes; the broker looks at nothing unless more than these are left
@@ -114,42 +107,3 @@ def verdict(at: int, size: int, magic: int) -> int:
     else:
         sound = crc32_of(at + MESSAGE.magic, size - MESSAGE.magic) == load_u32be(at + MESSAGE.crc)
     return VALID if sound else INVALID
-
-
-def walk(data: int, at: int, end: int, position: int, verify: int, rows: int, capacity: int, out: int) -> int:
-    """Kernel: fills rows for the whole entries in [at, end) of `data`, whose byte 0 lies at `position`; their number.
-
-    out: where the walk ended, why (WALK_...), and how many bytes the entry there lacks (0 where that is unknown).
-    """
-    made, reason, missing = 0, WALK_FULL, 0
-    while made < capacity:
-        left, here = end - at, data + at
-        if left <= _FRAME:
-            reason = WALK_END if left == 0 else WALK_CUT
-            break
-        size, magic = entry_size(here, left), load_i8(here + V2.magic)
-        if size < 0:
-            reason = WALK_BROKEN
-            break
-        if size > left:
-            reason, missing = WALK_CUT, size - left
-            break
-        if ends_before_it_begins(here):
-            reason = WALK_BROKEN
-            break
-        row = rows + made * BATCH_ROW
-        store_64(row + BATCH_AT.position, position + at)
-        store_64(row + BATCH_AT.size, size)
-        store_64(row + BATCH_AT.base_offset, load_i64be(here + V2.base_offset))
-        store_8(row + BATCH_AT.magic, magic)
-        if magic == 2:
-            fill_v2(row, here)
-        else:
-            _fill_legacy(row, here)
-        store_8(row + BATCH_AT.valid, verdict(here, size, magic) if verify else UNCHECKED)
-        made += 1
-        at += size
-    store_64(out, at)
-    store_64(out + 8, reason)
-    store_64(out + 16, missing)
-    return made

@@ -2,19 +2,16 @@
 
 from kafkafs.format.native.kernels.machine import (
     called,
-    copy_16,
     inlined,
     load_i8,
     load_i32,
     load_i64,
-    load_u8,
     put,
-    store_64,
 )
 from kafkafs.format.native.kernels.numbers import put_number
-from kafkafs.format.native.kernels.text import character, put_base64, put_field, put_text
+from kafkafs.format.native.kernels.text import put_field
 from kafkafs.format.native.kernels.varint import varint
-from kafkafs.format.native.layout import CREATE_TIME, LOG_APPEND_TIME, RECORD_AT, RECORD_ROW
+from kafkafs.format.native.layout import CREATE_TIME, LOG_APPEND_TIME, RECORD_AT
 
 WORDS = 256  # bytes; more than a line's names, numbers and punctuation, and the reach of a store behind the end
 HEADER_WORDS = 64  # the same for one header
@@ -88,79 +85,3 @@ def _put_rest(to: int, row: int, data: int, limit: int) -> int:
     end = at + load_i32(row + RECORD_AT.headers_size)
     to, _, _ = put_headers(put(to, ',"headers":['), EVERYWHERE, at, end, 0, count, limit)
     return put(to, "]}\n")
-
-
-def json_lines(
-    rows: int, first: int, stop: int, data: int, size: int, prefix: int, prefix_size: int,
-    out: int, capacity: int, result: int,
-) -> int:  # fmt: skip
-    """Kernel: the lines of rows [first, stop), whose bytes stand in `size` bytes at `data`; how many bytes they have.
-
-    `prefix` is what each line begins with, up to `"offset":`, in a buffer of 16 bytes more. Ends before a line that
-    might not fit into `capacity` bytes. result: the row that it ended before.
-    """
-    to, limit, number = out, data + size, first
-    times, times_size = 0, 0  # where the line before has what follows its offset, up to `"key`
-    while number < stop:
-        row = rows + number * RECORD_ROW
-        if _bound(row, prefix_size) > out + capacity - to:
-            break
-        for step in range(0, prefix_size, 16):
-            copy_16(to + step, prefix + step)
-        to = put_number(to + prefix_size, load_i64(row + RECORD_AT.offset))
-        if times and same_times(row, row - RECORD_ROW):
-            for step in range(0, times_size, 16):
-                copy_16(to + step, times + step)
-            times = to
-        else:
-            times = to
-            times_size = put_times(to, row) - to
-        to = _put_rest(to + times_size, row, data, limit)
-        number += 1
-    store_64(result, number)
-    return to - out
-
-
-def lines_bound(rows: int, first: int, stop: int, prefix_size: int) -> int:
-    """Kernel: more bytes than the lines of rows [first, stop) can have."""
-    total = 0
-    for number in range(first, stop):
-        total += _bound(rows + number * RECORD_ROW, prefix_size)
-    return total
-
-
-# A line that is too large for one piece is put together by the view of these.
-
-
-def json_headers(
-    data: int, size: int, at: int, end: int, index: int, count: int, out: int, capacity: int, result: int
-) -> int:
-    """Kernel: headers [index, count) in [at, end) of `data` as JSON, separated by commas; how many bytes.
-
-    Ends before a header that might not fit into `capacity` bytes. result: where in `data`, and which header that is.
-    """
-    to, behind, index = put_headers(out, out + capacity, data + at, data + end, index, count, data + size)
-    store_64(result, behind - data)
-    store_64(result + 8, index)
-    return to - out
-
-
-def is_text(at: int, size: int) -> int:
-    """Kernel: 1 where the bytes are valid UTF-8, else 0."""
-    end = at + size
-    while at < end:
-        length = 1 if load_u8(at) < 0x80 else character(at, end - at)
-        if length == 0:
-            return 0
-        at += length
-    return 1
-
-
-def text_piece(at: int, size: int, limit: int, out: int) -> int:
-    """Kernel: valid UTF-8 with JSON's escapes; how many bytes. `out` has room for six times the size and 64 bytes."""
-    return put_text(out, at, size, limit) - out
-
-
-def base64_piece(at: int, size: int, out: int) -> int:
-    """Kernel: the bytes in base64; how many. `out` has room for twice the size and 64 bytes."""
-    return put_base64(out, at, size) - out

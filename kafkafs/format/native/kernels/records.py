@@ -3,7 +3,6 @@
 from kafkafs.format.native.kernels.machine import (
     inlined,
     load_i16,
-    load_i32,
     load_i64,
     store_8,
     store_32,
@@ -12,9 +11,6 @@ from kafkafs.format.native.kernels.machine import (
 from kafkafs.format.native.kernels.varint import varint, varlong
 from kafkafs.format.native.layout import (
     BATCH_AT,
-    BATCH_LEFTOVER,
-    BATCH_ROW,
-    COUNT_NEGATIVE,
     CREATE_TIME,
     HEADERS_BAD,
     KEY_BAD,
@@ -23,8 +19,6 @@ from kafkafs.format.native.layout import (
     OFFSET_ORDER,
     RECORD_AT,
     RECORD_LEFTOVER,
-    RECORD_ROW,
-    RECORDS_CUT,
     SOUND,
     VALUE_BAD,
     VARINT_BAD,
@@ -103,67 +97,3 @@ def finish(batch: int, number: int, row: int) -> None:
     store_32(row + RECORD_AT.batch, number)
     store_8(row + RECORD_AT.timestamp_type, LOG_APPEND_TIME if log_append else CREATE_TIME)
     store_8(row + RECORD_AT.magic, 2)
-
-
-@inlined
-def _records(
-    batch: int, number: int, data: int, at: int, end: int, count: int, previous: int, rows: int
-) -> tuple[int, int, int]:
-    """`count` records from `at` on, in rows unless `rows` is 0: (address behind them, last offset, what is wrong)."""
-    wrong = SOUND
-    for index in range(count):
-        if at >= end:
-            return at, previous, RECORDS_CUT
-        row = rows + index * RECORD_ROW if rows else 0
-        at, previous, wrong = record(batch, data, at, end, previous, row)
-        if wrong != SOUND:
-            return at, previous, wrong
-        if row:
-            finish(batch, number, row)
-    return at, previous, wrong
-
-
-def decode_v2(batches: int, spans: int, first: int, stop: int, data: int, rows: int, capacity: int, out: int) -> int:
-    """Kernel: rows for all records of batches [first, stop), whose records lie at spans[i] = (at, size) in `data`.
-
-    Stops before a batch that is bad or that states more records than rows are left, and answers with the rows made.
-    out: the batch it stopped before, and what is wrong with it.
-    """
-    made, number, wrong = 0, first, SOUND
-    while number < stop:
-        batch = batches + number * BATCH_ROW
-        count = load_i32(batch + BATCH_AT.record_count)
-        if count < 0:
-            wrong = COUNT_NEGATIVE
-            break
-        if count > capacity - made:
-            break
-        at = data + load_i64(spans + number * 16)
-        end = at + load_i64(spans + number * 16 + 8)
-        before = load_i64(batch + BATCH_AT.base_offset) - 1
-        at, before, wrong = _records(batch, number, data, at, end, count, before, rows + made * RECORD_ROW)
-        if wrong == SOUND and at != end:
-            wrong = BATCH_LEFTOVER
-        if wrong != SOUND:
-            break
-        made += count
-        number += 1
-    store_64(out, number)
-    store_64(out + 8, wrong)
-    return made
-
-
-def check_v2(batch: int, data: int, at: int, end: int) -> int:
-    """Kernel: what is wrong with the records in [at, end) of `data` that are all of a batch; SOUND for nothing."""
-    count = load_i32(batch + BATCH_AT.record_count)
-    if count < 0:
-        return COUNT_NEGATIVE
-    before = load_i64(batch + BATCH_AT.base_offset) - 1
-    behind, _, wrong = _records(batch, 0, data, data + at, data + end, count, before, 0)
-    return BATCH_LEFTOVER if wrong == SOUND and behind != data + end else wrong
-
-
-def decode_part(batch: int, number: int, data: int, at: int, end: int, count: int, previous: int, rows: int) -> int:
-    """Kernel: rows for the next `count` records of a batch that `check_v2` found sound; the byte behind them."""
-    behind, _, _ = _records(batch, number, data, data + at, data + end, count, previous, rows)
-    return behind - data

@@ -1,0 +1,134 @@
+"""From bytes to rows of BATCH: one walk over the batches that stand back to back in a buffer, their CRCs included.
+
+Source: FileLogInputStream (framing), DefaultRecordBatch (v2), LegacyRecord (v0, v1).
+"""
+
+import cython
+
+from kafkafs.format.native.checksum import crc32_of, crc32c_of
+from kafkafs.format.native.layout import (
+    INVALID,
+    LENGTH_END,
+    MESSAGE,
+    UNCHECKED,
+    V2,
+    VALID,
+    WALK_BROKEN,
+    WALK_CUT,
+    WALK_END,
+    WALK_FULL,
+)
+from kafkafs.format.native.machine import (
+    Batch,
+    Int,
+    Span,
+    batch_at,
+    inlined,
+    load_i8,
+    load_i16be,
+    load_i32be,
+    load_i64be,
+    load_u32be,
+    room,
+    span,
+)
+
+_FRAME = 17  # bytes; the broker looks at nothing unless more than these are left
+_SMALLEST_V0, _SMALLEST_V1 = 26, 34  # a message without key and value
+
+
+@inlined
+def _entry_size(data: Span, at: Int) -> Int:
+    """The whole size that the entry at `at` claims, as far as its frame shows that it can be one; else -1.
+
+    Magic, offset and size stand at the same place in every format.
+    """
+    size = load_i32be(data, at + V2.length) + LENGTH_END
+    magic = load_i8(data, at + V2.magic)
+    smallest = _SMALLEST_V0 if magic == 0 else _SMALLEST_V1 if magic == 1 else V2.records
+    if magic < 0 or magic > 2 or load_i64be(data, at + V2.base_offset) < 0 or size < smallest:
+        return -1
+    return size
+
+
+@inlined
+def _fill_v2(row: Batch, data: Span, at: Int) -> None:
+    """What the v2 header at `at` says, but for position, size, base offset and magic."""
+    row.last_offset = load_i64be(data, at + V2.base_offset) + load_i32be(data, at + V2.last_offset_delta)
+    row.base_timestamp = load_i64be(data, at + V2.base_timestamp)
+    row.max_timestamp = load_i64be(data, at + V2.max_timestamp)
+    row.producer_id = load_i64be(data, at + V2.producer_id)
+    row.leader_epoch = load_i32be(data, at + V2.leader_epoch)
+    row.crc = load_u32be(data, at + V2.crc)
+    row.base_sequence = load_i32be(data, at + V2.base_sequence)
+    row.count = load_i32be(data, at + V2.record_count)
+    row.attributes = load_i16be(data, at + V2.attributes)
+    row.producer_epoch = load_i16be(data, at + V2.producer_epoch)
+
+
+@inlined
+def _fill_legacy(row: Batch, data: Span, at: Int) -> None:
+    """The same of a message; what it does not have is -1."""
+    timestamp = load_i64be(data, at + MESSAGE.timestamp) if load_i8(data, at + MESSAGE.magic) else -1
+    row.last_offset = load_i64be(data, at + MESSAGE.offset)
+    row.base_timestamp = timestamp
+    row.max_timestamp = timestamp
+    row.producer_id = -1
+    row.leader_epoch = -1
+    row.crc = load_u32be(data, at + MESSAGE.crc)
+    row.base_sequence = -1
+    row.count = 1
+    row.attributes = load_i8(data, at + MESSAGE.attributes)
+    row.producer_epoch = -1
+
+
+@inlined
+def _verdict(data: Span, at: Int, end: Int, magic: Int) -> Int:
+    """VALID where the checksum of the whole entry in [at, end) holds; else INVALID."""
+    if magic == 2:
+        return VALID if crc32c_of(data, at + V2.attributes, end) == load_u32be(data, at + V2.crc) else INVALID
+    return VALID if crc32_of(data, at + MESSAGE.magic, end) == load_u32be(data, at + MESSAGE.crc) else INVALID
+
+
+def walk(
+    source: object, at: Int, position: Int, verify: Int, table: object, capacity: Int
+) -> tuple[int, int, int, int]:
+    """Kernel: fills rows for the whole entries of `source` from `at` on, whose byte 0 lies at `position`.
+
+    The answer: how many, where the walk ended, why (WALK_...), and how many bytes the entry there lacks (0 where that
+    is unknown).
+    """
+    data, rows = span(source), room(table)
+    made: Int = 0
+    reason: Int = WALK_FULL
+    missing: Int = 0
+    with cython.nogil:
+        while made < capacity:
+            left = data.nbytes - at
+            if left <= _FRAME:
+                reason = WALK_END if left == 0 else WALK_CUT
+                break
+            size = _entry_size(data, at)
+            magic = load_i8(data, at + V2.magic)
+            if size < 0:
+                reason = WALK_BROKEN
+                break
+            if size > left:
+                reason, missing = WALK_CUT, size - left
+                break
+            if magic == 2 and load_i32be(data, at + V2.last_offset_delta) < 0:  # it ends before it begins
+                reason = WALK_BROKEN
+                break
+            row = batch_at(rows, made)
+            row.position = position + at
+            row.size = size
+            row.base_offset = load_i64be(data, at + V2.base_offset)
+            row.magic = magic
+            if magic == 2:
+                _fill_v2(row, data, at)
+            else:
+                _fill_legacy(row, data, at)
+            row.valid = _verdict(data, at, at + size, magic) if verify else UNCHECKED
+            made += 1
+            at += size
+    return made, at, reason, missing

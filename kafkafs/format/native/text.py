@@ -1,0 +1,204 @@
+"""Bytes as the content of a JSON string: UTF-8 text with its escapes, or base64.
+
+Text is taken 16 bytes at a time. What is plain is copied; `"` and `\\` get their backslash by one shuffle of 8 bytes;
+only control characters and what is not ASCII are looked at one by one. Escapes are those of Python's json.dumps with
+ensure_ascii=False, and U+007F to U+009F besides, which a terminal would obey. Output may be written up to 32 bytes
+behind its end.
+"""
+
+from kafkafs.format.native.machine import (
+    Int,
+    Span,
+    copy_16,
+    escape_8,
+    inlined,
+    load_i16,
+    load_i64,
+    load_u8,
+    native,
+    population,
+    put,
+    quoted,
+    specials,
+    store_8,
+    store_16,
+    store_64,
+    trailing_zeros,
+)
+
+
+def _control_escapes() -> bytes:
+    """For 0x00 to 0x9F: the escape in six bytes, then its length in the eighth."""
+    short = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r"}
+    table = bytearray()
+    for code in range(0xA0):
+        escape = short.get(code, f"\\u{code:04x}").encode()
+        table += escape.ljust(7, b"\0") + bytes([len(escape)])
+    return bytes(table)
+
+
+def _escape_patterns() -> bytes:
+    """For each set of 8 bytes to be escaped: which of bytes 0 to 7, or a backslash (8), stands at each place."""
+    table = bytearray()
+    for chosen in range(256):
+        row = [place for i in range(8) for place in ([8, i] if chosen >> i & 1 else [i])]
+        table += bytes(row + [0] * (16 - len(row)))
+    return bytes(table)
+
+
+def _base64_pairs() -> bytes:
+    """The two characters of each 12 bits."""
+    alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    return b"".join(bytes([high, low]) for high in alphabet for low in alphabet)
+
+
+_CONTROL_ESCAPES, _ESCAPE_PATTERNS, _PAIRS_64 = _control_escapes(), _escape_patterns(), _base64_pairs()
+
+
+@inlined
+def put_control(out: Span, to: Int, code: Int) -> Int:
+    """The escape of a code below 0xA0."""
+    store_64(out, to, load_i64(_CONTROL_ESCAPES, code * 8))
+    return to + load_u8(_CONTROL_ESCAPES, code * 8 + 7)
+
+
+@inlined
+def character(data: Span, at: Int, size: Int) -> Int:
+    """How many bytes the character beyond ASCII at `at` has, of `size` that are left; 0 where Python would object."""
+    first = load_u8(data, at)
+    length: Int = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+    if first < 0xC2 or first > 0xF4 or length > size:
+        return 0
+    second = load_u8(data, at + 1)
+    lowest = 0xA0 if first == 0xE0 else 0x90 if first == 0xF0 else 0x80
+    highest = 0x9F if first == 0xED else 0x8F if first == 0xF4 else 0xBF
+    if second < lowest or second > highest:
+        return 0
+    for more in range(2, length):
+        if load_u8(data, at + more) & 0xC0 != 0x80:
+            return 0
+    return length
+
+
+@inlined
+def put_character(out: Span, to: Int, data: Span, at: Int, length: Int) -> Int:
+    """Copies a character of 2 to 4 bytes."""
+    for index in range(length):
+        store_8(out, to + index, load_u8(data, at + index))
+    return to + length
+
+
+@inlined
+def _put_shown(out: Span, to: Int, data: Span, at: Int, length: Int) -> Int:
+    """The same, but U+0080 to U+009F are escaped."""
+    if load_u8(data, at) == 0xC2 and load_u8(data, at + 1) < 0xA0:
+        return put_control(out, to, load_u8(data, at + 1))
+    return put_character(out, to, data, at, length)
+
+
+@native
+def _put_slowly(out: Span, to: Int, data: Span, at: Int, size: Int) -> Int:
+    """`put_text`, byte by byte, for what is too near the end of the buffer to be taken 16 bytes at a time."""
+    end = at + size
+    while at < end:
+        code = load_u8(data, at)
+        length: Int = 1
+        if code >= 0x80:
+            length = character(data, at, end - at)
+            if length == 0:
+                return -1
+            to = _put_shown(out, to, data, at, length)
+        elif code < 0x20 or code == 0x7F:
+            to = put_control(out, to, code)
+        else:
+            if code == 0x22 or code == 0x5C:
+                store_8(out, to, 0x5C)
+                to += 1
+            store_8(out, to, code)
+            to += 1
+        at += length
+    return to
+
+
+@inlined
+def _put_plain(out: Span, to: Int, data: Span, at: Int, count: Int, chosen: Int) -> Int:
+    """`count` <= 16 bytes of plain ASCII at `at`, a backslash before those of the mask `chosen`."""
+    if chosen == 0:
+        copy_16(out, to, data, at)
+        return to + count
+    low = chosen & 255
+    escape_8(out, to, data, at, low, _ESCAPE_PATTERNS)
+    escape_8(out, to + 8 + population(low), data, at + 8, chosen >> 8, _ESCAPE_PATTERNS)
+    return to + count + population(chosen)
+
+
+@native
+def put_text(out: Span, to: Int, data: Span, at: Int, size: Int) -> Int:
+    """Writes `size` bytes at `at` as the content of a JSON string: the place behind it; -1 where they are not UTF-8."""
+    while size > 0:
+        if size >= 16 and specials(data, at) == 0:  # apart, so that no step waits for the one before to know its place
+            to = _put_plain(out, to, data, at, 16, quoted(data, at))
+            at += 16
+            size -= 16
+            continue
+        if data.nbytes - at < 16:
+            return _put_slowly(out, to, data, at, size)
+        count: Int = min(size, 16)
+        within: Int = (1 << count) - 1
+        special = specials(data, at) & within
+        if special:
+            count = trailing_zeros(special)
+            within = (1 << count) - 1
+        to = _put_plain(out, to, data, at, count, quoted(data, at) & within)
+        at += count
+        size -= count
+        while special and size > 0:  # a stretch of controls or of another script
+            code = load_u8(data, at)
+            length: Int = 1
+            if code >= 0x80:
+                length = character(data, at, size)
+                if length == 0:
+                    return -1
+                to = _put_shown(out, to, data, at, length)
+            elif code < 0x20 or code == 0x7F:
+                to = put_control(out, to, code)
+            else:
+                break
+            at += length
+            size -= length
+    return to
+
+
+@native
+def put_base64(out: Span, to: Int, data: Span, at: Int, size: Int) -> Int:
+    """Writes `size` bytes at `at` in base64 (RFC 4648, padded): the place behind it."""
+    while size >= 3:
+        bits = load_u8(data, at) << 16 | load_u8(data, at + 1) << 8 | load_u8(data, at + 2)
+        store_16(out, to, load_i16(_PAIRS_64, (bits >> 12) * 2))
+        store_16(out, to + 2, load_i16(_PAIRS_64, (bits & 4095) * 2))
+        at += 3
+        size -= 3
+        to += 4
+    if size == 0:
+        return to
+    rest = load_u8(data, at) << 16
+    if size == 2:
+        rest |= load_u8(data, at + 1) << 8
+    store_16(out, to, load_i16(_PAIRS_64, (rest >> 12) * 2))
+    store_16(out, to + 2, load_i16(_PAIRS_64, (rest & 4095) * 2))
+    store_8(out, to + 3, 61)
+    if size == 1:
+        store_8(out, to + 2, 61)
+    return to + 4
+
+
+@inlined
+def put_field(out: Span, to: Int, data: Span, at: Int, size: Int) -> Int:
+    """The rest of a field whose name has been begun (`"key`): `":"text"`, `Base64":"..."` or, of size -1, `":null`."""
+    if size < 0:
+        return put(out, to, b'":null')
+    behind = put_text(out, put(out, to, b'":"'), data, at, size)
+    if behind < 0:
+        behind = put_base64(out, put(out, to, b'Base64":"'), data, at, size)
+    store_8(out, behind, 34)
+    return behind + 1
