@@ -6,7 +6,7 @@ the typed columns of an export take only the values.
 
 import numpy as np
 
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CELL_SLOT, CELL_WORDS
@@ -17,15 +17,15 @@ OneCell = np.ndarray[tuple[int], np.dtype[np.int64]]
 NAME = slice(CELL_SLOT.kind, CELL_SLOT.guid_rest + 1)
 """The columns that name a schema, as `SchemaName`."""
 
+TEXT, TAIL = slice(CELL_SLOT.text_in, CELL_SLOT.text_size + 1), slice(CELL_SLOT.tail_in, CELL_SLOT.tail_size + 1)
+"""The columns that tell where a text, or a tail, is: in what, at which byte there, its size."""
+
 
 def find_cells(records: Records) -> tuple[Cells, int]:
     """The cells of records, and how many of them name a schema. None has a text or a decoder yet (-1)."""
     rows = np.ascontiguousarray(records.rows)  # it may be every other row of another
     cells: Cells = np.empty((2 * len(rows), CELL_WORDS), np.int64)
-    named = native.kernel("find_cells")(
-        native.address(rows), len(rows), native.address(records.data), native.address(cells)
-    )
-    return cells, named
+    return cells, kernels.find_cells(rows, len(rows), records.data, cells)
 
 
 def payload_of(records: Records, cell: OneCell) -> tuple[bytes, bytes | None]:

@@ -5,16 +5,16 @@ decoded, a second kernel makes JSON text of Avro and checks what is JSON already
 Protobuf comes by Python. Whatever does not fit stands in the line as in `.jsonl`, with a sentence.
 """
 
-import ctypes
 import json
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from kafkafs.errors import CorruptData
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.buffers import Array, Buffers
-from kafkafs.format.cells import NAME, Cells, OneCell, find_cells, payload_of
+from kafkafs.format.cells import NAME, TAIL, TEXT, Cells, OneCell, find_cells, payload_of
 from kafkafs.format.columns import Records
 from kafkafs.format.internal_cells import fill_cells
 from kafkafs.format.jsonl import line_head, padded_prefix
@@ -22,7 +22,15 @@ from kafkafs.format.long_line import long_field, long_headers
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.messages.records import internal_topic
 from kafkafs.format.native import layout
-from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_SLOT, DECODED_ASKS, TEXT_MOST
+from kafkafs.format.native.layout import (
+    AVRO_SCRATCH,
+    CELL_SLOT,
+    DECODED_ASKS,
+    IN_HELD,
+    IN_TAILS,
+    NOWHERE,
+    TEXT_MOST,
+)
 from kafkafs.format.schemas.codebook import Codebook, error_tail
 
 _CHUNK = 1024
@@ -43,34 +51,30 @@ class DecodedLines:
         self._prefix, self._padded = padded_prefix(topic, partition)
         self._book = book
         self._topic = internal_topic(topic)
-        self._held: list[bytes] = []  # texts and tails that cells point to
+        self._held = bytearray()  # texts and tails that Python has made
         self._reasons: dict[int, str] = {}  # of cells of a chunk that Python could not decode
-        self._scratch, self._out = np.empty(AVRO_SCRATCH, np.uint8), np.empty(2, np.int64)
+        self._scratch = np.empty(AVRO_SCRATCH, np.uint8)
 
     def pieces(self, records: Records) -> Iterator[memoryview]:
         """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
-        for chunk, cells, first, stop in self._decoded(records):
-            yield from self._lines(chunk, cells, first, stop)
+        for part in self._decoded(records):
+            yield from self._lines(part)
 
     def fields(self, records: Records) -> Iterator[tuple[bytes | None, bytes | None]]:
         """Key and value of each record, in order, as its line shows them: JSON text, of a string what it says; None for
         null; bytes that are no JSON as they are."""
-        for chunk, cells, first, stop in self._decoded(records):
-            for number in range(first, stop):
-                yield (
-                    _content(cells[2 * number], chunk.key(number)),
-                    _content(cells[2 * number + 1], chunk.value(number)),
-                )
+        for part in self._decoded(records):
+            for number in range(part.first, part.stop):
+                key, value = part.cells[2 * number], part.cells[2 * number + 1]
+                yield _content(part, key, part.records.key(number)), _content(part, value, part.records.value(number))
 
-    def _decoded(self, records: Records) -> Iterator[tuple[Records, Cells, int, int]]:
-        """All those records by and by: a chunk, its cells, and which rows of it [first, stop) those now tell."""
+    def _decoded(self, records: Records) -> Iterator["_Part"]:
+        """All those records by and by."""
         rows = np.ascontiguousarray(records.rows)  # which the kernel of lines takes as they lie
         for start in range(0, len(rows), _CHUNK):
-            chunk = Records(records.data, rows[start : start + _CHUNK])
-            for cells, first, stop in self._chunk(chunk):
-                yield chunk, cells, first, stop
+            yield from self._chunk(Records(records.data, rows[start : start + _CHUNK]))
 
-    def _chunk(self, records: Records) -> Iterator[tuple[Cells, int, int]]:
+    def _chunk(self, records: Records) -> Iterator["_Part"]:
         cells, named = find_cells(records)
         if named and self._topic is None:
             if self._book.is_full():
@@ -89,7 +93,7 @@ class DecodedLines:
                 size = min(size, TEXT_MOST) if size < TEXT_MOST * _GROWTH else size
                 continue
             size = _TEXTS.size
-            yield cells, done, stop
+            yield _Part(records, cells, done, stop, texts, self._held, self._book.tails)
             self._held.clear()
             done = stop
             del texts
@@ -102,15 +106,20 @@ class DecodedLines:
 
     def _decode(self, records: Records, cells: Cells, first: int, texts: Array) -> int:
         """The texts and tails of the cells from `first` on: the cell before which there was no more room."""
-        decode, data = native.kernel("decode_cells"), native.address(records.data)
-        number, used, held, answer = first, 0, 0, DECODED_ASKS
+        book, number, used, held, answer = self._book, first, 0, 0, DECODED_ASKS
         while answer == DECODED_ASKS:
-            answer = decode(
-                native.address(cells), number, len(cells), data, len(records.data), native.address(self._book.table),
-                native.address(texts) + used, len(texts) - used, native.address(self._scratch),
-                native.address(self._out),
-            )  # fmt: skip
-            number, used = int(self._out[0]), used + int(self._out[1])
+            answer, number, used = kernels.decode_cells(
+                cells,
+                number,
+                len(cells),
+                records.data,
+                book.table,
+                book.code,
+                book.literals,
+                texts,
+                used,
+                self._scratch,
+            )
             if answer == DECODED_ASKS:
                 held += self._ask(records, cells, number)
                 number += 1
@@ -128,7 +137,7 @@ class DecodedLines:
         except CorruptData as error:
             cell[CELL_SLOT.error], self._reasons[number] = layout.ASKED_MISFIT, str(error)
             return 0
-        cell[CELL_SLOT.text], cell[CELL_SLOT.text_size] = self._hold(text)
+        cell[TEXT] = IN_HELD, *self._hold(text)
         return len(text)
 
     def _tell(self, cells: Cells, first: int, stop: int) -> None:
@@ -136,60 +145,79 @@ class DecodedLines:
         part = cells[first:stop]
         places = np.nonzero(part[:, CELL_SLOT.decoder] >= 0)[0]
         rows = part[places, CELL_SLOT.decoder]
-        part[places, CELL_SLOT.tail] = self._book.table[rows, 3]
+        part[places, CELL_SLOT.tail_in], part[places, CELL_SLOT.tail] = IN_TAILS, self._book.table[rows, 3]
         part[places, CELL_SLOT.tail_size] = self._book.tail_sizes[rows]
         for place in np.nonzero(part[:, CELL_SLOT.error])[0].tolist():
             cell = part[place]
             reason = self._reasons.get(first + place, int(cell[CELL_SLOT.error]))
             sentence = self._book.misfit(int(cell[CELL_SLOT.decoder]), reason, int(cell[CELL_SLOT.error_at]))
             tail = error_tail("value" if (first + place) & 1 else "key", sentence)
-            cell[CELL_SLOT.tail], cell[CELL_SLOT.tail_size] = self._hold(tail)
+            cell[TAIL] = IN_HELD, *self._hold(tail)
 
     def _hold(self, text: bytes) -> tuple[int, int]:
-        """Keeps a text until the lines of its chunk are written: its address and size."""
-        self._held.append(text)
-        return native.address(text), len(text)
+        """Keeps a text until the lines of its chunk are written: its place and size."""
+        place = len(self._held)
+        self._held += text
+        return place, len(text)
 
-    def _lines(self, records: Records, cells: Cells, first: int, stop: int) -> Iterator[memoryview]:
-        kernel, number = native.kernel("decoded_lines"), first
-        while number < stop:
+    def _lines(self, part: "_Part") -> Iterator[memoryview]:
+        number = part.first
+        while number < part.stop:
             room = _ROOMS.take()
-            made = kernel(
-                native.address(records.rows), native.address(cells), number, stop,
-                native.address(records.data), len(records.data), native.address(self._padded), len(self._prefix),
-                native.address(room), len(room), native.address(self._out),
+            made, number = kernels.decoded_lines(
+                part.records.rows, part.cells, number, part.stop, part.records.data, part.texts, part.held, part.tails,
+                self._padded, len(self._prefix), room,
             )  # fmt: skip
-            number = int(self._out[0])
             if made:
                 yield room.data[:made]
             else:
-                yield from self._long_line(records, cells, number)
+                yield from self._long_line(part, number)
                 number += 1
 
-    def _long_line(self, records: Records, cells: Cells, number: int) -> Iterator[memoryview]:
+    def _long_line(self, part: "_Part", number: int) -> Iterator[memoryview]:
         """One line that is too large for one piece."""
-        row = records.rows[number]
+        records, cells, row = part.records, part.cells, part.records.rows[number]
         yield memoryview(line_head(self._prefix, row))
         for cell, at, size, behind in (
             (cells[2 * number], row["key_at"], row["key_size"], b',"value'),
             (cells[2 * number + 1], row["value_at"], row["value_size"], b',"headers":['),
         ):
-            if cell[CELL_SLOT.text]:
+            if cell[CELL_SLOT.text_in]:
+                text = part.bytes_at(cell[TEXT])
                 yield memoryview(b'":')
-                for start in range(0, int(cell[CELL_SLOT.text_size]), _PIECE):
-                    length = min(_PIECE, int(cell[CELL_SLOT.text_size]) - start)
-                    yield memoryview(ctypes.string_at(int(cell[CELL_SLOT.text]) + start, length))
+                for start in range(0, len(text), _PIECE):
+                    yield memoryview(text[start : start + _PIECE])
             else:
                 yield from long_field(records, int(at), int(size))
-            yield memoryview(ctypes.string_at(int(cell[CELL_SLOT.tail]), int(cell[CELL_SLOT.tail_size])) + behind)
+            yield memoryview(part.bytes_at(cell[TAIL]) + behind)
         yield from long_headers(records, number)
         yield memoryview(b"]}\n")
 
 
-def _content(cell: OneCell, raw: memoryview | None) -> bytes | None:
+class _Part(NamedTuple):
+    """Some records of a chunk whose cells tell now, and what those point to."""
+
+    records: Records
+    cells: Cells
+    first: int
+    stop: int
+    texts: Array
+    held: bytearray
+    tails: Array
+
+    def bytes_at(self, place: OneCell) -> bytes:
+        """A text or a tail (TEXT, TAIL of a cell)."""
+        kept, at, size = place.tolist()
+        if kept == NOWHERE:
+            return b""
+        sources = (self.records.data, self.texts, self.held, self.tails)
+        return bytes(sources[kept - 1][at : at + size])
+
+
+def _content(part: _Part, cell: OneCell, raw: memoryview | None) -> bytes | None:
     """What a cell tells, or else the bytes that it stands for."""
-    if cell[CELL_SLOT.text]:
-        text = ctypes.string_at(int(cell[CELL_SLOT.text]), int(cell[CELL_SLOT.text_size]))
+    if cell[CELL_SLOT.text_in]:
+        text = part.bytes_at(cell[TEXT])
         if text.startswith(b'"'):
             return json.loads(text).encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
         return None if text == b"null" else text

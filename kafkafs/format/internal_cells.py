@@ -2,19 +2,19 @@
 
 from collections.abc import Callable
 
-from kafkafs.format.cells import Cells
+from kafkafs.format.cells import TAIL, TEXT, Cells
 from kafkafs.format.columns import Records
 from kafkafs.format.json_string import json_string
 from kafkafs.format.messages.records import InternalTopic
 from kafkafs.format.messages.redaction import decoded_json
-from kafkafs.format.native.layout import CELL_SLOT
+from kafkafs.format.native.layout import IN_HELD
 from kafkafs.format.schemas.codebook import error_tail
 
 _ENOUGH = 2 << 20
 """Bytes of text after which the lines are written."""
 
 Hold = Callable[[bytes], tuple[int, int]]
-"""Keeps a text as long as cells point to it: its address and size."""
+"""Keeps a text as long as cells point to it: its place there and its size."""
 
 
 def fill_cells(topic: InternalTopic, records: Records, cells: Cells, first: int, hold: Hold) -> int:
@@ -29,11 +29,11 @@ def fill_cells(topic: InternalTopic, records: Records, cells: Cells, first: int,
             texts = ["null", "null"]
         for cell, text in zip(cells[2 * number : 2 * number + 2], texts, strict=True):
             if text is not None:
-                cell[CELL_SLOT.text], cell[CELL_SLOT.text_size] = hold(text.encode())
+                cell[TEXT] = IN_HELD, *hold(text.encode())
                 made += len(text)
         if decoded.error is not None:
             field, cell = ("key", cells[2 * number]) if value is None else ("value", cells[2 * number + 1])
-            cell[CELL_SLOT.tail], cell[CELL_SLOT.tail_size] = hold(error_tail(field, decoded.error))
+            cell[TAIL] = IN_HELD, *hold(error_tail(field, decoded.error))
         if made > _ENOUGH:
             return number + 1
     return len(records)

@@ -15,9 +15,13 @@ _CHOICE = os.environ.get("KAFKAFS_KERNELS", "")
 
 if TYPE_CHECKING or _CHOICE == "python":
     from kafkafs.format.native.batch_lines import batch_lines as batch_lines
+    from kafkafs.format.native.cells import decode_cells as decode_cells
+    from kafkafs.format.native.cells import find_cells as find_cells
+    from kafkafs.format.native.cells import type_cells as type_cells
     from kafkafs.format.native.checksum import crc32c as crc32c
     from kafkafs.format.native.columns import arrow_columns as arrow_columns
     from kafkafs.format.native.columns import arrow_headers as arrow_headers
+    from kafkafs.format.native.decoded_lines import decoded_lines as decoded_lines
     from kafkafs.format.native.differences import unlike_record as unlike_record
     from kafkafs.format.native.dump import dump_batches as dump_batches
     from kafkafs.format.native.dump import dump_records as dump_records
@@ -46,6 +50,7 @@ else:
     if _CHOICE:
         native.__path__.insert(0, _CHOICE)
     try:
+        from kafkafs.format.native._cells import *
         from kafkafs.format.native._lines import *
         from kafkafs.format.native._records import *
     except ImportError as error:

@@ -24,6 +24,10 @@ MODULES = {
         *("siphash", "keys", "sketch", "needle"),
     ),
     "_lines": ("varint", "numbers", "text", "lines", "batch_lines", "java_text", "dump"),
+    "_cells": (
+        *("varint", "numbers", "text", "lines", "calendar", "decimals", "doubles", "avro", "json_text"),
+        *("cells", "decoded_lines"),
+    ),
 }
 
 _DATA = object.__basicsize__

@@ -235,9 +235,11 @@ class CellRow(NamedTuple):
     guid_rest: int
     payload_at: int  # in the data, without a prefix
     payload_size: int
-    text: int  # address of the JSON text that it became; 0: none
+    text_in: int  # where the JSON text is that it became: NOWHERE, IN_DATA, IN_TEXTS or IN_HELD,
+    text: int  # at which byte there
     text_size: int
-    tail: int  # address of what follows in the line: `,"valueSchema":...` or `,"valueError":...`
+    tail_in: int  # where that is which follows it (`,"valueSchema":...`, `,"valueError":...`): IN_HELD or IN_TAILS
+    tail: int
     tail_size: int
     decoder: int  # row in the table of decoders; -1: none
     indexes_at: int  # in the data: what a header holds behind the id, Protobuf's message indexes
@@ -250,11 +252,11 @@ class CellRow(NamedTuple):
 
 CELL = np.dtype([(name, "i8") for name in CellRow._fields])
 CELL_SLOT = CellRow(*range(len(CellRow._fields)))
-CELL_AT = CellRow(*range(0, 8 * len(CellRow._fields), 8))
 CELL_WORDS = len(CellRow._fields)
+NOWHERE, IN_DATA, IN_TEXTS, IN_HELD, IN_TAILS = range(5)  # the records' data; what the kernel wrote; what Python did
 CELL_NULL, CELL_PLAIN, CELL_PREFIX_ID, CELL_PREFIX_GUID, CELL_HEADER_ID, CELL_HEADER_GUID = range(6)
 
-# A row of the table of decoders: four int64.
+# A row of the table of decoders: four int64; where the program and its literals begin, in bytes; the tail.
 DECODER_ROW = 32
 DECODER_WAY, DECODER_CODE, DECODER_POOL = range(0, 24, 8)
 WAY_NONE, WAY_AVRO, WAY_JSON, WAY_PYTHON = range(4)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format import native
 from kafkafs.format.buffers import Array
 from kafkafs.format.json_string import escape_controls, json_string
 from kafkafs.format.native import layout
@@ -82,6 +81,23 @@ def error_tail(field: str, sentence: str) -> bytes:
     return f',"{field}Error":{json_string(sentence)}'.encode()
 
 
+class _Bytes:
+    """Bytes that only get more, and room for some of those."""
+
+    def __init__(self) -> None:
+        self.array: Array = np.empty(256, np.uint8)
+        self._size = 0
+
+    def add(self, more: Numbers | Array) -> int:
+        """Puts the bytes of an array behind the others: where they begin."""
+        place, size = self._size, self._size + more.nbytes
+        if size > len(self.array):
+            self.array = np.concatenate((self.array[:place], np.empty(2 * size - place, np.uint8)))
+        self.array[place:size] = more.reshape(-1).view(np.uint8)
+        self._size = size
+        return place
+
+
 class Codebook:
     """See the module. `find` looks a schema up by name, and whether it is a key's."""
 
@@ -94,11 +110,26 @@ class Codebook:
         self._rows: dict[tuple[SchemaName, bool], int] = {}
         self._found: list[tuple[SchemaName, FoundSchema | None]] = []
         self._refusals: list[str] = []
-        self._tails: list[Array] = []
         self._size = 0
         self.table = np.zeros((16, 4), np.int64)
-        """Rows as DECODER_ROW has them; the last column is the tail's address."""
+        """Rows as DECODER_ROW has them; the last column is the place of the tail."""
         self.tail_sizes = np.zeros(16, np.int64)
+        self._code, self._literals, self._tails = _Bytes(), _Bytes(), _Bytes()
+
+    @property
+    def code(self) -> Array:
+        """The programs of all decoders, one behind the other."""
+        return self._code.array
+
+    @property
+    def literals(self) -> Array:
+        """Their pools."""
+        return self._literals.array
+
+    @property
+    def tails(self) -> Array:
+        """What stands behind what each has decoded."""
+        return self._tails.array
 
     def is_full(self) -> bool:
         """Whether it is time to forget."""
@@ -155,11 +186,12 @@ class Codebook:
         tail = found.tail(field) if found is not None and not refusal else error_tail(field, refusal)
         self._refusals.append(refusal)
         self._found.append((name, found))
-        self._tails.append(np.frombuffer(tail, np.uint8))
         decoder = self.decoder(number)
         self._size += decoder.size
-        program = decoder.program
-        code, pool = (0, 0) if program is None else (native.address(program.code), native.address(program.pool))
-        self.table[number] = decoder.way, code, pool, native.address(self._tails[number])
+        code = literals = 0
+        if decoder.program is not None:
+            code, literals = self._code.add(decoder.program.code), self._literals.add(decoder.program.pool)
+            self._size += decoder.program.code.nbytes + decoder.program.pool.nbytes
+        self.table[number] = decoder.way, code, literals, self._tails.add(np.frombuffer(tail, np.uint8))
         self.tail_sizes[number] = len(tail)
         return number

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from kafkafs.cluster.registry import Registry
 from kafkafs.errors import CorruptData
-from kafkafs.format import native
+from kafkafs.format import kernels
 from kafkafs.format.buffers import Array
 from kafkafs.format.cells import NAME, Cells, OneCell, find_cells, payload_of
 from kafkafs.format.columns import Records
@@ -41,7 +41,7 @@ class TypedValues:
         self.schema = table_schema(plain, table)
         self._book = Codebook(self._find)
         self._lines = Lines(table.shape())
-        self._scratch, self._out = np.empty(AVRO_SCRATCH, np.uint8), np.empty(2, np.int64)
+        self._scratch = np.empty(AVRO_SCRATCH, np.uint8)
         self._room: Array = np.empty(_ROOM, np.uint8)
 
     def _find(self, name: SchemaName, is_key: bool) -> FoundSchema | None:
@@ -89,18 +89,18 @@ class TypedValues:
 
     def _fill(self, piece: Records, cells: Cells, first: int, done: int, part: "_Part") -> int:
         """Adds the lines of rows [done, ...) of a piece to a part: the row before which there was no more room."""
-        answer = native.kernel("type_cells")(
-            native.address(cells), 2 * done, len(cells), native.address(piece.data), len(piece.data),
-            native.address(self._book.table), native.address(self._room) + part.size, len(self._room) - part.size,
-            native.address(self._scratch), native.address(self._out),
+        book = self._book
+        answer, cell, used = kernels.type_cells(
+            cells, 2 * done, len(cells), piece.data, book.table, book.code, book.literals, self._room, part.size,
+            self._scratch,
         )  # fmt: skip
-        stop = int(self._out[0]) // 2 if answer == DECODED_NO_ROOM else len(piece)
+        stop = cell // 2 if answer == DECODED_NO_ROOM else len(piece)
         values = cells[1::2][done:stop]
-        made = np.flatnonzero(values[:, CELL_SLOT.text])
+        made = np.flatnonzero(values[:, CELL_SLOT.text_in])
         part.rows.append(made + (first + done))
         part.ends.append(part.size + np.cumsum(values[made, CELL_SLOT.text_size], dtype=np.int64))
-        part.size += int(self._out[1])
-        for row in np.flatnonzero((values[:, CELL_SLOT.text] == 0) & (values[:, CELL_SLOT.decoder] >= 0)).tolist():
+        part.size = used
+        for row in np.flatnonzero((values[:, CELL_SLOT.text_in] == 0) & (values[:, CELL_SLOT.decoder] >= 0)).tolist():
             self._other(piece, values[row], first + done + row, part)
         return stop
 

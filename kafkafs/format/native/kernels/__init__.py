@@ -7,9 +7,5 @@ reads and writes only within the buffers that it was given, whatever they hold. 
 
 from collections.abc import Callable
 
-from kafkafs.format.native.kernels.avro import avro_text
-from kafkafs.format.native.kernels.cells import decode_cells, find_cells, type_cells
-from kafkafs.format.native.kernels.decoded_lines import decoded_lines
-
-KERNELS: list[Callable[..., int]] = [avro_text, find_cells, decode_cells, type_cells, decoded_lines]
+KERNELS: list[Callable[..., int]] = []
 """Entries of the library; their names are its symbols, less `kafkafs_`."""

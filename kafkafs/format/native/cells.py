@@ -1,0 +1,285 @@
+"""Keys and values on their way to decoded lines: which schema each one names, and the JSON text that it becomes.
+
+The wire format is Confluent's: a byte 0 and an int32 id, or a byte 1 and a GUID of 16 bytes, in front of the payload or
+in the last header of a reserved name. Source: confluentinc/schema-registry, SchemaId.
+"""
+
+import cython
+
+from kafkafs.format.native.avro import put_avro
+from kafkafs.format.native.json_text import check_json, put_clean_json
+from kafkafs.format.native.layout import (
+    AVRO_NO_ROOM,
+    CELL_HEADER_GUID,
+    CELL_HEADER_ID,
+    CELL_NULL,
+    CELL_PLAIN,
+    CELL_PREFIX_GUID,
+    CELL_PREFIX_ID,
+    CELL_WORDS,
+    DECODED_ALL,
+    DECODED_ASKS,
+    DECODED_NO_ROOM,
+    DECODER_CODE,
+    DECODER_POOL,
+    DECODER_ROW,
+    DECODER_WAY,
+    IN_DATA,
+    IN_TEXTS,
+    JSON_AS_IS,
+    JSON_MISFIT,
+    JSON_NONE,
+    TEXT_FACTOR,
+    TEXT_LEAST,
+    TEXT_MOST,
+    WAY_AVRO,
+    WAY_JSON,
+    WAY_NONE,
+    WAY_PYTHON,
+)
+from kafkafs.format.native.machine import (
+    Cell,
+    Int,
+    Record,
+    Span,
+    cell_at,
+    inlined,
+    load_i32be,
+    load_i64,
+    load_i64be,
+    load_u8,
+    native,
+    record_at,
+    room,
+    same_bytes,
+    span,
+    store_64,
+)
+from kafkafs.format.native.varint import varint
+
+_ID, _GUID = 5, 17  # bytes, with the first that tells which
+_KEY_HEADER, _VALUE_HEADER = b"__key_schema_id", b"__value_schema_id"
+
+
+@inlined
+def _is_name(data: Span, at: Int, size: Int, name: Span) -> Int:
+    return 1 if size == name.nbytes and same_bytes(data, at, name, 0, size) else 0
+
+
+@inlined
+def _names_schema(data: Span, at: Int, size: Int) -> Int:
+    """_ID or _GUID, the bytes of a schema's name that stand at `at`; 0 where none does."""
+    if size >= _ID and load_u8(data, at) == 0:
+        return _ID
+    return _GUID if size >= _GUID and load_u8(data, at) == 1 else 0
+
+
+@inlined
+def _take_name(cell: Cell, data: Span, at: Int, named: Int, with_id: Int, with_guid: Int) -> None:
+    if named == _ID:
+        cell.kind = with_id
+        cell.id = load_i32be(data, at + 1)
+    else:
+        cell.kind = with_guid
+        cell.id = load_i64be(data, at + 1)
+        cell.guid_rest = load_i64be(data, at + 9)
+
+
+@native
+def _take_from_header(cell: Cell, data: Span, at: Int, size: Int) -> None:
+    """The schema that a header's value names, if it names one and there is a payload."""
+    named = _names_schema(data, at, size)
+    if cell.kind != CELL_NULL and named:
+        _take_name(cell, data, at, named, CELL_HEADER_ID, CELL_HEADER_GUID)
+        cell.payload_at = cell.at
+        cell.payload_size = cell.size
+        cell.indexes_at = at + named
+        cell.indexes_size = size - named
+
+
+@native
+def _look_in_headers(row: Record, data: Span, key: Cell, value: Cell) -> None:
+    """Takes the schemas that headers name: the last header of a name counts."""
+    at: Int = row.headers_at
+    end: Int = at + row.headers_size
+    for _ in range(row.header_count):
+        name_size, name_at = varint(data, at, end)
+        if name_at < 0 or name_size < 0 or name_size > end - name_at:  # cannot be: decoding looked at them
+            return
+        size, value_at = varint(data, name_at + name_size, end)
+        if value_at < 0 or size > end - value_at:
+            return
+        at = value_at + max(size, 0)
+        if _is_name(data, name_at, name_size, _VALUE_HEADER):
+            _take_from_header(value, data, value_at, size)
+        elif _is_name(data, name_at, name_size, _KEY_HEADER):
+            _take_from_header(key, data, value_at, size)
+
+
+@native
+def _look(cells: Span, number: Int, data: Span, at: Int, size: Int) -> None:
+    """Fills a cell by the bytes of the key or value alone."""
+    for word in range(CELL_WORDS):
+        store_64(cells, 8 * (number * CELL_WORDS + word), 0)
+    cell = cell_at(cells, number)
+    cell.decoder = -1
+    cell.at = at
+    cell.size = size
+    if size < 0:
+        return
+    cell.kind = CELL_PLAIN
+    named = _names_schema(data, at, size)
+    if named:
+        _take_name(cell, data, at, named, CELL_PREFIX_ID, CELL_PREFIX_GUID)
+        cell.payload_at = at + named
+        cell.payload_size = size - named
+
+
+def find_cells(table: object, count: Int, source: object, target: object) -> int:
+    """Kernel: two cells for each of `count` records, the key's and the value's; how many name a schema."""
+    rows, data, cells = span(table), span(source), room(target)
+    named: Int = 0
+    with cython.nogil:
+        for index in range(count):
+            row = record_at(rows, index)
+            _look(cells, 2 * index, data, row.key_at, row.key_size)
+            _look(cells, 2 * index + 1, data, row.value_at, row.value_size)
+            key, value = cell_at(cells, 2 * index), cell_at(cells, 2 * index + 1)
+            if row.header_count:
+                _look_in_headers(row, data, key, value)
+            named += (1 if key.kind > CELL_PLAIN else 0) + (1 if value.kind > CELL_PLAIN else 0)
+    return named
+
+
+@inlined
+def _allowed(size: Int) -> Int:
+    return min(TEXT_LEAST + TEXT_FACTOR * size, TEXT_MOST)
+
+
+@native
+def _put_json(cell: Cell, data: Span, at: Int, size: Int, out: Span, to: Int, scratch: Span) -> Int:
+    """Takes a JSON text for the cell's: the place behind what is written; AVRO_NO_ROOM; JSON_MISFIT if it is none."""
+    verdict = check_json(data, at, size, scratch)
+    if verdict == JSON_NONE:
+        return JSON_MISFIT
+    if verdict == JSON_AS_IS:
+        cell.text_in = IN_DATA
+        cell.text = at
+        cell.text_size = size
+        return to
+    if 6 * size + 64 > TEXT_MOST:
+        return JSON_MISFIT
+    if out.nbytes - to < 6 * size + 64:
+        return AVRO_NO_ROOM
+    behind = put_clean_json(out, to, data, at, size)
+    cell.text_in = IN_TEXTS
+    cell.text = to
+    cell.text_size = behind - to
+    return behind
+
+
+@native
+def _put_by_program(
+    cell: Cell, decoders: Span, code: Span, pool: Span, data: Span, out: Span, to: Int, scratch: Span
+) -> Int:  # fmt: skip
+    """The text of a payload of Avro: the place behind what is written; why not, where it is negative."""
+    start = load_i64(decoders, cell.decoder * DECODER_ROW + DECODER_CODE)
+    base = load_i64(decoders, cell.decoder * DECODER_ROW + DECODER_POOL)
+    end: Int = min(out.nbytes, to + _allowed(cell.payload_size))
+    behind, seen = put_avro(
+        code, start, pool, base, data, cell.payload_at, cell.payload_size, out, to, end, scratch
+    )  # fmt: skip
+    cell.error_at = seen
+    if behind >= 0:
+        cell.text_in = IN_TEXTS
+        cell.text = to
+        cell.text_size = behind - to
+    return behind
+
+
+@inlined
+def _lacks_room(cell: Cell, behind: Int, room_left: Int) -> Int:
+    """Whether the text did not fit for want of room alone: there may be more."""
+    return 1 if behind == AVRO_NO_ROOM and room_left < _allowed(cell.payload_size) else 0
+
+
+@inlined
+def _way_of(cell: Cell, decoders: Span) -> Int:
+    return load_i64(decoders, cell.decoder * DECODER_ROW + DECODER_WAY) if cell.decoder >= 0 else WAY_NONE
+
+
+@native
+def _decode(
+    cell: Cell, way: Int, decoders: Span, code: Span, pool: Span, data: Span, out: Span, to: Int, scratch: Span
+) -> Int:  # fmt: skip
+    """The text of one cell: the place behind what is written, `to` where nothing is; AVRO_NO_ROOM."""
+    behind: Int = JSON_MISFIT
+    if way in (WAY_AVRO, WAY_JSON):
+        if way == WAY_AVRO:
+            behind = _put_by_program(cell, decoders, code, pool, data, out, to, scratch)
+        else:
+            behind = _put_json(cell, data, cell.payload_at, cell.payload_size, out, to, scratch)
+        if _lacks_room(cell, behind, out.nbytes - to):
+            return AVRO_NO_ROOM
+        if behind < 0:
+            cell.error = behind
+    if behind < 0:
+        behind = _put_json(cell, data, cell.at, cell.size, out, to, scratch)
+    return to if behind == JSON_MISFIT else behind
+
+
+def decode_cells(
+    table: object, first: Int, stop: Int, source: object, decoder_table: object, program: object, literals: object,
+    target: object, used: Int, working: object,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Kernel: the JSON texts of cells [first, stop), one behind the other in `target`, of which `used` bytes are taken.
+
+    A cell whose payload does not fit keeps why; one that is JSON text points to itself. `program` and `literals` have
+    those of all decoders. The answer: DECODED_ALL; DECODED_NO_ROOM before a cell whose text has no room; DECODED_ASKS
+    before one that no kernel can decode; then that cell, and how many bytes are taken.
+    """
+    cells, data, decoders, code, pool = room(table), span(source), span(decoder_table), span(program), span(literals)
+    out, scratch = room(target), room(working)
+    answer: Int = DECODED_ALL
+    with cython.nogil:
+        while first < stop:
+            cell = cell_at(cells, first)
+            if cell.kind != CELL_NULL:
+                way = _way_of(cell, decoders)
+                if way == WAY_PYTHON:
+                    answer = DECODED_ASKS
+                    break
+                behind = _decode(cell, way, decoders, code, pool, data, out, used, scratch)
+                if behind < 0:
+                    answer = DECODED_NO_ROOM
+                    break
+                used = behind
+            first += 1
+    return answer, first, used
+
+
+def type_cells(
+    table: object, first: Int, stop: Int, source: object, decoder_table: object, program: object, literals: object,
+    target: object, used: Int, working: object,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Kernel: as `decode_cells`, for what becomes columns: only what a program decodes, and nothing between the texts.
+
+    A cell without a text keeps why, or names no schema.
+    """
+    cells, data, decoders, code, pool = room(table), span(source), span(decoder_table), span(program), span(literals)
+    out, scratch = room(target), room(working)
+    answer: Int = DECODED_ALL
+    with cython.nogil:
+        while first < stop:
+            cell = cell_at(cells, first)
+            if _way_of(cell, decoders) == WAY_AVRO:
+                behind = _put_by_program(cell, decoders, code, pool, data, out, used, scratch)
+                if _lacks_room(cell, behind, out.nbytes - used):
+                    answer = DECODED_NO_ROOM
+                    break
+                if behind < 0:
+                    cell.error = behind
+                else:
+                    used = behind
+            first += 1
+    return answer, first, used
