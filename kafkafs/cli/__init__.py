@@ -14,7 +14,7 @@ ls, cat, stat    views without a mount; `unmounted` is what they share, `listing
 dump             from paths to what `kafkafs.dump` prints
 window           the part of logs that `dump` and `grep` are asked for
 grep, groups     records with a pattern; how far groups have read (`groups_table`)
-audit, export, profile, reindex   jobs on Spark; `spark_paths`: what they read, and the file they write
+audit, export, profile, reindex   jobs; `engine`: on Spark or without it; `spark_paths`: what they read and write
 revive           a directory from which a real Kafka starts
 progress, spark_progress          how far that is, on one line (`status_line`)
 demo             the bundled sample, mounted and walked through

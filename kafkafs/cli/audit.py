@@ -1,18 +1,19 @@
-"""`kafkafs audit`: every CRC, index entry and invariant of whole data directories, on Spark."""
+"""`kafkafs audit`: every CRC, index entry and invariant of whole data directories."""
 
 import argparse
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
 from kafkafs.cli.endings import EXIT_USAGE, drop_output, say
+from kafkafs.cli.engine import engine, is_local
 from kafkafs.cli.spark_paths import chosen_topics, data_directories, file_to_write
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import KafkafsError, UsageError
-from kafkafs.spark.audit.findings import Severity
-from kafkafs.spark.audit.job import Report, audit
-from kafkafs.spark.session import session
+from kafkafs.spark.audit.findings import Finding, Severity
+from kafkafs.spark.audit.job import Report, audit, untold
 
 EXIT_FINDINGS = 1
 EXIT_COULD_NOT_RUN = EXIT_USAGE
@@ -41,17 +42,23 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _audit(arguments: argparse.Namespace) -> Report:
-    with SparkProgress("audit") as progress:
+    with SparkProgress("audit", "looking" if is_local(arguments) else "starting Spark") as progress:
         paths = data_directories(arguments.data_dirs)
         topics = chosen_topics(arguments, paths)
         place = file_to_write(arguments.report, paths) if arguments.report else None
-        with session(arguments.master, "audit", progress.starting) as spark:
+        with engine(arguments, "audit", progress) as where:
             report = audit(
-                spark, paths, progress, topics, deep=arguments.deep, compare_replicas=arguments.compare_replicas
-            )
-    lines = "".join(finding.to_json() + "\n" for finding in report.findings)
-    _write(lines, place)
+                where, paths, progress, topics, untold if place else partial(_print, progress),
+                deep=arguments.deep, compare_replicas=arguments.compare_replicas,
+            )  # fmt: skip
+    if place is not None:
+        _write("".join(finding.to_json() + "\n" for finding in report.findings), place)
     return report
+
+
+def _print(progress: SparkProgress, finding: Finding) -> None:
+    progress.clear()
+    _write(finding.to_json() + "\n", None)
 
 
 def _write(lines: str, place: Path | None) -> None:

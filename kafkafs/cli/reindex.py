@@ -1,32 +1,32 @@
-"""`kafkafs reindex`: rebuilt indexes beside the data, for `mount -o index_dir=`, on Spark."""
+"""`kafkafs reindex`: rebuilt indexes beside the data, for `mount -o index_dir=`."""
 
 import argparse
 import sys
 
+from kafkafs.cli.engine import engine, is_local
 from kafkafs.cli.spark_paths import chosen_topics, data_directories
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
 from kafkafs.spark.reindex.job import check_target, reindex
 from kafkafs.spark.reindex.keys import reindex_keys
-from kafkafs.spark.session import session
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes the indexes, or those of keys, and says how many, and what in the logs is not valid."""
-    with SparkProgress("reindex") as progress:
+    with SparkProgress("reindex", "looking" if is_local(arguments) else "starting Spark") as progress:
         paths = data_directories(arguments.data_dirs)
         if arguments.interval_bytes is not None and arguments.interval_bytes < 0:
             raise UsageError("--interval-bytes must not be negative")
         topics = chosen_topics(arguments, paths)
         target = arguments.index_dir.absolute()
         check_target(target, paths)
-        with session(arguments.master, "reindex", progress.starting) as spark:
+        with engine(arguments, "reindex", progress) as where:
             if arguments.keys:
-                keys = reindex_keys(spark, paths, target, progress, arguments.replicas, topics)
+                keys = reindex_keys(where, paths, target, progress, arguments.replicas, topics)
                 new = [each.written for each in keys if each.written]
                 print(f"{len(keys):,} key indexes, {len(new):,} of them new, in {target}", file=sys.stderr)
                 return 0
-            made = reindex(spark, paths, target, arguments.interval_bytes, progress, arguments.replicas, topics)
+            made = reindex(where, paths, target, arguments.interval_bytes, progress, arguments.replicas, topics)
     invalid = [each.invalid for each in made if each.invalid]
     print(
         f"{len(made):,} segments, {sum(each.entries for each in made):,} entries,"

@@ -9,17 +9,22 @@ from kafkafs.spark.jobs import Step
 class SparkProgress:
     """One command's progress, from its first moment to the end of its block."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, first: str = "starting Spark") -> None:
+        """`first` says what it does at first."""
+        self._name, self._first = name, first
         self._line = StatusLine()
 
     def __enter__(self) -> "SparkProgress":
-        self.starting()
+        self._line.say(f"{self._name}: {self._first}…")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._line.clear()
+
+    def clear(self) -> None:
+        """Takes the line away, until the next step: something is printed."""
         self._line.clear()
 
     def starting(self) -> None:

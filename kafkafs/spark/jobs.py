@@ -1,22 +1,24 @@
-"""Work over many segments side by side: bundled into tasks of some megabytes.
+"""Work over many units: the one seam between a job and the engine that it runs on.
 
 A unit of work is a picklable value with a weight in bytes; a function of this package maps it to a result. Nothing
-differs between an embedded Spark and a cluster. How far a job is, its caller is told, and shows or does not.
+differs between an embedded Spark, a cluster and the processes of `local`: the same functions over the same units, and
+the results in their order. How far a job is, its caller is told, and shows or does not.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, Union
 
+from kafkafs.spark.bundles import Unit, bundles
+from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.waiting import awaited
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BUNDLE_BYTES = 64 << 20
-"""Bytes of units that a task is given at least, if there are so many."""
+"""Bytes of units that a task of Spark's is given at least, if there are so many."""
 
 MOST_TASKS = 2000
-_MOST_UNITS = 64  # in a task
 
 
 class Step(NamedTuple):
@@ -32,18 +34,12 @@ class Step(NamedTuple):
 Progress = Callable[[Step], None]
 """What hears some times a second how far a job is."""
 
+Engine = Union["SparkSession", LocalEngine]
+"""Where a job runs."""
+
 
 def no_progress(_: Step) -> None:
     """The `Progress` of a job that is not watched."""
-
-
-class Unit(Protocol):
-    """What a task is made of."""
-
-    @property
-    def weight(self) -> int:
-        """Bytes that it will read, about."""
-        ...
 
 
 Work = TypeVar("Work", bound=Unit)
@@ -51,17 +47,45 @@ Result = TypeVar("Result")
 
 
 def run(
-    spark: "SparkSession",
+    engine: Engine,
     name: str,
     units: Sequence[Work],
     function: Callable[[Work], Result],
     progress: Progress = no_progress,
 ) -> list[Result]:
     """The results, in the order of the units."""
+    return list(each(engine, name, units, function, progress))
+
+
+def each(
+    engine: Engine,
+    name: str,
+    units: Sequence[Work],
+    function: Callable[[Work], Result],
+    progress: Progress = no_progress,
+) -> Iterator[Result]:
+    """The results, in the order of the units, as they come: of Spark all at the end."""
     if not units:
-        return []
+        return
+    size = sum(unit.weight for unit in units)
+
+    def passed(done: int, done_bytes: int) -> None:
+        """Tells how far the job is."""
+        progress(Step(name, done, len(units), done_bytes, size))
+
+    if isinstance(engine, LocalEngine):
+        yield from engine.results(units, function, passed)
+    else:
+        yield from _by_spark(engine, bundles(units, max(BUNDLE_BYTES, size // MOST_TASKS)), function, passed)
+
+
+def _by_spark(
+    spark: "SparkSession",
+    tasks: list[list[Work]],
+    function: Callable[[Work], Result],
+    passed: Callable[[int, int], None],
+) -> list[Result]:
     context = spark.sparkContext
-    bundles = _bundles(units)
     done, done_bytes = context.accumulator(0), context.accumulator(0)
 
     def work(bundle: list[Work]) -> list[Result]:
@@ -73,21 +97,6 @@ def run(
             done.add(1)
         return results
 
-    job = context.parallelize(bundles, len(bundles)).map(work)
-    size = sum(unit.weight for unit in units)
-    found = awaited(job.collect, lambda: progress(Step(name, done.value, len(units), done_bytes.value, size)))
+    job = context.parallelize(tasks, len(tasks)).map(work)
+    found = awaited(job.collect, lambda: passed(done.value, done_bytes.value))
     return [result for bundle in found for result in bundle]
-
-
-def _bundles(units: Sequence[Work]) -> list[list[Work]]:
-    """Neighbours together, up to some megabytes."""
-    enough = max(BUNDLE_BYTES, sum(unit.weight for unit in units) // MOST_TASKS)
-    bundles: list[list[Work]] = []
-    size = enough
-    for unit in units:
-        if size >= enough or len(bundles[-1]) >= _MOST_UNITS:
-            bundles.append([])
-            size = 0
-        bundles[-1].append(unit)
-        size += unit.weight
-    return bundles

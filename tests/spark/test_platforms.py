@@ -29,8 +29,10 @@ def test_a_client_without_java_is_told_what_it_lacks(what, tmp_path):
     """The thin client has no SparkContext; Databricks' has one, and no jars for it."""
     (tmp_path / "pyspark").mkdir()
     (tmp_path / "pyspark/__init__.py").write_text(f"__version__ = '4.9'\n{what}")
-    sentence = said(["audit", str(LATEST.path)], tmp_path)
-    assert sentence.startswith("kafkafs: audit needs all of Spark, and pyspark 4.9 here is a client's, without Java's")
+    sentence = said(["profile", str(LATEST.path), "--html", str(tmp_path / "x")], tmp_path)
+    assert sentence.startswith(
+        "kafkafs: profile needs all of Spark, and pyspark 4.9 here is a client's, without Java's"
+    )
 
 
 def test_a_library_that_does_not_fit_is_no_bug_of_ours(tmp_path):

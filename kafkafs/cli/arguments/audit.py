@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkafs.cli.arguments.spark import add_common
+from kafkafs.cli.arguments.spark import add_common, add_engine
 from kafkafs.cli.arguments.topics import add_topics
 from kafkafs.cli.parser import Commands
 
@@ -16,13 +16,14 @@ use are no findings. Nothing is changed."""
 def add(commands: Commands) -> None:
     """Data directories, how thorough to be, and where the findings go."""
     parser = commands.add_parser(
-        "audit", help="check every batch, index and checkpoint (Spark)", description=DESCRIPTION,
+        "audit", help="check every batch, index and checkpoint", description=DESCRIPTION,
         examples=[
             "kafkafs audit /var/kafka-logs",
             "kafkafs audit /broker1/kafka /broker2/kafka --compare-replicas --report findings.jsonl",
         ],
     )  # fmt: skip
     add_common(parser)
+    add_engine(parser)
     add_topics(parser)
     parser.add_argument("--deep", action="store_true", help="unpack every batch and check every record in it, too")
     parser.add_argument(

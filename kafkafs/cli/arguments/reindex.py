@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkafs.cli.arguments.spark import add_common, add_replicas
+from kafkafs.cli.arguments.spark import add_common, add_engine, add_replicas
 from kafkafs.cli.arguments.topics import add_topics
 from kafkafs.cli.parser import Commands
 
@@ -14,13 +14,14 @@ prefers. The data directory is not touched."""
 def add(commands: Commands) -> None:
     """Data directories, where the indexes go, and which."""
     parser = commands.add_parser(
-        "reindex", help="rebuild indexes beside the data (Spark)", description=DESCRIPTION,
+        "reindex", help="rebuild indexes beside the data", description=DESCRIPTION,
         examples=[
             "kafkafs reindex /var/kafka-logs --index-dir /var/lib/kafkafs/indexes",
             "kafkafs mount /var/kafka-logs /mnt/kafka -o index_dir=/var/lib/kafkafs/indexes",
         ],
     )  # fmt: skip
     add_common(parser)
+    add_engine(parser)
     add_topics(parser)
     add_replicas(parser)
     parser.add_argument("--index-dir", required=True, type=Path, metavar="DIR", help="where the indexes are put")

@@ -14,6 +14,15 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(interrupted="interrupted")
 
 
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """`--engine`, for commands that run without Spark, too."""
+    parser.add_argument(
+        "--engine", choices=("local", "spark"),
+        help="run in processes of this machine, or on Spark; the report is the same (default: spark where it and Java"
+        " are installed, else local)",
+    )  # fmt: skip
+
+
 def add_replicas(parser: argparse.ArgumentParser) -> None:
     """`--replicas`, for commands that read each partition once."""
     parser.add_argument(

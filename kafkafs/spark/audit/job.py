@@ -1,12 +1,11 @@
 """The audit of whole data directories: a unit of work for each segment, and the joints between them at the end."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import dropwhile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafkafs.errors import DiskError, KafkafsError, NotFound, Vanished
 from kafkafs.format.names import parse_partition_name
@@ -31,12 +30,9 @@ from kafkafs.spark.audit.partition_check import (
 )
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.audit.transaction_check import SegmentTransactions, check_transactions
-from kafkafs.spark.jobs import Progress, no_progress
+from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import data_directory
 from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, segments_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Check = Callable[[Segment, Where, LogTable, bool], list[Finding]]
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -65,55 +61,116 @@ class Report:
     size: int
 
 
+def untold(_: Finding) -> None:
+    """For whoever waits for the whole report."""
+
+
 def audit(
-    spark: "SparkSession",
+    engine: Engine,
     data_directories: Sequence[Path],
     progress: Progress = no_progress,
     topics: TopicChoice = ALL_TOPICS,
+    found: Callable[[Finding], None] = untold,
     *,
     deep: bool = False,
     compare_replicas: bool = False,
 ) -> Report:
     """Looks at everything in the data directories, with `deep` at each record too, and at replicas side by side; where
-    topics are chosen, at what is theirs."""
+    topics are chosen, at what is theirs. Each finding is `found` as soon as it is certain."""
     task = partial(check_segment, clean_directories=clean_of(data_directories), deep=deep)
     units = segments_of(data_directories, topics)
-    report = joined(data_directories, jobs.run(spark, "audit", units, task, progress), topics)
+    report = joined(data_directories, jobs.each(engine, "audit", units, task, progress), topics, found)
     if not compare_replicas:
         return report
     pairs = pairs_of(data_directories, topics)
-    found = diverging(pairs, jobs.run(spark, "compare replicas", pairs, compare, progress))
-    return replace(report, findings=[*report.findings, *found])
+    diverged = diverging(pairs, jobs.run(engine, "compare replicas", pairs, compare, progress))
+    for finding in diverged:
+        found(finding)
+    return replace(report, findings=[*report.findings, *diverged])
+
+
+def _is_clean(path: Path) -> bool:
+    """Whether the broker was stopped in an orderly way, as of now: meanwhile it may have been started, or stopped."""
+    return os.path.exists(path / CLEAN_SHUTDOWN)
 
 
 def clean_of(paths: Iterable[Path]) -> frozenset[Path]:
     """The data directories of which the broker was stopped in an orderly way."""
-    return frozenset(path for path in paths if os.path.exists(path / CLEAN_SHUTDOWN))
+    return frozenset(filter(_is_clean, paths))
 
 
 def joined(
-    data_directories: Sequence[Path], reports: Sequence[SegmentReport], topics: TopicChoice = ALL_TOPICS
+    data_directories: Sequence[Path],
+    reports: Iterable[SegmentReport],
+    topics: TopicChoice = ALL_TOPICS,
+    found: Callable[[Finding], None] = untold,
 ) -> Report:
-    """What the segments gave, and what is to be seen only of them together."""
+    """What the segments gave, and what is to be seen only of them together.
+
+    `reports` come in the order of `segments_of`. Each finding is `found` as soon as it is certain, in the final order.
+    """
     directories = [data_directory(path) for path in data_directories]
-    clean_directories = clean_of(data_directories)  # anew: meanwhile the broker may have been started, or stopped
-    findings = [*check_twins(directories), *check_topic_ids(directories)]
-    by_partition: dict[tuple[Path, str], list[SegmentReport]] = {}
-    for report in reports:
-        by_partition.setdefault((report.unit.data_directory, report.unit.partition_directory), []).append(report)
-    partitions = 0
+    report = _Growing(topics, found)
+    report.tell([*check_twins(directories), *check_topic_ids(directories)])
+    coming = _Coming(reports, [directory.path for directory in directories])
     for directory in directories:
         ends: dict[tuple[str, int], int] = {}
         for name in sorted(name for name, parsed in directory.names().items() if topics.takes(parsed.topic)):
-            found = by_partition.get((directory.path, name), [])
-            findings += _partition(directory, name, found, ends, directory.path in clean_directories)
-            partitions += 1
-        findings += check_names(directory)
-        findings += check_data_directory(directory, ends, directory.path in clean_directories)
-    size = sum(report.unit.weight for report in reports)
-    if not topics.is_all:
-        findings = [finding for finding in findings if _is_of(topics, finding)]
-    return Report(findings, partitions, len(reports), sum(report.batches for report in reports), size)
+            mine = []
+            for each in coming.up_to(directory.path, name):
+                report.add(each)
+                if each.unit.partition_directory == name:
+                    report.tell(each.findings)
+                    mine.append(each)
+            report.tell(_partition(directory, name, mine, ends, _is_clean(directory.path)))
+            report.partitions += 1
+        for each in coming.up_to(directory.path, None):  # of partitions that the broker has deleted meanwhile
+            report.add(each)
+        report.tell(check_names(directory))
+        report.tell(check_data_directory(directory, ends, _is_clean(directory.path)))
+    return Report(report.findings, report.partitions, report.segments, report.batches, report.size)
+
+
+class _Growing:
+    """A report while it is made."""
+
+    def __init__(self, topics: TopicChoice, found: Callable[[Finding], None]) -> None:
+        self._topics, self._found = topics, found
+        self.findings: list[Finding] = []
+        self.partitions = self.segments = self.batches = self.size = 0
+
+    def add(self, report: SegmentReport) -> None:
+        """Counts a segment."""
+        self.segments += 1
+        self.batches += report.batches
+        self.size += report.unit.weight
+
+    def tell(self, findings: Iterable[Finding]) -> None:
+        """Takes the findings that are of the topics."""
+        for finding in findings:
+            if self._topics.is_all or _is_of(self._topics, finding):
+                self.findings.append(finding)
+                self._found(finding)
+
+
+class _Coming:
+    """Reports as they come, in the order of data directories and of partitions' directories in each."""
+
+    def __init__(self, reports: Iterable[SegmentReport], paths: Sequence[Path]) -> None:
+        self._reports = iter(reports)
+        self._numbers = {path: number for number, path in enumerate(paths)}
+        self._next = next(self._reports, None)
+
+    def up_to(self, path: Path, name: str | None) -> Iterator[SegmentReport]:
+        """Those up to a partition's; without a name all of a data directory."""
+        while self._next is not None and self._is_up_to(self._next.unit, path, name):
+            yield self._next
+            self._next = next(self._reports, None)
+
+    def _is_up_to(self, unit: SegmentUnit, path: Path, name: str | None) -> bool:
+        if unit.data_directory != path:
+            return self._numbers[unit.data_directory] < self._numbers[path]
+        return name is None or unit.partition_directory <= name
 
 
 def _is_of(topics: TopicChoice, finding: Finding) -> bool:
@@ -124,8 +181,9 @@ def _is_of(topics: TopicChoice, finding: Finding) -> bool:
 def _partition(
     directory: DataDirectory, name: str, reports: list[SegmentReport], ends: dict[tuple[str, int], int], clean: bool
 ) -> list[Finding]:
-    """A partition's findings; where its log ends goes into `ends`. None where the broker has deleted it meanwhile."""
-    findings = [finding for report in reports for finding in report.findings]
+    """A partition's own findings, beside its segments'; where its log ends goes into `ends`. None where the broker has
+    deleted it meanwhile."""
+    findings: list[Finding] = []
     try:
         partition = directory.partition(name)
         findings += check_small_files(partition, str(directory.path), clean)

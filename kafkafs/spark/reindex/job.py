@@ -9,23 +9,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name, segment_file
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
-from kafkafs.spark.jobs import Progress, no_progress
+from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import data_directory
 from kafkafs.spark.options import Replicas
 from kafkafs.spark.reindex.intervals import topic_intervals
 from kafkafs.spark.reindex.rebuild import rebuild
 from kafkafs.spark.segments import SegmentUnit, live_segments, segments_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 Intervals = Mapping[Path, Mapping[str, int]]
 """index.interval.bytes of topics that have their own, by data directory."""
@@ -41,7 +36,7 @@ class Made:
 
 
 def reindex(
-    spark: "SparkSession",
+    engine: Engine,
     data_directories: Sequence[Path],
     target: Path,
     interval: int | None = None,
@@ -56,7 +51,7 @@ def reindex(
     own = {path: topic_intervals(data_directory(path)) for path in data_directories} if interval is None else {}
     default = DEFAULT_INTERVAL if interval is None else interval
     task = partial(make, target=target, intervals=own, default=default)
-    return jobs.run(spark, "reindex", segments_to_index(data_directories, replicas, topics), task, progress)
+    return jobs.run(engine, "reindex", segments_to_index(data_directories, replicas, topics), task, progress)
 
 
 def check_target(target: Path, data_directories: Sequence[Path]) -> None:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafkafs.errors import DiskError
 from kafkafs.format.key_index import SUFFIX, Identity, parse_header
@@ -18,14 +17,10 @@ from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.search.key_building import build
 from kafkafs.search.key_indexes import identity, offsets_of
 from kafkafs.spark import jobs
-from kafkafs.spark.jobs import Progress, no_progress
+from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.options import Replicas
 from kafkafs.spark.reindex.job import segments_to_index, write_index
 from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 _UNFINISHED_S = 3600.0
 """After which a file that was never finished is no other run's any more."""
@@ -41,7 +36,7 @@ class MadeKeys:
 
 
 def reindex_keys(
-    spark: "SparkSession",
+    engine: Engine,
     data_directories: Sequence[Path],
     target: Path,
     progress: Progress = no_progress,
@@ -51,7 +46,7 @@ def reindex_keys(
     """Makes the key indexes that are not there yet; those that serve no segment any more go."""
     units = segments_to_index(data_directories, replicas, topics)
     task = functools.partial(make_keys, target=target)
-    found = [each for each in jobs.run(spark, "reindex", units, task, progress) if each is not None]
+    found = [each for each in jobs.run(engine, "reindex", units, task, progress) if each is not None]
     kept = {(each.partition_directory, each.name) for each in found}
     for directory in {unit.partition_directory for unit in units}:
         for file in (target / directory).glob("*" + SUFFIX):

@@ -1,0 +1,198 @@
+"""Jobs in processes of this machine: the same answers as on Spark, in the same order, and an end like any command's."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkafs.cli.engine import is_local
+from kafkafs.errors import Exhausted, UsageError, Vanished
+from kafkafs.spark import jobs
+from kafkafs.spark.audit.job import audit
+from kafkafs.spark.local import LocalEngine
+from kafkafs.spark.segments import segments_of
+from tests.cli.arguments.parsing import parsed
+from tests.kafka.dataset import Dataset
+from tests.mounting import KAFKAFS, wait_until
+from tests.spark.test_bundles import Unit
+from tests.spark.test_interrupted import below, runs
+
+LATEST = Dataset("4.3.1", "stopped")
+BARE = "import sys; sys.modules.update(dict.fromkeys(('pyspark', 'py4j', 'pyarrow', 'jinja2', 'pyfuse3', 'trio')))\n"
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """Data with something to find in several partitions, and in the data directory itself."""
+    data = LATEST.copy_to(tmp_path / "data")
+    for log in sorted(data.glob("*/*.log"))[::7]:
+        if log.stat().st_size:
+            with log.open("r+b") as file:
+                file.seek(-1, os.SEEK_END)
+                file.write(b"\xff")
+    (data / "notes.txt").touch()
+    return data
+
+
+@pytest.mark.timeout(400)
+def test_the_report_is_that_of_spark_byte_for_byte(damaged, spark, command, capsys, tmp_path):
+    """Who compares two audits must not see which engine made them."""
+    told = []
+    for engine in ("local", "spark"):
+        code = command("audit", damaged, "--deep", "--engine", engine, "--report", tmp_path / engine)
+        told.append((code, (tmp_path / engine).read_bytes(), capsys.readouterr().err))
+    assert told[0] == told[1]
+    assert told[0][0] == 1
+    assert len(told[0][1].splitlines()) > 10
+    assert command("audit", damaged, "--deep", "--engine", "local") == 1
+    assert capsys.readouterr().out.encode() == told[0][1], "as they were found, in the same order"
+
+
+@pytest.mark.timeout(400)
+def test_indexes_are_those_of_spark(spark, command, tmp_path):
+    for engine in ("local", "spark"):
+        for keys in ((), ("--keys",)):
+            target = tmp_path / engine / ("keys" if keys else "plain")
+            words = ("reindex", LATEST.path, "--topics", "segments,compacted", "--index-dir", target, *keys)
+            assert command(*words, "--engine", engine) == 0
+    made: list[dict[str, object]] = []
+    for place in (tmp_path / "local", tmp_path / "spark"):
+        files = {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*.*")}
+        made.append({name: len(data) if name.endswith(".keys") else data for name, data in files.items()})  # are seeded
+    assert made[0] == made[1]
+    assert len(made[0]) > 50
+
+
+def test_the_base_install_is_enough(damaged, tmp_path):
+    """On a broker's machine is no Spark, no Java, and nothing that they or a mount take."""
+    program = f"{BARE}from kafkafs.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    for words in (["audit", str(damaged)], ["reindex", str(damaged), "--index-dir", str(tmp_path / "indexes")]):
+        done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=100)
+        assert done.returncode == (1 if words[0] == "audit" else 0), done.stderr
+        assert "Spark" not in done.stderr
+    assert list((tmp_path / "indexes").rglob("*.timeindex"))
+
+
+def test_findings_are_told_as_they_are_found():
+    """The first of a terabyte within a second."""
+    units, seen = segments_of([LATEST.path]), []
+
+    def told() -> Iterator[int]:
+        for number, _ in enumerate(jobs.each(LocalEngine(2), "audit", units, _weight, lambda step: seen.append(step))):
+            yield number
+
+    first = next(told())
+    assert first == 0
+    assert seen == [] or seen[-1].done < len(units)
+
+
+def _weight(unit: object) -> object:
+    return unit
+
+
+def _slow(unit: Unit) -> int:
+    if unit.number:
+        time.sleep(60)
+    return unit.number
+
+
+def _dies(unit: Unit) -> int:
+    if unit.number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return unit.number
+
+
+def _vanishes(unit: Unit) -> int:
+    place = Path(os.environ["KAFKAFS_TEST_PLACE"]) / str(unit.number)
+    place.write_text(place.read_text() + "x" if place.exists() else "x")
+    if unit.number == 1 and len(place.read_text()) < 3:
+        raise Vanished("cut")
+    if unit.number == 2:
+        raise Vanished("cut again and again")
+    return unit.number
+
+
+def test_results_come_in_order_and_the_first_before_the_last_is_done():
+    results = jobs.each(LocalEngine(2), "slow", [Unit(number, 8 << 20) for number in range(2)], _slow)
+    assert next(results) == 0
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_a_process_that_is_killed_is_an_error_and_no_hang():
+    with pytest.raises(Exhausted, match="was ended from outside"):
+        jobs.run(LocalEngine(2), "dies", [Unit(number, 8 << 20) for number in range(6)], _dies)
+
+
+def test_a_unit_whose_log_was_cut_is_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("KAFKAFS_TEST_PLACE", str(tmp_path))
+    assert jobs.run(LocalEngine(1), "x", [Unit(0, 1), Unit(1, 1)], _vanishes) == [0, 1]
+    with pytest.raises(Vanished, match="again and again"):
+        jobs.run(LocalEngine(1), "x", [Unit(2, 1)], _vanishes)
+
+
+def test_progress_counts_units_and_bytes():
+    steps: list[jobs.Step] = []
+    units = [Unit(number, 3 << 20) for number in range(5)]
+    assert jobs.run(LocalEngine(2), "x", units, _weight, steps.append) == units
+    assert steps[-1] == jobs.Step("x", 5, 5, 15 << 20, 15 << 20)
+
+
+@pytest.mark.timeout(120)
+def test_ctrl_c_ends_all_of_it_at_once(tmp_path):
+    """With 130 and one sentence, whoever of the processes the terminal's signal reaches first."""
+    data = LATEST.copy_to(tmp_path / "data")
+    command = [str(KAFKAFS), "audit", "--engine", "local", str(data)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          start_new_session=True) as running:  # fmt: skip
+        wait_until(lambda: len(below(running.pid)) > 1 or running.poll() is not None)
+        processes = below(running.pid)
+        os.killpg(running.pid, signal.SIGINT)
+        _, told = running.communicate(timeout=30)
+    if running.returncode in (0, 1):
+        return  # it was done before
+    assert (running.returncode, told.splitlines()[-1]) == (130, "kafkafs: interrupted")
+    assert [pid for pid in processes if runs(pid)] == []
+
+
+@pytest.mark.timeout(120)
+def test_on_a_terminal_findings_and_progress_do_not_mix(damaged):
+    """Each line that is printed is a line of JSON."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([str(KAFKAFS), "audit", "--engine", "local", str(damaged)], stderr=theirs,
+                          stdout=subprocess.PIPE, text=True) as running:  # fmt: skip
+        os.close(theirs)
+        assert running.stdout
+        for line in running.stdout:
+            assert json.loads(line)["kind"]
+        assert running.wait(60) == 1
+    os.close(ours)
+
+
+@pytest.mark.parametrize(
+    ("words", "java", "wanted"),
+    [
+        ((), "java", False), ((), None, True), (("--engine", "local"), "java", True),
+        (("--engine", "spark"), None, False), (("--master", "spark://h:7077"), None, False),
+    ],
+)  # fmt: skip
+def test_the_engine_is_spark_where_it_is_installed(monkeypatch, words, java, wanted):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("shutil.which", lambda _: java)
+    assert is_local(parsed("audit", "data", *words)) == wanted
+    assert is_local(parsed("reindex", "data", "--index-dir", "x", *words)) == wanted
+
+
+def test_a_master_and_no_spark_cannot_both_be_meant():
+    with pytest.raises(UsageError, match="leave one of them out"):
+        is_local(parsed("audit", "data", "--engine", "local", "--master", "local[2]"))
+
+
+def test_an_audit_as_a_function_needs_no_session(damaged):
+    assert audit(LocalEngine(), [damaged]).findings
