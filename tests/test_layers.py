@@ -1,8 +1,11 @@
-"""What import-linter cannot see of the layers: only `disk/` opens broker files, by whatever call."""
+"""What import-linter does not see: only `disk` opens broker files, by whatever call; who in `format` knows schemas."""
 
 import ast
+import re
+import tomllib
 from pathlib import Path
 
+import grimp
 import pytest
 
 import kafkafs
@@ -36,6 +39,40 @@ def test_a_layer_that_must_not_open_files_does_not(layer):
     """A second opener would miss what `disk/directory.py` promises the broker: few, read-only, no links followed."""
     found = {str(path.relative_to(ROOT)): openers(path.read_text()) for path in (ROOT / layer).rglob("*.py")}
     assert {path: calls for path, calls in found.items() if calls and path not in OWN_FILES} == {}
+
+
+@pytest.fixture(scope="module")
+def imports():
+    """The graph of all imports, those for types too."""
+    return grimp.build_graph("kafkafs")
+
+
+UPPER = {"decoding", "messages", "schemas"}
+
+
+def test_of_format_only_what_decodes_knows_schemas(imports):
+    """A batch is parsed without Kafka's schemas, and without Avro: they take longer to import than most commands do."""
+    knowing = {
+        f"{module} -> {known}"
+        for module in imports.modules
+        if module.startswith("kafkafs.format.") and module.split(".")[2] not in UPPER
+        for known in imports.find_modules_directly_imported_by(module)
+        if known.startswith("kafkafs.format.") and known.split(".")[2] in UPPER
+    }
+    assert knowing == set()
+
+
+def test_one_drawing_stands_wherever_layers_are_drawn():
+    """In the package's docstring, the guide to the code, and as the name of the contract that holds it."""
+    root = ROOT.parent
+    line = re.compile(r"errors <- .* <- cli\b.*")
+    contracts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    drawn = (ROOT / "__init__.py").read_text(), (root / "docs/code.md").read_text(), contracts[0]["name"].split(";")[0]
+    first, second, third = (found[0] for text in drawn if (found := line.search(text)))
+    assert first == second == third
+    below = [text.partition(first)[2].splitlines()[1:3] for text in drawn[:2]]
+    assert below[0] == below[1]
+    assert "spark, revive <-" in below[0][1]
 
 
 def test_the_search_for_openers_finds_them():

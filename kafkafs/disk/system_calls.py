@@ -1,6 +1,6 @@
 """System calls that Python has no function for, or whose answer is not as simple as its own.
 
-Sources: openat2(2), fstatfs(2), acl(5).
+Sources: openat2(2), fstatfs(2), acl(5), prctl(2).
 """
 
 import ctypes
@@ -12,6 +12,9 @@ from kafkafs.errors import DiskError
 
 CACHED = 0x20
 """For `openat2`, Linux 5.12: nothing is looked up on the disk."""
+
+PR_SET_PDEATHSIG = 1
+"""For `prctl`: the signal that tells a process of its parent's end."""
 
 _SYS_OPENAT2 = 437
 _NO_DIRECTORY = -100  # AT_FDCWD

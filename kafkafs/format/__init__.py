@@ -13,9 +13,13 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     crc, varints     the checksums of a batch; its numbers of variable length; `batch_bytes`: a batch that is written
     offset_index, time_index   sorted entries (`abstract_index`); `transaction_index`: what was aborted
     producer_snapshot, control, checkpoints   the files and records that brokers write for themselves
-    jsonl            records as lines; `decoded_lines`: with decoded keys and values, of `cells` (`internal_cells`)
+    jsonl            records as lines; `cells`: which schemas their keys and values name
     batch_lines      headers as lines; `json_string`, `long_line`, `java_text`: the text in them, and in the dump
     key_rows         keys as sorted numbers; `key_index`: those of a segment as a file
     needle           which batches hold some bytes; `differences`: in what two replicas differ
-    kernels          compiled loops, of `native`; `messages`: Kafka's own schemas; `schemas`: those of strangers
+    kernels          compiled loops, of `native`
+
+    decoding         records as lines with decoded keys and values, above
+    messages         Kafka's own schemas, and
+    schemas          those of strangers, neither of which anything else here knows
 """

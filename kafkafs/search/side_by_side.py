@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
 
+from kafkafs.disk.system_calls import PR_SET_PDEATHSIG
 from kafkafs.errors import Exhausted, KafkafsError
 from kafkafs.format.columns import Records
 from kafkafs.format.jsonl import LineMaker
@@ -25,7 +26,6 @@ from kafkafs.log.partition import Partition
 from kafkafs.search.grep import SearchUnit, Window, selected, units, unreadable
 from kafkafs.search.selection import FieldMaker, Selection
 
-_PR_SET_PDEATHSIG = 1
 _AHEAD = 64 << 20
 """Bytes of lines that are kept before their turn."""
 
@@ -199,7 +199,7 @@ def _start(partitions: Mapping[str, Partition], task: SearchTask) -> _Worker:
 
 def _work(pipe: Connection, partitions: Mapping[str, Partition], task: SearchTask, parent: int) -> None:
     """One process: searches the units that come, until none are sent, and no longer than its parent lives."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     own = task._replace(
         lines_of=task.lines_of and functools.cache(task.lines_of),
         fields_of=task.fields_of and functools.cache(task.fields_of),

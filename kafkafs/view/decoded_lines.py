@@ -6,7 +6,7 @@ Apart from `line_makers`, since decoding takes long to import, and `kafkafs cat`
 from collections.abc import Callable
 
 from kafkafs.cluster.schema_topic import SchemaTopic
-from kafkafs.format.decoded_lines import DecodedLines
+from kafkafs.format.decoding.decoded_lines import DecodedLines
 from kafkafs.format.memory import Memory
 from kafkafs.format.names import PartitionName
 from kafkafs.format.schemas.codebook import Codebook, FoundSchema, SchemaName

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafkafs.format.batches import walk
 from kafkafs.format.columns import Records
-from kafkafs.format.decoded_lines import DecodedLines
+from kafkafs.format.decoding.decoded_lines import DecodedLines
 from kafkafs.format.records import decode
 from kafkafs.format.schemas.codebook import Codebook, FoundSchema, SchemaName
 from kafkafs.format.schemas.decoders import Decoder, make_decoder

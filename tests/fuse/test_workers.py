@@ -16,9 +16,8 @@ import trio
 import trio.testing
 
 from kafkafs.errors import Crowded, DiskError, NotFound
-from kafkafs.fuse.life.watchdog import BEAT_S
 from kafkafs.fuse.serve import workers as module
-from kafkafs.fuse.serve.workers import PER_LANE, RESERVED, CallKind, Workers
+from kafkafs.fuse.serve.workers import BEAT_S, PER_LANE, RESERVED, CallKind, Workers
 from tests.mounting import run, wait_until
 
 PATIENCE_S = 60.0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkafs.format.decoded_lines import DecodedLines
+from kafkafs.format.decoding.decoded_lines import DecodedLines
 from kafkafs.format.schemas.codebook import Codebook
 from kafkafs.format.schemas.decoders import make_decoder
 from tests.format.decoded import book_of, records_of

@@ -17,10 +17,10 @@ from ctypes import CDLL
 from pathlib import Path
 from typing import NoReturn
 
+from kafkafs.disk.system_calls import PR_SET_PDEATHSIG
 from kafkafs.fuse.life.mountpoint import take_away_if_dead
 from kafkafs.fuse.life.readiness import notifier
 
-PR_SET_PDEATHSIG = 1
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 READY = b"r"
 

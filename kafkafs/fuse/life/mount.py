@@ -28,6 +28,7 @@ from kafkafs.errors import UsageError
 from kafkafs.fuse.life import stacks
 from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.garbage import look_in_small_steps
+from kafkafs.fuse.life.watchdog import beat_for_ever
 from kafkafs.fuse.sandbox.confinement import Confinement, confine
 from kafkafs.fuse.serve.busy_polling import poll_busily
 from kafkafs.fuse.serve.metrics import Metrics
@@ -132,6 +133,7 @@ async def _serve(operations: Operations, lanes: int, connection_fd: int | None) 
     signal.signal(signal.SIGUSR1, lambda *_: stacks.log_all(root, workers.calls()))
     try:
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(beat_for_ever)
             nursery.start_soon(workers.watch)
             nursery.start_soon(waiting.pulse)
             nursery.start_soon(sweep, operations.tree, operations.inodes, workers)

@@ -24,6 +24,17 @@ EXIT_HUNG = 75  # EX_TEMPFAIL of sysexits(3): trying again may help
 log = logging.getLogger(__name__)
 
 
+async def beat_for_ever() -> None:
+    """What the trio thread does for it, as long as the mount stands."""
+    watchdog = Watchdog()
+    try:
+        while True:
+            await trio.sleep(BEAT_S)
+            watchdog.beat()
+    finally:
+        watchdog.stop()
+
+
 class Watchdog:
     """Started by the trio thread, which then calls `beat` every `BEAT_S`."""
 

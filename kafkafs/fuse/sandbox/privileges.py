@@ -9,8 +9,7 @@ import resource
 import signal
 from pathlib import Path
 
-from kafkafs.disk.system_calls import last_error
-from kafkafs.fuse.life.guard import PR_SET_PDEATHSIG
+from kafkafs.disk.system_calls import PR_SET_PDEATHSIG, last_error
 from kafkafs.log.ownership import Owner
 
 CAP_SETPCAP, CAP_DAC_READ_SEARCH = 8, 2

@@ -28,13 +28,13 @@ import trio
 
 from kafkafs.disk.blocking import time_slice
 from kafkafs.errors import Crowded, DiskError, Exhausted, Unfinished
-from kafkafs.fuse.life.watchdog import BEAT_S, Watchdog
 
 PER_LANE = 8
 RESERVED = 2  # of those, for calls that are not reads
 WAKING = 2  # at most, for looks on behalf of reads that wait; one of the reserved is left to others
 LANES_AT_ONCE = 4  # lanes that can be busy to their limit while others still find threads
 QUEUED_PER_LANE = 4096
+BEAT_S = 1.0  # how often calls are looked at
 TIMEOUT_S = 20.0
 SUSPECT_S = 2.0  # the timeout in a lane that has stuck threads
 PROGRESS_S = 0.0005  # of processor time in a beat: what a thread uses that gets somewhere, if only from read to read
@@ -256,14 +256,9 @@ class Workers:
 
     async def watch(self) -> None:
         """Answers calls that take too long, in their callers' stead. Runs as long as the mount."""
-        watchdog = Watchdog()
-        try:
-            while True:
-                await trio.sleep(BEAT_S)
-                watchdog.beat()
-                self._give_up_late(trio.current_time())
-        finally:
-            watchdog.stop()
+        while True:
+            await trio.sleep(BEAT_S)
+            self._give_up_late(trio.current_time())
 
     def _give_up_late(self, now: float) -> None:
         for job in self._unfinished:

@@ -16,7 +16,7 @@ from kafkafs.format import kernels
 from kafkafs.format.buffers import Array, Buffers
 from kafkafs.format.cells import NAME, TAIL, TEXT, Cells, OneCell, find_cells, payload_of
 from kafkafs.format.columns import Records
-from kafkafs.format.internal_cells import fill_cells
+from kafkafs.format.decoding.internal_cells import fill_cells
 from kafkafs.format.jsonl import line_head, padded_prefix
 from kafkafs.format.long_line import long_field, long_headers
 from kafkafs.format.memory import UNLIMITED, Memory
