@@ -14,7 +14,7 @@ from kafkafs.search.pattern import Pattern
 
 
 class FieldMaker(Protocol):
-    """Decodes the fields of one partition's records, see `format.decoded_lines`."""
+    """Decodes the fields of one partition's records, see `format.decoding.decoded_lines`."""
 
     def fields(self, records: Records) -> Iterator[tuple[bytes | None, bytes | None]]:
         """Key and value of each record, in order; None for null."""
