@@ -223,10 +223,10 @@ def make(archive: Path) -> None:
             going_on = leave_in_the_midst(broker)
         del going_on
         with tarfile.open(archive, "w:gz", compresslevel=9, format=tarfile.PAX_FORMAT) as packed:
-            packed.add(os.path.join(home, "data"), arcname=TOP, filter=_anonymous)
+            packed.add(os.path.join(home, "data"), arcname=TOP, filter=anonymous)
 
 
-def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     return None if member.name.endswith("/.lock") else member
