@@ -13,7 +13,6 @@ from typing import Any
 from kafkafs.format.checkpoints import leader_epochs_bytes, partition_metadata_bytes
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, segment_file
 from kafkafs.format.producer_snapshot import producer_snapshot_bytes
-from kafkafs.log.producers import snapshot_at
 from kafkafs.revive.copying import Method, link_log, make_log
 from kafkafs.revive.place import Target
 from kafkafs.revive.scanning import KeptSegment, PartitionScan, as_of_now
@@ -57,9 +56,8 @@ class PartitionWriter:
         self._index(base, "timeindex", indexes.time_index)
         if indexes.transaction_index:
             self._index(base, "txnindex", indexes.transaction_index)
-        producers = snapshot_at(self._replica.partition, base)
-        if producers is not None:
-            self._index(base, "snapshot", producer_snapshot_bytes(producers))
+        if kept.producers is not None:
+            self._index(base, "snapshot", producer_snapshot_bytes(kept.producers))
         self._files.append(segment_file(base, "log"))
 
     def _index(self, base: int, kind: str, content: bytes) -> None:

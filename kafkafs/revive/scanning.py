@@ -20,6 +20,7 @@ from kafkafs.errors import CorruptData, DiskError, NotFound
 from kafkafs.format.batches import Batches, is_control, is_wrapped
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
 from kafkafs.format.names import LEADER_EPOCHS
+from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.records import Refusal, decode
 from kafkafs.format.transaction_index import DTYPE as TRANSACTION
 from kafkafs.format.transaction_index import ENTRY_SIZE, parse_transaction_index
@@ -52,11 +53,15 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class KeptSegment:
-    """What is kept of a segment: ranges of its log in order, and the indexes of what they make together."""
+    """What is kept of a segment: ranges of its log in order, and the indexes of what they make together.
+
+    `producers`: those that a broker noted where it begins; None where it did not.
+    """
 
     segment: Segment
     ranges: tuple[Range, ...]
     indexes: Indexes
+    producers: tuple[ProducerState, ...] | None
 
     @property
     def size(self) -> int:
@@ -115,7 +120,7 @@ class PartitionScan:
                     for each in known
                     if each.transaction_first_offset >= 0
                 }
-            kept = self._keep(segment, transactions)
+            kept = self._keep(segment, known, transactions)
             if segment is self._segments[-1] and not self._is_over:
                 self._reach(segment.base_offset)
             if kept.ranges or segment is self._segments[-1]:
@@ -126,7 +131,7 @@ class PartitionScan:
                 break
         self._finish()
 
-    def _keep(self, segment: Segment, transactions: Tracker) -> KeptSegment:
+    def _keep(self, segment: Segment, known: tuple[ProducerState, ...] | None, transactions: Tracker) -> KeptSegment:
         rebuilding, ranges = Rebuilding(segment.base_offset, self._interval, transactions), list[Range]()
         kept = 0
         try:
@@ -148,7 +153,7 @@ class PartitionScan:
         indexes = rebuilding.finish()
         if self._is_damaged:
             indexes = replace(indexes, transaction_index=self._told_aborts(segment, indexes.transaction_index))
-        return KeptSegment(segment, tuple(ranges), indexes)
+        return KeptSegment(segment, tuple(ranges), indexes, known)
 
     def _told_aborts(self, segment: Segment, rebuilt: bytes) -> bytes:
         """The transaction index where markers may be among what was lost: what the broker noted of a marker counts."""
@@ -175,10 +180,12 @@ class PartitionScan:
         else:
             ranges.append((first, size))
         tally = self.tally
-        tally.producers.follow(run)
+        largest = int(run.rows["producer_id"].max())
+        if largest >= 0:
+            tally.producers.follow(run)
+            tally.largest_producer_id = max(tally.largest_producer_id, largest)
         self._follow_epochs(run.rows)
         tally.records += self._count(run)
-        tally.largest_producer_id = max(tally.largest_producer_id, int(run.rows["producer_id"].max()))
         self._reach(run.last_offset + 1)
         return kept + size
 
@@ -215,13 +222,16 @@ class PartitionScan:
 
     def _count(self, run: BatchRun) -> int:
         """Records from the log start on, those that brokers wrote for themselves left out."""
-        rows = run.rows[(run.rows["last_offset"] >= self.tally.start_offset) & ~is_control(run.rows)]
-        room = rows["last_offset"] - self.tally.start_offset + 1
+        rows, start = run.rows, self.tally.start_offset
+        if rows["base_offset"][0] >= start and not rows["attributes"].any() and rows["magic"].min() >= 2:
+            return int(rows["count"].sum())  # most are like that
+        rows = rows[(rows["last_offset"] >= start) & ~is_control(rows)]
+        room = rows["last_offset"] - start + 1
         wrapped = is_wrapped(rows)
         count = int(np.minimum(rows["count"], room)[~wrapped].sum())
         for piece in decode(run.data, run.position, rows[wrapped], _LARGEST_UNPACKED) if wrapped.any() else ():
             if not isinstance(piece, Refusal):
-                count += int((piece.rows["offset"] >= self.tally.start_offset).sum())
+                count += int((piece.rows["offset"] >= start).sum())
         return count
 
     def _checkpointed(self) -> tuple[LeaderEpoch, ...]:
@@ -236,8 +246,10 @@ class PartitionScan:
 
     def _follow_epochs(self, rows: Batches) -> None:
         epochs = self.tally.epochs
-        told = np.where(rows["magic"] >= 2, rows["leader_epoch"], -1)
         before = epochs[-1].epoch if epochs else -1
+        if rows["leader_epoch"].max() <= before:
+            return
+        told = np.where(rows["magic"] >= 2, rows["leader_epoch"], -1)
         highest = np.maximum(np.maximum.accumulate(told), before)
         for row in np.flatnonzero(np.diff(highest, prepend=before) > 0).tolist():
             epochs.append(LeaderEpoch(int(highest[row]), int(rows["base_offset"][row])))

@@ -1,5 +1,6 @@
 """`kafkafs revive` beside `cp -a` of the same data directory, on one disk: it reads, checks and indexes besides."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,10 +19,11 @@ def run(bench: Bench, rounds: int) -> Iterator[Result]:
         target = Path(scratch) / "new"
 
         def timed(command: list[str | Path]) -> Callable[[], float]:
-            """Copies a second, with the target gone before."""
+            """Copies a second, with the target gone before, and nothing of the one before left to be written."""
 
             def measure() -> float:
                 shutil.rmtree(target, ignore_errors=True)
+                os.sync()
                 return 1 / seconds(lambda: peers.run(command))
 
             return measure
