@@ -23,7 +23,7 @@ def test_an_example_prints_what_the_readme_says(session: Session) -> None:
 @pytest.mark.timeout(300)
 def test_its_lines_of_spark_print_what_it_says(session: Session) -> None:
     (program,), (printed,) = blocks(README, "python"), blocks(README, "text")
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
     done = run(sys.executable, "-c", session.real(program), timeout=250, env=environment)
     assert done.stdout.decode().strip() == printed.strip()
 

@@ -1,8 +1,6 @@
 """Spark on the same logs: a data source with the schema and options of Spark's Kafka source, and jobs over whole
 data directories.
 
-    from kafkafs.spark import register
-    register(spark)
     spark.read.format("kafkafs").option("path", "/var/kafka-logs").option("subscribe", "test").load()
 
     source       what Spark is told about; `options` says what is wanted
