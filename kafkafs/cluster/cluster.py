@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
+from heapq import merge
 from typing import NamedTuple
 
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC, GroupPartition, TransactionPartition
@@ -173,16 +174,28 @@ class Cluster:
         """The partitions of `__consumer_offsets` that are here."""
         return sorted(self._groups)
 
-    def groups(self) -> list[FoundGroup]:
-        """All groups, by name; one that is found in two partitions is there twice, its own partition first."""
-        found = [self._found(name, partition) for partition in self._groups.values() for name in partition.names()]
-        return sorted(found, key=lambda each: (each.name, each.stale is True, each.partition))
+    def groups(self) -> Iterator[FoundGroup]:
+        """All groups, by name; one that is found in two partitions is there twice, its own partition first.
+
+        They are read as they are asked for: by whoever holds `lock`.
+        """
+        found = map(self._found_in, self._groups.values())
+        return merge(*found, key=lambda each: (each.name, each.stale is True, each.partition))
+
+    def groups_version(self) -> object:
+        """Another one whenever `groups` may say something else."""
+        replayed = tuple((number, each.values.version) for number, each in sorted(self._groups.items()))
+        return replayed, self._naming(), self.partition_count(GROUPS_TOPIC)
+
+    def _found_in(self, partition: GroupPartition) -> Iterator[FoundGroup]:
+        for name, group in partition.groups(self._topics):
+            yield FoundGroup(name, partition.number, group, self._is_stale(name, partition.number))
 
     def group(self, path: str) -> FoundGroup | None:
         """The group whose directory is called that, as its own partition knows it if that has it; None where there is
         none."""
         name = named_by(path)
-        there = [] if name is None else [each for each in self._groups.values() if each.values.has(name)]
+        there = [] if name is None else [each for each in self._groups.values() if each.values.kept.has(name)]
         if name is None or not there:
             return None
         return self._found(name, min(there, key=lambda each: (self._is_stale(name, each.number), each.number)))
@@ -197,7 +210,7 @@ class Cluster:
         return self._groups[found.partition].commits(found.name)
 
     def _found(self, name: bytes, partition: GroupPartition) -> FoundGroup:
-        group = partition.group(name, self._topics, self._naming())
+        group = partition.group(name, self._topics)
         return FoundGroup(name, partition.number, group, self._is_stale(name, partition.number))
 
     def _is_stale(self, name: bytes, number: int) -> bool | None:
@@ -218,6 +231,10 @@ class Cluster:
         """All transactional ids, each with the partition it was found in."""
         found = [(each, number) for number, one in self._transactions.items() for each in one.transactions()]
         return sorted(found, key=lambda item: (item[0].transactional_id, item[1]))
+
+    def transactions_version(self) -> object:
+        """Another one whenever `transactions` may say something else."""
+        return tuple((number, each.values.version) for number, each in sorted(self._transactions.items()))
 
     def open_transactions(self) -> list[Open]:
         """The open transactions of all partitions on these disks, by topic and partition."""
@@ -271,7 +288,7 @@ class Cluster:
         """What could not be read of groups and their offsets, and is left out of them."""
         yield from (said for name, said in self._problems.items() if name.startswith(f"{GROUPS_TOPIC}-"))
         for number in sorted(self._groups):
-            yield from self._groups[number].problems(self._topics, self._naming())
+            yield from self._groups[number].problems(self._topics)
 
     def problems(self) -> Iterator[str]:
         """All that could not be read, in sentences."""

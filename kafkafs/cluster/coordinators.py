@@ -1,25 +1,19 @@
 """What one partition of a coordinator's topic tells: its groups with their offsets, or its transactional ids.
 
-Each is read from its records when it is asked for, and kept until one of its records changes.
+A group is read from its records when it is asked for; transactional ids are kept until one of their records changes.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from kafkafs.cluster.groups import Group, Topics, read_group
 from kafkafs.cluster.last_values import LastValues
 from kafkafs.cluster.offsets import Commit, read_commits
+from kafkafs.cluster.problems import Problems
 from kafkafs.cluster.transactions import Transaction, read_transaction
 from kafkafs.format.messages.records import InternalTopic
 
 GROUPS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
-
-
-class _Read(NamedTuple):
-    """A group, and what of its records could not be read."""
-
-    group: Group
-    problems: tuple[str, ...]
 
 
 class GroupPartition:
@@ -28,53 +22,46 @@ class GroupPartition:
     def __init__(self, number: int) -> None:
         self.number = number
         self.values = LastValues(InternalTopic.OFFSETS, f"{GROUPS_TOPIC}-{number}")
-        self._read: dict[bytes, _Read] = {}
-        self._state: object = None
-        self._unchecked: set[bytes] = set()
-        self._bad_commits: dict[bytes, tuple[str, ...]] = {}
+        self._bad: dict[bytes, list[str]] = {}  # what of a group could not be read
 
-    def names(self) -> set[bytes]:
-        """The groups that are found here."""
-        return self.values.names()
+    def names(self) -> list[bytes]:
+        """The groups that are found here, sorted."""
+        return self.values.kept.names()
 
-    def group(self, name: bytes, topics: Topics, state: object) -> Group:
-        """The group of that name. `state` is another one when ids stand for other topics."""
-        self._forget_changed(state)
-        if name not in self._read:
-            problems: list[str] = []
-            group = read_group(self.values.of(name), topics, problems.append)
-            self._read[name] = _Read(group, tuple(problems))
-        return self._read[name].group
+    def group(self, name: bytes, topics: Topics) -> Group:
+        """The group of that name."""
+        return read_group(self.values.kept.of(name), topics, _unsaid)
+
+    def groups(self, topics: Topics) -> Iterator[tuple[bytes, Group]]:
+        """All groups, by name."""
+        return ((name, read_group(kept, topics, _unsaid)) for name, kept in self.values.kept.by_name())
 
     def commits(self, name: bytes) -> list[Commit]:
         """The group's offsets."""
-        return read_commits(self.values.of(name), lambda _: None)
+        return read_commits(self.values.kept.of(name), _unsaid)
 
-    def problems(self, topics: Topics, state: object) -> list[str]:
+    def problems(self, topics: Topics) -> list[str]:
         """What could not be read. Reads what has changed since the last time."""
-        self._forget_changed(state)
-        for name in self._unchecked:
-            self.group(name, topics, state)
-            problems: list[str] = []
-            read_commits(self.values.of(name), problems.append)
-            self._bad_commits.pop(name, None)
-            if problems:
-                self._bad_commits[name] = tuple(problems)
-        self._unchecked.clear()
-        found = [each for read in self._read.values() for each in read.problems]
-        found += [each for bad in self._bad_commits.values() for each in bad]
-        return [*self.values.sentences(), *(f"{self.values.where}: {each}" for each in found)]
+        changed = self.values.changed()
+        if changed is None:
+            self._bad.clear()
+            changed = self.values.kept.by_name()
+        for name, kept in changed:
+            said: list[str] = []
+            read_group(kept, topics, said.append)
+            read_commits(kept, said.append)
+            self._bad.pop(name, None)
+            if said:
+                self._bad[name] = said
+        found = Problems()
+        for bad in self._bad.values():
+            for each in bad:
+                found.add(f"{self.values.where}: {each}")
+        return [*self.values.sentences(), *found]
 
-    def _forget_changed(self, state: object) -> None:
-        if state != self._state:
-            self._read.clear()
-            self._state = state
-        if self.values.changed:
-            for name in self.values.changed:
-                self._read.pop(name, None)
-                self._bad_commits.pop(name, None)
-            self._unchecked |= self.values.changed
-            self.values.changed.clear()
+
+def _unsaid(_: str) -> None:
+    """Problems are told by `problems`."""
 
 
 class TransactionPartition:
@@ -88,15 +75,19 @@ class TransactionPartition:
 
     def transactions(self) -> list[Transaction]:
         """All transactional ids that are found here."""
-        for name in self.values.changed:
+        changed = self.values.changed()
+        if changed is None:
+            self._read.clear()
+            self._problems.clear()
+            changed = self.values.kept.by_name()
+        for name, records in changed:
             self._read.pop(name, None)
             self._problems.pop(name, None)
             problems: list[str] = []
-            for key, kept in self.values.of(name):
+            for key, kept in records:
                 self._read[name] = read_transaction(key, kept, problems.append)
             if problems:
                 self._problems[name] = problems
-        self.values.changed.clear()
         return [each for each in self._read.values() if each is not None]
 
     def problems(self) -> list[str]:

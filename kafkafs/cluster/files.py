@@ -26,6 +26,10 @@ class Rows(NamedTuple):
     values: Sequence[Any]
     row: Callable[[Any], Row]
 
+    def all_lines(self) -> Iterator[bytes]:
+        """The lines, each made when it is asked for."""
+        return (line(self.row(value)) for value in self.values)
+
     def lines(self, first: int, stop: int) -> bytes:
         """Some of the lines."""
         return b"".join(line(self.row(value)) for value in self.values[first:stop])
@@ -38,7 +42,9 @@ class ListFile(NamedTuple):
     """
 
     topics: tuple[str, ...]
-    rows: Callable[[Cluster], Rows | None]
+    lines: Callable[[Cluster], Iterator[bytes] | None]
+    version: Callable[[Cluster], object] = lambda _: None
+    """Another one whenever the lines may be others; None where nobody can tell."""
 
 
 def state(cluster: Cluster) -> Row:
@@ -98,9 +104,9 @@ def _here(cluster: Cluster, numbers: list[int], topic: str) -> Json:
     return {"partitions": list[Json](numbers), "of": cluster.partition_count(topic)} if numbers else None
 
 
-def groups(cluster: Cluster) -> Rows:
-    """`groups.jsonl`."""
-    return Rows(cluster.groups(), lambda found: rows.group_row(*_parts(found)))
+def groups(cluster: Cluster) -> Iterator[bytes]:
+    """`groups.jsonl`: lines, each made when it is asked for."""
+    return (line(rows.group_row(*_parts(found))) for found in cluster.groups())
 
 
 def group(found: FoundGroup) -> Row:
@@ -124,9 +130,9 @@ def offsets(cluster: Cluster, found: FoundGroup) -> Rows:
     return Rows(commits, lambda commit: rows.offset_row(found.name, commit, ends[commit.topic, commit.partition]))
 
 
-def transactions(cluster: Cluster) -> Rows:
-    """`transactions.jsonl`."""
-    return Rows(cluster.transactions(), lambda found: rows.transaction_row(*found))
+def transactions(cluster: Cluster) -> Iterator[bytes]:
+    """`transactions.jsonl`: lines, each made when it is asked for."""
+    return (line(rows.transaction_row(*found)) for found in cluster.transactions())
 
 
 def _topics(image: Image) -> Rows:
@@ -157,7 +163,7 @@ def _topic_row(name: str, topic_id: str, partitions: Mapping[int, PartitionState
     }
 
 
-def _partitions(cluster: Cluster) -> Rows | None:
+def _partitions(cluster: Cluster) -> Iterator[bytes] | None:
     image = cluster.image
     if image is None:
         return None
@@ -173,7 +179,7 @@ def _partitions(cluster: Cluster) -> Rows | None:
         topic, number, state = value
         return rows.partition_row(topic, number, state, f"{topic}-{number}" in here)
 
-    return Rows(found, row)
+    return Rows(found, row).all_lines()
 
 
 def _configs(image: Image) -> Rows:
@@ -213,14 +219,16 @@ def _features(image: Image) -> Rows:
 
 def _of_image(make: Callable[[Image], Rows]) -> ListFile:
     """A file of the metadata, which is not there where that cannot be understood."""
-    return ListFile((METADATA_TOPIC,), lambda cluster: None if cluster.image is None else make(cluster.image))
+    return ListFile(
+        (METADATA_TOPIC,), lambda cluster: None if cluster.image is None else make(cluster.image).all_lines()
+    )
 
 
 LISTS: Mapping[str, ListFile] = {
-    "groups.jsonl": ListFile((GROUPS_TOPIC, METADATA_TOPIC), groups),
-    "transactions.jsonl": ListFile((TRANSACTIONS_TOPIC,), transactions),
+    "groups.jsonl": ListFile((GROUPS_TOPIC, METADATA_TOPIC), groups, Cluster.groups_version),
+    "transactions.jsonl": ListFile((TRANSACTIONS_TOPIC,), transactions, Cluster.transactions_version),
     "open-transactions.jsonl": ListFile(
-        (), lambda cluster: Rows(cluster.open_transactions(), rows.open_transaction_row)
+        (), lambda cluster: Rows(cluster.open_transactions(), rows.open_transaction_row).all_lines()
     ),
     "topics.jsonl": _of_image(_topics),
     "partitions.jsonl": ListFile((METADATA_TOPIC,), _partitions),

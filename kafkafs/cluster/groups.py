@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from kafkafs.cluster.last_values import OFFSET_COMMIT, LastValue, kind_of
+from kafkafs.cluster.kept import LastValue
+from kafkafs.cluster.last_values import OFFSET_COMMIT, kind_of
 from kafkafs.cluster.lines import known
 from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, parse_fields, parse_record
 from kafkafs.format.messages.schema import names_by_number

@@ -11,11 +11,11 @@ Sources: CoordinatorLoaderImpl, GroupCoordinatorShard, OffsetMetadataManager.
 import struct
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from kafkafs.cluster.following import Replay
+from kafkafs.cluster.kept import HEAD, NO_PRODUCER, Kept, KeptRecords, LastValue
 from kafkafs.cluster.problems import Problems
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.columns import Records
@@ -28,8 +28,6 @@ OFFSET_COMMIT = 1
 """The record type of a committed offset. Type 0 is the same in its first version."""
 
 UNREADABLE_KEYS = "keys that cannot be read"
-NO_PRODUCER = -1
-_HEAD = struct.Struct(">hh")  # record type, length of the name
 _OLD_COMMIT, _COMMIT = (struct.pack(">h", kind) for kind in (0, OFFSET_COMMIT))
 _GROUPS = frozenset(struct.pack(">h", kind) for kind in (2, 3, 11, 17))
 """The record types that a group begins and ends with: classic, consumer, share, streams."""
@@ -37,34 +35,30 @@ _GROUPS = frozenset(struct.pack(">h", kind) for kind in (2, 3, 11, 17))
 _VERSION_4 = b"\0\4"
 
 
-class LastValue(NamedTuple):
-    """A value, and the offset of its record. `producer_id` is that of a transaction that is still open."""
-
-    offset: int
-    value: bytes
-    producer_id: int = NO_PRODUCER
+MANY = 10_000
+"""Names that are told singly when they have changed."""
 
 
 class LastValues(Replay):
-    """See the module. `values` has, by name, the last value of each of its keys; no name is there without one."""
+    """See the module. `kept` has, by name, the last value of each key."""
 
     def __init__(self, topic: InternalTopic, where: str) -> None:
         self.topic = topic
         self.where = where
-        self.values: dict[bytes, dict[bytes, LastValue]] = {}
-        self.pending: dict[int, dict[bytes, LastValue]] = {}  # by producer id, then by key
-        self.outliving: set[bytes] = set()  # names that are there even when nothing is kept of them
+        self.kept = KeptRecords()
         self.problems = Problems()
-        self.changed: set[bytes] = set()
-        """Names of which something has changed since it was emptied."""
+        self.version = 0
+        """Another one whenever something has changed."""
 
+        self._changed: set[bytes] | None = None
         self._types = names_by_number(topic.value, "Key")
         self._strange: defaultdict[str, set[bytes]] = defaultdict(set)  # keys
 
     def begin(self, log: Log) -> int:
         """Forget all: see `Replay`."""
-        self.changed |= self.names()
-        self.values, self.pending, self.outliving = {}, {}, set()
+        self.kept.clear()
+        self._changed = None
+        self.version += 1
         self.problems = Problems()
         self._strange.clear()
         return log.start_offset
@@ -73,20 +67,11 @@ class LastValues(Replay):
         """What could not be read."""
         self.problems.add(problem)
 
-    def names(self) -> set[bytes]:
-        """All groups, or transactional ids, that records are kept of."""
-        return self.values.keys() | self.outliving | {name_of(key) for keys in self.pending.values() for key in keys}
-
-    def has(self, name: bytes) -> bool:
-        """Whether it is one of `names`, which are many."""
-        is_kept = name in self.values or name in self.outliving
-        return is_kept or any(name_of(key) == name for keys in self.pending.values() for key in keys)
-
-    def of(self, name: bytes) -> Iterator[tuple[bytes, LastValue]]:
-        """Key and value of all that is kept of one name; what is pending comes behind what took effect."""
-        yield from self.values.get(name, {}).items()
-        for keys in self.pending.values():
-            yield from ((key, kept) for key, kept in keys.items() if name_of(key) == name)
+    def changed(self) -> Iterator[tuple[bytes, list[Kept]]] | None:
+        """The names of which something has changed since this was asked last, each with what is kept of it now; None
+        where they are more than MANY, or it is asked for the first time."""
+        names, self._changed = self._changed, set()
+        return None if names is None else ((name, self.kept.of(name)) for name in names)
 
     def sentences(self) -> list[str]:
         """What could not be read, and of what is strange how much there is."""
@@ -144,57 +129,47 @@ class LastValues(Replay):
             self._strange[UNREADABLE_KEYS].add(key)
             return
         name = name_of(key)
-        self.changed.add(name)
+        self._note(name)
         is_offset = self.topic is InternalTopic.OFFSETS and key[:2] == _COMMIT
         if kept is None:
-            self._remove(name, key)
+            self.kept.remove(key)
             if self.topic is InternalTopic.OFFSETS and key[:2] in _GROUPS:
-                self.outliving.discard(name)
-            if is_offset:
-                for keys in self.pending.values():
-                    keys.pop(key, None)
+                self.kept.end(name)
             return
         if is_offset and kept.value[:2] == _VERSION_4:
-            self.outliving.add(name)
-        if is_offset and kept.producer_id >= 0:
-            self.pending.setdefault(kept.producer_id, {})[key] = kept
-        else:
-            self.values.setdefault(name, {})[key] = kept
+            self.kept.outlive(name)
+        self.kept.put(key, kept if is_offset else kept._replace(producer_id=NO_PRODUCER))
 
-    def _remove(self, name: bytes, key: bytes) -> None:
-        keys = self.values.get(name)
-        if keys is not None:
-            keys.pop(key, None)
-            if not keys:
-                del self.values[name]
+    def _note(self, name: bytes) -> None:
+        """The name has changed."""
+        self.version += 1
+        if self._changed is not None:
+            self._changed.add(name)
+            if len(self._changed) > MANY:
+                self._changed = None
 
     def _end(self, producer_id: int, marker: ControlType) -> None:
         """A transaction ended: what was pending takes effect, unless something newer has, or is dropped."""
         if marker not in (ControlType.COMMIT, ControlType.ABORT):
             return
-        for key, kept in self.pending.pop(producer_id, {}).items():
-            name = name_of(key)
-            self.changed.add(name)
-            if marker is ControlType.COMMIT:
-                held = self.values.setdefault(name, {})
-                if key not in held or held[key].offset < kept.offset:
-                    held[key] = kept._replace(producer_id=NO_PRODUCER)
+        for name in self.kept.settle_pending(producer_id, marker is ControlType.COMMIT):
+            self._note(name)
 
 
 def name_of(key: bytes) -> bytes:
     """The name that a key of either coordinator begins with."""
-    _, size = _HEAD.unpack_from(key)
-    return key[_HEAD.size : _HEAD.size + size]
+    _, size = HEAD.unpack_from(key)
+    return key[HEAD.size : HEAD.size + size]
 
 
 def kind_of(key: bytes) -> int:
     """The record type of a key."""
-    return int(_HEAD.unpack_from(key)[0])
+    return int(HEAD.unpack_from(key)[0])
 
 
 def _is_sound(key: bytes) -> bool:
     """Whether the key has a record type and a whole name."""
-    if len(key) < _HEAD.size:
+    if len(key) < HEAD.size:
         return False
-    size: int = _HEAD.unpack_from(key)[1]
-    return 0 <= size <= len(key) - _HEAD.size
+    size: int = HEAD.unpack_from(key)[1]
+    return 0 <= size <= len(key) - HEAD.size

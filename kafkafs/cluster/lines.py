@@ -3,12 +3,15 @@
 import base64
 import json
 import re
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | Mapping[str, Json] | None"
 Row = dict[str, Json]
 
+_LINES_A_PIECE = 512
 _CONTROLS = re.compile("[\x7f-\x9f]")
 
 
@@ -21,6 +24,21 @@ def line(row: Mapping[str, Json]) -> bytes:
     """One row as a line."""
     text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
     return (_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n").encode("utf-8", "replace")
+
+
+class PackedLines:
+    """Lines that were made once and are read by many, in a tenth of their size."""
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        waiting = iter(lines)
+        self._pieces: list[bytes] = []
+        while piece := b"".join(islice(waiting, _LINES_A_PIECE)):
+            self._pieces.append(zlib.compress(piece, 1))
+
+    def pieces(self, first: int) -> Iterator[tuple[int, bytes]]:
+        """The pieces from number `first` on, each with the number of the next."""
+        for number in range(first, len(self._pieces)):
+            yield number + 1, zlib.decompress(self._pieces[number])
 
 
 def text_field(name: str, data: bytes) -> Row:

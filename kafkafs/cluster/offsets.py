@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kafkafs.cluster.groups import Problem
-from kafkafs.cluster.last_values import NO_PRODUCER, OFFSET_COMMIT, LastValue, kind_of
+from kafkafs.cluster.kept import NO_PRODUCER, LastValue
+from kafkafs.cluster.last_values import OFFSET_COMMIT, kind_of
 from kafkafs.cluster.lines import known
 from kafkafs.format.messages.records import InternalTopic, Unreadable, parse_record
 

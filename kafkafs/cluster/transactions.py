@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from kafkafs.cluster.groups import Problem
-from kafkafs.cluster.last_values import LastValue
+from kafkafs.cluster.kept import LastValue
 from kafkafs.cluster.lines import known
 from kafkafs.format.messages.records import InternalTopic, Unreadable, parse_record
 

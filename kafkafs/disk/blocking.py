@@ -42,10 +42,16 @@ def is_non_blocking() -> bool:
 
 @contextmanager
 def acquired(lock: threading.Lock) -> Iterator[None]:
-    """Hold a lock; where another thread has it, a thread that must not wait gets WouldBlock."""
+    """Hold a lock; where another thread has it, a thread that must not wait gets WouldBlock.
+
+    One that works in parts waits for the rest of its part and asks again: whoever makes the answer may take long, and a
+    thread that does not come back looks as if a disk hung.
+    """
     if not lock.acquire(blocking=False):
         may_block()
-        lock.acquire()
+        left = -1.0 if _state.deadline is None else max(0.0, _state.deadline - time.monotonic())
+        if not lock.acquire(timeout=left):
+            raise Unfinished("another thread makes this answer; ask again")
     try:
         yield
     finally:

@@ -12,9 +12,10 @@ from kafkafs.cluster import files
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.files import LISTS, METADATA_TOPIC, Rows
+from kafkafs.cluster.lines import PackedLines
 from kafkafs.cluster.offsets import Commit
 from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC, SchemaTopic
-from kafkafs.disk.blocking import may_block
+from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import NotFound
 from kafkafs.log.partition import Partition
@@ -61,11 +62,31 @@ class Sources:
         self._root = root
         self._clock = clock
         self._granted: dict[tuple[str, ...], CachedValue[_Granted]] = {}
+        self._answers: dict[str, tuple[object, PackedLines]] = {}  # each with the version that it is of
+
+    def lines(self, name: str) -> PackedLines:
+        """The lines of that file as of now; who asks while another makes them waits, and gets the same. NotFound where
+        there is nothing any more that tells them."""
+        return self.ask(lambda cluster: self._lines(cluster, name))
+
+    def _lines(self, cluster: Cluster, name: str) -> PackedLines:
+        version = LISTS[name].version(cluster)
+        known = self._answers.get(name)
+        if known is not None and version is not None and known[0] == version:
+            return known[1]
+        self._answers.pop(name, None)
+        lines = LISTS[name].lines(cluster)
+        if lines is None:
+            raise NotFound(f".cluster/{name} has no source any more")
+        made = PackedLines(lines)
+        if version is not None:
+            self._answers[name] = version, made
+        return made
 
     def ask(self, question: Callable[[Cluster], Answer]) -> Answer:
         """`question` asked of the cluster as it is now."""
         may_block()
-        with self.cluster.lock:
+        with acquired(self.cluster.lock):
             self.cluster.look()
             return question(self.cluster)
 
@@ -229,10 +250,7 @@ class LinesFile(_File):
 
     def open(self) -> Stream:
         """All its lines as of now. NotFound where there is nothing any more that tells them."""
-        made = self._sources.ask(LISTS[self._name].rows)
-        if made is None:
-            raise NotFound(f".cluster/{self._name} has no source any more")
-        return self._stream(made)
+        return Stream(self._sources.lines(self._name).pieces, 0, self._sources.budget)
 
 
 class GroupsDirectory(_Node):
