@@ -79,13 +79,19 @@ def _parse_epoch_seconds(text: str) -> int | None:
     return None if match is None or seconds is None else _milliseconds(seconds, match[2])
 
 
-def _parse_ago(text: str, now_ms: int) -> int | None:
+def parse_ago_ms(text: str) -> int | None:
+    """How many milliseconds back a text like `-15m` counts; None where it is none, or more than 2^63."""
     match = _AGO.fullmatch(text)
     count = parse_int64(match[1]) if match else None
     if match is None or count is None:
         return None
     ago_ms = count * _AGO_UNIT_MS[match[2]]
-    return max(0, now_ms - ago_ms) if ago_ms <= MAX_INT64 else None
+    return ago_ms if ago_ms <= MAX_INT64 else None
+
+
+def _parse_ago(text: str, now_ms: int) -> int | None:
+    ago_ms = parse_ago_ms(text)
+    return None if ago_ms is None else max(0, now_ms - ago_ms)
 
 
 def _parse_iso(text: str) -> int | None:

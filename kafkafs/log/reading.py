@@ -54,11 +54,12 @@ class Reader:
                     return offsets[0]
         return None
 
-    def latest(self) -> int | None:
-        """The offset of the last visible record below the log end; None where none is visible. For the rest see
-        `earliest`."""
+    def latest(self, before: int | None = None) -> int | None:
+        """The offset of the last visible record below the log end, or below `before`; None where none is visible. For
+        the rest see `earliest`."""
+        limit = self.log.end_offset if before is None else before
         for segment in reversed(self.log.visible_segments()):
-            end = min(self.visible_end, self.log.end_offset)
+            end = min(self.visible_end, limit)
             while end > max(segment.base_offset, self.log.start_offset) and segment.is_readable():
                 start = scan_start(segment, end - 1)
                 low = max(start.first_offset, self.log.start_offset)

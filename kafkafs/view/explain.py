@@ -13,11 +13,11 @@ from kafkafs.log.trace import moment
 from kafkafs.log.wrapped import contents
 from kafkafs.view.answer_cache import OVERHEAD, Explained
 from kafkafs.view.contents import BytesContent
-from kafkafs.view.grammar import Suffix
+from kafkafs.view.grammar import BEFORE, Suffix
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import RawPoint
-from kafkafs.view.targets import AtOffset, AtTime, LogSnapshot, PointTarget
+from kafkafs.view.targets import AtOffset, AtTime, BeforeTime, LogSnapshot, PointTarget
 
 
 class Explanation:
@@ -93,8 +93,11 @@ class Explanation:
             f"{self._view.partition.name.directory}: {self._asked}",
             f"log: offsets {log.start_offset} to {log.end_offset} (log start, log end), {len(log.segments)} segments",
         ]
-        if isinstance(self._target, AtTime):
-            lines.append(f"time: {moment(self._target.time_ms)}; wanted is the first record at or after it")
+        if isinstance(self._target, AtTime | BeforeTime):
+            wanted = "the first record at or after it"
+            if isinstance(self._target, BeforeTime):
+                wanted = f"the last record in front of {wanted}"
+            lines.append(f"time: {moment(snapshot.milliseconds(self._target.time))}; wanted is {wanted}")
             if doubtful := doubt(_stem(self._asked)):
                 lines.append(f"note: {doubtful}")
         return lines
@@ -117,7 +120,7 @@ class Explanation:
 
 
 def _stem(asked: str) -> str:
-    return asked.removeprefix("by-time/").removesuffix(Suffix.EXPLAIN.value)
+    return asked.removeprefix("by-time/").removeprefix(BEFORE).removesuffix(Suffix.EXPLAIN.value)
 
 
 def _batch(file: DataFile, batch: Batch) -> str:

@@ -5,7 +5,8 @@
 
     by-offset/   point = digits | "earliest" | "latest" | "-" digits (the log end minus that many)
                  in a range also "end", the log end on disk
-    by-time/     point = whatever `times` reads
+    by-time/     point = time | "end-" digits unit | "before-" either of them | "earliest" | "latest"
+                 time is whatever `times` reads; "end-15m" counts back from the largest timestamp of the partition
     suffix       "" .jsonl .follow.jsonl .decoded.jsonl .decoded.follow.jsonl .key .value .batches.jsonl .explain
 
 `100...jsonl` is the open range `100..` with the suffix `.jsonl`. No point begins or ends with a dot, so a name has one
@@ -16,11 +17,10 @@ outside the grammar is None, never an exception.
 import enum
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from kafkafs.format.names import OFFSET_DIGITS
-from kafkafs.format.times import BEFORE_1970, parse_int64, parse_time_ms
+from kafkafs.format.times import BEFORE_1970, parse_ago_ms, parse_int64, parse_time_ms
 
 TIME_DIGITS = 13  # milliseconds, up to the year 2286
 
@@ -70,14 +70,34 @@ class TimePoint(NamedTuple):
     time_ms: int
 
 
+class FromEnd(NamedTuple):
+    """That many milliseconds back from the largest timestamp of the partition."""
+
+    ago_ms: int
+
+
+Time = int | FromEnd
+"""Epoch milliseconds, never negative; or what counts back from the log's own newest."""
+
+
+class Before(NamedTuple):
+    """The last record in front of the one that the time leads to."""
+
+    time: Time
+
+
+TimeBound = Time | Before | OffsetPoint
+"""Where a range in `by-time/` begins or ends: an `OffsetPoint` is EARLIEST or LATEST."""
+
+
 class TimeRange(NamedTuple):
-    """Epoch milliseconds in [start_ms, stop_ms); without a stop it grows with the log.
+    """What stands in [start, stop); without a stop it grows with the log.
 
     `from_now`: it begins with `now`, and so with whatever comes next, even if a producer's clock is behind.
     """
 
-    start_ms: int
-    stop_ms: int | None
+    start: TimeBound
+    stop: TimeBound | None
     from_now: bool = False
 
 
@@ -95,6 +115,9 @@ class Query(NamedTuple, Generic[Target]):
 _FOLLOWING = frozenset({Suffix.FOLLOW, Suffix.DECODED_FOLLOW})
 _POINT_ONLY = frozenset({Suffix.KEY, Suffix.VALUE, Suffix.EXPLAIN})
 _LONGEST_FIRST = [(suffix.value, suffix) for suffix in sorted(Suffix, key=lambda suffix: -len(suffix.value))]
+BEFORE = "before-"
+"""Before the time in the name of a point in `by-time/`."""
+
 _FIXED = {
     "earliest": OffsetPoint(Anchor.EARLIEST),
     "latest": OffsetPoint(Anchor.LATEST),
@@ -116,15 +139,24 @@ def parse_offset_name(name: str) -> Query[OffsetPoint | OffsetRange] | None:
     return None
 
 
-def parse_time_name(name: str, now_ms: int) -> Query[TimePoint | TimeRange] | None:
+TimeTarget = TimePoint | FromEnd | Before | OffsetPoint | TimeRange
+"""What a name in `by-time/` stands for."""
+
+
+def parse_time_name(name: str, now_ms: int) -> Query[TimeTarget] | None:
     """The query that `name` stands for in `by-time/` at `now_ms`, or None where it is no name there."""
     if (plain := _plain_number(name)) is not None:
         return Query(TimePoint(plain[0]), plain[1])
-    parse_end = partial(_parse_time_in_range, now_ms=now_ms)
+
+    def parse_end(text: str) -> TimeBound | None:
+        """An end of a range."""
+        return _parse_time_in_range(text, now_ms)
+
     for stem, suffix in _splits(name):
-        if (time_ms := parse_time_ms(stem, now_ms)) is not None and time_ms != BEFORE_1970 and _fits_point(suffix):
-            return Query(TimePoint(time_ms), suffix)
-        if (ends := _parse_range(stem, parse_end)) and _fits_range(suffix, is_open=ends[1] is None):
+        if (point := _parse_time_point(stem, now_ms)) is not None and point != BEFORE_1970 and _fits_point(suffix):
+            return Query(TimePoint(point) if isinstance(point, int) else point, suffix)
+        ends: tuple[TimeBound, TimeBound | None] | None = _parse_range(stem, parse_end)
+        if ends and _fits_range(suffix, is_open=ends[1] is None):
             return Query(TimeRange(*ends, from_now=stem.startswith("now..")), suffix)
     return None
 
@@ -205,6 +237,24 @@ def _parse_offset_or_end(text: str) -> OffsetPoint | None:
     return _END if text == "end" else _parse_offset(text)
 
 
-def _parse_time_in_range(text: str, now_ms: int) -> int | None:
-    """Milliseconds; a date before 1970 is 0, the log start."""
-    return None if (time_ms := parse_time_ms(text, now_ms)) is None else max(0, time_ms)
+def _parse_time_point(text: str, now_ms: int) -> TimeBound | None:
+    """A point, BEFORE_1970 too."""
+    if text in _FIXED:
+        return _FIXED[text]
+    time_text = text.removeprefix(BEFORE)
+    found: Time | None = _parse_from_end(time_text)
+    found = parse_time_ms(time_text, now_ms) if found is None else found
+    if found is None or time_text == text:
+        return found
+    return None if found == BEFORE_1970 else Before(found)
+
+
+def _parse_time_in_range(text: str, now_ms: int) -> TimeBound | None:
+    """A date before 1970 is 0, the log start."""
+    found = _parse_time_point(text, now_ms)
+    return 0 if found == BEFORE_1970 else found
+
+
+def _parse_from_end(text: str) -> FromEnd | None:
+    ago_ms = parse_ago_ms(text.removeprefix("end")) if text.startswith("end-") else None
+    return None if ago_ms is None else FromEnd(ago_ms)

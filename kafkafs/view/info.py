@@ -10,14 +10,14 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, Vanished
 from kafkafs.format.batch import NO_TIMESTAMP
-from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.log.health import SegmentHealth, look_at_all, problems_of_listing
 from kafkafs.log.log import Log
+from kafkafs.log.newest import newest_data
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
-from kafkafs.log.time_search import Newest, largest_timestamp, newest
+from kafkafs.log.time_search import largest_timestamp
 from kafkafs.view.contents import TextContent
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
@@ -151,25 +151,8 @@ def _oldest(snapshot: LogSnapshot) -> int | None:
 
 
 def _newest(log: Log, largest: Sequence[int | None]) -> int | None:
-    """The largest timestamp of the data, where headers tell it; `largest` is that of each segment's batches.
-
-    Markers carry wall-clock times and do not count. A batch that the log start cuts may have its largest below it: then
-    nobody knows without reading all records.
-    """
-
-    def visible(rows: Batches) -> Batches:
-        """Batches of data, not emptied by compaction, that reach the log start."""
-        return rows[~is_control(rows) & (rows["last_offset"] >= log.start_offset) & (rows["count"] > 0)]
-
-    found: Newest | None = None
-    visible_segments = log.visible_segments()
-    times = largest[len(largest) - len(visible_segments) :]
-    with_times = [(time, segment) for time, segment in zip(times, visible_segments, strict=True) if time is not None]
-    for time, segment in sorted(with_times, key=lambda one: -one[0]):
-        if found is not None and time <= found.timestamp:
-            break
-        other = _known(partial(newest, segment, log.walk_end(segment), visible))
-        found = max(filter(None, (found, other)), default=None)
+    """The largest timestamp of the data, where headers tell it; `largest` is that of each segment's batches."""
+    found = newest_data(log, largest)
     return found.timestamp if found is not None and found.base_offset >= log.start_offset else None
 
 

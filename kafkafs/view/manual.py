@@ -43,6 +43,9 @@ POINTS = Section(
         ("@1632390207.806", "by-time/: in seconds, as date +%s prints them"),
         ("2021-09-23T09:43:27Z", "by-time/: ISO 8601, a day alone too; UTC unless it says otherwise"),
         ("now, -90s, -15m, -1h, -2d", "by-time/: from now back"),
+        ("end-15m", "by-time/: from the partition's largest timestamp back, for a disk whose clock has stopped"),
+        ("before-1632390207806", "by-time/: the last record in front of the one that the time leads to"),
+        ("earliest, latest", "by-time/: the first and the last record, as in by-offset/"),
     ),
 )
 RANGES = Section(
@@ -76,6 +79,8 @@ EXAMPLES = Section(
         ("cat by-time/2021-09-23T09:43:27Z.jsonl", "the first record at or after that second"),
         ("grep -c error by-time/-1h...jsonl", "lines of the last hour with error in them"),
         ("cat by-time/now...follow.jsonl", "what comes from now on"),
+        ("cat by-time/end-15m...jsonl", "the last quarter of an hour that the log has, whatever the clock says"),
+        ("cat by-time/before-2021-09-23T09:43:27Z.jsonl", "the last record before that second"),
         ("cat by-time/@$(date +%s -d '1 hour ago')...jsonl", "seconds, with @ before them"),
         ("cat by-time/1632390207806.explain", "how Kafka finds a time"),
         ("grep '\"valid\":false' by-offset/0...batches.jsonl", "damaged batches"),

@@ -14,12 +14,15 @@ from kafkafs.view.batches import BatchesPoint, BatchesRange
 from kafkafs.view.decoded import FieldPoint, JsonPoint, JsonRange
 from kafkafs.view.explain import Explanation
 from kafkafs.view.grammar import (
+    BEFORE,
+    Before,
     OffsetPoint,
     OffsetRange,
     Query,
     Suffix,
     TimePoint,
     TimeRange,
+    TimeTarget,
     offset_range_name,
     parse_offset_name,
     parse_time_name,
@@ -54,9 +57,7 @@ _RANGES: dict[Suffix, Callable[[PartitionView, RangeTarget], FileNode]] = {
 }
 
 
-def _file(
-    view: PartitionView, query: Query[OffsetPoint | OffsetRange] | Query[TimePoint | TimeRange], asked: str
-) -> FileNode:
+def _file(view: PartitionView, query: Query[OffsetPoint | OffsetRange] | Query[TimeTarget], asked: str) -> FileNode:
     if isinstance(query.target, OffsetRange | TimeRange):
         return _RANGES[query.suffix](view, range_target(query.target))
     return _POINTS[query.suffix](view, point_target(query.target), asked)
@@ -105,7 +106,8 @@ class ByTime(ViewDirectory):
         query = parse(name)
         if query is None:
             raise refused(f"{self._view.shown_as}/by-time", name, parse, TIMES)
-        if isinstance(query.target, TimePoint) and (doubtful := doubt(name.partition(".")[0])):
+        is_point, stem = isinstance(query.target, TimePoint | Before), name.removeprefix(BEFORE).partition(".")[0]
+        if is_point and (doubtful := doubt(stem)):
             self._warn(f"{self._view.shown_as}/by-time/{name}: {doubtful}")
         return _file(self._view, query, f"by-time/{name}")
 

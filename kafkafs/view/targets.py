@@ -18,12 +18,23 @@ from typing import NamedTuple, Protocol
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import Found, LocatedBatch, Lookup, locate
+from kafkafs.log.newest import largest_timestamps, newest_data
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.trace import Trace
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.partition_keys import PartitionKeys
-from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange, TimePoint, TimeRange
+from kafkafs.view.grammar import (
+    Anchor,
+    Before,
+    FromEnd,
+    OffsetPoint,
+    OffsetRange,
+    Time,
+    TimeBound,
+    TimePoint,
+    TimeRange,
+)
 from kafkafs.view.reasons import noted
 
 
@@ -40,6 +51,7 @@ class LogSnapshot:
         self._transactions = transactions
         self._visible: Reader | None = None
         self._uncommitted: Reader | None = None
+        self._newest_ms: int | None = None
 
     @property
     def visible(self) -> Reader:
@@ -75,6 +87,16 @@ class LogSnapshot:
                 return self.visible.earliest()
             case Anchor.LATEST:
                 return self.visible.latest()
+
+    def milliseconds(self, time: Time) -> int:
+        """The epoch milliseconds that a time names. What counts back from the newest record is 0 where none has a time,
+        and does not depend on isolation."""
+        if isinstance(time, int):
+            return time
+        if self._newest_ms is None:
+            found = newest_data(self.log, largest_timestamps(self.log))
+            self._newest_ms = -1 if found is None else found.timestamp
+        return max(0, self._newest_ms - time.ago_ms)
 
 
 class PointTarget(Protocol):
@@ -133,35 +155,69 @@ class AtOffset(NamedTuple):
 class AtTime(NamedTuple):
     """A point in `by-time/`."""
 
-    time_ms: int
+    time: Time
 
     def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
         """That of the first record at or after the time, under whatever isolation level; NotFound without one."""
-        return self._batch(snapshot.uncommitted.lookup)
+        return self._batch(snapshot, snapshot.uncommitted.lookup)
 
     def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
         """The same; `trace` hears the steps."""
-        return self._batch(snapshot.explaining(trace))
+        return self._batch(snapshot, snapshot.explaining(trace))
 
-    def _batch(self, lookup: Lookup) -> LocatedBatch:
-        found = lookup.batch_at(self.time_ms)
+    def _batch(self, snapshot: LogSnapshot, lookup: Lookup) -> LocatedBatch:
+        found = lookup.batch_at(snapshot.milliseconds(self.time))
         if found is None:
-            raise NotFound(f"no record at or after {self.time_ms}")
+            raise NotFound(f"no record at or after {self.time}")
         return found
 
     def record(self, snapshot: LogSnapshot) -> Found:
         """The first visible one, in order of offsets, at or after the time; NotFound where there is none."""
-        return self._record(snapshot.visible.lookup)
+        return self._record(snapshot, snapshot.visible.lookup)
 
     def leads_to(self, snapshot: LogSnapshot) -> int | None:
         """The first record at or after the time, under whatever isolation level."""
-        return _offset_or_none(lambda: self._record(snapshot.uncommitted.lookup))
+        return _offset_or_none(lambda: self._record(snapshot, snapshot.uncommitted.lookup))
 
-    def _record(self, lookup: Lookup) -> Found:
-        found = lookup.first_at(self.time_ms)
+    def _record(self, snapshot: LogSnapshot, lookup: Lookup) -> Found:
+        found = lookup.first_at(snapshot.milliseconds(self.time))
         if found is None:
-            raise NotFound(f"no record at or after {self.time_ms}")
+            raise NotFound(f"no record at or after {self.time}")
         return found
+
+
+class BeforeTime(NamedTuple):
+    """The last record of the range `..TIME`: the one in front of that which the time leads to."""
+
+    time: Time
+
+    def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
+        """That of the record, under whatever isolation level; NotFound without one."""
+        return locate(snapshot.log, self.offset(snapshot, snapshot.uncommitted))
+
+    def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
+        """The same; `trace` hears the steps."""
+        reader = snapshot.uncommitted
+        offset = self.offset(snapshot, reader, snapshot.explaining(trace))
+        trace(f"the last visible record in front of it has the offset {offset}")
+        return locate(snapshot.log, offset, trace)
+
+    def record(self, snapshot: LogSnapshot) -> Found:
+        """The visible one; NotFound where there is none."""
+        return snapshot.visible.lookup.first(self.offset(snapshot, snapshot.visible))
+
+    def leads_to(self, snapshot: LogSnapshot) -> int | None:
+        """The record, under whatever isolation level."""
+        return _offset_or_none(lambda: snapshot.uncommitted.lookup.first(self.offset(snapshot, snapshot.uncommitted)))
+
+    def offset(self, snapshot: LogSnapshot, reader: Reader, lookup: Lookup | None = None) -> int:
+        """The record's, as that reader sees it; NotFound where there is none."""
+        time_ms = snapshot.milliseconds(self.time)
+        found = (lookup or reader.lookup).bounds_at(time_ms) if time_ms > 0 else (snapshot.log.start_offset,) * 2
+        offset = reader.latest(None if found is None else found[1])
+        if offset is None:
+            raise NotFound(f"no record before {self.time}")
+        return offset
 
 
 def _offset_or_none(find: Callable[[], Found]) -> int | None:
@@ -212,34 +268,58 @@ class BetweenTimes(NamedTuple):
 
     def start(self, snapshot: LogSnapshot, *, isolated: bool) -> int | None:
         """The log start for 0; where no record is as late yet, None, but for `now` the end of what is visible."""
-        reader, time_ms = self._reader(snapshot, isolated), self.range.start_ms
-        if time_ms <= 0:
-            return snapshot.log.start_offset
-        found = reader.lookup.bounds_at(time_ms)
+        reader = self._reader(snapshot, isolated)
+        found = _bounds(snapshot, reader, self.range.start)
         if found is not None:
             return found[0]
         return reader.visible_end if self.range.from_now else None
 
     def offsets(self, snapshot: LogSnapshot, *, isolated: bool) -> tuple[int, int | None]:
         """Where no record is as late, the log end; the same offset twice where the times leave nothing between them."""
-        start, time_ms = self.start(snapshot, isolated=isolated), self.range.stop_ms
+        start, (first, last, _) = self.start(snapshot, isolated=isolated), self.range
         if start is None:
             start = snapshot.log.end_offset
-        if time_ms is None:
+        if last is None:
             return start, None
-        if time_ms <= self.range.start_ms:
-            return start, start
         reader = self._reader(snapshot, isolated)
-        found = reader.lookup.bounds_at(time_ms)
+        times = [snapshot.milliseconds(each) for each in (first, last) if isinstance(each, int | FromEnd)]
+        if len(times) == 2 and times[1] <= times[0]:
+            return start, start
+        found = _bounds(snapshot, reader, last)
         return start, max(snapshot.log.end_offset, reader.visible_end) if found is None else found[1]
 
     def _reader(self, snapshot: LogSnapshot, isolated: bool) -> Reader:
         return snapshot.visible if isolated else snapshot.uncommitted
 
 
-def point_target(point: OffsetPoint | TimePoint) -> PointTarget:
+def _bounds(snapshot: LogSnapshot, reader: Reader, bound: TimeBound) -> tuple[int, int] | None:
+    """The offset where a range begins or ends, twice (see `Lookup.bounds_at`); None where the log is not as late."""
+    match bound:
+        case OffsetPoint():
+            offset = _offset(snapshot, bound)
+        case Before(time):
+            try:
+                offset = BeforeTime(time).offset(snapshot, reader)
+            except NotFound:
+                offset = snapshot.log.start_offset
+        case _:
+            time_ms = snapshot.milliseconds(bound)
+            if time_ms > 0:
+                return reader.lookup.bounds_at(time_ms)
+            offset = snapshot.log.start_offset
+    return offset, offset
+
+
+def point_target(point: OffsetPoint | TimePoint | FromEnd | Before) -> PointTarget:
     """The target of a point."""
-    return AtOffset(point) if isinstance(point, OffsetPoint) else AtTime(point.time_ms)
+    match point:
+        case OffsetPoint():
+            return AtOffset(point)
+        case Before(time):
+            return BeforeTime(time)
+        case FromEnd():
+            return AtTime(point)
+    return AtTime(point.time_ms)
 
 
 def range_target(range_: OffsetRange | TimeRange) -> RangeTarget:

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from kafkafs.format.times import MAX_INT64
 from kafkafs.view.grammar import (
     Anchor,
+    Before,
+    FromEnd,
     OffsetPoint,
     OffsetRange,
     Query,
@@ -134,7 +136,7 @@ def test_what_is_no_offset_name_is_none(name: str) -> None:
 
 
 NO_TIMES = """
-.. ..now now. -1 -5.. end 0..end earliest.. latest @1...@2 @1. 1..2..3 -1h-.. -1h..+1h @-5..@5
+.. ..now now. -1 -5.. end 0..end ..latest latest..earliest.. @1...@2 @1. 1..2..3 -1h-.. -1h..+1h @-5..@5
 now.follow.jsonl -1h..now.follow.jsonl now...key now.json @5.jsonlx
 """
 
@@ -210,3 +212,39 @@ def test_a_range_from_before_1970_begins_with_the_log():
     assert parse_time_name("1960-01-01..1965-01-01", NOW_MS) == Query(TimeRange(0, 0), Suffix.RAW)
     assert parse_time_name("1960-01-01", NOW_MS) is None
     assert parse_time_name("1960-01-01.jsonl", NOW_MS) is None
+
+
+@given(time_points, st.sampled_from(sorted(ALL_SUFFIXES)))
+def test_the_record_before_a_time_takes_the_suffixes_of_a_point(point: tuple[str, int], suffix: str) -> None:
+    expected = Query(Before(point[1]), Suffix(suffix)) if suffix in POINT_SUFFIXES else None
+    assert parse_time_name(f"before-{point[0]}{suffix}", NOW_MS) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("earliest", Query(OffsetPoint(Anchor.EARLIEST), Suffix.RAW)),
+        ("latest.jsonl", Query(OffsetPoint(Anchor.LATEST), Suffix.JSONL)),
+        ("end-15m", Query(FromEnd(900_000), Suffix.RAW)),
+        ("end-0s.explain", Query(FromEnd(0), Suffix.EXPLAIN)),
+        ("before-end-15m.value", Query(Before(FromEnd(900_000)), Suffix.VALUE)),
+        ("before--15m", Query(Before(NOW_MS - 900_000), Suffix.RAW)),
+        ("end-15m...jsonl", Query(TimeRange(FromEnd(900_000), None), Suffix.JSONL)),
+        ("end-15m..end-5m", Query(TimeRange(FromEnd(900_000), FromEnd(300_000)), Suffix.RAW)),
+        ("earliest..latest", Query(TimeRange(OffsetPoint(Anchor.EARLIEST), OffsetPoint(Anchor.LATEST)), Suffix.RAW)),
+        ("before-5...follow.jsonl", Query(TimeRange(Before(5), None), Suffix.FOLLOW)),
+    ],
+)
+def test_times_that_the_log_tells(name: str, query: object) -> None:
+    """On a dead disk only they mean something; they stay symbols until a log is asked."""
+    assert parse_time_name(name, NOW_MS) == query
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["before-", "before-before-5", "before-earliest", "before-latest", "before-1960-01-01", "before", "end", "end-",
+     "end-15", "end-m", "end--15m", "end-15m.follow.jsonl", "before-5.follow.jsonl", "end-99999999999999999999d",
+     "end-1w", "earliest-5m", "latest.follow.jsonl"],
+)  # fmt: skip
+def test_what_is_no_time_that_a_log_tells(name: str) -> None:
+    assert parse_time_name(name, NOW_MS) is None

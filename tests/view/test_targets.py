@@ -1,5 +1,7 @@
 """Points and ranges against one state of a log: what is absolute, what moves, what isolation touches."""
 
+import random
+
 import pytest
 
 from kafkafs.errors import CorruptData, NotFound
@@ -7,9 +9,19 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.key_memory import KeyMemory
 from kafkafs.search.partition_keys import PartitionKeys
-from kafkafs.view.grammar import OffsetPoint, OffsetRange, TimePoint, TimeRange, parse_offset_name
+from kafkafs.view.grammar import (
+    Anchor,
+    Before,
+    FromEnd,
+    OffsetPoint,
+    OffsetRange,
+    TimePoint,
+    TimeRange,
+    parse_offset_name,
+)
 from kafkafs.view.targets import LogSnapshot, point_target, range_target
-from tests.log.making import log_of, made, write_partition
+from tests.log.making import log_of, made, spread, write_partition
+from tests.log.reading import rows
 from tests.log.transactional import data, marker
 
 
@@ -106,3 +118,61 @@ def test_a_corrupt_batch_leads_nowhere_and_says_so(tmp_path):
     with pytest.raises(CorruptData):
         point("1").record(view)
     assert point_target(TimePoint(1)).leads_to(view) == 2
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_record_before_a_time_is_the_last_of_the_range_up_to_it(tmp_path, seed, isolation):
+    """Timestamps out of order, segments, markers: against a plain reading of all records."""
+    chance, batches, at = random.Random(seed), [], 0
+    for _ in range(30):
+        if chance.random() < 0.2:
+            batches += [data(at, 1), marker(at + 1, 1, chance.random() < 0.5)]
+            at += 2
+            continue
+        times = [chance.choice([-1, chance.randrange(1, 60)]) for _ in range(chance.randint(1, 5))]
+        batches.append(made(at, times))
+        at += len(times)
+    write_partition(tmp_path, spread(batches, 7))
+    view = snapshot(tmp_path, isolation=isolation)
+    shown = rows(view.visible.records(0))
+    for time_ms in range(62):
+        behind = next((number for number, row in enumerate(shown) if row.timestamp >= time_ms), len(shown))
+        behind = 0 if time_ms == 0 else behind
+        target = point_target(Before(time_ms))
+        if not behind:
+            with pytest.raises(NotFound):
+                target.record(view)
+            continue
+        found, wanted = target.record(view), shown[behind - 1]
+        assert (found.offset, bytes(found.record.value(0) or b"")) == (wanted.offset, wanted.value), time_ms
+        between = range_target(TimeRange(0, time_ms)).offsets(view, isolated=True)
+        assert rows(view.visible.records(*between))[-1] == wanted
+        plain, told = snapshot(tmp_path), list[str]()
+        assert target.explain(plain, told.append)[1] == target.batch(plain)[1]
+        assert any("in front of it" in step for step in told)
+
+
+def test_the_end_of_a_log_is_its_newest_data(tmp_path):
+    """Whatever the clock says, and whenever the marker of a transaction was written."""
+    batches = [made(0, [100_000, 160_000]), made(2, [130_000])]
+    write_partition(tmp_path, {0: batches, 3: [data(3, 1), marker(4, 1, True)]})
+    view = snapshot(tmp_path)
+    for ago_s, offset in ((0, 1), (30, 1), (31, 1), (60, 0), (61, 0), (1_000_000, 0)):
+        assert point_target(FromEnd(1000 * ago_s)).record(view).offset == offset, ago_s
+    assert point_target(Before(FromEnd(0))).record(view).offset == 0
+    assert range_target(TimeRange(FromEnd(30_000), None)).offsets(view, isolated=True) == (1, None)
+    assert range_target(TimeRange(FromEnd(60_000), FromEnd(0))).offsets(view, isolated=True) == (0, 1)
+    assert range_target(TimeRange(FromEnd(0), FromEnd(30_000))).offsets(view, isolated=True) == (1, 1)
+    assert range_target(TimeRange(Before(FromEnd(0)), None)).offsets(view, isolated=True) == (0, None)
+    last = OffsetPoint(Anchor.LATEST)
+    assert range_target(TimeRange(last, None)).offsets(view, isolated=True) == (3, None)
+    assert range_target(TimeRange(OffsetPoint(Anchor.EARLIEST), last)).offsets(view, isolated=True) == (0, 3)
+    assert point_target(last).record(view).offset == 3
+
+
+def test_a_log_without_times_has_no_end_in_time(tmp_path):
+    write_partition(tmp_path, {0: []})
+    for target in (FromEnd(0), Before(5), Before(FromEnd(0)), OffsetPoint(Anchor.LATEST)):
+        with pytest.raises(NotFound):
+            point_target(target).record(snapshot(tmp_path))
