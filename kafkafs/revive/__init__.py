@@ -1,6 +1,6 @@
 """`kafkafs revive`: a directory from which one real Kafka starts as the cluster that was on some disks.
 
-Facts and order are those of docs/revive.md. A *replica* is the partition's directory that counts, of several the
+What a user does with it: docs/revive.md. A *replica* is the partition's directory that counts, of several the
 furthest; *kept* is what of its log goes along.
 
     plan         what is to be revived, as a value; made of
