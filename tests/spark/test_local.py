@@ -162,6 +162,19 @@ def test_ctrl_c_ends_all_of_it_at_once(tmp_path):
 
 
 @pytest.mark.timeout(120)
+def test_a_reader_that_leaves_ends_all_of_it(damaged):
+    """`kafkafs audit D | head -1`: with 141, as cat and grep, and no process goes on for hours."""
+    with subprocess.Popen([str(KAFKAFS), "audit", "--engine", "local", str(damaged)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as running:  # fmt: skip
+        assert running.stdout
+        json.loads(running.stdout.readline())
+        processes = below(running.pid)
+        running.stdout.close()
+        assert running.wait(30) == 141
+    assert [pid for pid in processes if runs(pid)] == []
+
+
+@pytest.mark.timeout(120)
 def test_on_a_terminal_findings_and_progress_do_not_mix(damaged):
     """Each line that is printed is a line of JSON."""
     ours, theirs = pty.openpty()
