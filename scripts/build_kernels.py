@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-os.environ["KAFKAFS_KERNELS"] = "python"  # what is imported here are the sources
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
