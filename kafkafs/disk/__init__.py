@@ -9,9 +9,7 @@
     system_calls        what Python has no function for
     ancestors           the directories above a data directory, all of which have to be searched to reach it
     cached_value        a value that was true a moment ago; `lru_cache`: a few of many such things
-    in_parts            a look at many files by two threads: `closed_segments` for their health, `log_access` for modes
-    native              kernels that read files, and the tables that they fill
+    inside              a directory below, held open for questions about thousands of its files
 
-Nothing here knows what is in a file but the kernels: they know batch headers, records and index entries, as `format`
-does, and nothing of what these mean.
+Nothing here knows what is in a file.
 """

@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.inside import Inside
 from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.system_calls import CACHED, access_list, is_remote, open_in_memory, openat2
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
@@ -181,13 +182,12 @@ class Directory:
         return opened
 
     @contextmanager
-    def opened(self, name: str) -> Iterator[tuple[int, int]]:
-        """A directory below, for a kernel that opens files in it: its descriptor, good inside the `with`, and the flags
-        of a long read there; -1 where a kernel must not make one (see `page_cache`)."""
+    def inside(self, name: str) -> Iterator[Inside]:
+        """A directory below, for questions about many of its files, good inside the `with`; NotFound."""
         may_block()
         descriptor = self._descriptor(name, _OPEN_FLAGS | os.O_DIRECTORY)
         try:
-            yield descriptor, page_cache.flags_of_long_reads(os.fstat(descriptor).st_dev, self.options.cache_keep)
+            yield Inside(descriptor, self.options, _opening_failed)
         finally:
             os.close(descriptor)
 

@@ -59,14 +59,6 @@ def flags_at_once(device: int, size: int, keep: bool) -> int | None:
     return 0 if keep or size < LONG_READ else None
 
 
-def flags_of_long_reads(device: int, keep: bool) -> int:
-    """The flags for a read of LONG_READ bytes or more; -1 where such a read takes more than flags, or it is not known
-    yet whether it does: no file of the device was opened."""
-    if keep:
-        return 0
-    return RWF_DONTCACHE if _takes.get(device, False) else -1
-
-
 def read_blocking(descriptor: int, buffer: memoryview, position: int, *, keep: bool, passing: bool = False) -> int:
     """Fill the buffer from `position`: how many bytes came, fewer at the end of the file; may wait for the disk.
 

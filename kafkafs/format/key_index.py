@@ -16,7 +16,10 @@ import numpy as np
 from kafkafs.format.crc import crc32c
 from kafkafs.format.key_rows import SEED_SIZE, Numbers
 from kafkafs.format.names import OFFSET_DIGITS
-from kafkafs.format.native.layout import KEY_PAGE, KEY_PAGE_CRC, KEY_PAGE_ROWS
+
+KEY_PAGE = 4096  # bytes of a page: rows, four bytes of zeros, CRC-32C of all before
+KEY_PAGE_ROWS = 511
+KEY_PAGE_CRC = 4092
 
 MAGIC = b"kafkafsK"
 SUFFIX = ".keys"
@@ -96,6 +99,13 @@ def parse_header(page: bytes) -> Header | None:
     if magic != MAGIC or rows < 0:
         return None
     return Header(seed, Identity(base_offset, size, fingerprint), rows, fences_crc)
+
+
+def parse_page(page: bytes) -> Numbers | None:
+    """The rows of a page, those that fill up the last one too; None where it is not what was written."""
+    if len(page) != KEY_PAGE or crc32c(page[:KEY_PAGE_CRC]) != _CRC.unpack_from(page, KEY_PAGE_CRC)[0]:
+        return None
+    return np.frombuffer(page, "<i8", KEY_PAGE_ROWS)
 
 
 def parse_fences(data: bytes, header: Header) -> Numbers | None:

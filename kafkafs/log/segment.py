@@ -96,10 +96,6 @@ class Segment:
             return False
         return True
 
-    def stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """Changes when one of the files does: inode, size and time of each. Vanished where one is gone: list anew."""
-        return self.files.stamp()
-
     def read_beside(self, name: str) -> bytes:
         """A small file of the same directory, by name; NotFound where there is none."""
         return self.files.read_beside(name)

@@ -3,11 +3,13 @@
 The directory keeps few files open (see `disk.directory`), so each is asked for anew; nothing here holds one.
 """
 
+from contextlib import AbstractContextManager, suppress
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import NotFound, Vanished
+from kafkafs.disk.inside import Inside
+from kafkafs.errors import KafkafsError, NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, ListedFile
 
@@ -56,13 +58,38 @@ class SegmentFiles:
         file = self._root_of(listed).open_now(f"{self._partition}/{listed.name}")
         return file if file.inode == listed.inode else None
 
-    def stamp(self) -> tuple[tuple[int, int, int], ...]:
+    def inside(self) -> AbstractContextManager[Inside]:
+        """Their directory, for a look at many segments."""
+        return self._root.inside(self._partition)
+
+    def stamp(self, inside: Inside) -> tuple[tuple[int, int, int], ...]:
         """Changes when one of the files does: inode, size and time of each. Vanished where one is gone: list anew."""
         try:
-            found = [self._root_of(file).stat(f"{self._partition}/{file.name}") for file in self.listed.values()]
+            found = [
+                self._root_of(file).stat(f"{self._partition}/{file.name}") if file.rebuilt else inside.stat(file.name)
+                for file in self.listed.values()
+            ]
         except NotFound as error:
             raise Vanished(f"a file of {self.name_of('log')!r} is gone: {error}") from error
         return tuple((about.st_ino, about.st_size, about.st_mtime_ns) for about in found)
+
+    def lend(self, inside: Inside) -> list[DataFile]:
+        """The files, open as long as the caller holds them, so that a look at many segments keeps none of them.
+
+        What cannot be opened is left to whoever asks for it.
+        """
+        lent: list[DataFile] = []
+        for kind, listed in self.listed.items():
+            known = self._open.get(kind)
+            file = known() if known is not None else None
+            if file is None and not listed.rebuilt:
+                with suppress(KafkafsError):
+                    file = inside.open(listed.name)
+                if file is not None and file.inode == listed.inode:
+                    self._open[kind] = ref(file)
+            if file is not None:
+                lent.append(file)
+        return lent
 
     def check_names(self) -> None:
         """Vanished where a file's name belongs to another one by now, or to none, or a further index has come."""

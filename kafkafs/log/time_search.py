@@ -110,20 +110,35 @@ def _checked(item: BatchRun, entry: TimestampOffset | None) -> TimestampOffset |
     """
     if entry is None:
         return None
-    row = int(np.searchsorted(item.rows["last_offset"], entry.offset))
-    newest = int(item.rows["max_timestamp"][: row + 1].max())
-    if row == len(item.rows) and newest <= entry.timestamp:
+    times, row = item.rows["max_timestamp"], int(item.rows["last_offset"].searchsorted(entry.offset))
+    newest = times[: row + 1].max()
+    if row == len(times) and newest <= entry.timestamp:
         return entry
-    if newest != entry.timestamp or int(item.rows["max_timestamp"][row]) != entry.timestamp:
+    if newest != entry.timestamp or times[row] != entry.timestamp:
         raise _Contradiction
     return None
 
 
+def has_true_end(segment: Segment, log_end: int) -> bool:
+    """Whether the log has the batch that the last time index entry tells of."""
+    entry: TimestampOffset | None = segment.indexes.time_index.last()
+    try:
+        for item in segment.walk(scan_start(segment, entry.offset), log_end) if entry else ():
+            if isinstance(item, BatchRun):
+                entry = _checked(item, entry)
+            if entry is None:
+                return True
+    except _Contradiction:
+        pass
+    return False
+
+
 class Newest(NamedTuple):
-    """The batch with the largest timestamp, as its header tells it."""
+    """The batch with the largest timestamp, as its header tells it; and whether the last time index entry is true."""
 
     timestamp: int
     base_offset: int
+    is_indexed: bool
 
 
 def largest_timestamp(segment: Segment, log_end: int) -> int:
@@ -133,43 +148,44 @@ def largest_timestamp(segment: Segment, log_end: int) -> int:
     """
     known = segment.indexes.known_largest
     if known is None or known[0] != log_end:
-        found = newest(segment, log_end, lambda rows: rows)
+        found = newest(segment, log_end)
         known = segment.indexes.known_largest = log_end, -1 if found is None else found.timestamp
     return known[1]
 
 
-def newest(segment: Segment, log_end: int, wanted: Callable[[Batches], Batches]) -> Newest | None:
+def newest(segment: Segment, log_end: int, wanted: Callable[[Batches], Batches] = lambda rows: rows) -> Newest | None:
     """The newest of those batches that `wanted` leaves of any; None where none of them has a timestamp.
 
     The scan begins at the last time index entry, and where only others are that new, at earlier ones: nothing in front
     of an entry is newer than it.
     """
-    slot, step = segment.indexes.time_index.last().slot, 1
-    while slot >= 0:
-        entry = segment.indexes.time_index.entry(slot)
+    index = segment.indexes.time_index
+    entry, step = index.last(), 1
+    while entry.slot >= 0:
         try:
             found = _newest(segment, scan_start(segment, entry.offset), log_end, wanted, entry)
         except _Contradiction:
             break
         if found is not None and found.timestamp >= entry.timestamp:
             return found
-        slot, step = slot - step, step * 2
+        entry, step = index.entry(max(-1, entry.slot - step)), step * 2
     return _newest(segment, Start(0, segment.base_offset), log_end, wanted, None)
 
 
 def _newest(
     segment: Segment, start: Start, log_end: int, wanted: Callable[[Batches], Batches], entry: TimestampOffset | None
 ) -> Newest | None:
-    found: Newest | None = None
+    found, is_indexed = None, entry is not None
     for item in segment.walk(start, log_end):
         if isinstance(item, Damage):
             continue
         entry = _checked(item, entry)
         rows = wanted(item.rows)
         if len(rows):
-            row = rows[int(rows["max_timestamp"].argmax())]
-            if int(row["max_timestamp"]) > (-1 if found is None else found.timestamp):
-                found = Newest(int(row["max_timestamp"]), int(row["base_offset"]))
+            times = rows["max_timestamp"]
+            row = int(times.argmax())
+            if times[row] > (-1 if found is None else found.timestamp):
+                found = Newest(int(times[row]), int(rows["base_offset"][row]), is_indexed)
     if entry is not None:
         raise _Contradiction
     return found

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from weakref import WeakSet
 
 from kafkafs.disk.blocking import has_time_slice, may_block
-from kafkafs.disk.cached_value import same_objects
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.format.key_rows import hashed, matching
 from kafkafs.format.records import Records
@@ -22,7 +21,7 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.key_memory import KeyMemory
-from kafkafs.search.key_table import KeyTable, KeyTables
+from kafkafs.search.key_table import KeyTable, places
 from kafkafs.search.segment_keys import SegmentKeys
 
 _ASKED = 64
@@ -38,7 +37,6 @@ class PartitionKeys:
         self._indexes = indexes
         self._lock = threading.Lock()  # held by the thread that scans
         self._known: dict[int, SegmentKeys] = {}  # by base offset
-        self._searched = KeyTables(())
         self._lacking: OrderedDict[bytes, WeakSet[Segment]] = OrderedDict()
         self._distrusted: WeakSet[Segment] = WeakSet()  # their indexes
 
@@ -90,7 +88,7 @@ class PartitionKeys:
         if not self._lock.acquire(blocking=False):
             return False
         try:
-            self._known, self._searched = {}, KeyTables(())
+            self._known = {}
             return True
         finally:
             self._lock.release()
@@ -118,7 +116,7 @@ class PartitionKeys:
         self, reader: Reader, ready: Sequence[SegmentKeys], key: bytes, trace: Trace
     ) -> tuple[Found | None, list[Segment]]:
         """The last record with the key; else the segments that must be asked again, as an index has misled."""
-        for table, offset in self._search(ready).places(key):
+        for table, offset in places((table for keys in ready for table in keys.tables), key):
             if offset is not None and offset >= reader.visible_end and table.file is None:
                 raise _grown(reader)  # and of each key the table has the last record only
             record = None if offset is None else _at(reader, offset)
@@ -138,13 +136,6 @@ class PartitionKeys:
                 rows = sum(table.row_count for table in keys.tables)
                 trace(f"segment {keys.segment.log_name}: {kind}, {rows} keys, not this one")
         return None, []
-
-    def _search(self, ready: Sequence[SegmentKeys]) -> KeyTables:
-        tables = [table for keys in ready for table in keys.tables]
-        known = self._searched
-        if not same_objects(known.tables, tables):
-            known = self._searched = KeyTables(tables)
-        return known
 
     def _made(self, reader: Reader, segment: Segment, trace: Trace) -> SegmentKeys:
         """The keys of a segment, scanned or from its index; kept if there is room."""
@@ -204,7 +195,7 @@ def _visible_end(reader: Reader, segment: Segment) -> int:
 
 
 def _surely_lacks(keys: SegmentKeys, key: bytes) -> bool:
-    return keys.is_whole and next(KeyTables(keys.tables).places(key), None) is None
+    return keys.is_whole and next(places(keys.tables, key), None) is None
 
 
 def _at(reader: Reader, offset: int) -> Found | None:

@@ -81,7 +81,7 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     topic_id = _topic_id(view, problems)
     remote = tiered_start(log, view.partition.root)
     epochs = _leader_epochs(view, problems)
-    health = look_at_all(view.partition.root, name.directory, log.segments)
+    health = look_at_all(log.segments)
     for one in health:
         problems += one.problems
     problems += snapshot.uncommitted.visible.overlaps.problems()

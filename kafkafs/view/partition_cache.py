@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kafkafs.disk.cached_value import CachedValue
-from kafkafs.disk.log_access import LogAccess
 from kafkafs.log.log import Log
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.node import KEEP_S
+from kafkafs.view.permissions import Access
 from kafkafs.view.targets import LogSnapshot
 
 
 class SharedAccess(NamedTuple):
-    """What the logs of so many segments have in common; None where they are not alike."""
+    """What the logs of so many segments grant together, and when the last was written; None where one has gone."""
 
     segments: Sequence[Segment]
-    access: LogAccess | None
+    access: tuple[Access, int] | None
 
 
 class PartitionCache:

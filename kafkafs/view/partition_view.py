@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
-from kafkafs.disk.blocking import may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile
-from kafkafs.disk.log_access import LogAccess, common_log_access
-from kafkafs.errors import NotFound, Vanished
+from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment
@@ -156,25 +154,39 @@ class PartitionView:
     def attributes_over(self, segments: Sequence[Segment], logs: Iterable[DataFile], timestamp_ms: int) -> Attributes:
         """The attributes of a stream over those segments, as `file_attributes` has them of their logs.
 
-        Many logs are looked at together; `logs` opens them one by one, where they are few or not alike.
+        Of many logs none stays open; `logs` opens them one by one, where they are few or were replaced meanwhile.
         """
-        shared = self._shared_access(segments) if len(segments) > _MANY else None
-        if shared is None:
+        found = self._shared_access(segments) if len(segments) > _MANY else None
+        if found is None:
             return self.file_attributes(logs, 0, timestamp_ms, 0.0)
-        return _of_file(Access(shared.uid, shared.gid, shared.mode), shared.mtime_ns, 0, timestamp_ms, 0.0)
+        granted, changed_ns = found
+        return _of_file(granted, changed_ns, 0, timestamp_ms, 0.0)
 
-    def _shared_access(self, segments: Sequence[Segment]) -> LogAccess | None:
-        """As `common_log_access`; known for a moment, as every tool asks for attributes several times."""
+    def _shared_access(self, segments: Sequence[Segment]) -> tuple[Access, int] | None:
+        """What all of their logs grant, and when the last one was written [ns]; None where one is not there as it was
+        listed. Known for a moment, as every tool asks for attributes several times."""
         shared = self._cache.shared_access
         known = shared.fresh()
         if known is None or known.segments != segments:
-            may_block()
-            if any(segment.log_name.endswith(".swap") for segment in segments):
-                return None
-            logs = [(segment.base_offset, segment.listed["log"].inode) for segment in segments]
-            found = common_log_access(self.partition.root, self._name, logs)
-            known = shared.store(SharedAccess(segments, found))
+            known = shared.store(SharedAccess(segments, _granted_by_all(segments)))
         return known.access
+
+
+def _granted_by_all(segments: Sequence[Segment]) -> tuple[Access, int] | None:
+    granted: dict[Access, None] = {}
+    changed_ns = 0
+    with segments[0].files.inside() as inside:
+        for segment in segments:
+            listed = segment.listed["log"]
+            try:
+                about, acl = inside.attributes(listed.name)
+            except (NotFound, Denied):
+                return None
+            if about.st_ino != listed.inode:
+                return None
+            granted[access(about, acl)] = None
+            changed_ns = about.st_mtime_ns
+    return common(list(granted)), changed_ns
 
 
 def _of_file(granted: Access, changed_ns: int, size: int, timestamp_ms: int, keep_s: float) -> Attributes:

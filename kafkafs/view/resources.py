@@ -2,8 +2,8 @@
 
 One value for each tree, made by its root and handed down. Two trees in one process share no setting and no budget.
 What they share is the process's own, and changes no answer: pools of buffers (`format.buffers`), the turn to
-measure what unpacks to too much (`format.codecs`), the second thread of a look (`disk.in_parts`), and hints, each of
-one file system (`disk.page_cache`) or of one state of one log (`log.sound_batches`).
+measure what unpacks to too much (`format.codecs`), and hints, each of one file system (`disk.page_cache`) or of one
+state of one log (`log.sound_batches`).
 """
 
 from collections.abc import Sequence

@@ -15,8 +15,7 @@ import pytest
 from kafkafs.errors import CorruptData
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from kafkafs.format.crc import crc32c
-from kafkafs.format.key_index import MAGIC, Header, parse_header
-from kafkafs.format.native.layout import KEY_PAGE_CRC, KEY_PAGE_ROWS
+from kafkafs.format.key_index import KEY_PAGE_CRC, KEY_PAGE_ROWS, MAGIC, Header, parse_header
 from kafkafs.log.health import look_at
 from kafkafs.log.log import Log
 from kafkafs.search.key_indexes import identity

@@ -6,9 +6,10 @@ import pytest
 
 from kafkafs.format.names import segment_file
 from kafkafs.log import health
+from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.health import look_at, look_at_all
-from kafkafs.log.time_search import largest_timestamp
-from tests.log.making import NAME, log_of, made, partition_of, spread, write_partition
+from tests.disk.descriptors import descriptors
+from tests.log.making import log_of, made, partition_of, spread, write_partition
 
 BATCHES = [made(number * 2, [1000 + number] * 2, size=300) for number in range(60)]
 PADDING = b"\0" * 240
@@ -94,8 +95,8 @@ def test_an_entry_that_is_half_written_is_no_damage(tmp_path, monkeypatch, kind)
     (segment,) = log_of(tmp_path).segments
     states = health._states
 
-    def seen_while_it_is_written(segment):
-        found = states(segment)
+    def seen_while_it_is_written(segment, newest):
+        found = states(segment, newest)
         file.write_bytes(whole)
         return found
 
@@ -111,33 +112,30 @@ def changed(data: bytes, chance: random.Random) -> bytes:
     return chance.choice([bytes(flipped)] * 4 + [data[: chance.randrange(len(data))], data + PADDING, b""])
 
 
-def test_the_quick_look_says_what_the_careful_one_says(tmp_path):
-    """Against it, for files of a closed segment that were changed anywhere; and it is the usual one."""
+def test_a_look_tells_the_largest_timestamp_on_its_way(tmp_path):
+    """Against a walk over the whole log, for files of a closed segment that were changed anywhere."""
     directory, chance = write_partition(tmp_path, spread(BATCHES, 30)), random.Random(3)
     whole = {kind: (directory / segment_file(0, kind)).read_bytes() for kind in ("log", "index", "timeindex")}
-    quick = 0
-    for _ in range(300):
+    for _ in range(150):
         for kind, data in whole.items():
             (directory / segment_file(0, kind)).write_bytes(data)
         kind = chance.choice(["none", "log", "index", "timeindex"])
         if kind != "none":
             (directory / segment_file(0, kind)).write_bytes(changed(whole[kind], chance))
-        partition = partition_of(tmp_path)
-        segment = partition.log().segments[0]
-        (found,) = look_at_all(partition.root, NAME, [segment])
-        if found.largest is None:
-            continue
-        quick += 1
-        careful, largest = look_at(segment), largest_timestamp(segment, segment.log().size)
-        assert found == careful._replace(largest=largest), kind
-    assert quick > 100
+        segment = log_of(tmp_path).segments[0]
+        found = look_at(segment)
+        walked = segment.walk(Start(0, 0), segment.log().size)
+        times = [int(item.rows["max_timestamp"].max()) for item in walked if isinstance(item, BatchRun)]
+        assert found.largest == max(times, default=-1), kind
 
 
-def test_healthy_closed_segments_take_no_closer_look(tmp_path, monkeypatch):
-    """Fifteen reads of each took 0.8 ms: 7 s for 8,000 segments, and for 100,000 the disk seemed to hang."""
-    write_partition(tmp_path, spread(BATCHES, 6))
+def test_a_look_at_many_segments_keeps_none_of_their_files(tmp_path):
+    """Those of a partition of 20,000 would push out all that others ask for."""
+    write_partition(tmp_path, spread(BATCHES, 2))
     partition = partition_of(tmp_path)
     segments = partition.log().segments[:-1]
-    monkeypatch.setattr(health, "look_at", None)
-    found = look_at_all(partition.root, NAME, segments)
+    kept, before = partition.root.kept, descriptors()
+    found = look_at_all(segments)
     assert [(one.time_index, one.problems) for one in found] == [("ok", ())] * len(segments)
+    assert (partition.root.kept, descriptors()) == (kept, before)
+    assert look_at_all(segments) == found

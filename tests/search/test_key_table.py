@@ -9,7 +9,7 @@ import numpy as np
 from kafkafs.disk.directory import Directory
 from kafkafs.format.key_index import Identity, encode
 from kafkafs.format.key_rows import hashed
-from kafkafs.search.key_table import KeyTable, KeyTables
+from kafkafs.search.key_table import KeyTable, places
 
 SEEDS = (bytes(16), bytes(range(16)))
 
@@ -42,7 +42,7 @@ def test_all_places_of_a_key_newest_first(tmp_path):
             tables.append(on_disk(tmp_path, table) if chance.random() < 0.5 else table)
             mine = sorted((o for h, o in zip(hashes, offsets, strict=True) if h == own), reverse=True)
             wanted += [(tables[-1], 1000 * number + offset) for offset in mine]
-        found = list(KeyTables(tables).places(b"key"))
+        found = list(places(tables, b"key"))
         assert [offset for _, offset in found] == [offset for _, offset in wanted]
         assert all(a is b for (a, _), (b, _) in zip(found, wanted, strict=True))
 
@@ -50,5 +50,5 @@ def test_all_places_of_a_key_newest_first(tmp_path):
 def test_a_damaged_page_says_so_once(tmp_path):
     rows = np.array(sorted(hashed(b"%d" % number, SEEDS[0]) << 32 | number for number in range(400)), np.int64)
     table = KeyTable(Mock(), SEEDS[0], 0, rows, len(rows))
-    tables = KeyTables([on_disk(tmp_path, table, damage=77), table])
-    assert [offset for _, offset in tables.places(b"5")] == [None, 5]
+    tables = [on_disk(tmp_path, table, damage=77), table]
+    assert [offset for _, offset in places(tables, b"5")] == [None, 5]

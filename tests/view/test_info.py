@@ -5,11 +5,9 @@ import os
 
 import pytest
 
-from kafkafs.disk.closed_segments import IN_DOUBT
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import DiskError
 from kafkafs.format.batch import CONTROL, TRANSACTIONAL
-from kafkafs.log import health
 from tests.log.making import made, spread, write_partition, write_start
 from tests.view.trees import cat, tree
 
@@ -147,7 +145,6 @@ def test_a_closed_log_that_a_disk_refuses_is_a_gap(tmp_path, monkeypatch):
     root = tree(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr(DataFile, "read", failing)
-        patched.setattr(health, "look_at_closed", lambda root, name, segments: [(IN_DOUBT, -1) for _ in segments])
         told = json.loads(cat(root, "t-0/info.json"))
     assert largest(told) == [1003, None, 1011]
     assert told["problems"] == [f"{bad} cannot be read: the disk says no"]

@@ -1,5 +1,8 @@
 """What a partition's views share: one state of the log at a time, and attributes from the files behind a view."""
 
+import os
+import shutil
+import subprocess
 from collections import deque
 from pathlib import Path
 from typing import Any, cast
@@ -7,7 +10,6 @@ from typing import Any, cast
 import pytest
 
 from kafkafs.disk.blocking import non_blocking
-from kafkafs.disk.log_access import common_log_access
 from kafkafs.errors import Vanished, WouldBlock
 from kafkafs.view import partition_view
 from kafkafs.view.node import KEEP_S, FileNode
@@ -113,15 +115,48 @@ def test_what_many_logs_grant_is_asked_once_a_moment(view, monkeypatch, tmp_path
     """Tools ask for attributes several times; a change of modes shows within a second all the same."""
     looks = []
 
-    def look(*arguments):
-        looks.append(arguments)
-        return common_log_access(*arguments)
+    def look(segments):
+        looks.append(segments)
+        return granted(segments)
 
+    granted = partition_view._granted_by_all
     monkeypatch.setattr(partition_view, "_MANY", 1)
-    monkeypatch.setattr(partition_view, "common_log_access", look)
+    monkeypatch.setattr(partition_view, "_granted_by_all", look)
     first = view.stream_attributes(view.snapshot(), 0, None)
     assert view.stream_attributes(view.snapshot(), 0, None) == first
     assert len(looks) == 1
     (tmp_path / "t-0" / f"{0:020}.log").chmod(0o600)
     (tmp_path / "t-0" / f"{1:020}.log").chmod(0o600)
     wait_until(lambda: view.stream_attributes(view.snapshot(), 0, None).mode == 0o400, 1)
+
+
+@pytest.mark.parametrize("number", [0, 17, 19])
+@pytest.mark.parametrize("change", ["mode", "group", "acl", "replaced", "gone"])
+def test_of_many_logs_one_that_grants_less_decides(tmp_path, number, change):
+    """Nobody may read more through a view over many logs than through each of them."""
+    write_partition(tmp_path, {base: [made(base, [1])] for base in range(20)})
+    file = tmp_path / "t-0" / f"{number:020}.log"
+    for each in (tmp_path / "t-0").glob("*.log"):
+        each.chmod(0o644)
+    view = cast(PartitionDirectory, node(tree(tmp_path), "t-0")).view
+    snapshot = view.snapshot()
+    assert view.stream_attributes(snapshot, 0, None).mode == 0o444
+    if change == "mode":
+        file.chmod(0o600)
+    elif change == "group":
+        os.chown(file, -1, file.stat().st_gid + 1)
+        file.chmod(0o640)
+    elif change == "acl":
+        subprocess.run(["setfacl", "-m", "u:1:-", str(file)], check=True)
+    elif change == "replaced":
+        shutil.copy(file, tmp_path / "other")
+        (tmp_path / "other").rename(file)
+        assert partition_view._granted_by_all(snapshot.log.segments) is None
+        return
+    else:
+        file.rename(file.with_suffix(".log.deleted"))
+        assert partition_view._granted_by_all(snapshot.log.segments) is None
+        return
+    found = partition_view._granted_by_all(snapshot.log.segments)
+    assert found is not None
+    assert found[0].mode & 0o004 == 0

@@ -1,6 +1,6 @@
 """The compiled kernels, called by ctypes, which lets other threads run meanwhile.
 
-    kernels/   their source; `disk/native` has those that read files
+    kernels/   their source
     layout     the tables that they fill
     build      makes `_kernels.so` of all, so that a mount needs no compiler and no numba at run time
     library    finds and loads it

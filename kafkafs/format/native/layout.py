@@ -267,20 +267,5 @@ DECODED_ALL, DECODED_NO_ROOM, DECODED_ASKS = range(3)
 # A payload may become this many bytes of text: some, and a multiple of its size.
 TEXT_LEAST, TEXT_FACTOR, TEXT_MOST = 4 << 20, 256, 256 << 20
 
-# A table to find a key in, see kernels.keys: rows in memory, or a file where there is a descriptor. Places in bytes.
-(
-    KEY_SEED,  # 16 bytes
-    _,
-    KEY_DESCRIPTOR,  # -1: the rows are in memory
-    KEY_ROWS,  # how many
-    KEY_ROWS_AT,  # address of those in memory
-    KEY_FENCES,  # address of the first row of each page
-    KEY_PAGES_AT,  # position of the first page in the file
-) = range(0, 7 * 8, 8)
-KEY_TABLE = 7 * 8
-KEY_PAGE = 4096  # bytes of a page of a key index: rows, four bytes of zeros, CRC-32C of all before
-KEY_PAGE_ROWS = 511
-KEY_PAGE_CRC = 4092
-
 # In which fields of a record a needle is sought: bits.
 NEEDLE_KEY, NEEDLE_VALUE, NEEDLE_HEADERS = 1, 2, 4

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkafs.errors import DiskError
-from kafkafs.format.key_index import SUFFIX, Identity, parse_header
-from kafkafs.format.native.layout import KEY_PAGE
+from kafkafs.format.key_index import KEY_PAGE, SUFFIX, Identity, parse_header
 from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.search.key_building import build
 from kafkafs.search.key_indexes import identity, offsets_of
