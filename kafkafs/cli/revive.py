@@ -52,7 +52,7 @@ def _choices(arguments: argparse.Namespace) -> Choices:
         raise UsageError(f"--listen {arguments.listen!r} has no address that a client could connect to")
     if arguments.node_id is not None and not 0 <= arguments.node_id <= _LARGEST_NODE:
         raise UsageError(f"--node-id {arguments.node_id} is not from 0 to {_LARGEST_NODE}")
-    topics = None if arguments.topics is None else tuple(filter(None, arguments.topics.split(",")))
+    topics = None if arguments.topics is None else tuple(filter(None, ",".join(arguments.topics).split(",")))
     if topics == ():
         raise UsageError("--topics names no topic")
     return Choices(

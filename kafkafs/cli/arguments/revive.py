@@ -26,7 +26,10 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--node-id", type=int, metavar="N", help="of the new node (default: that of the first DATA_DIR)"
     )
-    parser.add_argument("--topics", metavar="T[,T...]", help="these alone, and Kafka's own (default: all)")
+    parser.add_argument(
+        "--topics", "--topic", action="append", metavar="TOPIC[,TOPIC...]",
+        help="these alone, and Kafka's own (default: all)",
+    )  # fmt: skip
     parser.add_argument("--kafka", metavar="VERSION", help="3.9, 4.3 or 4.4 (default: the newest that fits)")
     parser.add_argument("--until", metavar="TIME", help="as of a moment, as in by-time/: 2021-09-23T09:43Z, -2h")
     parser.add_argument(

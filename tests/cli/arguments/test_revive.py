@@ -23,3 +23,9 @@ def test_one_way_of_copying_can_be_asked_for(capsys):
 
 def test_where_to_has_to_be_told(capsys):
     assert refusal(capsys, "revive", "data").endswith("the following arguments are required: --to")
+
+
+def test_topics_may_be_given_one_by_one():
+    """As wherever topics are an option."""
+    words = ("revive", "data", "--to", "new", "--topic", "orders", "--topics", "a,b")
+    assert parsed(*words).topics == ["orders", "a,b"]
