@@ -50,7 +50,7 @@ def attributes_of(path: Path, size: int | None = None) -> Attributes:
 class Bytes:
     def __init__(self, path: Path, view: str) -> None:
         may_block()
-        self._fd = os.open(path, os.O_RDONLY)
+        self._fd = os.open(path, os.O_RDONLY | os.O_NOATIME)  # a read that moves a time may wait for the disk
         self.size = None if view in ("stream", "follow") else os.fstat(self._fd).st_size
         self.follows = view == "follow"
         about = os.fstat(self._fd)
