@@ -31,8 +31,7 @@ root, version, name, *sys.argv[1:] = sys.argv[1:]
 package = sys.modules["kafkafs"] = types.ModuleType("kafkafs")
 package.__path__, package.__version__ = [root + "/kafkafs"], version
 sys.argv[0] = name
-run = runpy.run_path if name.endswith(".py") else runpy.run_module
-run(name, run_name="__main__")
+runpy.run_path(name, run_name="__main__")
 """
 
 
@@ -42,7 +41,6 @@ class BuildHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel":
             return
-        self._run("kafkafs.format.native.build")
         subprocess.run([sys.executable, str(Path(self.root, "scripts/build_kernels.py"))], check=True)
         build_data["pure_python"], build_data["tag"] = False, f"cp311-abi3-{_platform()}"
         if version != "editable":

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafkafs.cli.options import MountOptions
-from kafkafs.format import native
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.mount import Settings, serve
@@ -25,6 +24,5 @@ def serve_data(
         options.allow_other,
         readable=[options.reading.index_dir] if options.reading.index_dir else [],
         owner=tree.owner(),
-        confined=native.is_built(),
     )
     serve(tree, place, settings, on_ready)

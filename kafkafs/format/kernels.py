@@ -8,7 +8,7 @@ KAFKAFS_KERNELS=python takes the uncompiled source, slow and checked; KAFKAFS_KE
 import os
 from typing import TYPE_CHECKING
 
-from kafkafs.errors import Unsupported
+from kafkafs.errors import UsageError
 from kafkafs.format import native
 
 _CHOICE = os.environ.get("KAFKAFS_KERNELS", "")
@@ -55,10 +55,10 @@ else:
         from kafkafs.format.native._records import *
     except ImportError as error:
         if not os.path.isdir(os.path.dirname(__file__)):
-            raise Unsupported(
+            raise UsageError(
                 f"kafkafs cannot run out of {__file__.partition('/kafkafs/')[0]}: its compiled kernels have to be files"
                 " of their own. To Spark's executors ship it with --archives, not --py-files (docs/spark.md)."
             ) from None
-        raise Unsupported(
+        raise UsageError(
             f"The compiled kernels of kafkafs are missing ({error}): run scripts/setup, or install kafkafs again."
         ) from None

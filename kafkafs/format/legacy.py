@@ -1,7 +1,7 @@
 """Compressed messages of formats v0 and v1: a wrapper whose value, unpacked, is a row of whole messages.
 
 A v1 wrapper holds relative offsets and may impose its own timestamp; a v0 one holds absolute offsets. The rules are in
-`native/kernels/messages`. Source: AbstractLegacyRecordBatch.
+`native/messages`. Source: AbstractLegacyRecordBatch.
 """
 
 import struct

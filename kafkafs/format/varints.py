@@ -1,7 +1,7 @@
 """Variable-length integers as Kafka reads and writes them, one at a time. Source: ByteUtils.
 
 Seven bits a byte, low bits first; signed ones are zig-zag besides. What is too long is an error; what is longer than it
-need be is not. Many at once are read by kernels (`native/kernels/varint`).
+need be is not. Many at once are read by kernels (`native/varint`).
 """
 
 from kafkafs.errors import CorruptData, NumberTooLong

@@ -10,7 +10,7 @@ import pytest
 import kafkafs
 from tests.log.making import made, write_partition
 
-SPARED = {"hashlib", "importlib.metadata", "kafkafs.cli.mount", "numba", "pyfuse3", "tqdm", "trio"}
+SPARED = {"hashlib", "importlib.metadata", "kafkafs.cli.mount", "pyfuse3", "tqdm", "trio"}
 DUMP = {"kafkafs.dump.indexes", "kafkafs.dump.json_log", "pathlib"}
 VIEWS = {
     "kafkafs.cluster", "kafkafs.dump", "kafkafs.format.messages", "kafkafs.format.schemas", "kafkafs.fuse.life.mount",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.crc import crc32, crc32c
-from kafkafs.format.native.kernels import checksum
+from kafkafs.format.native import checksum
 
 
 def naive_crc32c(data: bytes) -> int:

@@ -101,7 +101,7 @@ def test_what_the_page_tells_to_link_and_to_copy_is_there(root):
 
 
 def test_the_wheel_holds_the_kernels_the_pages_and_the_units(wheel):
-    """Without the compiled kernels each mount would need numba and a compiler."""
+    """Without the compiled kernels nothing runs."""
     names = set(zipfile.ZipFile(wheel).namelist())
     data = wheel.name.split("-cp311")[0] + ".data/data"
     assert {f"{NATIVE}/{name}.abi3.so" for name in ("_cells", "_lines", "_records")} <= names

@@ -30,7 +30,6 @@ WITHOUT = {
 """Each combination of extras beside `mount`, and extras of which a part is there: the packages that are missing."""
 
 OF_PROTOBUF = "kafkafs.format.schemas.protobuf"
-ONLY_UNCONFINED = {"kafkafs.format.native.build"}  # a mount without compiled kernels is not confined
 
 
 def environment(absent: str) -> dict[str, str]:
@@ -78,7 +77,7 @@ def modules_of_serving() -> set[str]:
     """Whatever the layers that serve import anywhere, and names in them, of which not all are modules."""
     package = Path(kafkafs.__file__).parent
     paths = {path for layer in LAYERS for path in [*package.glob(f"{layer}.py"), *package.glob(f"{layer}/**/*.py")]}
-    return {name for path in paths if "native" not in path.parts for name in imported(path)} - ONLY_UNCONFINED
+    return {name for path in paths if "native" not in path.parts for name in imported(path)}
 
 
 LOOK = """

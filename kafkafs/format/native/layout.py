@@ -38,7 +38,7 @@ class LegacyHeader(NamedTuple):
     timestamp: int = 18  # int64, [ms]
 
 
-V2, MESSAGE = HeaderV2(), LegacyHeader()  # numba makes constants of their fields
+V2, MESSAGE = HeaderV2(), LegacyHeader()  # constants of C when compiled
 LENGTH_END = 12
 """The length does not count itself and the offset before it."""
 

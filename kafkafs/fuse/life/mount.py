@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 class Settings:
     """How to mount. `readable` are further directories to read.
 
-    A daemon that is root becomes `owner`. It is not confined where the kernels would be compiled while it serves.
+    A daemon that is root becomes `owner`.
     """
 
     data_dirs: Sequence[Path]
@@ -63,7 +63,6 @@ class Settings:
     allow_other: bool = True
     readable: Sequence[Path] = ()
     owner: Owner | None = None
-    confined: bool = True
 
     @property
     def fsname(self) -> str:
@@ -89,10 +88,7 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     settings.claim.confirm()
     settings.claim.release()
     log.info("mounted %r at %r", settings.fsname, str(mountpoint))
-    if settings.confined:
-        confinement = confine([*settings.data_dirs, *settings.readable], settings.owner)
-    else:
-        log.warning("not confined: the compiled kernels are missing; run scripts/setup, or install kafkafs again")
+    confinement = confine([*settings.data_dirs, *settings.readable], settings.owner)
     trio.run(_serve, operations, len(settings.data_dirs), connection_fd)
 
 

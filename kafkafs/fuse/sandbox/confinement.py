@@ -26,7 +26,7 @@ from kafkafs.log.ownership import Owner
 
 PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
 LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "search", "view", "fuse")
-_NATIVE = ".native."  # what is below needs numba, and no mount needs it; but for what is imported already
+_NATIVE = ".native."  # what is below is the source of compiled modules, which are imported already
 _OPTIONAL = ("kafkafs.format.schemas.protobuf", "kafkafs.format.schemas.protobuf_files")  # of the extra `schemas`
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-16-be", "utf-32")
 
