@@ -198,7 +198,8 @@ def _good_batches(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) 
     fits[1:] &= base[1:] > last[:-1]
     if bounds.next_base is not None:
         fits &= last < bounds.next_base
-    good = 0 if base[0] <= before else len(rows) if fits.all() else int(fits.argmin())
+    first_bad = int(fits.argmin())  # 0 where all fit
+    good = 0 if base[0] <= before else len(rows) if fits[first_bad] else first_bad
     if good == 0:
         return 0
     behind = int(rows["position"][good - 1]) + int(rows["size"][good - 1])

@@ -32,6 +32,8 @@ class LogOverlaps:
         """Those that matter to the batches of a segment: its own, and what reaches into it from the one before."""
         number = self._log.number_at(segment.base_offset)
         own, before = self._of(number), self._before(number)
+        if own is NONE and before is NONE:
+            return NONE
         if before.reach < segment.base_offset:
             return own.since(self._log.start_offset)
         both = (np.concatenate(columns) for columns in zip(before[:-1], own[:-1], strict=True))

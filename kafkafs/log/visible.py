@@ -128,8 +128,8 @@ class Visible:
                 return piece.error
             kept = piece.between(self.log.start_offset, self.end)
             reaches = kept.rows["timestamp"] >= timestamp
-            if reaches.any():
-                at = int(reaches.argmax())
+            at = int(reaches.argmax()) if len(reaches) else 0
+            if len(reaches) and reaches[at]:
                 return Records(kept.data, kept.rows[at : at + 1])
         return None
 
