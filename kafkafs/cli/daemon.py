@@ -11,6 +11,11 @@ from kafkafs.fuse.life.mount import Settings, serve
 from kafkafs.view.tree import Root
 
 
+def _tier(options: MountOptions) -> Path | None:
+    """The directory that a remote tier is; None without one."""
+    return None if options.reading.tiered is None else Path(options.reading.tiered.place)
+
+
 def serve_data(
     data_dirs: Sequence[Path], place: Path, claim: Claim, options: MountOptions, on_ready: Callable[[], None]
 ) -> None:
@@ -22,7 +27,7 @@ def serve_data(
         data_dirs,
         claim,
         options.allow_other,
-        readable=[options.reading.index_dir] if options.reading.index_dir else [],
+        readable=[path for path in (options.reading.index_dir, _tier(options)) if path is not None],
         owner=tree.owner(),
     )
     serve(tree, place, settings, on_ready)

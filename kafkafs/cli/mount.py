@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kafkafs.cli import options as mount_options
 from kafkafs.cli.endings import run_honestly
+from kafkafs.disk.objects import SCHEME
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint
 from kafkafs.fuse.life.claim import Claim
@@ -24,6 +25,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Checks what can be checked, then leaves the mount to two processes (see `fuse.life.guard`)."""
     _check_parts()
     options = mount_options.parse(arguments.options)
+    if options.reading.tiered is not None and SCHEME.match(options.reading.tiered.place):
+        raise UsageError(
+            "a mount reads a tier that is a directory: its daemon is cut off from the network. `kafkafs ls`, `cat` and"
+            " `stat` read one in a bucket, or copy it first"
+        )
     data_dirs = [path.absolute() for path in arguments.data_dirs]
     place = arguments.mountpoint.absolute()
     log_file = arguments.log_file.absolute() if arguments.log_file else None

@@ -4,9 +4,11 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from kafkafs.disk.objects import SCHEME
 from kafkafs.errors import UsageError
-from kafkafs.log.options import ISOLATIONS, ReadOptions, isolation
+from kafkafs.log.options import ISOLATIONS, ReadOptions, TierSource, isolation
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 LARGEST_BATCH = 1024 << 30  # that `max_batch` may let through: beyond any machine's memory, and far below 64 bits
@@ -46,14 +48,41 @@ def _corrupt(options: MountOptions, value: str) -> MountOptions:
 
 
 def _max_batch(options: MountOptions, value: str) -> MountOptions:
-    number, unit = (value[:-1], value[-1:].upper()) if value[-1:].isalpha() else (value, "")
-    if not (number.isascii() and number.isdigit()) or unit not in UNITS or float(number) == 0:
-        raise UsageError(
-            f"max_batch={value!r} is no size; write bytes, or a number with K, M or G, as in max_batch=512M"
-        )
-    if float(number) * UNITS[unit] > LARGEST_BATCH:
+    size = _size("max_batch", value, "512M")
+    if size > LARGEST_BATCH:
         raise UsageError(f"max_batch={value[:40]!r} is more than any batch takes; write {LARGEST_BATCH >> 30}G at most")
-    return replace(options, reading=replace(options.reading, max_batch=int(number) * UNITS[unit]))
+    return replace(options, reading=replace(options.reading, max_batch=size))
+
+
+def _size(name: str, value: str, example: str) -> int:
+    """The bytes that an option's value says; UsageError where it is no size."""
+    number, unit = (value[:-1], value[-1:].upper()) if value[-1:].isalpha() else (value, "")
+    if not (number.isascii() and number.isdigit()) or unit not in UNITS or not number.strip("0"):
+        raise UsageError(
+            f"{name}={value[:40]!r} is no size; write bytes, or a number with K, M or G, as in {name}={example}"
+        )
+    return int(number[:30]) * UNITS[unit]
+
+
+def _tiered(options: MountOptions, value: str) -> MountOptions:
+    return _of_tier(options, place=value if SCHEME.match(value) else os.path.abspath(value))
+
+
+def _tiered_key(options: MountOptions, value: str) -> MountOptions:
+    key_id, _, path = value.partition(":")
+    if not key_id or not path:
+        raise UsageError(f"tiered_key={value!r} is no ID:FILE, the id of a key and the PEM file of its private key")
+    keys = options.reading.tiered.keys if options.reading.tiered is not None else ()
+    return _of_tier(options, keys=(*keys, (key_id, Path(path).absolute())))
+
+
+def _tiered_cache(options: MountOptions, value: str) -> MountOptions:
+    return _of_tier(options, cache_size=_size("tiered_cache", value, "256M"))
+
+
+def _of_tier(options: MountOptions, **changes: Any) -> MountOptions:
+    source = replace(options.reading.tiered or TierSource(""), **changes)
+    return replace(options, reading=replace(options.reading, tiered=source))
 
 
 def _index_dir(options: MountOptions, value: str) -> MountOptions:
@@ -82,6 +111,9 @@ WORDS = (
     Word("corrupt=skip", "decoded ranges go on behind a corrupt batch instead of failing", _corrupt),
     Word("max_batch=SIZE", "largest batch a decoded view unpacks: bytes, or with K, M, G (default 256M)", _max_batch),
     Word("index_dir=DIR", "use the indexes that `kafkafs reindex` rebuilt there", _index_dir),
+    Word("tiered=SOURCE", "older segments lie in this tier: a directory, s3://bucket/prefix, ...", _tiered),
+    Word("tiered_key=ID:FILE", "a private key (PEM) that Aiven's plug-in encrypted segments for", _tiered_key),
+    Word("tiered_cache=SIZE", "memory for chunks of remote segments (default 64M)", _tiered_cache),
     Word("cache=keep", "let the kernel keep what was read in its page cache", _cache),
     Word("allow_other", "let all users in, each as far as the files' modes allow (default for root)", _allow_other),
     Word("noallow_other", "let only the mounting user in (default for others)", _deny_other),
@@ -141,4 +173,6 @@ def parse(texts: Iterable[str]) -> MountOptions:
             raise UsageError(f"the option {name!r} is refused: {_REFUSED[name]}")
         elif not is_known(word):
             raise UsageError(f"unknown option {word!r}; known are {', '.join(word.form for word in WORDS)}")
+    if options.reading.tiered is not None and not options.reading.tiered.place:
+        raise UsageError("tiered_key= and tiered_cache= are of a tier: name it by tiered=SOURCE")
     return options

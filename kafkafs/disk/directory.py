@@ -1,6 +1,6 @@
 """Descriptors of broker files: opened read-only, without following links, few at a time.
 
-This is the one module that opens files of a data directory, each as a `DataFile`. Its cache lets go of what was not
+This is the one module that opens files of a data directory, each as a `LocalFile`. Its cache lets go of what was not
 asked for in a while, and of what was deleted: an open file keeps its disk space.
 """
 
@@ -15,8 +15,8 @@ from weakref import WeakValueDictionary
 
 from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import is_non_blocking, may_block
-from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.inside import Inside
+from kafkafs.disk.local_file import LocalFile
 from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.system_calls import CACHED, access_list, is_remote, open_in_memory, openat2
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
@@ -42,8 +42,8 @@ class Directory:
         self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         # of a remote file system, the descriptors that are to be closed
         self._remote: deque[int] | None = deque() if is_remote(self.descriptor) else None
-        self._cache: OrderedDict[str, DataFile] = OrderedDict()
-        self._open: WeakValueDictionary[tuple[str, int], DataFile] = WeakValueDictionary()
+        self._cache: OrderedDict[str, LocalFile] = OrderedDict()
+        self._open: WeakValueDictionary[tuple[str, int], LocalFile] = WeakValueDictionary()
         self._lock = threading.Lock()
         self._swept = options.clock()
         options.descriptors.share_with(self)
@@ -71,7 +71,7 @@ class Directory:
         if hasattr(self, "descriptor"):
             close(self.descriptor)
 
-    def open(self, name: str, inode: int) -> DataFile:
+    def open(self, name: str, inode: int) -> LocalFile:
         """The file `name` (a path from here) if it still is the one with this inode, else Vanished: list anew.
 
         What is open is answered at once; a non-blocking thread gets WouldBlock for what would take a look at
@@ -88,12 +88,12 @@ class Directory:
             known = self._open_at_once(name, inode) if is_non_blocking() else self._open_renamed(name, inode)
         return self._keep(known, name)
 
-    def _open_at_once(self, name: str, inode: int) -> DataFile:
+    def _open_at_once(self, name: str, inode: int) -> LocalFile:
         """The file, where the kernel has its name and inode in memory; WouldBlock for whatever is not as simple."""
         if self._remote is None:
             with suppress(OSError):
                 descriptor = openat2(self.descriptor, name, _OPEN_FLAGS | os.O_NOATIME, CACHED)
-                opened = DataFile(descriptor, name, inode, self.options)
+                opened = LocalFile(descriptor, name, inode, self.options)
                 about = os.fstat(opened.descriptor)
                 is_it = about.st_ino == inode and stat.S_ISREG(about.st_mode)
                 if is_it and page_cache.opened_at_once(descriptor, about.st_dev, self.options.cache_keep):
@@ -101,7 +101,7 @@ class Directory:
                     return opened
         raise WouldBlock("a file is to be opened")
 
-    def _keep(self, file: DataFile, name: str) -> DataFile:
+    def _keep(self, file: LocalFile, name: str) -> LocalFile:
         evicted = []
         with self._lock:
             file = self._open.setdefault((name, file.inode), file)
@@ -113,7 +113,7 @@ class Directory:
         self.options.descriptors.trim()
         return file
 
-    def _open_renamed(self, name: str, inode: int) -> DataFile:
+    def _open_renamed(self, name: str, inode: int) -> LocalFile:
         for candidate in (name, name + ".deleted", name.removesuffix(".swap")):
             try:
                 opened = self.open_now(candidate)
@@ -168,12 +168,12 @@ class Directory:
             while self._remote:
                 os.close(self._remote.popleft())
 
-    def open_now(self, name: str) -> DataFile:
+    def open_now(self, name: str) -> LocalFile:
         """The file that is called `name` now, not kept in the cache."""
         may_block()
         self._close_abandoned()
         descriptor = self._descriptor(name, _OPEN_FLAGS)
-        opened = DataFile(descriptor, name, 0, self.options, self._remote)
+        opened = LocalFile(descriptor, name, 0, self.options, self._remote)
         about = opened.stat()
         if not stat.S_ISREG(about.st_mode):
             raise NotFound(f"{name!r} is no regular file")
@@ -294,7 +294,7 @@ class Directory:
         raise AssertionError("the second attempt returns or raises")
 
 
-def _is_deleted(file: DataFile) -> bool:
+def _is_deleted(file: LocalFile) -> bool:
     """Also where it cannot be told: a server of NFS knows nothing any more of what was deleted there."""
     try:
         return file.stat().st_nlink == 0

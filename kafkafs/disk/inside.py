@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable
 
 from kafkafs.disk import page_cache
-from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.local_file import LocalFile
 from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import KafkafsError, NotFound
@@ -44,10 +44,10 @@ class Inside:
         finally:
             os.close(descriptor)
 
-    def open(self, name: str) -> DataFile:
+    def open(self, name: str) -> LocalFile:
         """A file, open for as long as the caller holds it. NotFound for what is no regular file."""
         descriptor = self._open(name)
-        opened = DataFile(descriptor, name, 0, self._options)
+        opened = LocalFile(descriptor, name, 0, self._options)
         about = opened.stat()
         if not stat.S_ISREG(about.st_mode):
             raise NotFound(f"{name!r} is no regular file")

@@ -18,6 +18,7 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     key_rows         keys as sorted numbers; `key_index`: those of a segment as a file
     needle           which batches hold some bytes; `differences`: in what two replicas differ
     kernels          compiled loops, of `native`
+    tiers            what lies in a remote tier
 
     decoding         records as lines with decoded keys and values, above
     messages         Kafka's own schemas, and

@@ -31,6 +31,10 @@ LEADER_EPOCHS = "leader-epoch-checkpoint"
 """These two are of a partition."""
 
 
+REMOTE_LOG_METADATA = "__remote_log_metadata"
+"""The topic that tells what was moved to a remote tier."""
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionName:
     """A partition directory's name, taken apart. `mark` is "", "delete", "future" or "stray"."""

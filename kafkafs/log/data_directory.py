@@ -3,7 +3,11 @@
 import logging
 import os
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakMethod, ref
 
 from kafkafs.disk.blocking import acquired
 from kafkafs.disk.cached_value import CachedValue
@@ -19,6 +23,7 @@ from kafkafs.format.names import (
     META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINTS,
+    REMOTE_LOG_METADATA,
     PartitionName,
     parse_partition_name,
     parse_segment_file,
@@ -27,6 +32,10 @@ from kafkafs.format.names import (
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
+
+if TYPE_CHECKING:
+    from kafkafs.log.tier.alone import TierAlone
+    from kafkafs.log.tier.remote_partitions import RemotePartitions
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +51,11 @@ class DataDirectory:
     `_lock` is held while its names are listed and stored; `_partitions` has a lock of its own.
     """
 
-    def __init__(self, path: Path, options: ReadOptions, indexes: Directory | None = None) -> None:
-        """`indexes` holds rebuilt indexes (`kafkafs reindex`), which then count instead of the broker's own.
+    def __init__(
+        self, path: Path, options: ReadOptions, indexes: Directory | None = None, alone: "TierAlone | None" = None
+    ) -> None:
+        """`indexes` holds rebuilt indexes (`kafkafs reindex`), which then count instead of the broker's own. `alone` is
+        what lies at `path` where that is no broker's directory but a tier.
 
         Raises OSError where `path` is no directory that may be read.
         """
@@ -55,6 +67,16 @@ class DataDirectory:
         self._lock = threading.Lock()
         self._names: CachedValue[dict[str, PartitionName]] = CachedValue(options.names_fresh_s, options.clock)
         self._partitions: LruCache[Partition] = LruCache()
+        self._beside: list[ref[DataDirectory]] = [ref(self)]
+        self._alone = alone
+        self._remote: RemotePartitions | None = None
+        if options.tiered is not None:
+            from kafkafs.log.tier import remote_partitions, tier  # only a tier takes what they import
+
+            opened, metadata = tier.Tier(options.tiered, options), WeakMethod(self._tier_metadata)
+            self._remote = remote_partitions.RemotePartitions(
+                opened, self.root, self.checkpoints, lambda: (metadata() or list)()
+            )
         self._strangers: frozenset[str] = frozenset()
         self.is_replaced = False
         """Whether another directory had taken its place at the last look."""
@@ -99,6 +121,8 @@ class DataDirectory:
 
     def _list(self) -> tuple[dict[str, PartitionName], frozenset[str]]:
         """The partitions; and what else is named like one, but for regular files, with what it is."""
+        if self._alone is not None:
+            return self._alone.names(), frozenset()
         names, strangers = {}, set()
         with self.root.scan() as entries:
             for entry in entries:
@@ -118,9 +142,31 @@ class DataDirectory:
         name = self.names().get(directory)
         if name is None:
             raise NotFound(f"there is no partition directory {directory!r}")
-        return self._partitions.get(
-            directory, lambda: Partition(name, self.root, self.checkpoints, self.options, self.indexes)
-        )
+        return self._partitions.get(directory, lambda: self._made(name))
+
+    def _made(self, name: PartitionName) -> Partition:
+        if self._alone is not None:
+            return Partition(
+                name, self.root, self.checkpoints, self.options, self.indexes, self._alone.part(name), on_disk=False
+            )
+        remote = None if self._remote is None else self._remote.of(name)
+        return Partition(name, self.root, self.checkpoints, self.options, self.indexes, remote)
+
+    def stand_beside(self, directories: Sequence["DataDirectory"]) -> None:
+        """These are read together: one may have what is told of another's tier."""
+        self._beside = [ref(directory) for directory in directories]  # weakly, else none would ever be closed
+
+    def _tier_metadata(self) -> list[Partition]:
+        return [
+            disk.partition(directory)
+            for disk in filter(None, (held() for held in self._beside))
+            for directory, name in disk.names().items()
+            if name.topic == REMOTE_LOG_METADATA and not name.mark
+        ]
+
+    def place_of(self, directory: str) -> str:
+        """The path from here of what a partition's owner, mode and times are those of: of a tier its top."""
+        return directory if self._alone is None else "."
 
     def sweep(self) -> None:
         """Let go of files that are not asked for, or that were deleted, as `Directory.sweep`: rebuilt indexes too."""
@@ -150,6 +196,11 @@ def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> D
         raise UsageError(f"{str(path)!r} cannot be opened: {error.strerror}") from error
     if _is_kafkas(directory, entries):
         return directory
+    from kafkafs.log.tier.alone import open_tier  # what is no data directory may be a tier
+
+    tier = open_tier(path, options)
+    if tier is not None:
+        return DataDirectory(path, replace(options, tiered=None), indexes, tier)
     raise UsageError(
         f"{str(path)!r} is no Kafka data directory: it has neither meta.properties, nor checkpoints, nor"
         f" <topic>-<partition> directories with segments in them{hint(path, _is_data_directory)}"

@@ -16,8 +16,9 @@ from kafkafs.disk.inside import Inside
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
 from kafkafs.format.names import segment_file
-from kafkafs.log.listing import Listing
+from kafkafs.log.listing import INDEX_KINDS, Listing
 from kafkafs.log.segment import Segment
+from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.log.time_search import Newest, has_true_end, newest
 
 State = Literal["ok", "padded", "missing", "damaged"]
@@ -39,10 +40,14 @@ _looked_at: WeakKeyDictionary[Segment, ValidatedValue[SegmentHealth]] = WeakKeyD
 
 def look_at_all(segments: Sequence[Segment]) -> list[SegmentHealth]:
     """The health of each of a partition's segments, in their order. NotFound where its directory is gone."""
-    if not segments:
-        return []
-    with segments[0].files.inside() as inside:
-        return [_looked(segment, inside) for segment in segments]
+    files = next((segment.files for segment in segments if isinstance(segment.files, SegmentFiles)), None)
+    if files is None:
+        return [_of_a_tier(segment) for segment in segments]
+    with files.inside() as inside:
+        return [
+            _looked(segment, segment.files, inside) if isinstance(segment.files, SegmentFiles) else _of_a_tier(segment)
+            for segment in segments
+        ]
 
 
 def look_at(segment: Segment) -> SegmentHealth:
@@ -50,17 +55,23 @@ def look_at(segment: Segment) -> SegmentHealth:
     return look_at_all([segment])[0]
 
 
-def _looked(segment: Segment, inside: Inside) -> SegmentHealth:
+def _of_a_tier(segment: Segment) -> SegmentHealth:
+    """What its objects tell: to look into each would be a request for each."""
+    states: dict[str, State] = {kind: "ok" if kind in segment.listed else "missing" for kind in INDEX_KINDS}
+    return SegmentHealth(states["index"], states["timeindex"], states["txnindex"], ())
+
+
+def _looked(segment: Segment, files: SegmentFiles, inside: Inside) -> SegmentHealth:
     """What was found before, unless a file has changed since. A log that cannot be read is asked for again each time:
     the next time it may be otherwise."""
     cached = _looked_at.get(segment)
     if cached is None:
         cached = _looked_at[segment] = ValidatedValue()
-    stamp = segment.files.stamp(inside)
+    stamp = files.stamp(inside)
     known = cached.revalidated(stamp)
     if known is not None:
         return known
-    lent = segment.files.lend(inside)
+    lent = files.lend(inside)
     try:
         found = cached.store(_look(segment), stamp)
         segment.indexes.forget()  # what is remembered of pages, of each of so many, is for those who ask again

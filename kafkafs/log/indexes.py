@@ -12,7 +12,7 @@ from kafkafs.format.batch import SMALLEST
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 from kafkafs.format.transaction_index import ENTRY_SIZE, AbortedTransaction, parse_transaction_index
-from kafkafs.log.segment_files import SegmentFiles
+from kafkafs.log.segment_files import Files
 
 _PASSING = (Vanished, DiskError)  # may be otherwise the next time
 UNREADABLE = (NotFound, Denied, *_PASSING)
@@ -28,7 +28,7 @@ class SegmentIndexes:
 
     __slots__ = ("__weakref__", "_files", "_is_closed", "_largest", "_offset_index", "_time_index", "known_largest")
 
-    def __init__(self, files: SegmentFiles, is_closed: bool) -> None:
+    def __init__(self, files: Files, is_closed: bool) -> None:
         self._files = files
         self._is_closed = is_closed
         self._offset_index: OffsetIndex | None = None
@@ -103,7 +103,7 @@ class SegmentIndexes:
             return self._largest
         if not self._is_closed:
             return self.time_index.last().timestamp
-        largest = self._last_time()
+        largest = self._files.largest if self._files.largest is not None else self._last_time()
         if largest >= 0:
             self._largest = largest
         return largest
@@ -120,5 +120,7 @@ class SegmentIndexes:
 
     def indexed_between(self, start: int, end: int) -> int:
         """What the time index says is the largest timestamp of the offsets [start, end); -1 where it says nothing."""
+        if self._files.object is not None:
+            return -1 if self._files.largest is None else self._files.largest  # its index would be a request
         entry = self.time_index.lookup_offset(end - 1)
         return entry.timestamp if entry.offset >= start else -1

@@ -114,6 +114,6 @@ def topic_id(log: Log) -> str | None:
     """The id of the log's topic; None where it is not known: Kafka writes it since 2.8, and a moment after it made the
     directory."""
     try:
-        return parse_partition_metadata(log.segments[0].read_beside(PARTITION_METADATA))
+        return parse_partition_metadata(log.segments[-1].read_beside(PARTITION_METADATA))
     except (IndexError, NotFound, Denied, DiskError, CorruptData):
         return None

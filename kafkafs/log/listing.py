@@ -56,6 +56,10 @@ class Listing:
     compacting: bool = False  # the cleaner is at it, or was a moment ago
 
 
+NOTHING = Listing((0, 0), True, {}, {}, ())
+"""Of a partition that has no directory."""
+
+
 def list_partition(root: Directory, partition: str, indexes: Directory | None = None) -> Listing:
     """The segments in `partition` now, sorted by base offset; a change during the look starts it again.
 

@@ -55,6 +55,12 @@ class Log:
         self._lock = threading.Lock()
         self._largest: list[int] = []  # [ms]
 
+    @property
+    def local_start_offset(self) -> int:
+        """The first offset that is on the disk: what lies before is in a remote tier. The log end where all is."""
+        local = next((segment.base_offset for segment in self.segments if segment.object is None), self.end_offset)
+        return max(local, self.start_offset)
+
     def end_of(self, segment: Segment) -> int:
         """The position at which the segment's log ends."""
         if segment.next_base is None:
@@ -80,7 +86,7 @@ class Log:
     def walk_end(self, segment: Segment) -> int:
         """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself.
         This position is what searches of a segment call `log_end`."""
-        return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.listed["log"].size
+        return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.seen[0]
 
     def segments_reaching(self, timestamp: int, trace: Trace = no_trace) -> Iterator[Segment]:
         """The segments from the log start on whose largest timestamp is at least `timestamp`."""

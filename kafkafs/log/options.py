@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from kafkafs.disk.chunk_cache import CACHE_SIZE
 from kafkafs.disk.options import DiskOptions
 from kafkafs.errors import UsageError
 
@@ -11,6 +12,15 @@ Isolation = Literal["read_uncommitted", "read_committed"]
 ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 MAX_BATCH = 256 << 20
 """Bytes that a batch may unpack to, unless a reader is told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class TierSource:
+    """Where older segments lie, and what it takes to read them there."""
+
+    place: str  # a directory, or a URI that pyarrow.fs opens
+    keys: tuple[tuple[str, Path], ...] = ()  # of Aiven's encryption: id and PEM file
+    cache_size: int = CACHE_SIZE  # bytes of chunks that are kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +31,7 @@ class ReadOptions(DiskOptions):
     corrupt_skip: bool = False  # decoded ranges go on behind a corrupt batch instead of failing
     max_batch: int = MAX_BATCH  # bytes a batch may unpack to in a decoded view; above it: TooLarge
     index_dir: Path | None = None  # where `kafkafs reindex` put rebuilt indexes
+    tiered: TierSource | None = None  # where older segments of tiered topics lie
     log_fresh_s: float = 0.05  # for so long a look at a partition counts as now: less than followers wait between two
     names_fresh_s: float = 0.1  # the same of a data directory's names, and of its checkpoints
 

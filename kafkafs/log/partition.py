@@ -11,7 +11,7 @@ held while any of them is stored.
 import logging
 import threading
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
@@ -19,7 +19,7 @@ from kafkafs.disk.directory import Directory
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.checkpoint_files import CheckpointFiles
-from kafkafs.log.listing import Listing, list_partition
+from kafkafs.log.listing import NOTHING, Listing, list_partition
 from kafkafs.log.log import Log, segment_number
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.segment import Segment
@@ -34,6 +34,16 @@ RELIST_S = 10.0
 
 _ATTEMPTS = 5
 Answer = TypeVar("Answer")
+
+
+class RemotePart(Protocol):
+    """What a tier has of the partition: `log.tier` has it."""
+
+    def segments(self, local_start: int | None) -> tuple[Segment, ...]:
+        """The remote segments below that offset; all where the disk has none."""
+
+    def expire(self) -> None:
+        """Look anew at the next call."""
 
 
 class _Segments(NamedTuple):
@@ -53,13 +63,18 @@ class Partition:
         checkpoints: CheckpointFiles,
         options: ReadOptions,
         indexes: Directory | None = None,
+        remote: RemotePart | None = None,
+        on_disk: bool = True,
     ) -> None:
-        """`root` is the data directory, `indexes` where rebuilt indexes are, if anywhere."""
+        """`root` is the data directory, `indexes` where rebuilt indexes are, `remote` what a tier has, if anywhere.
+        `on_disk`: False for a partition that has no directory, and is in the tier alone."""
         self.name = name
         self.root = root
         self.transactions = OpenTransactions()
         self._checkpoints = checkpoints
         self._indexes = indexes
+        self._remote = remote
+        self._on_disk = on_disk
         self._lock = threading.Lock()
         self._log: CachedValue[Log] = CachedValue(options.log_fresh_s, options.clock)
         self._listing: CachedValue[Listing] = CachedValue(RELIST_S, options.clock)
@@ -91,7 +106,7 @@ class Partition:
         start, high = self._checkpoints.read().of(self.name)
         if start is not None and high is not None and start >= high:
             return False
-        return any(segment.listed["log"].size for segment in self.visible_segments())
+        return any(segment.object is not None or segment.listed["log"].size for segment in self.visible_segments())
 
     def answer(self, question: Callable[[Log], Answer]) -> Answer:
         """`question` asked of the log; asked again of a newer one where files vanished under it."""
@@ -107,15 +122,19 @@ class Partition:
     def look_again(self) -> None:
         """The next `log()` lists the directory anew, whatever its time stamp says."""
         with self._lock:
-            self._listing.expire()
-            self._log.expire()
+            self._expire()
+
+    def _expire(self) -> None:
+        self._listing.expire()
+        self._log.expire()
+        if self._remote is not None:
+            self._remote.expire()
 
     def _look_behind(self, log: Log) -> None:
         """Look again, unless another thread has done so since `log` was made."""
         with self._lock:
             if self._log.latest is log:
-                self._listing.expire()
-                self._log.expire()
+                self._expire()
 
     def _listed(self) -> _Segments:
         """The directory as it is now, and the segments made of it."""
@@ -124,7 +143,7 @@ class Partition:
             with acquired(self._lock):
                 listing = self._current_listing()
                 made = self._made.store(_Segments(listing, self._segments(listing)))
-        return made
+        return made._replace(segments=self._with_remote(made.segments))
 
     def _look_with_retries(self) -> Log:
         """A look; another one where files vanish during it."""
@@ -132,14 +151,15 @@ class Partition:
             try:
                 return self._look()
             except Vanished:
-                self._listing.expire()
+                self._expire()
         return self._look()
 
     def _look(self) -> Log:
         listing = self._current_listing()
         before = self._log.latest
-        segments, tail = self._to_the_end(self._segments(listing), before)
-        self._made.store(_Segments(listing, segments))
+        local = self._segments(listing)
+        segments, tail = self._to_the_end(self._with_remote(local), before)
+        self._made.store(_Segments(listing, segments[len(segments) - len(local) :]))
         start, high = self._checkpoints.read(anew=not _went_on(before, tail)).of(self.name)
         if (
             before is not None
@@ -152,6 +172,8 @@ class Partition:
         return Log(self.name, segments, tail, start, high, listing.stamp[0])
 
     def _current_listing(self) -> Listing:
+        if not self._on_disk:
+            return NOTHING
         known = self._listing.fresh()
         if known is not None and known.settled:
             about = self.root.stat_at_once(self.name.directory)
@@ -180,6 +202,12 @@ class Partition:
                 segment = Segment(files_of, next_base)
             found.append(segment)
         return earlier if earlier == tuple(found) else tuple(found)
+
+    def _with_remote(self, local: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        """The segments of the log: those of the tier, then those of the disk."""
+        if self._remote is None:
+            return local
+        return (*self._remote.segments(local[0].base_offset if local else None), *local)
 
     def _to_the_end(self, segments: tuple[Segment, ...], before: Log | None) -> tuple[tuple[Segment, ...], Tail | None]:
         """The segments and the log's end. A last segment that was cut is another one for all that read it."""

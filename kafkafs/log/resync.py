@@ -4,7 +4,6 @@ The entry's own size is tried first, since most damage leaves it alone. After th
 of a preallocated file are skipped, and four strided views of a window test each of its positions at once.
 """
 
-import os
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -44,7 +43,7 @@ def whole_batch(file: DataFile, batch: Batch, end: int) -> bool:
 
 def _candidates(file: DataFile, position: int, end: int) -> Iterator[Batch]:
     """Headers that can be true and whose batch would end in time, in file order."""
-    while (position := _next_data(file, position)) < end - FRAME_SIZE:
+    while (position := file.next_data(position)) < end - FRAME_SIZE:
         window = file.read(position, min(_WINDOW + LARGEST_HEADER, end - position))
         if len(window) < FRAME_SIZE:
             return  # the log was cut meanwhile
@@ -68,11 +67,3 @@ def _likely(window: bytes) -> list[int]:
         possible = (high < 2**31) & (magic <= 2) & (size >= SMALLEST[0] - 12) & (size < 2**31)
         found.append(np.flatnonzero(possible) * 4 + phase)
     return [] if not found else sorted(int(at) for at in np.concatenate(found))
-
-
-def _next_data(file: DataFile, position: int) -> int:
-    """`position`, or the next one that is not in a hole; the end of the file where only holes follow."""
-    try:
-        return os.lseek(file.descriptor, position, os.SEEK_DATA)
-    except OSError:
-        return file.size

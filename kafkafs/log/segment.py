@@ -18,7 +18,7 @@ from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.indexes import SegmentIndexes
 from kafkafs.log.listing import ListedFile
 from kafkafs.log.overlaps import Known
-from kafkafs.log.segment_files import SegmentFiles
+from kafkafs.log.segment_files import Files
 from kafkafs.log.sound_batches import SoundBatches
 
 _generations = count(1)
@@ -49,7 +49,7 @@ class Segment:
         "overlaps",
     )
 
-    def __init__(self, files: SegmentFiles, next_base: int | None) -> None:
+    def __init__(self, files: Files, next_base: int | None) -> None:
         self.files = files
         self.listed = files.listed
         self.base_offset = files.base_offset
@@ -89,7 +89,10 @@ class Segment:
         return file
 
     def is_readable(self) -> bool:
-        """False where the daemon may not read the log, which then is a gap in the offsets."""
+        """False where the daemon may not read the log, which then is a gap in the offsets. Of a remote one a reader
+        hears when it gets there: to ask of all would be a request for each."""
+        if self.object is not None:
+            return True
         try:
             self.log()
         except Denied:
@@ -102,8 +105,13 @@ class Segment:
 
     @property
     def stands_in(self) -> bool:
-        """Whether it is a swap file that stands in for segments of which some are still there behind it."""
-        return self.log_name.endswith(".swap") and self.next_base is not None
+        """Whether its log may go on behind the next segment's base: a swap file, or an upload of a former leader's."""
+        return self.next_base is not None and self.files.is_cut_short
+
+    @property
+    def object(self) -> str | None:
+        """The key of its log in a remote tier; None where it is on the disk."""
+        return self.files.object
 
     def is_made_of(self, files: dict[str, ListedFile], next_base: int | None) -> bool:
         """Whether it is the segment of these files. The last one's log grows; `find_tail` knows it by its content."""
@@ -134,8 +142,7 @@ class Segment:
         """The log's size and time of change at the last look; (-1, -1) before the first."""
         if self.next_base is None:
             return self._seen or (-1, -1)
-        listed = self.listed["log"]
-        return listed.size, listed.mtime_ns
+        return self.files.log_seen
 
     def is_as_seen(self, file: DataFile) -> bool:
         """Whether `file`, the open `.log`, was not written since the last look."""

@@ -4,6 +4,7 @@ The directory keeps few files open (see `disk.directory`), so each is asked for 
 """
 
 from contextlib import AbstractContextManager, suppress
+from typing import Protocol
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.data_file import DataFile
@@ -12,6 +13,53 @@ from kafkafs.disk.inside import Inside
 from kafkafs.errors import KafkafsError, NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, ListedFile
+
+
+class Files(Protocol):
+    """What a segment asks of its files, wherever they lie: `SegmentFiles` on the disk, `tier` elsewhere."""
+
+    base_offset: int
+    listed: dict[str, ListedFile]
+
+    @property
+    def object(self) -> str | None:
+        """The key of its log in a remote tier; None on the disk."""
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the log goes on behind the offsets that count of it."""
+
+    @property
+    def log_seen(self) -> tuple[int, int]:
+        """The log's size and time of change when it was listed."""
+
+    def log_size(self) -> int:
+        """The bytes of the log as it is now."""
+
+    @property
+    def largest(self) -> int | None:
+        """The largest timestamp of its records, where that is told elsewhere than in its indexes."""
+
+    def name_of(self, kind: str) -> str:
+        """The file's name; the one that it would have, where there is none."""
+
+    def open(self, kind: str) -> DataFile:
+        """One of the files, open for as long as somebody keeps it."""
+
+    def open_once(self, kind: str) -> DataFile | None:
+        """One of the files, which does not stay open: for a question to all segments. None where it is another now."""
+
+    def check_names(self) -> None:
+        """Vanished where a file's name belongs to another one by now, or to none, or a further index has come."""
+
+    def read_beside(self, name: str) -> bytes:
+        """A small file of the same directory, by name; NotFound where there is none."""
+
+    def may_hold_more(self) -> bool:
+        """Whether a handle may hold a file open for as long as it lives."""
+
+    def anew(self) -> "Files":
+        """The same files, none of them open."""
 
 
 class SegmentFiles:
@@ -33,6 +81,14 @@ class SegmentFiles:
         self.listed = listed
         self._open: dict[str, ReferenceType[DataFile]] = {}
 
+    object = None
+    largest = None
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether it is a swap file that stands in for segments of which some are still there behind it."""
+        return self.listed["log"].name.endswith(".swap")
+
     def name_of(self, kind: str) -> str:
         """The file's name; the one that it would have, where there is none."""
         return self.listed[kind].name if kind in self.listed else segment_file(self.base_offset, kind)
@@ -51,6 +107,12 @@ class SegmentFiles:
     def log_size(self) -> int:
         """The bytes of the log as it is now."""
         return self.open("log").size
+
+    @property
+    def log_seen(self) -> tuple[int, int]:
+        """The log's size and time of change when it was listed."""
+        listed = self.listed["log"]
+        return listed.size, listed.mtime_ns
 
     def open_once(self, kind: str) -> DataFile | None:
         """One of the files, which does not stay open: for a question to all segments. None where it is another now."""

@@ -10,8 +10,9 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
-from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.data_file import LONG_SIZE, DataFile
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_file import LocalFile
 from kafkafs.errors import DiskError, UsageError, Vanished
 from kafkafs.revive.place import Target
 from kafkafs.revive.scanning import Range
@@ -63,6 +64,8 @@ def link_log(root: Directory, source: DataFile, target: Target, name: str) -> No
 
 
 def _cloned(source: DataFile, descriptor: int) -> bool:
+    if not isinstance(source, LocalFile):  # of a tier
+        return False
     try:
         fcntl.ioctl(descriptor, _FICLONE, source.descriptor)
     except OSError as error:
@@ -73,8 +76,13 @@ def _cloned(source: DataFile, descriptor: int) -> bool:
 
 
 def _copy(source: DataFile, position: int, length: int, descriptor: int) -> None:
-    """From file to file within the kernel."""
+    """From file to file within the kernel; what lies in a tier is fetched."""
     end = position + length
+    while not isinstance(source, LocalFile):
+        if position == end:
+            return
+        data = source.read_long(position, min(LONG_SIZE, end - position))
+        position += os.write(descriptor, data)
     while position < end:
         try:
             got = os.sendfile(descriptor, source.descriptor, position, min(_AT_ONCE, end - position))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.objects import fetched
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.format.times import doubt
@@ -56,7 +57,9 @@ class Explanation:
             return found
         steps: list[str] = []
         try:
+            before = fetched()
             segment, batch = self._target.explain(snapshot, steps.append)
+            steps += _from_the_tier(segment, before)
         except NotFound:
             found = self._in_the_tier(snapshot)
             if found is None:
@@ -117,6 +120,14 @@ class Explanation:
         except (CorruptData, TooLarge) as error:
             return str(error)
         return f"offset {record.offset}, {_timestamp(record.timestamp)}"
+
+
+def _from_the_tier(segment: Segment, before: tuple[int, int]) -> list[str]:
+    """What a lookup has fetched of a remote segment since then; nothing of one on the disk."""
+    if segment.object is None:
+        return []
+    requests, size = (now - then for now, then in zip(fetched(), before, strict=True))
+    return [f"tier: object {segment.object}, {size} bytes were fetched in {requests} requests"]
 
 
 def _stem(asked: str) -> str:

@@ -92,7 +92,7 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
         "partition": name.partition,
         "topicId": topic_id,
         "logStartOffset": log.start_offset if remote is None else remote,
-        "localLogStartOffset": log.start_offset,
+        "localLogStartOffset": log.local_start_offset,
         "logEndOffset": log.end_offset,
         "highWatermark": log.high_watermark,
         "lastStableOffset": _known(lambda: view.partition.transactions.last_stable_offset(log)),
@@ -110,17 +110,18 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
 
 def _segment_line(segment: Segment, size: int, largest: int | None, health: SegmentHealth) -> str:
     """An object of JSON. There can be 20,000, and the encoder takes longer for one than all that is asked about it."""
+    tier = '"local"' if segment.object is None else f'"remote", "object": {json.dumps(segment.object)}'
     return (
         f'{{"baseOffset": {segment.base_offset}, "file": "{segment.log_name}", "sizeBytes": {size},'
         f' "largestTimestamp": {"null" if largest is None else largest}, "offsetIndex": "{health.offset_index}",'
-        f' "timeIndex": "{health.time_index}", "transactionIndex": "{health.transaction_index}"}}'
+        f' "timeIndex": "{health.time_index}", "transactionIndex": "{health.transaction_index}", "tier": {tier}}}'
     )
 
 
 def _size(log: Log, segment: Segment) -> int:
     """Bytes of its `.log`, at the moment of this look."""
     grown = log.tail is not None and segment.next_base is None and log.tail.inode == segment.listed["log"].inode
-    return log.tail.size if grown and log.tail is not None else segment.listed["log"].size
+    return log.tail.size if grown and log.tail is not None else segment.seen[0]
 
 
 def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:

@@ -11,6 +11,7 @@ from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment
+from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.node import KEEP_S, Attributes
@@ -119,7 +120,7 @@ class PartitionView:
         """The attributes of the partition's directory, which its views' directories share."""
         known = self._directory.fresh()
         if known is None:
-            about, acl = self.data_directory.root.attributes_at_once(self._name)
+            about, acl = self.data_directory.root.attributes_at_once(self.data_directory.place_of(self._name))
             known = self._directory.store(_Directory(access(about, acl).of_directory(), about.st_mtime_ns))
         uid, gid, mode = known.access
         return Attributes("directory", mode, uid, gid, 0, 0, known.mtime_ns, 2, KEEP_S / 2)
@@ -154,8 +155,13 @@ class PartitionView:
     def attributes_over(self, segments: Sequence[Segment], logs: Iterable[DataFile], timestamp_ms: int) -> Attributes:
         """The attributes of a stream over those segments, as `file_attributes` has them of their logs.
 
-        Of many logs none stays open; `logs` opens them one by one, where they are few or were replaced meanwhile.
+        Of many logs none stays open; `logs` opens them one by one, where they are few or were replaced meanwhile. Of
+        remote ones, which are alike, the first stands for all.
         """
+        remote = [segment for segment in segments if segment.object is not None]
+        if len(remote) > 1:
+            segments = [remote[0], *(segment for segment in segments if segment.object is None)]
+            logs = (segment.log() for segment in segments)
         found = self._shared_access(segments) if len(segments) > _MANY else None
         if found is None:
             return self.file_attributes(logs, 0, timestamp_ms, 0.0)
@@ -175,7 +181,10 @@ class PartitionView:
 def _granted_by_all(segments: Sequence[Segment]) -> tuple[Access, int] | None:
     granted: dict[Access, None] = {}
     changed_ns = 0
-    with segments[0].files.inside() as inside:
+    files = segments[-1].files
+    if not isinstance(files, SegmentFiles) or segments[0].object is not None:
+        return None
+    with files.inside() as inside:
         for segment in segments:
             listed = segment.listed["log"]
             try:

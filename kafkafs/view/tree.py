@@ -40,6 +40,8 @@ class Root:
     def __init__(self, data_dirs: Sequence[Path], options: ReadOptions) -> None:
         """Opens the data directories; UsageError says which is none, and why."""
         self._directories = [open_data_directory(path, options) for path in data_dirs]
+        for directory in self._directories:
+            directory.stand_beside(self._directories)
         self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
         self._resources = Resources(options, self._directories)
         self._cluster: MadeOnce[ClusterDirectory] = MadeOnce()

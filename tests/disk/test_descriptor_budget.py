@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafkafs.disk import descriptor_budget
-from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_file import LocalFile
 from kafkafs.disk.options import DiskOptions
 from tests.disk.descriptors import descriptors, few_descriptors
 
@@ -36,7 +36,7 @@ def disks(tmp_path: Path) -> list[Directory]:
     return [Directory(str(tmp_path / str(disk)), options) for disk in range(DISKS)]
 
 
-def opened(directory: Directory, number: int) -> DataFile:
+def opened(directory: Directory, number: int) -> LocalFile:
     """A file, as a lookup opens it."""
     return directory.open(str(number), directory.stat(str(number)).st_ino)
 
@@ -58,7 +58,7 @@ def test_all_disks_together_keep_a_quarter_of_the_limit(disks):
 
 def test_handles_on_all_disks_together_hold_half_of_the_limit(disks):
     """What they hold cannot be let go of: the rest is for answers."""
-    held: list[DataFile] = []
+    held: list[LocalFile] = []
     with spared() as limit:
         while disks[len(held) % DISKS].may_hold_more():
             held.append(opened(disks[len(held) % DISKS], len(held) // DISKS))

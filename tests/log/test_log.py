@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.descriptor_budget import KEPT_FILES
+from kafkafs.disk.local_file import LocalFile
 from kafkafs.errors import DiskError, NotFound
 from kafkafs.log.extents import extents_between
 from kafkafs.log.log import Log
@@ -66,14 +66,14 @@ def test_a_time_goes_on_to_later_segments(tmp_path):
 def test_a_closed_log_that_the_disk_cannot_read_is_a_gap_for_later_times(tmp_path, monkeypatch):
     """One bad sector made every time point behind it "Input/output error"."""
     write_partition(tmp_path, spread([made(3 * number, [1000 + number] * 3) for number in range(9)], 3))
-    read = DataFile.read
+    read = LocalFile.read
 
-    def fail(self: DataFile, *where: int, **how: bool) -> bytes:
+    def fail(self: LocalFile, *where: int, **how: bool) -> bytes:
         if self.name.endswith(f"{9:020}.log"):
             raise DiskError("reading failed")
         return read(self, *where, **how)
 
-    monkeypatch.setattr(DataFile, "read", fail)
+    monkeypatch.setattr(LocalFile, "read", fail)
     view = reader(log_of(tmp_path))
     assert {time: found.offset for time in (1002, 1006, 1008) if (found := view.lookup.first_at(time))} == {
         1002: 6,

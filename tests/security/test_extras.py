@@ -30,6 +30,7 @@ WITHOUT = {
 """Each combination of extras beside `mount`, and extras of which a part is there: the packages that are missing."""
 
 OF_PROTOBUF = "kafkafs.format.schemas.protobuf"
+OF_BUCKETS = "pyarrow"  # a tier in a bucket is refused by a mount, whose daemon has no network
 
 
 def environment(absent: str) -> dict[str, str]:
@@ -101,7 +102,7 @@ def test_what_serving_imports_anywhere_is_loaded_before_the_sandbox_closes(absen
     names = "\n".join(sorted(modules_of_serving())).encode()
     command = [sys.executable, "-c", LOOK]
     done = subprocess.run(command, input=names, capture_output=True, env=environment(absent), timeout=60, check=True)
-    missing = done.stdout.decode().split()
+    missing = [name for name in done.stdout.decode().split() if not name.startswith(OF_BUCKETS)]
     if absent:
         assert missing
         assert all(name.startswith((*PROTOBUF, OF_PROTOBUF)) for name in missing), missing

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.local_file import LocalFile
 from kafkafs.errors import DiskError
 from kafkafs.format.batch import CONTROL, TRANSACTIONAL
 from tests.log.making import made, spread, write_partition, write_start
@@ -135,7 +135,7 @@ def test_a_damaged_time_index_tells_no_largest_timestamp(tmp_path):
 def test_a_closed_log_that_a_disk_refuses_is_a_gap(tmp_path, monkeypatch):
     """Regression: one bad block in a thousand segments made the whole file "Input/output error"."""
     write_partition(tmp_path, spread(BATCHES, 4))
-    bad, read = f"{12:020}.log", DataFile.read
+    bad, read = f"{12:020}.log", LocalFile.read
 
     def failing(file, position, size, **how):
         if file.name.endswith(bad):
@@ -144,7 +144,7 @@ def test_a_closed_log_that_a_disk_refuses_is_a_gap(tmp_path, monkeypatch):
 
     root = tree(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(DataFile, "read", failing)
+        patched.setattr(LocalFile, "read", failing)
         told = json.loads(cat(root, "t-0/info.json"))
     assert largest(told) == [1003, None, 1011]
     assert told["problems"] == [f"{bad} cannot be read: the disk says no"]

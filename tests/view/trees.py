@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kafkafs.log.options import ReadOptions
-from kafkafs.view.node import Content, DirectoryNode, FileNode, Node
+from kafkafs.view.node import Content, DirectoryNode, FileNode, LinkNode, Node
 from kafkafs.view.tree import Root
 
 
@@ -37,6 +37,11 @@ def read(content: Content, size: int = 1 << 17) -> bytes:
 
 def cat(root: Root, path: str) -> bytes:
     return read(opened(root, path))
+
+
+def latest(root: Root, partition: str) -> int:
+    """The offset of the partition's last visible record."""
+    return int(cast(LinkNode, node(root, f"{partition}/latest")).target().rpartition("/")[2])
 
 
 def assert_random_access(content: Content, whole: bytes, seed: int = 0, reads: int = 200) -> None:

@@ -27,7 +27,11 @@ from kafkafs.log.ownership import Owner
 PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
 LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "search", "view", "fuse")
 _NATIVE = ".native."  # what is below is the source of compiled modules, which are imported already
-_OPTIONAL = ("kafkafs.format.schemas.protobuf", "kafkafs.format.schemas.protobuf_files")  # of the extra `schemas`
+_OPTIONAL = (  # of the extras `schemas` and `tiered`
+    "kafkafs.format.schemas.protobuf",
+    "kafkafs.format.schemas.protobuf_files",
+    "kafkafs.format.tiers.cipher",
+)
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-16-be", "utf-32")
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,56 @@
+"""Chunks of remote objects that were read lately, bounded in bytes: the one memory that a tier's readers share.
+
+A chunk that two readers want at the same time is fetched once.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+CACHE_SIZE = 64 << 20
+"""Bytes, unless `-o tiered_cache=` says otherwise."""
+
+
+class ChunkCache:
+    """Pieces of bytes by name. `_lock` is held while one is looked for or stored, never while one is fetched."""
+
+    def __init__(self, limit: int = CACHE_SIZE) -> None:
+        self.limit = limit
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._size = 0
+        self._fetching: dict[Hashable, threading.Lock] = {}
+
+    def known(self, name: Hashable) -> bytes | None:
+        """The piece, if it is here."""
+        with self._lock:
+            piece = self._kept.get(name)
+            if piece is not None:
+                self._kept.move_to_end(name)
+            return piece
+
+    def get(self, name: Hashable, fetch: Callable[[], bytes]) -> bytes:
+        """The piece, fetched where it is not here; what `fetch` raises goes to each that waits for itself."""
+        piece = self.known(name)
+        if piece is not None:
+            return piece
+        with self._lock:
+            turn = self._fetching.setdefault(name, threading.Lock())
+        with turn:
+            piece = self.known(name)
+            if piece is None:
+                try:
+                    piece = fetch()
+                finally:
+                    with self._lock:
+                        self._fetching.pop(name, None)
+                self._keep(name, piece)
+            return piece
+
+    def _keep(self, name: Hashable, piece: bytes) -> None:
+        with self._lock:
+            before = self._kept.pop(name, None)
+            self._size += len(piece) - len(before or b"")
+            self._kept[name] = piece
+            while self._size > self.limit and len(self._kept) > 1:
+                self._size -= len(self._kept.popitem(last=False)[1])

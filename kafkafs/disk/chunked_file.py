@@ -1,0 +1,99 @@
+"""A file that lies elsewhere in chunks, each fetched whole and kept for a while: an object of a remote tier.
+
+It never changes: an object that was written is replaced by none. What a chunk is made of (compressed, encrypted) is not
+known here: `chunk` gives its bytes in clear.
+"""
+
+import os
+from collections.abc import Callable
+from zlib import crc32
+
+from kafkafs.disk.blocking import is_non_blocking, may_block
+from kafkafs.disk.chunk_cache import ChunkCache
+from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.options import DiskOptions
+from kafkafs.errors import DiskError
+
+FetchChunk = Callable[[int], bytes]
+"""The bytes in clear of the chunk of that number. DiskError where it cannot be had, WouldBlock never."""
+
+
+class ChunkedFile(DataFile):
+    """`size` bytes, in chunks of `chunk_size`; the last one is shorter."""
+
+    __slots__ = ("_about", "_cache", "_chunk", "_chunk_size", "_size", "_stat")
+
+    def __init__(
+        self, name: str, about: os.stat_result, chunk_size: int, chunk: FetchChunk, cache: ChunkCache,
+        options: DiskOptions,
+    ) -> None:  # fmt: skip
+        """`name` is the object's, and tells its chunks from those of others; `about` has its size."""
+        super().__init__(name, inode_of(name), options)
+        self._stat = about
+        self._size = about.st_size
+        self._chunk_size = chunk_size
+        self._chunk = chunk
+        self._cache = cache
+
+    def stat(self) -> os.stat_result:
+        """See `DataFile`: what it was told when it was made."""
+        return self._stat
+
+    def acl(self, about: os.stat_result) -> bytes | None:  # noqa: ARG002 (objects have none)
+        """None."""
+        return None
+
+    def read(self, position: int, size: int, *, passing: bool = False) -> bytes:  # noqa: ARG002 (leaves no pages)
+        """See `DataFile`."""
+        parts = self._parts(position, size)
+        return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
+
+    def read_into(self, buffer: memoryview, position: int, *, passing: bool = False) -> int:  # noqa: ARG002
+        """See `DataFile`."""
+        at = 0
+        for part in self._parts(position, len(buffer)):
+            buffer[at : at + len(part)] = part
+            at += len(part)
+        return at
+
+    def stream(self, position: int, size: int) -> bytes | memoryview:
+        """See `DataFile`: a view of the chunk, where one has all."""
+        parts = self._parts(position, size)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def next_data(self, position: int) -> int:
+        """See `DataFile`: there are no holes."""
+        return position
+
+    def _parts(self, position: int, size: int) -> list[memoryview]:
+        """What the chunks have of [position, position + size)."""
+        end = min(position + size, self._size)
+        parts = []
+        while position < end:
+            number, skipped = divmod(position, self._chunk_size)
+            part = self._cached(number)[skipped : skipped + end - position]
+            parts.append(part)
+            position += len(part)
+        return parts
+
+    def _cached(self, number: int) -> memoryview:
+        name = (self.name, number)
+        piece = self._cache.known(name)
+        if piece is None:
+            if is_non_blocking():
+                may_block()
+            piece = self._cache.get(name, lambda: self._fetched(number))
+        return memoryview(piece)
+
+    def _fetched(self, number: int) -> bytes:
+        piece = self._chunk(number)
+        expected = min(self._chunk_size, self._size - number * self._chunk_size)
+        if len(piece) != expected:
+            raise DiskError(f"chunk {number} of {self.name!r} has {len(piece)} bytes, and {expected} were announced")
+        return piece
+
+
+def inode_of(name: str) -> int:
+    """A number for an object, by its name."""
+    data = name.encode("utf-8", "surrogateescape")
+    return (crc32(data) << 32 | crc32(data[::-1])) >> 1

@@ -1,0 +1,8 @@
+"""What lies in a remote tier (KIP-405): names, manifests, chunks and ciphers of the layouts that there are.
+
+    names      which directory, key or object belongs to which partition and segment
+    manifest   Aiven's `.rsm-manifest`: a segment's offsets, times, epochs and chunks
+    cipher     Aiven's encryption of chunks and indexes
+
+Everything in a tier may have been written by somebody else: each number is held against its bounds before it counts.
+"""

@@ -1,0 +1,94 @@
+"""Aiven's encryption: AES-256-GCM of each chunk and index, its key wrapped by RSA.
+
+A piece is an IV of 12 bytes, ciphertext, and a tag of 16. The AES key is wrapped by RSA with OAEP over SHA3-512 and
+MGF1 with SHA3-512, which `cryptography` refuses to combine: OAEP is undone here (RFC 8017, 7.1.2). Sources:
+RsaEncryptionProvider, AesEncryptionProvider of the plug-in.
+"""
+
+import hashlib
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from kafkafs.errors import CorruptData, DiskError, UsageError
+from kafkafs.format.tiers.manifest import Encryption
+
+IV_SIZE, TAG_SIZE = 12, 16
+_HASH = hashlib.sha3_512
+_HASH_SIZE = 64
+
+
+class Keys:
+    """The private keys that a user gave, by id."""
+
+    def __init__(self, pems: dict[str, bytes]) -> None:
+        """UsageError where one is no private key of RSA in PEM."""
+        self._keys = {key_id: _private_key(key_id, pem) for key_id, pem in pems.items()}
+
+    def cipher(self, encryption: Encryption) -> "Cipher":
+        """What decrypts that segment. DiskError for a key id that was not given, and for a key that does not fit."""
+        key = self._keys.get(encryption.key_id)
+        if key is None:
+            raise DiskError(
+                f"the segment is encrypted with the key {encryption.key_id!r}:"
+                f" mount with -o tiered_key={encryption.key_id}:FILE of its private key"
+            )
+        return Cipher(_unwrapped(key, encryption), encryption.aad)
+
+
+class Cipher:
+    """Decrypts the chunks and indexes of one segment."""
+
+    def __init__(self, key: bytes, aad: bytes) -> None:
+        self._aead = AESGCM(key)
+        self._aad = aad
+
+    def decrypt(self, piece: bytes) -> bytes:
+        """The piece in clear; CorruptData where its tag does not hold."""
+        if len(piece) < IV_SIZE + TAG_SIZE:
+            raise CorruptData(f"an encrypted piece has {len(piece)} bytes")
+        try:
+            return self._aead.decrypt(piece[:IV_SIZE], piece[IV_SIZE:], self._aad)
+        except InvalidTag as error:
+            raise CorruptData("an encrypted piece was altered, or is another segment's") from error
+
+
+def _private_key(key_id: str, pem: bytes) -> RSAPrivateKey:
+    try:
+        key = load_pem_private_key(pem, None)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"the key {key_id!r} is no private key in PEM without a password") from error
+    if not isinstance(key, RSAPrivateKey):
+        raise UsageError(f"the key {key_id!r} is none of RSA")
+    return key
+
+
+def _unwrapped(key: RSAPrivateKey, encryption: Encryption) -> bytes:
+    """The AES key: c^d mod n, and OAEP undone. DiskError where that is no OAEP of an empty label: another key's."""
+    numbers = key.private_numbers()
+    modulus = numbers.public_numbers.n
+    size = (modulus.bit_length() + 7) // 8
+    wrapped = int.from_bytes(encryption.wrapped)
+    refused = DiskError(f"the private key given as {encryption.key_id!r} does not fit the segment's")
+    if len(encryption.wrapped) != size or wrapped >= modulus or size < 2 * _HASH_SIZE + 2:
+        raise refused
+    block = pow(wrapped, numbers.d, modulus).to_bytes(size)
+    masked_seed, masked = block[1 : 1 + _HASH_SIZE], block[1 + _HASH_SIZE :]
+    seed = _xor(masked_seed, _mask(masked, _HASH_SIZE))
+    data = _xor(masked, _mask(seed, len(masked)))
+    label, padded = data[:_HASH_SIZE], data[_HASH_SIZE:].lstrip(b"\0")
+    if block[0] or label != _HASH(b"").digest() or padded[:1] != b"\1" or len(padded) != 1 + 32:
+        raise refused
+    return padded[1:]
+
+
+def _mask(seed: bytes, size: int) -> bytes:
+    """MGF1."""
+    blocks = -(-size // _HASH_SIZE)
+    return b"".join(_HASH(seed + number.to_bytes(4)).digest() for number in range(blocks))[:size]
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return (int.from_bytes(one) ^ int.from_bytes(other)).to_bytes(len(one))

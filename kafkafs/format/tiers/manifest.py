@@ -1,0 +1,188 @@
+"""A manifest of Aiven's plug-in: what a remote segment holds, and where its chunks and indexes lie in its objects.
+
+A `.log` object is chunks end to end. Chunk i holds bytes [i * chunk size, ...) of the segment, first compressed (one
+zstd frame) and then encrypted, each where the manifest says so. Sources: SegmentManifestV1, ChunkIndex,
+ChunkSizesBinaryCodec of the plug-in; `segmentIndexes` are positions in the `.indexes` object.
+"""
+
+import base64
+import binascii
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import zstandard
+
+from kafkafs.errors import CorruptData, Unsupported
+
+LARGEST = 32 << 20
+"""Bytes of a manifest that is read at all: chunk sizes of a segment of 2 GiB in chunks of 1 KiB take a third of it."""
+
+PUFFIN = b"PFA1"
+_INT32 = 2**31 - 1
+_INT64 = 2**63 - 1
+_INDEXES = {
+    "offset": "index",
+    "timestamp": "timeindex",
+    "producerSnapshot": "snapshot",
+    "leaderEpoch": "leader_epoch_checkpoint",
+    "transaction": "txnindex",
+}
+
+Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+class Chunks(NamedTuple):
+    """A segment of `size` bytes in chunks of `chunk_size`; `positions` of all chunks in the object, and of its end."""
+
+    size: int
+    chunk_size: int
+    positions: Positions
+
+    def place(self, number: int) -> tuple[int, int]:
+        """Position and size of a chunk in the object."""
+        at, behind = self.positions[number : number + 2].tolist()
+        return at, behind - at
+
+    def length(self, number: int) -> int:
+        """Bytes of the segment in that chunk."""
+        return min(self.chunk_size, self.size - number * self.chunk_size)
+
+
+class Encryption(NamedTuple):
+    """The segment's AES key, wrapped by the key of that id; `aad` goes with each piece that is decrypted."""
+
+    key_id: str
+    wrapped: bytes
+    aad: bytes
+
+
+class Manifest(NamedTuple):
+    """One remote segment. `indexes` are the position and size of each kind in the `.indexes` object."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    segment_id: str
+    start_offset: int
+    end_offset: int  # of the last record
+    max_timestamp: int
+    epochs: tuple[tuple[int, int], ...]  # leader epoch and its first offset in the segment, ascending
+    chunks: Chunks
+    indexes: Mapping[str, tuple[int, int]]
+    is_compressed: bool
+    encryption: Encryption | None
+
+
+def parse_manifest(data: bytes) -> Manifest:
+    """The manifest; CorruptData where it contradicts itself, Unsupported for one of Iceberg's format."""
+    if data[: len(PUFFIN)] == PUFFIN:
+        raise Unsupported("the segment is in Iceberg's format: its records lie in the Parquet files of a table")
+    try:
+        told = json.loads(data)
+        if told["version"] != "1":
+            raise Unsupported(f"the manifest has version {told['version']!r}, which kafkafs does not know")
+        return _manifest(told)
+    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
+        raise CorruptData(f"it is no manifest of Aiven's plug-in: {type(error).__name__} at {error}") from error
+
+
+def unpacked_frame(frame: bytes, limit: int) -> bytes:
+    """What one zstd frame unpacks to; CorruptData where it is none, or says or holds more than `limit` bytes.
+
+    The library believes the size that a frame states, so that is looked at first.
+    """
+    try:
+        stated = zstandard.get_frame_parameters(frame).content_size
+        if stated > limit and stated != zstandard.CONTENTSIZE_UNKNOWN:
+            raise CorruptData(f"a frame states {stated} bytes where {limit} can be")
+        return zstandard.ZstdDecompressor().decompress(frame, max_output_size=limit, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise CorruptData(str(error)) from error
+
+
+def _manifest(told: dict[str, Any]) -> Manifest:
+    about = told["remoteLogSegmentMetadata"]
+    ids = about["remoteLogSegmentId"]
+    place = ids["topicIdPartition"]
+    start, end = _within(about["startOffset"], _INT64), _within(about["endOffset"], _INT64)
+    epochs = sorted((int(epoch), _within(first, _INT64)) for epoch, first in about["segmentLeaderEpochs"].items())
+    if end < start or not epochs:
+        raise CorruptData(f"the manifest says that its segment goes from offset {start} to {end} in {epochs}")
+    return Manifest(
+        str(place["topicPartition"]["topic"]),
+        str(place["topicId"]),
+        _within(place["topicPartition"]["partition"], _INT32),
+        str(ids["id"]),
+        start,
+        end,
+        int(about["maxTimestampMs"]),
+        tuple(epochs),
+        _chunks(told["chunkIndex"]),
+        dict(_indexes(told["segmentIndexes"])),
+        bool(told["compression"]),
+        _encryption(told.get("encryption")),
+    )
+
+
+def _within(number: Any, limit: int) -> int:
+    if not isinstance(number, int) or not 0 <= number <= limit:
+        raise CorruptData(f"the manifest has {number!r} where 0 to {limit} can be")
+    return number
+
+
+def _indexes(told: dict[str, Any]) -> list[tuple[str, tuple[int, int]]]:
+    return [
+        (kind, (_within(told[name]["position"], _INT32), _within(told[name]["size"], _INT32)))
+        for name, kind in _INDEXES.items()
+        if told.get(name) is not None
+    ]
+
+
+def _chunks(told: dict[str, Any]) -> Chunks:
+    size, chunk_size = _within(told["originalFileSize"], _INT32), _within(told["originalChunkSize"], _INT32)
+    if chunk_size == 0:
+        raise CorruptData("the manifest says that a chunk has no bytes")
+    count = -(-size // chunk_size)
+    if told["type"] == "fixed":
+        sizes = np.full(count, _within(told["transformedChunkSize"], _INT32), np.int64)
+        if count:
+            sizes[-1] = _within(told["finalTransformedChunkSize"], _INT32)
+    else:
+        sizes = _sizes(base64.b64decode(told["transformedChunks"], validate=True), count)
+    return Chunks(size, chunk_size, np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))))
+
+
+def _sizes(packed: bytes, count: int) -> Positions:
+    """The sizes of `count` chunks: int32 count; one int32, or int32 base, a width, differences of that width, int32."""
+    data = unpacked_frame(packed, 13 + 4 * count)
+    try:
+        (told,) = struct.unpack_from(">i", data)
+        if told != count:
+            raise CorruptData(f"the manifest has sizes of {told} chunks, and its segment has {count}")
+        if count == 0:
+            return np.zeros(0, np.int64)
+        if count == 1:
+            sizes = np.array(struct.unpack_from(">i", data, 4), np.int64)
+        else:
+            base, width = struct.unpack_from(">ib", data, 4)
+            if not 1 <= width <= 4 or len(data) != 13 + width * (count - 1):
+                raise CorruptData(f"the manifest's chunk sizes have {width} bytes each, {len(data)} in all")
+            each = np.frombuffer(data, np.uint8, width * (count - 1), 9).reshape(-1, width).astype(np.int64)
+            more = each @ (256 ** np.arange(width - 1, -1, -1))
+            (final,) = struct.unpack_from(">i", data, len(data) - 4)
+            sizes = np.append(base + more, final).astype(np.int64)
+    except struct.error as error:
+        raise CorruptData("the manifest's chunk sizes are cut") from error
+    if int(sizes.min()) < 0 or int(sizes.max()) > _INT32:
+        raise CorruptData("the manifest has a chunk of a size that cannot be")
+    return sizes
+
+
+def _encryption(told: dict[str, Any] | None) -> Encryption | None:
+    if told is None:
+        return None
+    key_id, _, wrapped = told["dataKey"].partition(":")
+    return Encryption(key_id, base64.b64decode(wrapped, validate=True), base64.b64decode(told["aad"], validate=True))

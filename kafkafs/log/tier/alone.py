@@ -1,0 +1,47 @@
+"""A tier by itself, served as a data directory: partitions without a broker's disk, up to their last upload.
+
+Of two topics of one name that were made one after the other the one with the newest upload is shown.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from kafkafs.errors import KafkafsError
+from kafkafs.format.names import PartitionName
+from kafkafs.format.tiers.names import TierPartition
+from kafkafs.log.options import ReadOptions, TierSource
+from kafkafs.log.tier.tier import RemotePart, Tier
+
+
+class TierAlone:
+    """The partitions of a tier that is a directory, by the names that they would have on a broker's disk."""
+
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        """UsageError where no known tier lies there."""
+        source = replace(options.tiered or TierSource(""), place=str(path))
+        self._tier = Tier(source, options, deepest=0)
+        self._found: dict[str, TierPartition] = {}
+
+    def names(self) -> dict[str, PartitionName]:
+        """Those that something was uploaded of."""
+        found: dict[str, tuple[int, TierPartition]] = {}
+        for each in self._tier.layout.partitions():
+            uploads = self._tier.layout.uploads(each)
+            newest = max((file.mtime_ns for upload in uploads for file in upload.files.values()), default=0)
+            if uploads and newest >= found.get(each.name.directory, (0, each))[0]:
+                found[each.name.directory] = newest, each
+        self._found = {name: partition for name, (_, partition) in found.items()}
+        return {name: partition.name for name, partition in self._found.items()}
+
+    def part(self, name: PartitionName) -> RemotePart:
+        """What the tier has of a partition: all that there is of it."""
+        partition = self._found[name.directory]
+        return RemotePart(self._tier, lambda: partition, lambda: (), lambda _: None)
+
+
+def open_tier(path: Path, options: ReadOptions) -> TierAlone | None:
+    """The tier that lies at `path`; None where that is none."""
+    try:
+        return TierAlone(path, options)
+    except (KafkafsError, OSError):
+        return None

@@ -1,0 +1,255 @@
+"""How a tier is laid out, told by what lies there: names and files. Which uploads count is said by `counting`.
+
+LocalTiered   LocalTieredStorage: `<topic>-<partition>-<topic id>/<base>-<segment id>.log`, files as on the broker
+Aiven         `<prefix><topic>-<topic id>/<partition>/<base>-<segment id>.rsm-manifest`, a log in chunks
+Plain         a broker's partition directories in a bucket: `<topic>-<partition>/<base>.log`
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from kafkafs.disk.chunk_cache import ChunkCache
+from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.objects import DirectoryObjects, Object, Objects
+from kafkafs.disk.options import DiskOptions
+from kafkafs.errors import CorruptData, DiskError, KafkafsError, Unsupported, UsageError
+from kafkafs.format.checkpoints import parse_leader_epochs
+from kafkafs.format.names import parse_partition_name, parse_segment_file
+from kafkafs.format.tiers.manifest import LARGEST, Manifest, parse_manifest
+from kafkafs.format.tiers.names import (
+    EPOCHS,
+    INDEXES,
+    MANIFEST,
+    SNAPSHOT,
+    TierPartition,
+    parse_object_directory,
+    parse_tier_directory,
+    parse_tier_file,
+)
+from kafkafs.log.tier.opening import chunked_log, index_of, plain_file
+from kafkafs.log.tier.upload import Epochs, Upload
+
+if TYPE_CHECKING:
+    from kafkafs.format.tiers.cipher import Keys
+
+DEEPEST = 3
+"""Folders above Aiven's `<topic>-<topic id>` that a prefix may make."""
+
+_EPOCHS_SIZE = 1 << 20
+
+
+class Layout(Protocol):
+    """A tier's layout. Every method may wait."""
+
+    def partitions(self) -> list[TierPartition]:
+        """The partitions that the tier has something of."""
+
+    def uploads(self, partition: TierPartition) -> list[Upload]:
+        """Those of a partition that are complete, as far as names tell, sorted by base offset."""
+
+    def told(self, upload: Upload) -> Upload:
+        """The upload with all that can be read of it. DiskError, NotFound where that cannot be had."""
+
+    def open(self, upload: Upload, kind: str) -> DataFile:
+        """One of its files: "log", "index", "timeindex", "txnindex". NotFound where there is no object any more."""
+
+
+class LocalTiered:
+    """LocalTieredStorage's: files byte for byte as on the broker."""
+
+    def __init__(self, objects: Objects, cache: ChunkCache, options: DiskOptions) -> None:
+        self._objects = objects
+        self._cache = cache
+        self._options = options
+
+    def partitions(self) -> list[TierPartition]:
+        """See `Layout`."""
+        found = map(parse_tier_directory, self._objects.folders())
+        return [each for each in found if each is not None]
+
+    def uploads(self, partition: TierPartition) -> list[Upload]:
+        """See `Layout`: a copy that a crash has cut lacks the file that is written last."""
+        folder = f"{partition.topic}-{partition.partition}-{partition.topic_id}"
+        wanted = {"log", "index", "timeindex", EPOCHS, SNAPSHOT}
+        return [
+            Upload(base, segment_id, files, files["log"].size)
+            for (base, segment_id), files in sorted(_grouped(self._objects.files(folder)).items())
+            if wanted <= files.keys()
+        ]
+
+    def told(self, upload: Upload) -> Upload:
+        """See `Layout`: its epochs. Where it ends only its log tells."""
+        found = upload.files[EPOCHS]
+        data = self._objects.read(found.key, 0, min(found.size, _EPOCHS_SIZE))
+        return upload._replace(epochs=_epochs(data, found.key))
+
+    def open(self, upload: Upload, kind: str) -> DataFile:
+        """See `Layout`."""
+        return plain_file(self._objects, upload.files.get(kind), kind, upload, self._cache, self._options)
+
+
+class Plain:
+    """A broker's partition directories, copied as they are."""
+
+    def __init__(self, objects: Objects, cache: ChunkCache, options: DiskOptions) -> None:
+        self._objects = objects
+        self._cache = cache
+        self._options = options
+
+    def partitions(self) -> list[TierPartition]:
+        """See `Layout`: without topic ids."""
+        found = map(parse_partition_name, self._objects.folders())
+        return [TierPartition(each.topic, each.partition, "") for each in found if each is not None and not each.mark]
+
+    def uploads(self, partition: TierPartition) -> list[Upload]:
+        """See `Layout`."""
+        grouped: defaultdict[int, dict[str, Object]] = defaultdict(dict)
+        for found in self._objects.files(f"{partition.topic}-{partition.partition}"):
+            parsed = parse_segment_file(found.key.rpartition("/")[2])
+            if parsed is not None:
+                grouped[parsed.offset][parsed.kind] = found
+        return [Upload(base, "", files, files["log"].size) for base, files in sorted(grouped.items()) if "log" in files]
+
+    def told(self, upload: Upload) -> Upload:
+        """See `Layout`: there is nothing else."""
+        return upload
+
+    def open(self, upload: Upload, kind: str) -> DataFile:
+        """See `Layout`."""
+        return plain_file(self._objects, upload.files.get(kind), kind, upload, self._cache, self._options)
+
+
+class Aiven:
+    """Those of Aiven's plug-in, in a bucket or in files. Manifests are read when they are asked for, and kept."""
+
+    def __init__(self, objects: Objects, cache: ChunkCache, keys: "Keys | None", options: DiskOptions) -> None:
+        self._objects = objects
+        self._cache = cache
+        self._keys = keys
+        self._options = options
+        self._folders: dict[tuple[str, int], str] = {}
+        self._manifests: dict[str, Manifest] = {}
+
+    def partitions(self) -> list[TierPartition]:
+        """See `Layout`. A topic's name is in its manifests."""
+        self._look()
+        found = []
+        for (topic_id, number), folder in sorted(self._folders.items()):
+            upload = next(iter(self._uploads(folder)), None)
+            if upload is not None:
+                found.append(TierPartition(self._manifest(upload).topic, number, topic_id))
+        return found
+
+    def uploads(self, partition: TierPartition) -> list[Upload]:
+        """See `Layout`: without a manifest there is no segment."""
+        key = (partition.topic_id, partition.partition)
+        if key not in self._folders:
+            self._look()
+        return self._uploads(self._folders[key]) if key in self._folders else []
+
+    def _uploads(self, folder: str) -> list[Upload]:
+        grouped = _grouped(self._objects.files(folder))
+        return [Upload(base, one, files) for (base, one), files in sorted(grouped.items()) if MANIFEST in files]
+
+    def _look(self) -> None:
+        for folder in folders_with_ids(self._objects, DEEPEST):
+            for number in self._objects.folders(folder):
+                parsed = parse_object_directory(f"{folder}/{number}")
+                if parsed is not None:
+                    self._folders[parsed] = f"{folder}/{number}"
+
+    def told(self, upload: Upload) -> Upload:
+        """See `Layout`."""
+        found = self._manifest(upload)
+        return upload._replace(
+            size=found.chunks.size, end_offset=found.end_offset, epochs=found.epochs, largest=found.max_timestamp
+        )
+
+    def open(self, upload: Upload, kind: str) -> DataFile:
+        """See `Layout`."""
+        manifest = self._manifest(upload)
+        try:
+            cipher = None
+            if manifest.encryption is not None:
+                if self._keys is None:
+                    key_id = manifest.encryption.key_id
+                    raise DiskError(f"it is encrypted with the key {key_id!r}: mount with -o tiered_key={key_id}:FILE")
+                cipher = self._keys.cipher(manifest.encryption)
+            if kind == "log":
+                return chunked_log(self._objects, upload, manifest, cipher, self._cache, self._options)
+            return index_of(
+                self._objects, upload.files.get(INDEXES), kind, manifest, cipher, self._cache, self._options
+            )
+        except DiskError as error:
+            raise DiskError(f"the remote segment {upload.object!r} cannot be read: {error}") from error
+
+    def _manifest(self, upload: Upload) -> Manifest:
+        found = upload.files[MANIFEST]
+        known = self._manifests.get(found.key)
+        if known is None:
+            if found.size > LARGEST:
+                raise DiskError(f"the manifest {found.key!r} has {found.size} bytes")
+            try:
+                known = parse_manifest(self._objects.read(found.key, 0, found.size))
+            except (CorruptData, Unsupported) as error:
+                raise DiskError(f"the manifest {found.key!r} cannot be used: {error}") from error
+            if (known.start_offset, known.segment_id) != (upload.base_offset, upload.segment_id):
+                raise DiskError(f"the manifest {found.key!r} is of another segment: {known.segment_id}")
+            self._manifests[found.key] = known
+        return known
+
+
+def layout_of(
+    objects: Objects, cache: ChunkCache, keys: "Keys | None", options: DiskOptions, deepest: int = DEEPEST
+) -> Layout:
+    """The layout of what lies there, topics at most `deepest` folders down. UsageError where it is none known here."""
+    try:
+        for folder in objects.folders():
+            if parse_tier_directory(folder) and any(
+                parse_tier_file(found.key.rpartition("/")[2]) for found in objects.files(folder)
+            ):
+                return LocalTiered(objects, cache, options)
+        if next(folders_with_ids(objects, deepest), None) is not None:
+            return Aiven(objects, cache, keys, options)
+        if any(map(parse_tier_directory, objects.folders())):
+            return LocalTiered(objects, cache, options)
+        if not isinstance(objects, DirectoryObjects) and any(map(parse_partition_name, objects.folders())):
+            return Plain(objects, cache, options)
+    except KafkafsError as error:
+        raise UsageError(str(error)) from error
+    raise UsageError(
+        f"in {objects.shown_as} lies no tier that kafkafs knows: neither LocalTieredStorage's"
+        " <topic>-<partition>-<topic id>, nor Aiven's <topic>-<topic id>/<partition>, nor partition directories"
+    )
+
+
+def folders_with_ids(objects: Objects, deepest: int, folder: str = "") -> Iterator[str]:
+    """The folders of Aiven's topics, `…<topic>-<topic id>` with folders of partitions in them, however deep a prefix
+    has put them."""
+    for name in objects.folders(folder):
+        below = f"{folder}/{name}".lstrip("/")
+        inside = None
+        if parse_object_directory(f"{below}/0") is not None:
+            inside = [each for each in objects.folders(below) if each.isascii() and each.isdigit()]
+        if inside:
+            yield below
+        elif deepest and parse_partition_name(name) is None:
+            yield from folders_with_ids(objects, deepest - 1, below)
+
+
+def _grouped(found: Iterator[Object]) -> dict[tuple[int, str], dict[str, Object]]:
+    """Objects by the base offset and id of their segment, then by kind."""
+    grouped: defaultdict[tuple[int, str], dict[str, Object]] = defaultdict(dict)
+    for each in found:
+        parsed = parse_tier_file(each.key.rpartition("/")[2])
+        if parsed is not None:
+            grouped[parsed.base_offset, parsed.segment_id][parsed.kind] = each
+    return grouped
+
+
+def _epochs(data: bytes, key: str) -> Epochs:
+    try:
+        return tuple((each.epoch, each.start_offset) for each in parse_leader_epochs(data))
+    except CorruptData as error:
+        raise DiskError(f"{key!r} cannot be used: {error}") from error

@@ -1,0 +1,103 @@
+"""What `__remote_log_metadata` says of uploads: read from the disks at hand, and followed.
+
+Only an upload in state 1 (copied, and not being deleted) counts. Records of other topics and partitions are kept as
+well: a partition of that topic holds those of many. Source: RemoteLogMetadataCache.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator
+
+from kafkafs.disk.cached_value import CachedValue
+from kafkafs.errors import KafkafsError
+from kafkafs.format.messages.records import InternalTopic, Message, parse_record
+from kafkafs.format.messages.values import Fields
+from kafkafs.format.tiers.names import TierPartition
+from kafkafs.log.log import Log
+from kafkafs.log.options import ReadOptions
+from kafkafs.log.partition import Partition
+from kafkafs.log.reading import Reader
+from kafkafs.log.tier.upload import Upload
+
+FINISHED = 1
+"""The state of an upload that was copied whole and is not being deleted."""
+
+
+class _State:
+    """What one partition of the topic has told so far."""
+
+    def __init__(self, directory_inode: int) -> None:
+        self.directory_inode = directory_inode
+        self.read_to = 0
+        self.uploads: dict[tuple[str, int], dict[str, tuple[Upload, int]]] = {}  # by segment id, with its state
+
+    def take(self, value: Fields) -> None:
+        """One record, which may be an update of an earlier one."""
+        ids = value.get("remoteLogSegmentId")
+        if ids is None:  # a whole partition is deleted
+            place = value["topicIdPartition"]
+            if value["remotePartitionDeleteState"] == 2:
+                self.uploads.pop((place["id"], place["partition"]), None)
+            return
+        place, segment_id = ids["topicIdPartition"], ids["id"]
+        known = self.uploads.setdefault((place["id"], place["partition"]), {})
+        state = value["remoteLogSegmentState"]
+        if "startOffset" in value:
+            epochs = tuple(sorted((each["leaderEpoch"], each["offset"]) for each in value["segmentLeaderEpochs"]))
+            upload = Upload(
+                value["startOffset"], segment_id, {}, value["segmentSizeInBytes"], value["endOffset"], epochs,
+                value["maxTimestampMs"],
+            )  # fmt: skip
+            known[segment_id] = upload, state
+        elif segment_id in known:
+            known[segment_id] = known[segment_id][0], state
+
+
+class RemoteLogMetadata:
+    """The partitions of that topic on some disks. `_lock` is held while they are read on."""
+
+    def __init__(self, partitions: Iterable[Partition], options: ReadOptions) -> None:
+        self._partitions = list(partitions)
+        self._options = options
+        self._lock = threading.Lock()
+        self._states: dict[Partition, _State] = {}
+        self._read: CachedValue[bool] = CachedValue(options.names_fresh_s, options.clock)
+
+    def finished(self, partition: TierPartition) -> dict[str, Upload] | None:
+        """The uploads of that partition that count, by segment id; None where the topic has no word of any."""
+        with self._lock:
+            if self._read.fresh() is None:
+                for each in self._partitions:
+                    self._read_on(each)
+                self._read.store(True)
+            key = (partition.topic_id, partition.partition)
+            told = [state.uploads[key] for state in self._states.values() if key in state.uploads]
+        if not told:
+            return None
+        return {
+            segment_id: upload
+            for uploads in told
+            for segment_id, (upload, state) in uploads.items()
+            if state == FINISHED
+        }
+
+    def _read_on(self, partition: Partition) -> None:
+        """What is new in it. A damaged record is none; a damaged batch ends what can be told for now."""
+        log = partition.log()
+        state = self._states.get(partition)
+        if state is None or state.directory_inode != log.directory_inode or log.end_offset < state.read_to:
+            state = self._states[partition] = _State(log.directory_inode)
+        try:
+            for value in _values(log, self._options, partition, state.read_to):
+                state.take(value)
+        except KafkafsError:
+            return
+        state.read_to = log.end_offset
+
+
+def _values(log: Log, options: ReadOptions, partition: Partition, start: int) -> Iterator[Fields]:
+    for records in Reader(log, options, partition.transactions).records(start):
+        for row in range(len(records)):
+            value = records.value(row)
+            message = parse_record(InternalTopic.REMOTE_LOG_METADATA, None, None if value is None else bytes(value))
+            if isinstance(message, Message) and message.value is not None:
+                yield message.value

@@ -1,0 +1,120 @@
+"""The files of one remote segment by kind, as `SegmentFiles` has those of one on the disk."""
+
+from weakref import ReferenceType, ref
+
+from kafkafs.disk.chunked_file import inode_of
+from kafkafs.disk.data_file import DataFile
+from kafkafs.errors import DiskError, NotFound, Vanished
+from kafkafs.format.names import segment_file
+from kafkafs.log.listing import ListedFile
+from kafkafs.log.tier.counting import Piece, contradicts
+from kafkafs.log.tier.layouts import Layout
+from kafkafs.log.tier.upload import Epochs, Upload
+
+KINDS = ("log", "index", "timeindex", "txnindex")
+
+
+class RemoteFiles:
+    """Those of one piece. `told` is what has been read of its upload; None before a file of it was opened.
+
+    Any thread opens: two that do so together open the same, and the later one's stays.
+    """
+
+    def __init__(self, layout: Layout, piece: Piece, lineage: Epochs, doubted: "set[str]") -> None:
+        """`doubted` hears the ids of segments that are otherwise than their names let expect."""
+        self.upload = piece.upload
+        self.base_offset = piece.upload.base_offset
+        self._layout = layout
+        self._piece = piece
+        self._lineage = lineage
+        self._doubted = doubted
+        self._told: Upload | None = None
+        self._open: dict[str, ReferenceType[DataFile]] = {}
+        inode = inode_of(self.object)
+        self.listed = {kind: ListedFile(segment_file(self.base_offset, kind), inode) for kind in KINDS}
+
+    def is_of(self, piece: Piece, lineage: Epochs) -> bool:
+        """Whether these are the files of that piece, seen in that lineage."""
+        return (self._piece, self._lineage) == (piece, lineage)
+
+    @property
+    def object(self) -> str:
+        """The key of its log in the tier."""
+        return self.upload.object
+
+    @property
+    def told(self) -> Upload:
+        """The upload with what its manifest or the metadata tell of it."""
+        told = self._told
+        if told is None:
+            if self.upload.is_missing:
+                raise DiskError(f"{self.object!r} is not in the tier, and the metadata topic calls it finished")
+            told = self.upload if self.upload.epochs is not None else self._read()
+            self._told = told
+        return told
+
+    def _read(self) -> Upload:
+        try:
+            told = self._layout.told(self.upload)
+        except NotFound as error:
+            raise Vanished(f"{self.object!r} went away: {error}") from error
+        if contradicts(self._piece, told, self._lineage):
+            self._doubted.add(self.upload.segment_id)
+            raise Vanished(f"{self.object!r} is another piece of the log than its name says; open it again")
+        return told
+
+    @property
+    def largest(self) -> int | None:
+        """The largest timestamp of its records; None where only its time index tells."""
+        return self.told.largest
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether its log may go on behind the piece that counts."""
+        told, stop = self.told, self._piece.stop
+        return stop is not None and (told.end_offset is None or told.end_offset + 1 > stop)
+
+    def name_of(self, kind: str) -> str:
+        """The name that the file had on the broker's disk."""
+        return segment_file(self.base_offset, kind)
+
+    def open(self, kind: str) -> DataFile:
+        """One of the files. DiskError where it cannot be had."""
+        known = self._open.get(kind)
+        file = known() if known is not None else None
+        if file is None:
+            try:
+                file = self._layout.open(self.told, kind)
+            except NotFound as error:
+                raise Vanished(f"{self.object!r} went away: {error}") from error
+            self._open[kind] = ref(file)
+        return file
+
+    @property
+    def log_seen(self) -> tuple[int, int]:
+        """The log's size, and when the object was written [ns]."""
+        size, found = self.told.size, self.upload.files.get("log")
+        return size or 0, 0 if found is None else found.mtime_ns
+
+    def log_size(self) -> int:
+        """The bytes of the log."""
+        return self.log_seen[0]
+
+    def open_once(self, kind: str) -> DataFile | None:
+        """One of the files, for a question to all segments."""
+        return self.open(kind)
+
+    def check_names(self) -> None:
+        """Nothing takes the place of an object."""
+
+    def read_beside(self, name: str) -> bytes:
+        """NotFound: nothing lies beside it that a reader needs."""
+        raise NotFound(f"{name!r} is not in the tier")
+
+    def may_hold_more(self) -> bool:
+        """Whether a handle may hold a file open: it costs no descriptor, but for a while a chunk."""
+        return True
+
+    def anew(self) -> "RemoteFiles":
+        """The same files, none of them open."""
+        return RemoteFiles(self._layout, self._piece, self._lineage, self._doubted)

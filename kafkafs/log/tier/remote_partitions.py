@@ -1,0 +1,57 @@
+"""Which partitions of a data directory go on in a tier, and what of theirs the metadata topic tells."""
+
+from collections.abc import Callable, Iterable
+
+from kafkafs.disk.directory import Directory
+from kafkafs.errors import CorruptData, Denied, NotFound
+from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
+from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, PartitionName
+from kafkafs.format.tiers.names import TierPartition
+from kafkafs.log.checkpoint_files import CheckpointFiles
+from kafkafs.log.partition import Partition
+from kafkafs.log.tier.metadata import RemoteLogMetadata
+from kafkafs.log.tier.tier import RemotePart, Tier
+from kafkafs.log.tier.upload import Epochs, Upload
+
+Partitions = Callable[[], Iterable[Partition]]
+"""Those of the metadata topic on the disks at hand."""
+
+
+class RemotePartitions:
+    """Makes the remote part of each partition of one data directory."""
+
+    def __init__(self, tier: Tier, root: Directory, checkpoints: CheckpointFiles, metadata: Partitions) -> None:
+        self._tier = tier
+        self._root = root
+        self._checkpoints = checkpoints
+        self._metadata_partitions = metadata
+        self._metadata: RemoteLogMetadata | None = None
+
+    def of(self, name: PartitionName) -> RemotePart | None:
+        """What the tier has of that partition; None for what is never tiered, as Kafka's own topics."""
+        if name.mark or name.topic.startswith("__"):
+            return None
+        return RemotePart(self._tier, lambda: self._in_tier(name), lambda: self._lineage(name), self._finished)
+
+    def _in_tier(self, name: PartitionName) -> TierPartition | None:
+        """A broker's checkpoint lists every partition that is tiered."""
+        starts = self._checkpoints.read().start_offsets
+        if starts and (name.topic, name.partition) not in starts:
+            return None
+        try:
+            topic_id = parse_partition_metadata(self._root.read_whole(f"{name.directory}/{PARTITION_METADATA}"))
+        except (NotFound, Denied, CorruptData):
+            topic_id = None
+        return TierPartition(name.topic, name.partition, topic_id or "")
+
+    def _lineage(self, name: PartitionName) -> Epochs:
+        try:
+            epochs = parse_leader_epochs(self._root.read_whole(f"{name.directory}/{LEADER_EPOCHS}"))
+        except (NotFound, Denied, CorruptData):
+            return ()
+        return tuple((each.epoch, each.start_offset) for each in epochs)
+
+    def _finished(self, partition: TierPartition) -> dict[str, Upload] | None:
+        if self._metadata is None:
+            self._metadata = RemoteLogMetadata(self._metadata_partitions(), self._tier.options)
+        return self._metadata.finished(partition)

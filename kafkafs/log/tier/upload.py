@@ -1,0 +1,32 @@
+"""What is known of one remote segment. Names tell where it begins; where it ends and whose it is, who reads more."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafkafs.disk.objects import Object
+
+Epochs = tuple[tuple[int, int], ...]
+"""Leader epochs with the first offset of each, ascending."""
+
+
+class Upload(NamedTuple):
+    """A remote segment. None is what has not been read yet."""
+
+    base_offset: int
+    segment_id: str
+    files: Mapping[str, Object]  # in the tier, by kind
+    size: int | None = None  # bytes of its log
+    end_offset: int | None = None  # of its last record
+    epochs: Epochs | None = None
+    largest: int | None = None  # timestamp of its records [ms]
+    is_missing: bool = False  # the metadata calls it finished, and it is not in the tier
+
+    @property
+    def object(self) -> str:
+        """The key of its log; what it is called in the metadata, where that is not in the tier."""
+        found = self.files.get("log")
+        return f"{self.base_offset:020}-{self.segment_id}.log" if found is None else found.key
+
+    def told(self, other: "Upload") -> "Upload":
+        """This one, with what is known of it elsewhere."""
+        return self._replace(size=other.size, end_offset=other.end_offset, epochs=other.epochs, largest=other.largest)

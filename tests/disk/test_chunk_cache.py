@@ -1,0 +1,66 @@
+"""The cache of chunks: bounded in bytes, and one fetch for all who want the same chunk."""
+
+import threading
+import time
+
+import pytest
+
+from kafkafs.disk.chunk_cache import ChunkCache
+
+
+def test_what_was_used_last_is_kept_within_the_limit():
+    cache, fetched = ChunkCache(30), list[int]()
+
+    def piece(number: int) -> bytes:
+        def fetch() -> bytes:
+            fetched.append(number)
+            return bytes(10)
+
+        return cache.get(number, fetch)
+
+    for number in (0, 1, 2, 0, 3, 0, 1):
+        piece(number)
+    assert fetched == [0, 1, 2, 3, 1]
+    assert cache.known(0) is not None
+    assert cache.known(2) is None
+    assert sum(len(cache.known(number) or b"") for number in range(4)) <= 30
+
+
+def test_a_piece_larger_than_the_limit_is_handed_out_all_the_same():
+    cache = ChunkCache(5)
+    assert cache.get("a", lambda: bytes(10)) == bytes(10)
+    assert cache.get("b", lambda: bytes(3)) == bytes(3)
+    assert cache.known("a") is None
+
+
+def test_many_readers_of_one_chunk_fetch_it_once():
+    cache, fetched, found = ChunkCache(), list[int](), list[bytes]()
+    begin = threading.Barrier(8)
+
+    def fetch() -> bytes:
+        fetched.append(1)
+        time.sleep(0.05)  # the others come meanwhile
+        return b"x"
+
+    def read() -> None:
+        begin.wait(10)
+        found.append(cache.get("a", fetch))
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert (len(fetched), found) == (1, [b"x"] * 8)
+
+
+def test_an_error_is_each_readers_own_and_nothing_is_remembered():
+    cache = ChunkCache()
+
+    def fail() -> bytes:
+        raise OSError("away")
+
+    for _ in range(2):
+        with pytest.raises(OSError, match="away"):
+            cache.get("a", fail)
+    assert cache.get("a", lambda: b"back") == b"back"

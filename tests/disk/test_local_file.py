@@ -1,0 +1,46 @@
+"""An open file of the broker's: what `DataFile` promises of any file, against what was written."""
+
+import os
+
+import pytest
+
+from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.directory import Directory
+from kafkafs.errors import WouldBlock
+
+DATA = bytes(range(256)) * 20
+
+
+@pytest.fixture
+def directory(tmp_path) -> Directory:
+    (tmp_path / "file").write_bytes(DATA)
+    return Directory(str(tmp_path))
+
+
+def test_each_way_of_reading_gives_the_bytes_that_are_there(directory):
+    file = directory.open_now("file")
+    for at, size in ((0, 10), (5, 4096), (5000, 1000), (6000, 5)):
+        buffer = memoryview(bytearray(size))
+        expected = DATA[at : at + size]
+        assert file.read(at, size) == bytes(file.read_long(at, size)) == bytes(file.stream(at, size)) == expected
+        assert bytes(buffer[: file.read_into(buffer, at)]) == expected
+
+
+def test_its_attributes_are_its_own_whatever_it_is_called_by_now(directory, tmp_path):
+    file = directory.open_now("file")
+    os.rename(tmp_path / "file", tmp_path / "other")
+    assert (file.size, file.stat().st_ino) == (len(DATA), file.inode)
+
+
+def test_a_hole_is_passed_over(directory, tmp_path):
+    with open(tmp_path / "sparse", "wb") as made:
+        made.seek(1 << 20)
+        made.write(b"x")
+    sparse = directory.open_now("sparse")
+    assert 0 < sparse.next_data(0) <= 1 << 20
+    assert directory.open_now("file").next_data(7) == 7
+
+
+def test_opening_waits_and_who_must_not_wait_is_told(directory):
+    with non_blocking(), pytest.raises(WouldBlock):
+        directory.open_now("file")

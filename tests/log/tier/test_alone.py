@@ -1,0 +1,29 @@
+"""A tier by itself is a data directory, up to its last upload."""
+
+import pytest
+
+from kafkafs.errors import UsageError
+from tests.kafka import aiven
+from tests.kafka.tiered import RECORDS, Tiered
+from tests.view.trees import cat, latest, tree
+
+TIERED = Tiered()
+
+
+@pytest.mark.parametrize("kind", ["local", "aiven"])
+def test_a_tier_alone_answers_up_to_its_last_upload(tmp_path, kind):
+    top = TIERED.tier if kind == "local" else aiven.write(TIERED, tmp_path / "tier", prefix="prod-", compress=True)
+    alone, whole = tree(top), tree(TIERED.whole)
+    names = [".cluster", "orders-0", "orders-1", "payments-0", "with.dots-and-9-0"]
+    assert [entry.name for entry in alone.entries()] == names
+    end = latest(alone, "orders-0") + 1
+    assert RECORDS - 400 < end < RECORDS
+    for suffix in ("", ".jsonl"):
+        assert cat(alone, f"orders-0/by-offset/0..{suffix}") == cat(whole, f"orders-0/by-offset/0..{end}{suffix}")
+
+
+def test_a_directory_with_a_tier_somewhere_below_is_none(tmp_path):
+    """It is told by what lies at its top: nobody's home is searched for tiers."""
+    aiven.write(TIERED, tmp_path / "some/where")
+    with pytest.raises(UsageError, match="no Kafka data directory"):
+        tree(tmp_path)

@@ -1,0 +1,106 @@
+"""Which uploads make a log: against a naive look at each offset, on logs that lived several lives."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkafs.log.tier.counting import Piece, contradicts, good_until, pieces
+from kafkafs.log.tier.upload import Epochs, Upload
+
+
+def upload(base: int, end: int, epochs: Epochs, name: str = "") -> Upload:
+    return Upload(base, name or f"{base}-{end}", {}, 1, end, epochs)
+
+
+def counted(found: list[Piece]) -> list[tuple[str, int, int | None]]:
+    return [(piece.upload.segment_id, piece.upload.base_offset, piece.stop) for piece in found]
+
+
+def test_a_former_lives_uploads_count_up_to_where_the_new_one_parted():
+    """A disk lost its tail between two lives: a consumer reads 0..999 of the first and 1000.. of the second."""
+    lineage = ((0, 0), (6, 1000))
+    uploads = [
+        upload(0, 899, ((0, 0),)), upload(900, 1199, ((0, 900),)), upload(1200, 1499, ((0, 1200),)),
+        upload(900, 1099, ((0, 900), (6, 1000)), "new"), upload(1100, 1399, ((6, 1100),)),
+    ]  # fmt: skip
+    assert counted(pieces(uploads, lineage, 1400)) == [("0-899", 0, 900), ("new", 900, 1100), ("1100-1399", 1100, 1400)]
+    without = [each for each in uploads if each.segment_id != "new"]
+    assert counted(pieces(without, lineage, 1400)) == [
+        ("0-899", 0, 900),
+        ("900-1199", 900, 1000),
+        ("1100-1399", 1100, 1400),
+    ]
+
+
+def test_local_segments_win():
+    uploads = [upload(0, 99, ((0, 0),)), upload(100, 199, ((0, 100),)), upload(200, 299, ((0, 200),))]
+    assert counted(pieces(uploads, ((0, 0),), 150)) == [("0-99", 0, 100), ("100-199", 100, 150)]
+    assert counted(pieces(uploads, ((0, 0),), 0)) == []
+    assert counted(pieces(uploads, ((0, 0),), None))[-1] == ("200-299", 200, None)
+
+
+def test_the_first_entry_of_a_checkpoint_is_cut_to_the_log_start():
+    assert good_until(upload(640, 959, ((0, 640),)), ((0, 700),)) == 960
+    assert good_until(upload(0, 99, ((0, 0),)), ((3, 700),)) == 100, "below the log start; nothing tells"
+
+
+def test_what_is_not_told_is_settled_by_its_neighbours():
+    """Of names alone an upload's end is not known; of two tries at one segment either is right."""
+    bare = [Upload(0, "a", {}), Upload(0, "b", {}), Upload(50, "c", {})]
+    assert counted(pieces(bare, ((0, 0),), 80)) == [("a", 0, 50), ("c", 50, 80)]
+    piece = pieces(bare, ((0, 0), (1, 40)), 80)[0]
+    assert contradicts(piece, upload(0, 49, ((0, 0),)), ((0, 0), (1, 40)))
+    assert not contradicts(piece, upload(0, 49, ((0, 0), (1, 40))), ((0, 0), (1, 40)))
+
+
+@st.composite
+def histories(draw):
+    """(lineage, uploads, log end): lives that each begin by a cut of the log; all closed segments of each are uploaded,
+    or some of them."""
+    lineage: list[tuple[int, int]] = []
+    end, epoch, uploads = 0, 0, []
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, end))
+        lineage = [entry for entry in lineage if entry[1] < start]
+        lineage.append((epoch, start))
+        end = start + draw(st.integers(1, 40))
+        base = draw(st.integers(0, start))
+        while base < end:
+            stop = min(end, base + draw(st.integers(1, 15)))
+            if draw(st.booleans()):
+                before = [entry for entry in lineage if entry[1] < stop]
+                inside = [
+                    one
+                    for number, one in enumerate(before)
+                    if number + 1 == len(before) or before[number + 1][1] > base
+                ]
+                epochs = tuple((one, max(first, base)) for one, first in inside)
+                uploads.append(upload(base, stop - 1, epochs, f"{epoch}:{base}"))
+            base = stop
+        epoch += draw(st.integers(1, 3))
+    return tuple(lineage), uploads, end
+
+
+def epoch_at(epochs: Epochs, offset: int) -> int | None:
+    return next((epoch for epoch, first in reversed(epochs) if first <= offset), None)
+
+
+@given(histories())
+def test_each_offset_is_of_an_upload_that_has_it_in_the_lineage(history):
+    """Where any upload has an offset as the log has it, one that has is chosen; where none has, no piece says so."""
+    lineage, uploads, end = history
+    found = pieces(uploads, lineage, end)
+    owner: dict[int, Upload] = {}
+    for piece in found:
+        assert piece.stop is not None
+        for offset in range(piece.upload.base_offset, piece.stop):
+            assert offset not in owner, "pieces overlap"
+            owner[offset] = piece.upload
+    for offset in range(end):
+        right = {
+            each.segment_id
+            for each in uploads
+            if each.base_offset <= offset <= (each.end_offset or 0)
+            and epoch_at(each.epochs or (), offset) == epoch_at(lineage, offset)
+        }
+        assert (offset in owner) == bool(right), offset
+        assert not right or owner[offset].segment_id in right, offset

@@ -1,0 +1,54 @@
+"""What `__remote_log_metadata` says: by a broker's own records, and by states that one is not easily brought to."""
+
+from kafkafs.format.tiers.names import TierPartition, parse_tier_directory
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.options import ReadOptions
+from kafkafs.log.tier.metadata import RemoteLogMetadata, _State
+from tests.kafka.tiered import Tiered
+
+TIERED = Tiered()
+IDS = {"topicIdPartition": {"id": "T", "name": "orders", "partition": 0}}
+
+
+def started(segment_id: str, base: int = 0) -> dict[str, object]:
+    return {
+        "remoteLogSegmentId": {**IDS, "id": segment_id}, "startOffset": base, "endOffset": base + 9,
+        "segmentLeaderEpochs": [{"leaderEpoch": 2, "offset": base}], "segmentSizeInBytes": 100, "maxTimestampMs": 5,
+        "remoteLogSegmentState": 0,
+    }  # fmt: skip
+
+
+def update(segment_id: str, state: int) -> dict[str, object]:
+    return {"remoteLogSegmentId": {**IDS, "id": segment_id}, "remoteLogSegmentState": state}
+
+
+def states(*values: dict[str, object]) -> dict[str, int]:
+    made = _State(1)
+    for value in values:
+        made.take(value)
+    return {name: state for name, (_, state) in made.uploads.get(("T", 0), {}).items()}
+
+
+def test_what_a_broker_wrote_is_each_complete_upload():
+    directory = open_data_directory(TIERED.left, ReadOptions())
+    partitions = [directory.partition(name) for name in directory.names() if name.startswith("__remote_log_metadata-")]
+    metadata = RemoteLogMetadata(partitions, ReadOptions())
+    for folder in TIERED.tier.iterdir():
+        partition = parse_tier_directory(folder.name)
+        assert partition is not None
+        finished = metadata.finished(partition)
+        assert finished is not None
+        assert {f"{each.base_offset:020}-{name}.log" for name, each in finished.items()} == {
+            file.name for file in folder.glob("*.log")
+        }
+        assert all(each.size == (folder / f"{each.base_offset:020}-{name}.log").stat().st_size
+                   for name, each in finished.items())  # fmt: skip
+    assert metadata.finished(TierPartition("orders", 0, "another-topic-id------")) is None
+
+
+def test_the_last_state_counts():
+    assert states(started("a"), update("a", 1), started("b", 10)) == {"a": 1, "b": 0}
+    assert states(started("a"), update("a", 1), update("a", 2)) == {"a": 2}
+    assert states(update("never-started", 1)) == {}
+    assert states(started("a"), update("a", 1), {**IDS, "remotePartitionDeleteState": 2}) == {}
+    assert states(started("a"), update("a", 1), {**IDS, "remotePartitionDeleteState": 0}) == {"a": 1}

@@ -1,0 +1,93 @@
+"""A log that goes on in a remote tier answers as if all of it were local, in every layout; faults stay where they are.
+
+The truth is the same broker's data directory when all had been uploaded and nothing was deleted.
+"""
+
+import itertools
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from kafkafs.log.options import TierSource
+from kafkafs.view.tree import Root
+from tests.kafka import tiers
+from tests.kafka.tiered import FIRST_MS, RECORDS, Tiered
+from tests.mounting import KAFKAFS, run
+from tests.view.trees import assert_random_access, cat, latest, opened, tree
+
+TIERED = Tiered()
+PARTITIONS = ("orders-0", "orders-1", "payments-0", "with.dots-and-9-0", "plain-0")
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory) -> Iterator[dict[str, TierSource]]:
+    """The same tier in each layout."""
+    with tiers.s3_server() as server:
+        yield tiers.sources(tmp_path_factory.mktemp("tiers"), server)
+
+
+def both(source: TierSource, **options: object) -> tuple[Root, Root]:
+    return tree(TIERED.whole, **options), tree(TIERED.left, tiered=source, **options)
+
+
+@pytest.mark.parametrize("kind", tiers.KINDS)
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_every_range_is_as_if_it_were_local(sources, kind, isolation):
+    whole, left = both(sources[kind], isolation=isolation)
+    for name, suffix in itertools.product(PARTITIONS, ("", ".jsonl", ".batches.jsonl")):
+        for query in ("by-offset/0..", "by-offset/333..1111", f"by-time/{FIRST_MS + 200_000}..{FIRST_MS + 900_000}"):
+            path = f"{name}/{query}{suffix}"
+            assert cat(left, path) == cat(whole, path), path
+
+
+@pytest.mark.parametrize("kind", tiers.KINDS)
+def test_every_point_is_as_if_it_were_local(sources, kind):
+    whole, left = both(sources[kind])
+    for name in PARTITIONS:
+        end = latest(whole, name)
+        for offset in (0, 1, end // 3, end // 2, end):
+            for suffix in ("", ".jsonl", ".value", ".batches.jsonl"):
+                path = f"{name}/by-offset/{offset}{suffix}"
+                try:
+                    expected = cat(whole, path)
+                except Exception as error:  # a null, a marker: the same error
+                    with pytest.raises(type(error)):
+                        cat(left, path)
+                else:
+                    assert cat(left, path) == expected, path
+    for time_ms in range(FIRST_MS - 1000, FIRST_MS + 1000 * RECORDS, 217_003):
+        path = f"orders-0/by-time/{time_ms}.jsonl"
+        assert cat(left, path) == cat(whole, path), path
+    for key in ("key-3", "key-49"):
+        for suffix in (".jsonl", ".history.jsonl"):
+            assert cat(left, f"orders-0/by-key/{key}{suffix}") == cat(whole, f"orders-0/by-key/{key}{suffix}")
+
+
+def test_raw_ranges_are_read_at_any_place(sources):
+    whole, left = both(sources["aiven zstd"])
+    assert_random_access(opened(left, "orders-0/by-offset/0.."), cat(whole, "orders-0/by-offset/0.."))
+
+
+def test_info_and_explain_tell_where_a_segment_lies(sources):
+    _, left = both(sources["aiven zstd"])
+    told = json.loads(cat(left, "orders-0/info.json"))
+    assert (told["logStartOffset"], told["logEndOffset"], told["problems"]) == (0, RECORDS, [])
+    assert told["localLogStartOffset"] == told["segments"][-1]["baseOffset"] > 0
+    assert [segment["tier"] for segment in told["segments"]] == ["remote"] * (len(told["segments"]) - 1) + ["local"]
+    assert all(("object" in segment) == (segment["tier"] == "remote") for segment in told["segments"])
+    whole = json.loads(cat(tree(TIERED.whole), "orders-0/info.json"))
+    assert (told["sizeBytes"], told["maxTimestamp"]) == (whole["sizeBytes"], whole["maxTimestamp"])
+    explained = cat(left, "orders-0/by-offset/700.explain").decode()
+    assert f"tier: object {told['segments'][1]['object']}, " in explained
+    assert "tier:" not in cat(left, f"orders-0/by-offset/{RECORDS - 1}.explain").decode()
+
+
+def test_a_mount_reads_a_tier_that_is_a_directory_and_no_other(mount, sources):
+    """Its daemon is confined: it has to have all at hand."""
+    place = mount(TIERED.left, options=f"tiered={sources['aiven zstd'].place}").path
+    whole = tree(TIERED.whole)
+    for path in ("orders-0/by-offset/0...jsonl", "payments-0/by-offset/700.jsonl", "orders-1/by-offset/3"):
+        assert run("cat", place / path).stdout == cat(whole, path)
+    refused = run(KAFKAFS, "mount", "-o", "tiered=s3://b/x", TIERED.left, place, check=False)
+    assert b"a mount reads a tier that is a directory" in refused.stderr
