@@ -18,8 +18,13 @@ from kafkafs.log.resync import next_valid, whole_batch
 from kafkafs.log.sound_batches import SoundBatches
 from kafkafs.log.wrapped import first_offset
 
-FIRST_READ = 33 << 10
-"""Bytes: a batch that an index entry leads to and the one behind it, of the 16 KiB that producers make by default."""
+FIRST_READ = 16 << 10
+_PEEK = 4 << 10
+"""Bytes that are read where an index entry leads, as much as a page: a cold point brings no more in than it needs."""
+
+LARGE = 33 << 10
+"""Bytes: two batches of the 16 KiB that producers make by default, the one that an entry leads to and the one behind.
+A larger batch is read by itself."""
 
 LONGEST_READ = 1 << 20
 _UNLIKELY_SIZE = 32 << 20
@@ -102,8 +107,12 @@ class Damage:
 
 
 def first_window(file: DataFile, position: int) -> Window:
-    """What a walk from `position` reads first; fewer bytes where the file ends."""
-    data = file.read(position, FIRST_READ)
+    """What a walk from where an index entry leads reads first: the batch there and the one behind, if it is as large;
+    of a large one its header."""
+    data = file.read(position, _PEEK)
+    header = parse_batch(data, 0, position)
+    if header is not None and len(data) < 2 * header.size <= LARGE:
+        data = file.read(position, min(2 * header.size + LARGEST_HEADER, LARGE))
     return Window(data, walk(data, position))
 
 
@@ -117,9 +126,10 @@ def batch_runs(
     before = bounds.first_offset - 1
     size = FIRST_READ
     while position < bounds.end:
-        wanted = min(size, bounds.end - position)
+        wanted = min(size if window is None else len(window.data), bounds.end - position)
         if window is not None and len(window.data) == wanted:
             data, walked = window
+            size = wanted
         else:
             data = file.read(position, wanted) if wanted <= FIRST_READ else file.read_long(position, wanted)
             if len(data) < wanted:
@@ -139,7 +149,7 @@ def batch_runs(
         if not len(walked.rows) and walked.stop == "cut":
             passed = _passed(data, position, before, bounds)
             if passed is not None:
-                position, before, size = passed.end, passed.last_offset, FIRST_READ
+                position, before, size = passed.end, passed.last_offset, _PEEK
                 yield passed
                 continue
             needed = len(data) + walked.missing
@@ -167,8 +177,8 @@ def _passed(data: bytes | memoryview, position: int, before: int, bounds: Bounds
 
 def _note_passed(run: BatchRun, bounds: Bounds) -> None:
     """Remember the large batches of the run that were read for nothing but to find them sound."""
-    if bounds.sound is not None and len(run.data) > FIRST_READ:
-        rows = run.rows[(run.rows["size"] > FIRST_READ) & (run.rows["last_offset"] < bounds.passed)]
+    if bounds.sound is not None and len(run.data) > LARGE:
+        rows = run.rows[(run.rows["size"] > LARGE) & (run.rows["last_offset"] < bounds.passed)]
         for position in rows["position"].tolist():
             bounds.sound.add(position)
 

@@ -12,7 +12,7 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import KafkafsError, WouldBlock
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import is_transactional
-from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Start
+from kafkafs.log.batch_runs import LARGE, BatchRun, Start
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import Found, Lookup, locate
@@ -140,7 +140,7 @@ def flip(path: Path, chance: random.Random) -> None:
 
 def large(number: int) -> Made:
     """A batch that no window holds, of ten records."""
-    return made(10 * number, [1000 + number] * 10, size=FIRST_READ // 2)
+    return made(10 * number, [1000 + number] * 10, size=LARGE // 2)
 
 
 @pytest.mark.parametrize("topic", ["codec-none", "segments", "large"])
@@ -175,9 +175,9 @@ def test_a_large_batch_is_read_once_to_pass_it(tmp_path):
     lookup, size = lookup_of(log), len(large(0).data)
     _, first_time = counted(locate, log, 105)
     _, second_time = counted(locate, log, 105)
-    assert second_time <= 3 * FIRST_READ < 2 * size <= first_time
+    assert second_time <= 3 * LARGE < 2 * size <= first_time
     _, decoded = counted(lookup.first, 105)
-    assert size < decoded < size + 4 * FIRST_READ
+    assert size < decoded < size + 4 * LARGE
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -194,7 +194,7 @@ def test_records_of_large_batches_are_found(tmp_path, seed):
             value = b"v" * chance.choice((0, 30, 300, 300, 2000) if chance.random() < 0.995 else (40_000,))
             records.append(Record(offset, time, 0, b"%d" % offset, value))
         batches.append(Made(v2_batch(records), tuple(records)))
-    assert min(len(batch.data) for batch in batches) > 5 * FIRST_READ
+    assert min(len(batch.data) for batch in batches) > 5 * LARGE
     write_partition(tmp_path, {0: batches})
     lookup = lookup_of(log_of(tmp_path))
     records = [record for batch in batches for record in batch.records]
