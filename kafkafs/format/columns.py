@@ -31,7 +31,10 @@ class Records:
     def between(self, start: int, stop: int) -> "Records":
         """Those with start <= offset < stop; no copy."""
         offsets = self.rows["offset"]
-        return Records(self.data, self.rows[offsets.searchsorted(start) : offsets.searchsorted(stop)])
+        if not len(offsets) or (offsets[0] >= start and offsets[-1] < stop):
+            return self
+        first = 0 if offsets[0] >= start else offsets.searchsorted(start)
+        return Records(self.data, self.rows[first : offsets.searchsorted(stop)])
 
     def key(self, index: int) -> memoryview | None:
         """The key's bytes; None for null."""
