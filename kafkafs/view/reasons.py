@@ -53,8 +53,9 @@ def _misplaced(suffix: Suffix, stem: str, parse: Parse) -> str:
     if is_of_open_ranges_only(suffix):
         open_range = f": {stem}..{suffix.value}" if parse(f"{stem}..{suffix.value}") else ""
         return f"{suffix.value} is of open ranges only{open_range}"
-    assert is_of_points_only(suffix)
-    return f"{suffix.value} is of points only, not of ranges"
+    if is_of_points_only(suffix):
+        return f"{suffix.value} is of points only, not of ranges"
+    return f"a name has one suffix, and this one has {suffix.value} behind another"
 
 
 def noted(log: Log, error: NotFound) -> NotFound:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -43,9 +44,10 @@ def test_of_four_mounts_at_once_one_succeeds(place, tmp_path):
 def has_fuse_open(supervisor: int) -> bool:
     """Whether its daemon is about to mount."""
     for pid in run("pgrep", "-P", str(supervisor), check=False).stdout.decode().split():
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            if descriptor.is_symlink() and os.readlink(descriptor) == "/dev/fuse":
-                return True
+        with suppress(FileNotFoundError):  # a process or a descriptor that has gone meanwhile
+            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+                if descriptor.is_symlink() and os.readlink(descriptor) == "/dev/fuse":
+                    return True
     return False
 
 

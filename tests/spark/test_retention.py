@@ -35,5 +35,5 @@ def test_the_page_says_when_the_future_ends_and_who_goes_next(tmp_path):
     for each in (Kept(future=10, future_until_ms=FUTURE), Kept(waiting=5, waits_since_ms=1200), Kept(active=1)):
         numbers.add(Numbers(size=10, segments=1, kept=each))
     html = page({TopicPartition("t", 0): numbers}, ["/data"])
-    assert "<td>2100-01-01 00:00</td>" in html
-    assert "<td>1970-01-01 00:00</td>" in html
+    assert "<td><time>2100-01-01</time> <time>00:00</time></td>" in html
+    assert "<td><time>1970-01-01</time> <time>00:00</time></td>" in html

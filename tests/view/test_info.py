@@ -39,7 +39,7 @@ def test_fields(tmp_path):
     size = sum(len(batch.data) for batch in BATCHES[:4])
     assert told["segments"][0] == {
         "baseOffset": 0, "file": f"{0:020}.log", "sizeBytes": size, "largestTimestamp": 1003,
-        "offsetIndex": "ok", "timeIndex": "ok", "transactionIndex": "missing",
+        "offsetIndex": "ok", "timeIndex": "ok", "transactionIndex": "missing", "tier": "local",
     }  # fmt: skip
     assert told["problems"] == []
 

@@ -24,6 +24,7 @@ from kafkafs.view.tree import Root
         ("earliest.decode.jsonl", "did you mean 'earliest.decoded.jsonl'?"),
         ("5.zip", "there is no suffix '.zip'; there are .jsonl, .follow.jsonl,"),
         ("5.follow.jsonl", ".follow.jsonl is of open ranges only: 5...follow.jsonl"),
+        ("1.jsonl.jsonl", "a name has one suffix, and this one has .jsonl behind another"),
         ("5..9.follow.jsonl", ".follow.jsonl is of open ranges only"),
         ("5...value", ".value is of points only, not of ranges"),
         ("five", "a name here is an offset, earliest"),
