@@ -143,7 +143,8 @@ def batch_runs(
             position, before = run.end, run.last_offset
             _note_passed(run, bounds)
             next_size = _next_size(data, walked) if good == len(walked.rows) else 0
-            size = _whole_batches(min(4 * size, LONGEST_READ), next_size)
+            growth = 2 if size < FIRST_READ else 4  # a point is found a page or two behind its index entry
+            size = _whole_batches(min(growth * size, LONGEST_READ), next_size)
             yield run
             continue
         if not len(walked.rows) and walked.stop == "cut":
