@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.inside import Inside
-from kafkafs.disk.local_file import LocalFile
+from kafkafs.disk.local_file import LocalFile, regular_file
 from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.system_calls import CACHED, access_list, is_remote, open_in_memory, openat2
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
@@ -172,14 +172,7 @@ class Directory:
         """The file that is called `name` now, not kept in the cache."""
         may_block()
         self._close_abandoned()
-        descriptor = self._descriptor(name, _OPEN_FLAGS)
-        opened = LocalFile(descriptor, name, 0, self.options, self._remote)
-        about = opened.stat()
-        if not stat.S_ISREG(about.st_mode):
-            raise NotFound(f"{name!r} is no regular file")
-        opened.inode = about.st_ino
-        page_cache.opened(descriptor, about.st_dev, self.options.cache_keep)
-        return opened
+        return regular_file(self._descriptor(name, _OPEN_FLAGS), name, self.options, self._remote)
 
     @contextmanager
     def inside(self, name: str) -> Iterator[Inside]:

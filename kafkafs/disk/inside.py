@@ -5,14 +5,12 @@ that a directory keeps would push out those that others ask for.
 """
 
 import os
-import stat
 from collections.abc import Callable
 
-from kafkafs.disk import page_cache
-from kafkafs.disk.local_file import LocalFile
+from kafkafs.disk.local_file import LocalFile, regular_file
 from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.system_calls import access_list
-from kafkafs.errors import KafkafsError, NotFound
+from kafkafs.errors import KafkafsError
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
@@ -46,14 +44,7 @@ class Inside:
 
     def open(self, name: str) -> LocalFile:
         """A file, open for as long as the caller holds it. NotFound for what is no regular file."""
-        descriptor = self._open(name)
-        opened = LocalFile(descriptor, name, 0, self._options)
-        about = opened.stat()
-        if not stat.S_ISREG(about.st_mode):
-            raise NotFound(f"{name!r} is no regular file")
-        opened.inode = about.st_ino
-        page_cache.opened(descriptor, about.st_dev, self._options.cache_keep)
-        return opened
+        return regular_file(self._open(name), name, self._options)
 
     def _open(self, name: str) -> int:
         try:

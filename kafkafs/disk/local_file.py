@@ -6,6 +6,7 @@ opened on while the cache of `directory` moves on.
 
 import errno
 import os
+import stat
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from kafkafs.disk.cached_value import ValidatedValue
 from kafkafs.disk.data_file import DataFile, is_settled
 from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.system_calls import access_list
-from kafkafs.errors import DiskError, KafkafsError, WouldBlock
+from kafkafs.errors import DiskError, KafkafsError, NotFound, WouldBlock
 from kafkafs.format.buffers import pages
 
 STREAM_SIZE = 1 << 20
@@ -143,6 +144,18 @@ class LocalFile(DataFile):
 
     def _more_follows(self, position: int) -> bool:
         return position < self.size
+
+
+def regular_file(descriptor: int, name: str, options: DiskOptions, remote: "deque[int] | None" = None) -> LocalFile:
+    """The file behind a descriptor that was just opened, which is its from now on; NotFound for what is no regular
+    file."""
+    opened = LocalFile(descriptor, name, 0, options, remote)
+    about = opened.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise NotFound(f"{name!r} is no regular file")
+    opened.inode = about.st_ino
+    page_cache.opened(descriptor, about.st_dev, options.cache_keep)
+    return opened
 
 
 class _OwnBuffer(threading.local):

@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import parse_qsl, urlsplit
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.directory import Directory
@@ -196,6 +195,8 @@ def read_keys(files: Iterable[tuple[str, Path]]) -> dict[str, bytes]:
 
 def _s3(uri: str) -> tuple[Any, str]:
     """S3 with limits of time, which no part of its address can set; credentials are those of the environment."""
+    from urllib.parse import parse_qsl, urlsplit  # every command would wait for it, and few read buckets
+
     from pyarrow import fs
 
     parts = urlsplit(uri)

@@ -19,8 +19,8 @@ EPOCHS = "leader_epoch_checkpoint"
 SNAPSHOT = "snapshot"
 """The last of a segment's files that LocalTieredStorage writes: with it the segment is complete."""
 
-MANIFEST, INDEXES, LOG = "rsm-manifest", "indexes", "log"
-"""What Aiven's plug-in writes of a segment."""
+MANIFEST, INDEXES = "rsm-manifest", "indexes"
+"""What Aiven's plug-in writes of a segment beside its log."""
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
 _KINDS = frozenset(("log", "index", "timeindex", "txnindex", SNAPSHOT, EPOCHS, MANIFEST, INDEXES))

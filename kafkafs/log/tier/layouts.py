@@ -55,13 +55,21 @@ class Layout(Protocol):
         """One of its files: "log", "index", "timeindex", "txnindex". NotFound where there is no object any more."""
 
 
-class LocalTiered:
-    """LocalTieredStorage's: files byte for byte as on the broker."""
+class _BrokersFiles:
+    """What layouts share whose files are byte for byte as on the broker."""
 
     def __init__(self, objects: Objects, cache: ChunkCache, options: DiskOptions) -> None:
         self._objects = objects
         self._cache = cache
         self._options = options
+
+    def open(self, upload: Upload, kind: str) -> DataFile:
+        """See `Layout`."""
+        return plain_file(self._objects, upload.files.get(kind), kind, upload, self._cache, self._options)
+
+
+class LocalTiered(_BrokersFiles):
+    """LocalTieredStorage's: files byte for byte as on the broker."""
 
     def partitions(self) -> list[TierPartition]:
         """See `Layout`."""
@@ -84,18 +92,9 @@ class LocalTiered:
         data = self._objects.read(found.key, 0, min(found.size, _EPOCHS_SIZE))
         return upload._replace(epochs=_epochs(data, found.key))
 
-    def open(self, upload: Upload, kind: str) -> DataFile:
-        """See `Layout`."""
-        return plain_file(self._objects, upload.files.get(kind), kind, upload, self._cache, self._options)
 
-
-class Plain:
+class Plain(_BrokersFiles):
     """A broker's partition directories, copied as they are."""
-
-    def __init__(self, objects: Objects, cache: ChunkCache, options: DiskOptions) -> None:
-        self._objects = objects
-        self._cache = cache
-        self._options = options
 
     def partitions(self) -> list[TierPartition]:
         """See `Layout`: without topic ids."""
@@ -114,10 +113,6 @@ class Plain:
     def told(self, upload: Upload) -> Upload:
         """See `Layout`: there is nothing else."""
         return upload
-
-    def open(self, upload: Upload, kind: str) -> DataFile:
-        """See `Layout`."""
-        return plain_file(self._objects, upload.files.get(kind), kind, upload, self._cache, self._options)
 
 
 class Aiven:
