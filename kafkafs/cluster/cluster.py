@@ -12,10 +12,15 @@ from functools import cached_property
 from heapq import merge
 from typing import NamedTuple
 
-from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC, GroupPartition, TransactionPartition
+from kafkafs.cluster.coordinators import (
+    GROUPS_TOPIC,
+    TRANSACTIONS_TOPIC,
+    GroupPartition,
+    TransactionPartition,
+    partition_for,
+)
 from kafkafs.cluster.following import Following, Replay
 from kafkafs.cluster.groups import Group, Topics
-from kafkafs.cluster.hashing import partition_for
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import NAME, AsOf, Metadata
 from kafkafs.cluster.names import file_name, named_by

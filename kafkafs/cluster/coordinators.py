@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from kafkafs.cluster.groups import Group, Topics, read_group
 from kafkafs.cluster.last_values import LastValues
+from kafkafs.cluster.names import text_of
 from kafkafs.cluster.offsets import Commit, read_commits
 from kafkafs.cluster.problems import Problems
 from kafkafs.cluster.transactions import Transaction, read_transaction
@@ -95,3 +96,19 @@ class TransactionPartition:
         self.transactions()
         found = [f"{self.values.where}: {each}" for problems in self._problems.values() for each in problems]
         return [*self.values.sentences(), *found]
+
+
+def partition_for(name: bytes, partitions: int) -> int:
+    """The partition of a coordinator's topic that holds all records of the group, or transactional id, of that name.
+    Sources: String.hashCode, Utils.abs, partitionFor."""
+    code = java_hash(text_of(name))
+    return (0 if code == -(2**31) else abs(code)) % partitions
+
+
+def java_hash(text: str) -> int:
+    """Java's hash of a string: over its UTF-16 code units, in 32 bits with a sign."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for at in range(0, len(units), 2):
+        code = (31 * code + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
+    return code - (1 << 32) if code >= 1 << 31 else code

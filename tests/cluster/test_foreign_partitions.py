@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from kafkafs.cluster.hashing import partition_for
+from kafkafs.cluster.coordinators import partition_for
 from kafkafs.log.options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, names, read

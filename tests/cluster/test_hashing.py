@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkafs.cluster.hashing import java_hash, partition_for
+from kafkafs.cluster.coordinators import java_hash, partition_for
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from kafkafs.fuse.serve.busy_polling import _TURNS, BargingLock, _BusyWait
+from kafkafs.fuse.serve.receiving import _TURNS, BargingLock, _BusyWait
 from tests.mounting import mounting, shell
 
 WAITS = 20 * _TURNS
@@ -149,9 +149,9 @@ def test_who_laid_the_baton_down_may_take_it_before_who_waits():
 SERVING = """
 import sys
 import pyfuse3, trio
-from kafkafs.fuse.serve import busy_polling
+from kafkafs.fuse.serve import receiving
 asked, taken = [], []
-class Watched(busy_polling.BargingLock):
+class Watched(receiving.BargingLock):
     async def __aenter__(self):
         taken.append(1)
         await super().__aenter__()
@@ -160,10 +160,10 @@ class Empty(pyfuse3.Operations):
         found = pyfuse3.EntryAttributes()
         found.st_ino, found.st_mode = inode, 0o40555
         return found
-busy_polling.BargingLock = Watched
+receiving.BargingLock = Watched
 pyfuse3.init(Empty(), sys.argv[1], {"fsname=kafkafs-test"})
 try:
-    busy_polling.poll_busily(lambda: asked.append(1) or True)
+    receiving.poll_busily(lambda: asked.append(1) or True)
     trio.run(pyfuse3.main)
 finally:
     pyfuse3.close(unmount=False)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkafs.fuse.life.readiness import notifier
+from kafkafs.fuse.life.guard import notifier
 
 
 @pytest.fixture(params=["path", "abstract"])

@@ -19,8 +19,7 @@ from pyspark.sql import SparkSession
 from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_record
 from kafkafs.errors import UsageError
 from kafkafs.spark.arrow import BatchMaker
-from kafkafs.spark.export.job import export
-from kafkafs.spark.export.named import named_values
+from kafkafs.spark.export.job import export, named_values
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.parquet import plain_schema
 from kafkafs.spark.export.plan import Request, settle

@@ -6,7 +6,7 @@ Protobuf comes by Python. Whatever does not fit stands in the line as in `.jsonl
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +16,12 @@ from kafkafs.format import kernels
 from kafkafs.format.buffers import Array, Buffers
 from kafkafs.format.cells import NAME, TAIL, TEXT, Cells, OneCell, find_cells, payload_of
 from kafkafs.format.columns import Records
-from kafkafs.format.decoding.internal_cells import fill_cells
+from kafkafs.format.json_string import json_string
 from kafkafs.format.jsonl import line_head, padded_prefix
 from kafkafs.format.long_line import long_field, long_headers
 from kafkafs.format.memory import UNLIMITED, Memory
-from kafkafs.format.messages.records import internal_topic
+from kafkafs.format.messages.records import InternalTopic, internal_topic
+from kafkafs.format.messages.redaction import decoded_json
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import (
     AVRO_SCRATCH,
@@ -222,3 +223,33 @@ def _content(part: _Part, cell: OneCell, raw: memoryview | None) -> bytes | None
             return json.loads(text).encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
         return None if text == b"null" else text
     return None if raw is None else bytes(raw)
+
+
+_ENOUGH = 2 << 20
+"""Bytes of text after which the lines are written."""
+
+Hold = Callable[[bytes], tuple[int, int]]
+"""Keeps a text as long as cells point to it: its place there and its size."""
+
+
+def fill_cells(topic: InternalTopic, records: Records, cells: Cells, first: int, hold: Hold) -> int:
+    """The texts and tails of records of Kafka's own topics from `first` on, as the dump's decoders print them, without
+    secrets: the record before which it has made enough of them."""
+    made = 0
+    for number in range(first, len(records)):
+        parts = records.key(number), records.value(number)
+        key, value = (None if part is None else bytes(part) for part in parts)
+        decoded = decoded_json(topic, key, value, json_string)
+        texts = [decoded.key, decoded.value]
+        if decoded.hides_raw:
+            texts = ["null", "null"]
+        for cell, text in zip(cells[2 * number : 2 * number + 2], texts, strict=True):
+            if text is not None:
+                cell[TEXT] = IN_HELD, *hold(text.encode())
+                made += len(text)
+        if decoded.error is not None:
+            field, cell = ("key", cells[2 * number]) if value is None else ("value", cells[2 * number + 1])
+            cell[TAIL] = IN_HELD, *hold(error_tail(field, decoded.error))
+        if made > _ENOUGH:
+            return number + 1
+    return len(records)

@@ -2,10 +2,8 @@
 
 mountpoint   where a mount may stand, and how one is found and taken away
 claim        that nobody else mounts there at the same moment
-guard        the parent process, which unmounts whatever way the daemon ends
+guard        the parent process, which unmounts whatever way the daemon ends, and tells systemd that the mount answers
 mount        the daemon: mounts, gives up its rights, serves, ends
-readiness    telling systemd that the mount answers
 journal      the daemon's log; `stacks`: what all calls, tasks and threads are doing, for it
 watchdog     a thread that sees whether the trio thread still comes round
-garbage      how the daemon looks for garbage: in small steps
 """

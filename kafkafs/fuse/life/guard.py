@@ -11,6 +11,7 @@ With `background` a third process, the one that was called, returns as soon as t
 import logging
 import os
 import signal
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from ctypes import CDLL
@@ -19,7 +20,6 @@ from typing import NoReturn
 
 from kafkafs.disk.system_calls import PR_SET_PDEATHSIG
 from kafkafs.fuse.life.mountpoint import take_away_if_dead
-from kafkafs.fuse.life.readiness import notifier
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 READY = b"r"
@@ -144,3 +144,25 @@ def _close_standard_streams(null: int) -> None:
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     os.close(null)
+
+
+def notifier() -> Callable[[], None]:
+    """What to call when the mount answers, which tells systemd (`Type=notify`, sd_notify(3)); without it does nothing.
+
+    The socket is connected before the daemon is confined, after which it could reach none.
+    """
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return lambda: None
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        channel.connect("\0" + address[1:] if address.startswith("@") else address)
+    except OSError:
+        return channel.close
+
+    def notify() -> None:
+        """Tells it once, and closes the socket; that nobody listens any more is no error."""
+        with suppress(OSError), channel:
+            channel.send(b"READY=1\nSTATUS=mounted")
+
+    return notify

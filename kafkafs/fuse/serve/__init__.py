@@ -7,7 +7,6 @@ entry_reply    attributes, as the kernel takes them
 workers        the threads that may wait, fair between *lanes*, one for each disk
 waiting        reads at the end of a log that wait for more; `signals`: whether their readers want to be gone
 sweeping       what is done every moment, asked or not
-receiving      the read of a request, which must end though nothing is there
-busy_polling   looking for the next request before the thread sleeps
+receiving      how the next request is waited for: busily for a moment, and never in a read that does not end
 metrics        calls, errors and latencies: what `.kafkafs/` shows of them
 """

@@ -3,14 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from kafkafs.cluster.registry import Registry
+from kafkafs.cluster.registry import RegisteredSchema, Registry
 from kafkafs.errors import UsageError
+from kafkafs.format.cells import NAME, find_cells, payload_of
+from kafkafs.format.columns import Records
+from kafkafs.format.native import layout
+from kafkafs.format.native.layout import CELL_SLOT
+from kafkafs.format.schemas.codebook import SchemaName
 from kafkafs.log.options import Isolation
 from kafkafs.spark import jobs
 from kafkafs.spark.export import parquet, plan, values
-from kafkafs.spark.export.named import first_named, named_values
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.plan import GONE, FileUnit, Plan, Request
 from kafkafs.spark.export.registered import TypedValues
@@ -171,3 +175,32 @@ def _tables(
     documents = [unit for unit in units if tables[unit.topic].type == "JSON"]
     kinds = _inferred(spark, request, documents, call, progress)
     return {topic: replace(table, kind=kinds.get(topic)).words() for topic, table in tables.items()}
+
+
+_MOST_ASKED = 100
+"""Files in whose first records a topic's first schema is sought."""
+
+
+class NamedValue(NamedTuple):
+    """A value without its prefix, the schema that it names, and what a header holds behind the id."""
+
+    schema: RegisteredSchema
+    payload: bytes
+    header: bytes | None
+
+
+def named_values(piece: Records, registry: Registry, topic: str) -> Iterator[NamedValue]:
+    """The values that name a schema of the registry, in order."""
+    values = find_cells(piece)[0][1::2]
+    for cell in values[values[:, CELL_SLOT.kind] >= layout.CELL_PREFIX_ID]:
+        schema = registry.find(SchemaName(*cell[NAME].tolist()), topic, "value")
+        if schema is not None:
+            yield NamedValue(schema, *payload_of(piece, cell))
+
+
+def first_named(units: Iterable[FileUnit], isolation: Isolation, registry: Registry) -> Iterator[NamedValue]:
+    """Values of the first records of some files, in order."""
+    for unit in list(units)[:_MOST_ASKED]:
+        piece = next(records_of(unit.range, isolation, data_loss(fail=True, advice=GONE)), None)
+        if piece is not None:
+            yield from named_values(piece, registry, unit.topic)

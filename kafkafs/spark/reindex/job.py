@@ -4,23 +4,29 @@ Each file is written beside its place and renamed, so that readers of D find who
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kafkafs.errors import DiskError, UsageError
+from kafkafs.cluster.following import Following
+from kafkafs.cluster.image import TOPIC_RESOURCE
+from kafkafs.cluster.metadata import NAME, Metadata
+from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.format.names import parse_partition_name, segment_file
-from kafkafs.log.rebuilding import DEFAULT_INTERVAL
+from kafkafs.format.producer_snapshot import open_transactions
+from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.rebuilding import DEFAULT_INTERVAL, Indexes, Rebuilding, follow
+from kafkafs.log.segment import Segment
 from kafkafs.log.topics import ALL_TOPICS, TopicChoice
+from kafkafs.log.transaction_events import Tracker
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import data_directory
 from kafkafs.spark.options import Replicas
-from kafkafs.spark.reindex.intervals import topic_intervals
-from kafkafs.spark.reindex.rebuild import rebuild
-from kafkafs.spark.segments import SegmentUnit, live_segments, segments_of
+from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, live_segments, segments_of
 
 Intervals = Mapping[Path, Mapping[str, int]]
 """index.interval.bytes of topics that have their own, by data directory."""
@@ -105,3 +111,65 @@ def write_index(place: Path, content: bytes, *, keep: bool = True) -> None:
         with suppress(OSError):
             unfinished.unlink()
         raise DiskError(f"{str(place)!r} cannot be written: {error.strerror}") from error
+
+
+_SETTING = "index.interval.bytes"
+
+
+def topic_intervals(directory: DataDirectory) -> dict[str, int]:
+    """The `index.interval.bytes` of each topic that has its own, as KRaft's metadata log and its snapshots tell; none
+    without KRaft, or where its log cannot be read."""
+    image = None
+    with suppress(KafkafsError):
+        partition = directory.partition(NAME)
+        metadata = Metadata(partition, directory.options)
+        Following(partition, metadata, directory.options).catch_up()
+        image = metadata.image
+    found: dict[str, int] = {}
+    for (kind, name), settings in image.configs.items() if image is not None else ():
+        value = settings.get(_SETTING, "")
+        if kind == TOPIC_RESOURCE and value.isascii() and value.isdigit():
+            found[name] = int(value)
+    return found
+
+
+def rebuild(snapshot: SegmentSnapshot, interval: int) -> Indexes:
+    """The indexes of one segment, as LogSegment.recover makes them: up to the first batch that is not valid."""
+    rebuilding = Rebuilding(snapshot.segment.base_offset, interval, tracker_at(snapshot))
+    for run in _valid(snapshot.runs()):
+        if rebuilding.take(run) is not run:
+            break
+    return rebuilding.finish()
+
+
+def _valid(runs: Iterable[BatchRun | Damage]) -> Iterator[BatchRun]:
+    """What stands up to the first damage."""
+    for run in runs:
+        if isinstance(run, Damage):
+            return
+        yield run
+
+
+def tracker_at(snapshot: SegmentSnapshot) -> Tracker:
+    """The transactions that are open where the segment begins: of the newest snapshot before it, and what follows."""
+    segments = snapshot.log.segments
+    number = [segment.base_offset for segment in segments].index(snapshot.segment.base_offset)
+    begun, transactions = number, Tracker()
+    while begun > 0:
+        known = _open_by_snapshot(segments[begun])
+        if known is not None:
+            transactions = Tracker(known)
+            break
+        begun -= 1
+    for earlier in segments[begun:number]:
+        for run in _valid(snapshot.of(earlier)):
+            follow(run, transactions)
+    return transactions
+
+
+def _open_by_snapshot(segment: Segment) -> dict[int, int] | None:
+    """The transactions open at the segment's start, as its producer snapshot tells; None where it does not."""
+    try:
+        return open_transactions(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
+    except (NotFound, CorruptData):
+        return None

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafkafs.cluster.hashing import partition_for
+from kafkafs.cluster.coordinators import partition_for
 from tests.bench import mounts
 from tests.bench.data import Bench
 from tests.bench.measure import Result, Spread, in_turns, seconds

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from kafkafs.format.schemas.protobuf_text import plain_text
+from kafkafs.format.schemas.protobuf_files import plain_text
 from tests.format.decoded import value_of
 
 KEPT = [
