@@ -8,7 +8,8 @@
     page_cache          reads that leave the broker's hot pages hot, and bring in none of their own
     system_calls        what Python has no function for
     ancestors           the directories above a data directory, all of which have to be searched to reach it
-    cached_value        a value that was true a moment ago; `lru_cache`: a few of many such things
+    cached_value        a value that was true a moment ago, or is made once; `lru_cache`: a few of many such things
+    budget              what many hold in memory together, and which of them lets go
     inside              a directory below, held open for questions about thousands of its files
 
 Nothing here knows what is in a file.

@@ -5,8 +5,11 @@ counts again if it still has the same *validator*, something cheap to ask that c
 an inode number with a time of change. No validator (None) is no proof.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
+
+from kafkafs.disk.blocking import acquired
 
 Value = TypeVar("Value")
 
@@ -76,3 +79,25 @@ class CachedValue(ValidatedValue[Value]):
 def same_objects(one: Sequence[object], other: Sequence[object]) -> bool:
     """Whether both hold the very same objects in the same order: what was made of the one is good for the other."""
     return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+
+
+class MadeOnce(Generic[Value]):
+    """A value that is made when it is first asked for, once, whichever thread that is. Where making it fails, the next
+    that asks tries again.
+
+    `functools.cached_property` does not do for threads: in Python 3.11 all objects of a class share its lock, so that
+    one tree waits for another; from 3.12 on it has none, and two threads that ask at once make two.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: list[Value] = []
+
+    def get(self, make: Callable[[], Value]) -> Value:
+        """The value, of `make` if there is none yet. Where another thread makes it, one that must not wait gets
+        WouldBlock."""
+        if not self._made:
+            with acquired(self._lock):
+                if not self._made:
+                    self._made.append(make())
+        return self._made[0]

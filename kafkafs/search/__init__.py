@@ -4,7 +4,6 @@
     key_table        a *table*: where a key may be in one part of the log. It hints; the record's own key decides
     segment_keys     the tables of a segment that was scanned
     key_indexes      those of segments that `reindex --keys` has indexed (`key_building`)
-    key_memory       what the keys of all partitions may take
     grep             a search through whole partitions, in *units* of some megabytes
     selection        which records a search selects: a `pattern`, and the fields that it is looked for in
     side_by_side     units searched by processes of their own, handed out in the order of offsets

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from weakref import WeakSet
 
 from kafkafs.disk.blocking import has_time_slice, may_block
+from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.format.key_rows import hashed, matching
 from kafkafs.format.records import Records
@@ -20,9 +21,12 @@ from kafkafs.log.reading import Reader
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
 from kafkafs.search.key_indexes import KeyIndexes
-from kafkafs.search.key_memory import KeyMemory
 from kafkafs.search.key_table import KeyTable, places
 from kafkafs.search.segment_keys import SegmentKeys
+
+KEY_MEMORY = 64 << 20
+"""Bytes for the keys of all partitions of one tree. Eight a key that was found by a scan, so these are eight million
+keys; key indexes take next to nothing."""
 
 _ASKED = 64
 """Keys for which it is remembered which segments lack them, where there is no room for what those have."""
@@ -31,7 +35,7 @@ _ASKED = 64
 class PartitionKeys:
     """What is known of one partition's keys; any thread may ask."""
 
-    def __init__(self, memory: KeyMemory, indexes: KeyIndexes | None = None) -> None:
+    def __init__(self, memory: Budget, indexes: KeyIndexes | None = None) -> None:
         """`memory` is what the partitions of one tree share."""
         self._memory = memory
         self._indexes = indexes
@@ -83,8 +87,8 @@ class PartitionKeys:
                 if self._known.get(segment.base_offset) is not made:
                     return
 
-    def forget(self) -> bool:
-        """Let go of what can be scanned again; see `KeyHolder`."""
+    def release(self) -> bool:
+        """Let go of what can be scanned again; see `Budget`."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -147,7 +151,7 @@ class PartitionKeys:
                 keys.scan(reader, end)
             there = {each.base_offset for each in reader.log.visible_segments()}
             self._known = {base: held for base, held in self._known.items() if base in there}
-            if not self._memory.keep(self, sum(held.size for held in self._known.values())) and keys.is_closed:
+            if not self._memory.hold(self, sum(held.size for held in self._known.values())) and keys.is_closed:
                 del self._known[segment.base_offset]
             return keys
 

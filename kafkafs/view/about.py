@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kafkafs.errors import NotFound
 from kafkafs.view import manual
-from kafkafs.view.contents import TextContent
-from kafkafs.view.node import Attributes, DirectoryNode, Disk, Entry, Kind, Node, NoXattrs, Tree
+from kafkafs.view.node import Attributes, DirectoryNode, Disk, Entry, Kind, Node, NoXattrs, TextContent, Tree
 
 NAME = ".kafkafs"
 

@@ -9,8 +9,7 @@ from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import first_offset, overlapping
-from kafkafs.view.contents import BytesContent
-from kafkafs.view.node import KEEP_S, Attributes, NoXattrs
+from kafkafs.view.node import KEEP_S, Attributes, BytesContent, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.streams import Pieces, Stream

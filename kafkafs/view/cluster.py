@@ -22,8 +22,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.view import schema_files
 from kafkafs.view.node import KEEP_S, Attributes, Entry, Kind, Node, NoXattrs
 from kafkafs.view.permissions import Access, common
-from kafkafs.view.streams import Pieces, Stream
-from kafkafs.view.text_budget import TextBudget
+from kafkafs.view.streams import Pieces, Stream, TextBudget
 from kafkafs.view.topic_access import GONE, partition_access
 
 _STATE = "state.json"

@@ -9,10 +9,9 @@ from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.names import PartitionName
 from kafkafs.log.lookup import Found
 from kafkafs.view.answer_cache import OVERHEAD, RecordAnswer
-from kafkafs.view.contents import BytesContent
 from kafkafs.view.following import Follower
 from kafkafs.view.line_makers import Lines, PlainLines
-from kafkafs.view.node import KEEP_S, Attributes, NoXattrs
+from kafkafs.view.node import KEEP_S, Attributes, BytesContent, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import batch_xattrs
 from kafkafs.view.streams import Pieces, Stream

@@ -13,9 +13,8 @@ from kafkafs.log.tiered import tiered_start
 from kafkafs.log.trace import moment
 from kafkafs.log.wrapped import contents
 from kafkafs.view.answer_cache import OVERHEAD, Explained
-from kafkafs.view.contents import BytesContent
 from kafkafs.view.grammar import BEFORE, Suffix
-from kafkafs.view.node import Attributes
+from kafkafs.view.node import Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.targets import AtOffset, AtTime, BeforeTime, LogSnapshot, PointTarget

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
@@ -14,14 +14,14 @@ from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_p
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.log.health import SegmentHealth, look_at_all, problems_of_listing
 from kafkafs.log.log import Log
+from kafkafs.log.meta_properties import node_id
 from kafkafs.log.newest import newest_data
+from kafkafs.log.replicas import progress
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.log.time_search import largest_timestamp
-from kafkafs.view.contents import TextContent
-from kafkafs.view.node import Attributes, NoXattrs
-from kafkafs.view.partition_view import PartitionView
-from kafkafs.view.replicas import shown_replicas, twins
+from kafkafs.view.node import Attributes, NoXattrs, TextContent
+from kafkafs.view.partition_view import PartitionView, ShownReplica
 from kafkafs.view.targets import LogSnapshot
 
 Answer = TypeVar("Answer")
@@ -163,6 +163,44 @@ def _known(question: Callable[[], Answer]) -> Answer | None:
         return question()
     except (Denied, NotFound, DiskError):
         return None
+
+
+class Replica(NamedTuple):
+    """A line of `replicas`, by the names of its fields; unknown is None."""
+
+    name: str
+    broker: int | None
+    dataDirectory: str
+    lastLeaderEpoch: int | None
+    logEndOffset: int | None
+    chosen: bool
+
+
+def shown_replicas(found: Sequence[ShownReplica]) -> list[Replica]:
+    """The replicas in the order of their data directories. Chosen is the furthest, of equals the first."""
+    reached = [progress(replica.partition) for replica in found]
+    furthest = reached.index(max(reached)) if reached else -1
+    return [
+        Replica(
+            shown_as,
+            node_id(directory),
+            str(directory.path),
+            epoch if epoch >= 0 else None,
+            end if end >= 0 else None,
+            number == furthest,
+        )
+        for number, ((shown_as, directory, _), (epoch, end)) in enumerate(zip(found, reached, strict=True))
+    ]
+
+
+def twins(view: PartitionView, replicas: Sequence[Replica]) -> list[str]:
+    """Sentences about the same partition in another directory of the same broker, where it should be once."""
+    here, path = node_id(view.data_directory), str(view.data_directory.path)
+    return [
+        f"{other.dataDirectory} holds this partition too; it is shown as {other.name}"
+        for other in replicas
+        if other.dataDirectory != path and (here is None or other.broker is None or other.broker == here)
+    ]
 
 
 def _topic_id(view: PartitionView, problems: list[str]) -> str | None:

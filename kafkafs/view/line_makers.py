@@ -4,14 +4,21 @@ Each kind is a class. What its lines depend on besides the log is settled when i
 the same each time they are made.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.format.jsonl import JsonLines, LineMaker
+from kafkafs.format.memory import Memory
 from kafkafs.format.names import PartitionName
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.permissions import Access
+
+if TYPE_CHECKING:
+    from kafkafs.cluster.schema_topic import SchemaTopic
+    from kafkafs.format.decoding.decoded_lines import DecodedLines
+    from kafkafs.format.schemas.codebook import FoundSchema, SchemaName
 
 
 class Lines(Protocol):
@@ -48,8 +55,6 @@ class SchemaLines:
     """Lines whose keys and values are decoded, by the schemas that are registered now."""
 
     def __init__(self, view: PartitionView) -> None:
-        from kafkafs.view.decoded_lines import lines_with_schemas  # with Avro and all: other lines do without
-
         may_block()  # schemas may have to be read, and compiled
         self.maker = lines_with_schemas(view.resources.schemas, view.options.memory)
 
@@ -62,3 +67,35 @@ class SchemaLines:
             return about
         uid, gid, mode = view.resources.schema_access.restrict(Access(about.uid, about.gid, about.mode))
         return about._replace(uid=uid, gid=gid, mode=mode)
+
+
+def lines_with_schemas(schemas: "SchemaTopic", memory: Memory) -> "Callable[[PartitionName], DecodedLines]":
+    """What makes decoded lines of a partition, for one reader, by the schemas of that topic."""
+    from kafkafs.format.decoding.decoded_lines import DecodedLines  # with Avro and all: other lines do without
+    from kafkafs.format.schemas.codebook import Codebook
+
+    registry = _ReaderRegistry(schemas)
+
+    def make(name: PartitionName) -> DecodedLines:
+        """The lines of one partition; all that are made for one reader share its registry."""
+        book = Codebook(lambda schema, is_key: registry.found(schema, name.topic, is_key))
+        return DecodedLines(name.topic, name.partition, book, memory)
+
+    return make
+
+
+class _ReaderRegistry:
+    """One reader's registry. What is not in it may have come since the last look: so there is one more look, once."""
+
+    def __init__(self, schemas: "SchemaTopic") -> None:
+        self._schemas = schemas
+        self._registry = schemas.registry()
+        self._is_newest = False
+
+    def found(self, name: "SchemaName", topic: str, is_key: bool) -> "FoundSchema | None":
+        """The schema that a record of `topic` names; None where not even the registry of now has it."""
+        found = self._registry.found(name, topic, is_key)
+        if found is None and not self._is_newest:
+            self._registry, self._is_newest = self._schemas.registry(anew=True), True
+            found = self._registry.found(name, topic, is_key)
+        return found

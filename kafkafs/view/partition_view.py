@@ -15,9 +15,8 @@ from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.node import KEEP_S, Attributes
-from kafkafs.view.partition_cache import PartitionCache, SharedAccess
 from kafkafs.view.permissions import Access, access, common
-from kafkafs.view.resources import Resources
+from kafkafs.view.resources import PartitionCache, Resources, SharedAccess
 from kafkafs.view.targets import LogSnapshot
 
 _MANY = 16

@@ -7,19 +7,25 @@ state of one log (`log.sound_batches`).
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from kafkafs.disk.budget import Budget
+from kafkafs.disk.cached_value import CachedValue, MadeOnce
 from kafkafs.disk.lru_cache import LruCache
 from kafkafs.disk.prefetch import PrefetchBudget
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.log import Log
 from kafkafs.log.meta_properties import telling
 from kafkafs.log.options import ReadOptions
-from kafkafs.search.key_memory import KeyMemory
+from kafkafs.log.partition import Partition
+from kafkafs.log.segment import Segment
+from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view.answer_cache import AnswerCache, Explained, RecordAnswer
-from kafkafs.view.made_once import MadeOnce
-from kafkafs.view.partition_cache import PartitionCache
-from kafkafs.view.text_budget import TextBudget
+from kafkafs.view.node import KEEP_S
+from kafkafs.view.permissions import Access
+from kafkafs.view.streams import TextBudget
+from kafkafs.view.targets import LogSnapshot
 from kafkafs.view.topic_access import TopicAccess
 
 if TYPE_CHECKING:
@@ -28,6 +34,34 @@ if TYPE_CHECKING:
 
 WARNINGS = 64
 """How many of the last ones in the log are remembered, not to be given again."""
+
+
+class SharedAccess(NamedTuple):
+    """What the logs of so many segments grant together, and when the last was written; None where one has gone."""
+
+    segments: Sequence[Segment]
+    access: tuple[Access, int] | None
+
+
+class PartitionCache:
+    """What is remembered of one partition.
+
+    `_snapshot` is written by any thread, at once and without a lock: two make one of the same log, and the later stays.
+    """
+
+    def __init__(self, partition: Partition, options: ReadOptions, keys: PartitionKeys) -> None:
+        self.partition = partition
+        self.keys = keys
+        self.shared_access: CachedValue[SharedAccess] = CachedValue(KEEP_S, options.clock)
+        self._options = options
+        self._snapshot: LogSnapshot | None = None
+
+    def snapshot_of(self, log: Log) -> LogSnapshot:
+        """That log, seen through the options."""
+        snapshot = self._snapshot
+        if snapshot is None or snapshot.log is not log:
+            snapshot = self._snapshot = LogSnapshot(log, self._options, self.partition.transactions, self.keys)
+        return snapshot
 
 
 class Resources:
@@ -41,7 +75,7 @@ class Resources:
         self.explanations: AnswerCache[Explained] = AnswerCache()
         self.prefetch = PrefetchBudget(options.clock)
         self.text = TextBudget(options.clock)
-        self.keys = KeyMemory()
+        self.keys = Budget(KEY_MEMORY, options.clock)
         self.warned: tuple[str, ...] = ()  # at most WARNINGS; a new one with each, as any thread may warn
         self._directories = directories
         self._schemas: MadeOnce[SchemaTopic] = MadeOnce()

@@ -1,19 +1,53 @@
 """`.cluster/schemas.jsonl` and `.cluster/schemas/`: the registry, recovered from its topic."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 
-from kafkafs.cluster.registry import Registry
-from kafkafs.cluster.schema_files import schema_lines, schema_texts
+from kafkafs.cluster.registry import DEFAULT_CONTEXT, RegisteredSchema, Registry
 from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
-from kafkafs.view.contents import TextContent
-from kafkafs.view.node import Attributes, Entry, Kind, NoXattrs
+from kafkafs.format.json_string import escape_controls
+from kafkafs.view.node import Attributes, Entry, Kind, NoXattrs, TextContent
 
 LINES, TEXTS = "schemas.jsonl", "schemas"
 
 About = Callable[[Kind], Attributes]
 """The attributes of a directory or a file that is told by the registry's topic."""
+
+
+_EXTENSIONS = {"AVRO": "avsc", "PROTOBUF": "proto", "JSON": "json"}
+
+
+def schema_lines(registry: Registry) -> Iterator[bytes]:
+    """A line of JSON for each schema, by subject and version. A text that is not kept is null."""
+    for schema in registry:
+        row = {
+            "subject": schema.subject,
+            "version": schema.version,
+            "id": schema.id,
+            "type": schema.type,
+            "deleted": schema.deleted or schema.gone,
+            "references": [reference._asdict() for reference in schema.references],
+            "schema": schema.text,
+        }
+        yield escape_controls(json.dumps(row, ensure_ascii=False, separators=(",", ":"))).encode() + b"\n"
+
+
+def schema_texts(registry: Registry) -> dict[str, str]:
+    """The texts by file name, `<id>.avsc`, `<id>.proto` or `<id>.json`. Of several contexts the default one counts."""
+    chosen: dict[int, RegisteredSchema] = {}
+    for schema in sorted(registry, key=_place):
+        chosen.setdefault(schema.id, schema)
+    return {
+        f"{number}.{_EXTENSIONS[schema.type]}": schema.text
+        for number, schema in sorted(chosen.items())
+        if schema.text is not None and schema.type in _EXTENSIONS
+    }
+
+
+def _place(schema: RegisteredSchema) -> tuple[bool, str, int]:
+    return schema.context != DEFAULT_CONTEXT, schema.context, schema.offset
 
 
 class SchemaTextsDirectory:

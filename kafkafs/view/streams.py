@@ -3,22 +3,25 @@
 A stream has no size; a reader goes on until nothing comes. Most read straight on, so the pieces made last are kept. A
 reader elsewhere is served from the nearest mark: places in the text, a mark every megabyte or so, from which it can be
 made again. All readers get the same bytes, since a stream is fixed on the log that it was opened on. Where many are
-open, those that are not read let go of what they have made, and make it again (see `text_budget`).
+open, those that are not read let go of what they have made, and make it again (see `disk.budget`).
+
+Text is made in turns, too: by fewer threads than there are processors, so that one is left to lookups.
 
 One thread at a time makes text; what is made is handed out meanwhile. A reader that goes straight on finds the next
 piece made already: `fuse` has a worker `prefetch` while the reader takes what it got.
 """
 
+import os
 import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 from kafkafs.disk.blocking import may_block
+from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers
-from kafkafs.view.text_budget import TextBudget
 
 _MARK_EVERY = 1 << 20
 _BYTES_AHEAD = 4 << 20
@@ -33,11 +36,39 @@ _LITTLE = 64 << 10
 _SMALL = 16 << 10
 """Bytes up to which pieces are put together."""
 
+TEXT_MEMORY = 128 << 20
+"""Bytes that the streams of one tree hold: a few dozen of large batches, or hundreds of small ones."""
+
+_TURN_S = 0.05
+"""Seconds that a piece of text should take at most."""
+
 _ROOMS = Buffers(1 << 20, keep=4)
 """For what is asked for at once and lies in two pieces."""
 
 Pieces = Iterator[tuple[int | None, bytes | memoryview]]
 """Pieces of text, each with the place from which what follows can be made; None inside what is made in one go."""
+
+
+class TextBudget(Budget):
+    """What the streams of one tree hold together, and how many of them make text at the same time."""
+
+    def __init__(self, clock: Callable[[], float], limit: int = TEXT_MEMORY) -> None:
+        super().__init__(limit, clock)
+        self._turns = threading.Semaphore(max(1, (os.cpu_count() or 1) - 1))
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """A context for making one piece of text.
+
+        A thread that has waited for longer than a piece should take goes on nevertheless: those before it may wait for
+        a disk that hangs.
+        """
+        taken = self._turns.acquire(timeout=_TURN_S)
+        try:
+            yield
+        finally:
+            if taken:
+                self._turns.release()
 
 
 class Stream:
@@ -105,7 +136,7 @@ class Stream:
                 self._making.release()
 
     def release(self) -> bool:
-        """Let go of what is made and of what it is made from, unless it is being made; see `text_budget`."""
+        """Let go of what is made and of what it is made from, unless it is being made; see `Budget`."""
         if not self._making.acquire(blocking=False):
             return False
         try:

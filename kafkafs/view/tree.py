@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.disk.cached_value import same_objects
+from kafkafs.disk.cached_value import MadeOnce, same_objects
 from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
@@ -17,7 +17,6 @@ from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.partition import Partition
 from kafkafs.view.by_key import ByKey
 from kafkafs.view.disk_view import DiskView
-from kafkafs.view.made_once import MadeOnce
 from kafkafs.view.node import KEEP_S, Attributes, DirectoryNode, Disk, Entry, Node
 from kafkafs.view.partition_view import PartitionView, ShownReplica
 from kafkafs.view.permissions import common

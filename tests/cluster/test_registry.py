@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_record
-from kafkafs.cluster.schema_files import schema_lines, schema_texts
 from kafkafs.errors import CorruptData
 from kafkafs.format.native.layout import CELL_HEADER_GUID, CELL_HEADER_ID, CELL_PREFIX_ID
 from kafkafs.format.schemas.codebook import SchemaName
+from kafkafs.view.schema_files import schema_lines, schema_texts
 
 
 def schema(subject: str, version: Any, number: Any, text: str = '"int"', **more: Any) -> RegisteredSchema:

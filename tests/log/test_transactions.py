@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 
 from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.budget import Budget
 from kafkafs.errors import WouldBlock
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions, Outcomes
-from kafkafs.search.key_memory import KeyMemory
-from kafkafs.search.partition_keys import PartitionKeys
+from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view.targets import LogSnapshot
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, partition_of, write_partition
@@ -98,7 +98,7 @@ def test_the_last_stable_offset_moves_with_the_log(tmp_path):
 @pytest.mark.parametrize("ask", [
     lambda log, transactions: transactions.last_stable_offset(log),
     lambda log, transactions: LogSnapshot(
-        log, ReadOptions(isolation="read_committed"), transactions, PartitionKeys(KeyMemory())
+        log, ReadOptions(isolation="read_committed"), transactions, PartitionKeys(Budget(KEY_MEMORY))
     ).visible,
 ])  # fmt: skip
 def test_an_impatient_reader_does_not_wait_for_a_scan(ask):

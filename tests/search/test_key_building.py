@@ -4,14 +4,14 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+from kafkafs.disk.budget import Budget
 from kafkafs.disk.directory import Directory
 from kafkafs.format.batches import walk
 from kafkafs.log.log import Log
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.key_building import build
 from kafkafs.search.key_indexes import KeyIndexes, identity
-from kafkafs.search.key_memory import KeyMemory
-from kafkafs.search.partition_keys import PartitionKeys
+from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from tests.counting import counted
 from tests.format.batch_maker import v2_around
 from tests.kafka.dataset import Dataset
@@ -35,7 +35,7 @@ def write_indexes(log: Log, place: Path) -> list[str]:
 
 
 def indexed(log: Log, place: Path) -> PartitionKeys:
-    return PartitionKeys(KeyMemory(), KeyIndexes(Directory(str(place)), log.name.directory))
+    return PartitionKeys(Budget(KEY_MEMORY), KeyIndexes(Directory(str(place)), log.name.directory))
 
 
 def test_indexes_of_real_logs_answer_as_a_scan_does(stopped: Dataset, tmp_path):

@@ -93,6 +93,6 @@ def test_new_indexes_are_found_by_a_mount_that_stands(log, tmp_path, monkeypatch
     keys = indexed(log, tmp_path / "later")
     assert last_of(keys, reader(log), b"none") is None
     write_indexes(log, tmp_path / "later")
-    assert keys.forget()
+    assert keys.release()
     assert last_of(keys, reader(log), b"none") is None
     assert keys._known[0].has_index

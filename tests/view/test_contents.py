@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.view.contents import BytesContent, TextContent
+from kafkafs.view.node import BytesContent, TextContent
 
 
 @given(st.binary(max_size=64), st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), max_size=8))

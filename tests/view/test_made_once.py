@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.cached_value import MadeOnce
 from kafkafs.errors import Denied, WouldBlock
-from kafkafs.view.made_once import MadeOnce
 from tests.log.making import made, write_partition
 from tests.view.trees import node, tree
 

@@ -1,9 +1,9 @@
 """What is remembered of a partition: one snapshot for each state of its log, as answers are known by theirs."""
 
+from kafkafs.disk.budget import Budget
 from kafkafs.log.options import ReadOptions
-from kafkafs.search.key_memory import KeyMemory
-from kafkafs.search.partition_keys import PartitionKeys
-from kafkafs.view.partition_cache import PartitionCache
+from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
+from kafkafs.view.resources import PartitionCache
 from tests.log.making import log_of, made, partition_of, write_partition
 
 
@@ -11,7 +11,7 @@ def test_a_log_has_one_snapshot_and_another_log_another(tmp_path):
     """Answers are remembered by the snapshot: a second one of the same log would forget them, and one kept for too
     long would answer for a log that is gone."""
     write_partition(tmp_path, {0: [made(0, [1])]})
-    partition, keys = partition_of(tmp_path), PartitionKeys(KeyMemory())
+    partition, keys = partition_of(tmp_path), PartitionKeys(Budget(KEY_MEMORY))
     cache = PartitionCache(partition, ReadOptions(), keys)
     log, other = partition.log(), log_of(tmp_path)
     first = cache.snapshot_of(log)
@@ -25,5 +25,5 @@ def test_a_snapshot_sees_what_the_options_let_it_see(tmp_path):
     write_partition(tmp_path, {0: [made(0, [1])]})
     partition = partition_of(tmp_path)
     for isolation in ("read_uncommitted", "read_committed"):
-        cache = PartitionCache(partition, ReadOptions(isolation=isolation), PartitionKeys(KeyMemory()))
+        cache = PartitionCache(partition, ReadOptions(isolation=isolation), PartitionKeys(Budget(KEY_MEMORY)))
         assert cache.snapshot_of(partition.log()).visible.visible.options.isolation == isolation

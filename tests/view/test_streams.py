@@ -1,10 +1,11 @@
 """Streams against the text they are made of: any reads, any threads, errors and impatience in between."""
 
+import os
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 
 import pytest
 from hypothesis import given, settings
@@ -13,8 +14,7 @@ from hypothesis import strategies as st
 from kafkafs.disk.blocking import may_block, non_blocking
 from kafkafs.errors import CorruptData, DiskError, WouldBlock
 from kafkafs.view import streams
-from kafkafs.view.streams import Pieces, Stream
-from kafkafs.view.text_budget import TextBudget
+from kafkafs.view.streams import _TURN_S, Pieces, Stream, TextBudget
 
 
 def maker(pieces: list[list[bytes]]) -> Callable[[int], Pieces]:
@@ -263,3 +263,21 @@ def test_patience_is_asked_for_before_work_begins():
     with non_blocking(), pytest.raises(WouldBlock):
         stream.read(0, 10)
     assert bytes(stream.read(0, 10)) == b"made"
+
+
+def test_a_turn_comes_though_those_before_it_hang():
+    """They may wait for a disk that does not answer; another disk's readers must not."""
+    budget = TextBudget(time.monotonic)
+    with ExitStack() as hung:
+        for _ in range(max(1, (os.cpu_count() or 1) - 1)):
+            hung.enter_context(budget.turn())
+        began = time.monotonic()
+        with budget.turn():
+            assert time.monotonic() - began >= 0.8 * _TURN_S
+    began = time.monotonic()
+    for _ in range(100):
+        with budget.turn():
+            pass
+    assert time.monotonic() - began < 100 * _TURN_S / 2, (
+        "each is given back, and the one that was not waited for was none"
+    )

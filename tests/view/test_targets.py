@@ -4,11 +4,11 @@ import random
 
 import pytest
 
+from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, NotFound
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.transactions import OpenTransactions
-from kafkafs.search.key_memory import KeyMemory
-from kafkafs.search.partition_keys import PartitionKeys
+from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view.grammar import (
     Anchor,
     Before,
@@ -26,7 +26,7 @@ from tests.log.transactional import data, marker
 
 
 def snapshot(path, **options):
-    return LogSnapshot(log_of(path), ReadOptions(**options), OpenTransactions(), PartitionKeys(KeyMemory()))
+    return LogSnapshot(log_of(path), ReadOptions(**options), OpenTransactions(), PartitionKeys(Budget(KEY_MEMORY)))
 
 
 def point(name: str):

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from kafkafs.disk.budget import Budget
 from kafkafs.errors import NotFound
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
-from kafkafs.search.key_memory import KeyMemory
-from kafkafs.search.partition_keys import PartitionKeys
+from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.spark.reindex.keys import reindex_keys
 from kafkafs.spark.session import session
 from tests.bench import mounts
@@ -70,7 +70,7 @@ def _scan(data: Path, count: int, rounds: int) -> Result:
     )
 
     def once() -> float:
-        keys, started = PartitionKeys(KeyMemory()), time.process_time()
+        keys, started = PartitionKeys(Budget(KEY_MEMORY)), time.process_time()
         with suppress(NotFound):
             keys.last(reader, b"nobody")
         return count / (time.process_time() - started) / 1e6

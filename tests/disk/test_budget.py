@@ -1,15 +1,12 @@
-"""What half-read streams hold together: the newest keep theirs, and nothing waits for one that hangs."""
+"""What is held together, text or keys: the newest keep theirs, and who is at work is not made to let go."""
 
-import os
 import threading
-import time
 from collections import OrderedDict
-from contextlib import ExitStack
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.view.text_budget import _TURN_S, IDLE_S, TextBudget
+from kafkafs.disk.budget import IDLE_S, Budget
 
 SMALL = 10
 
@@ -39,7 +36,7 @@ steps = st.lists(st.tuples(st.integers(0, 4), st.integers(0, SMALL + 3), st.bool
 @given(steps)
 def test_the_ones_that_said_so_longest_ago_let_go_first(said):
     """The model: sizes in the order in which they were said; from the front go those that may, until it is enough."""
-    budget, streams = TextBudget(clock, SMALL), [Stream(number) for number in range(5)]
+    budget, streams = Budget(SMALL, clock), [Stream(number) for number in range(5)]
     model: OrderedDict[int, int] = OrderedDict()
     for number, size, is_read in said:
         streams[number].is_read = is_read
@@ -62,7 +59,7 @@ def test_the_ones_that_said_so_longest_ago_let_go_first(said):
 
 def test_the_one_that_asks_is_not_made_to_let_go():
     """It is being read; it would make the same text again at once, for ever."""
-    budget, stream = TextBudget(clock, SMALL), Stream(0)
+    budget, stream = Budget(SMALL, clock), Stream(0)
     budget.hold(stream, 5 * SMALL)
     assert stream.released == 0
     budget.hold(stream, 0)
@@ -71,7 +68,7 @@ def test_the_one_that_asks_is_not_made_to_let_go():
 
 def test_any_number_of_streams_lets_go_for_one():
     """Regression: each that let go asked those behind it, one call inside the other; 500 were too deep for Python."""
-    budget, streams = TextBudget(clock, 2000), [Stream(number) for number in range(2000)]
+    budget, streams = Budget(2000, clock), [Stream(number) for number in range(2000)]
     for stream in streams:
         budget.hold(stream, 1)
     newest = Stream(-1)
@@ -80,7 +77,7 @@ def test_any_number_of_streams_lets_go_for_one():
 
 
 def test_a_stream_that_was_closed_frees_its_share():
-    budget, streams = TextBudget(clock, SMALL), [Stream(number) for number in range(3)]
+    budget, streams = Budget(SMALL, clock), [Stream(number) for number in range(3)]
     budget.hold(streams[0], SMALL)
     budget.hold(streams[0], 0)
     budget.hold(streams[1], SMALL // 2)
@@ -91,7 +88,7 @@ def test_a_stream_that_was_closed_frees_its_share():
 def test_for_a_large_batch_only_those_let_go_that_rest():
     """One that is read on would only make the same once more."""
     now = [0.0]
-    budget = TextBudget(lambda: now[0], SMALL)
+    budget = Budget(SMALL, lambda: now[0])
     resting, busy, read = Stream(0), Stream(1), Stream(2, is_read=True)
     budget.hold(resting, 1)
     budget.hold(read, 1)
@@ -103,26 +100,8 @@ def test_for_a_large_batch_only_those_let_go_that_rest():
     assert resting.released == 1, "it holds nothing any more"
 
 
-def test_a_turn_comes_though_those_before_it_hang():
-    """They may wait for a disk that does not answer; another disk's readers must not."""
-    budget = TextBudget(clock)
-    with ExitStack() as hung:
-        for _ in range(max(1, (os.cpu_count() or 1) - 1)):
-            hung.enter_context(budget.turn())
-        began = time.monotonic()
-        with budget.turn():
-            assert time.monotonic() - began >= 0.8 * _TURN_S
-    began = time.monotonic()
-    for _ in range(100):
-        with budget.turn():
-            pass
-    assert time.monotonic() - began < 100 * _TURN_S / 2, (
-        "each is given back, and the one that was not waited for was none"
-    )
-
-
 def test_threads_that_hold_and_let_go_at_once_leave_nothing_counted():
-    budget = TextBudget(clock, 100 * SMALL)
+    budget = Budget(100 * SMALL, clock)
 
     def work(number: int) -> None:
         stream = Stream(number)
@@ -135,3 +114,39 @@ def test_threads_that_hold_and_let_go_at_once_leave_nothing_counted():
     for thread in threads:
         thread.join(30)
     assert (budget._total, len(budget._held)) == (0, 0)
+
+
+class Keys:
+    """What holds keys, and counts how often it was made to let go."""
+
+    def __init__(self, busy: bool = False) -> None:
+        self.busy, self.released = busy, 0
+
+    def release(self) -> bool:
+        self.released += not self.busy
+        return not self.busy
+
+
+def test_those_who_asked_longest_ago_let_go_first():
+    memory, holders = Budget(100), [Keys() for _ in range(3)]
+    assert all(memory.hold(holder, 40) for holder in holders[:2])
+    assert memory.hold(holders[0], 40)
+    assert memory.hold(holders[2], 40)
+    assert [holder.released for holder in holders] == [0, 1, 0]
+
+
+def test_there_is_no_room_for_what_is_larger_than_all():
+    memory, small, large, busy = Budget(100), Keys(), Keys(), Keys(busy=True)
+    assert memory.hold(small, 10)
+    assert not memory.hold(large, 101)
+    assert small.released == 1
+    assert memory.hold(large, 60)
+    assert memory.hold(busy, 40)
+    assert not memory.hold(large, 61)
+
+
+def test_who_is_gone_holds_nothing():
+    memory, gone, there = Budget(100), Keys(), Keys()
+    assert memory.hold(gone, 90)
+    del gone
+    assert memory.hold(there, 90)
