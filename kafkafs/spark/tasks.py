@@ -7,6 +7,7 @@ the new files; where it is truncated after something was handed out, the task fa
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 import pyarrow as pa
@@ -46,15 +47,15 @@ def tasks(groups: Iterable[Iterable[PartitionRange]], options: SourceOptions) ->
 
 
 def data_loss(fail: bool, advice: str = "set failOnDataLoss to false to go on without them") -> Callable[[str], None]:
-    """What hears of records that are gone: raises NotFound, or writes to the log, as `failOnDataLoss` says."""
+    """What hears, in a sentence without its full stop, of records that are gone: raises NotFound, or writes to
+    the log, as `failOnDataLoss` says."""
+    return partial(_lost, fail, advice)
 
-    def lost(what: str) -> None:
-        """Raises, or warns and goes on; `what` is a sentence without its full stop."""
-        if fail:
-            raise NotFound(f"{what}; {advice}")
-        logger.warning("%s; going on without them, as failOnDataLoss is false", what)
 
-    return lost
+def _lost(fail: bool, advice: str, what: str) -> None:
+    if fail:
+        raise NotFound(f"{what}; {advice}")
+    logger.warning("%s; going on without them, as failOnDataLoss is false", what)
 
 
 def read(task: InputPartition) -> Iterator[pa.RecordBatch]:

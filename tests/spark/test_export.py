@@ -18,7 +18,7 @@ from kafkafs.cli.main import main
 from kafkafs.cli.parser import build
 from kafkafs.errors import NotFound, UsageError
 from kafkafs.log.options import ReadOptions
-from kafkafs.spark.export import parquet, plan, values
+from kafkafs.spark.export import parquet, plan
 from kafkafs.spark.export.job import Exported, export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import FileUnit, Request
@@ -26,6 +26,7 @@ from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
 from kafkafs.spark.options import Choice
 from kafkafs.spark.planning import PartitionRange
+from kafkafs.spark.typed.values import JsonColumn, kind_of_values
 from tests.format import golden
 from tests.format.batch_maker import v2_batch
 from tests.kafka.dataset import Dataset
@@ -140,12 +141,10 @@ def test_windows(run: Run, tmp_path):
 def test_an_object_that_columns_cannot_hold_keeps_its_bytes(value):
     """Regression: one such value ended the whole export with an error of Python's."""
     told = [b'{"a":1}', value, b'{"a":"\\ud83d\\ude00"}']
-    kind = values.kind_of_values(told)
-    batch = pa.RecordBatch.from_arrays([pa.array(told, pa.binary())], names=["value"])
-    (columns,) = values.shaped(values.shaped_schema(batch.schema, kind), kind, [], batch)
-    shaped = columns.to_pylist()
-    assert [each["value"] for each in shaped] == [{"a": "1"}, None, {"a": "\U0001f600"}]
-    assert [each["valueBytes"] for each in shaped] == [None, value, None]
+    kind = kind_of_values(told)
+    objects, others = json_columns(kind, told)
+    assert objects == [{"a": "1"}, None, {"a": "\U0001f600"}]
+    assert others == [None, value, None]
 
 
 def test_types_of_json_meet():
@@ -154,13 +153,9 @@ def test_types_of_json_meet():
         {"a": 2.5, "b": [], "c": {"x": 7}, "d": "yes", "f": {}},
         {"a": None, "c": {"y": {"deep": 1}}},
     ]
-    kind = values.kind_of_values([json.dumps(each).encode() for each in documents] + [b"no json", b"[1]", None])
-    schema = pa.schema([("value", pa.binary()), ("offset", pa.int64())])
-    told = [*(json.dumps(each).encode() for each in documents), b"\xff", None]
-    batch = pa.RecordBatch.from_arrays([pa.array(told, pa.binary()), pa.array(range(5))], schema=schema)
-    (columns,) = values.shaped(values.shaped_schema(schema, kind), kind, [], batch)
-    shaped = columns.to_pylist()
-    assert [each["value"] for each in shaped] == [
+    kind = kind_of_values([json.dumps(each).encode() for each in documents] + [b"no json", b"[1]", None])
+    objects, others = json_columns(kind, [*(json.dumps(each).encode() for each in documents), b"\xff", None])
+    assert objects == [
         {"a": 1.0, "b": [1.0, 2.5], "big": 2.0**70, "c": {"x": None, "y": "s"}, "d": "true", "e": [],
          "f": None},
         {"a": 2.5, "b": [], "big": None, "c": {"x": 7, "y": None}, "d": "yes", "e": None, "f": "{}"},
@@ -168,15 +163,18 @@ def test_types_of_json_meet():
         None,
         None,
     ]  # fmt: skip
-    assert [each["valueBytes"] for each in shaped] == [None, None, None, b"\xff", None]
+    assert others == [None, None, None, b"\xff", None]
+
+
+def json_columns(kind, told):
+    """The two columns that these values become."""
+    (made,) = JsonColumn("value", kind).parts([], pa.array(told, pa.binary()))
+    return [column.to_pylist() for column in made]
 
 
 def by_one_type(*told: bytes) -> list[tuple[object, bytes | None]]:
     """Values beside what of them stays bytes, where these are all that a topic has."""
-    kind = values.kind_of_values(told)
-    batch = pa.record_batch([pa.array(told, pa.binary())], names=["value"])
-    (columns,) = values.shaped(values.shaped_schema(batch.schema, kind), kind, [], batch)
-    return [(each["value"], each["valueBytes"]) for each in columns.to_pylist()]
+    return list(zip(*json_columns(kind_of_values(told), told), strict=True))
 
 
 def test_no_whole_number_of_json_becomes_another():
@@ -282,9 +280,9 @@ def test_a_run_that_cannot_go_on_names_a_way_that_export_has(tmp_path):
     """Regression: it advised an option of the data source."""
     write_partition(tmp_path, {3: documents(3, "4")}, "t-0")
     place = PartitionRange(Location(tmp_path, TopicPartition("t", 0)), 0, 4)
+    unit, out = FileUnit(place, 1, "one.parquet"), output(str(tmp_path / "out"))
     with pytest.raises(NotFound, match="offsets 0 to 2 of t-0 are gone; name a new directory"):
-        parquet.write(FileUnit(place, 1, "one.parquet"), output(str(tmp_path / "out")), "read_uncommitted", "none",
-                      parquet.plain, parquet.plain_schema())  # fmt: skip
+        parquet.write(unit, out, "read_uncommitted", "none", parquet.columns_of(unit, {}))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"version":2}', '{"version":', "[" * 99_999])

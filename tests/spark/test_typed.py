@@ -18,16 +18,19 @@ from pyspark.sql import SparkSession
 
 from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_record
 from kafkafs.errors import UsageError
+from kafkafs.spark import arrow
 from kafkafs.spark.arrow import BatchMaker
-from kafkafs.spark.export.job import export, named_values
+from kafkafs.spark.export.job import export
 from kafkafs.spark.export.output import output
-from kafkafs.spark.export.parquet import plain_schema
 from kafkafs.spark.export.plan import Request, settle
-from kafkafs.spark.export.registered import TypedValues
-from kafkafs.spark.export.tables import Table, table_of
-from kafkafs.spark.export.values import kind_of_values
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.spark.options import Choice
+from kafkafs.spark.typed.columns import Columns
+from kafkafs.spark.typed.kinds import named_payloads
+from kafkafs.spark.typed.lines import column_type
+from kafkafs.spark.typed.registered import RegisteredColumn
+from kafkafs.spark.typed.tables import Table, table_of
+from kafkafs.spark.typed.values import kind_of_values
 from tests.format.decoded import records_of
 from tests.format.schemas.test_avro_program import encoded, schemas
 from tests.kafka import registered
@@ -50,9 +53,10 @@ def registry(*texts: Any, kind: str = "AVRO") -> Registry:
 def typed(known: Registry, *values: bytes | None, table: Table | None = None, topic: str = "t") -> list[dict[str, Any]]:
     """`value`, `valueBytes` and `valueError` of these values."""
     pieces = [records_of(*values)]
-    columns = TypedValues(topic, table or table_of(known, topic, ()), known, plain_schema())
-    parts = list(columns.parts(pieces, BatchMaker(topic, 0, headers=True).batch(pieces)))
-    made = pa.Table.from_batches(parts)
+    table = table or table_of(known, topic, "value", ())
+    column = RegisteredColumn("value", topic, table, known, column_type(table.shape()))
+    columns = Columns(BatchMaker(topic, 0, headers=False), arrow.schema(False), {"value": column})
+    made = pa.Table.from_batches(columns.batches(pieces), columns.schema)
     made.validate(full=True)
     assert made.column("offset").to_pylist() == list(range(len(values)))
     rows: list[dict[str, Any]] = made.select(["value", "valueBytes", "valueError"]).to_pylist(maps_as_pydicts="strict")
@@ -272,7 +276,7 @@ DOCUMENTS = [{"a": 1, "b": {"c": [1.5, None]}, "member0": "x"}, {"a": 2, "b": No
 def test_json_has_the_type_that_a_pass_found() -> None:
     known = registry('{"type":"object"}', kind="JSON")
     payloads = [json.dumps(each).encode() for each in DOCUMENTS]
-    table = Table(**table_of(known, "t", ()).words() | {"kind": kind_of_values(payloads), "references": ()})
+    table = Table(**table_of(known, "t", "value", ()).words() | {"kind": kind_of_values(payloads), "references": ()})
     rows = typed(known, *(FIRST + each for each in payloads), FIRST + b'{"a":"text"}', FIRST + b"{", table=table)
     assert [row["value"] for row in rows[:2]] == [
         {"a": 1, "b": {"c": [1.5, None]}, "member0": "x"}, {"a": 2, "b": None, "member0": None},
@@ -282,7 +286,7 @@ def test_json_has_the_type_that_a_pass_found() -> None:
 
 
 def test_a_plan_keeps_a_table() -> None:
-    table = table_of(registry(NODE), "t", ())
+    table = table_of(registry(NODE), "t", "value", ())
     assert Table.of_words(json.loads(json.dumps(table.words()))) == table
 
 
@@ -301,7 +305,7 @@ def test_protobuf_is_read_by_the_newest_schema() -> None:
         registered.prefix(10) + b"\0" + kinds["acme.Envelope"](trace="t").SerializeToString(),
         registered.prefix(10) + b"\2\2\x98\6\1",
     ]
-    table = table_of(known, "paid", named_values(records_of(*values), known, "paid"))
+    table = table_of(known, "paid", "value", named_payloads(records_of(*values), known, "paid", "value"))
     first, empty, other, unknown = typed(known, *values, table=table, topic="paid")
     assert first["value"] == {
         "order_id": 5, "total_price": {"currency": "", "units": -(2**62)}, "tags": ["é"], "counts": {"k": 0},

@@ -1,38 +1,37 @@
 """One Parquet file of one range of a partition: columns straight from decoded records."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafkafs.format.columns import Records
 from kafkafs.log.options import Isolation
-from kafkafs.spark.arrow import BatchMaker, grouped, groups, rows_and_bytes, schema
+from kafkafs.spark.arrow import BatchMaker, grouped, rows_and_bytes, schema
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.plan import GONE, FileUnit
 from kafkafs.spark.tasks import data_loss, records_of
+from kafkafs.spark.typed.columns import Column, Columns
 
 ROW_GROUP = 1 << 20
 """Rows in a row group."""
 
 _GROUP_BYTES = 128 << 20  # of batches that wait for it, so that memory stays bounded
 
-Shape = Callable[[list[Records], pa.RecordBatch], Iterator[pa.RecordBatch]]
-"""Brings a batch, of whose records it gets the pieces too, into the form of the file: parts of it, in order."""
 
-
-def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, shape: Shape, kind: pa.Schema) -> None:
+def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, columns: Columns) -> None:
     """Writes the file; under its name it is always whole."""
+    kind = columns.schema
+    records = records_of(unit.range, isolation, data_loss(fail=True, advice=GONE))
     with out.writing(unit.file) as sink, pq.ParquetWriter(sink, kind, **_settings(compression, kind)) as writer:
-        for group in grouped(_shaped(unit, isolation, shape), rows_and_bytes, ROW_GROUP, _GROUP_BYTES):
+        for group in grouped(columns.batches(records), rows_and_bytes, ROW_GROUP, _GROUP_BYTES):
             writer.write_table(pa.Table.from_batches(group, kind), row_group_size=ROW_GROUP)
 
 
-def _shaped(unit: FileUnit, isolation: Isolation, shape: Shape) -> Iterator[pa.RecordBatch]:
+def columns_of(unit: FileUnit, typed: Mapping[str, Column]) -> Columns:
+    """The columns of a file. Topic and partition stand in the files' paths, as Spark reads them."""
     name = unit.range.location.name
-    maker = BatchMaker(name.topic, name.partition, headers=True)
-    for pieces in groups(records_of(unit.range, isolation, data_loss(fail=True, advice=GONE))):
-        yield from shape(pieces, maker.batch(pieces))
+    plain = pa.schema([field for field in schema(True) if field.name not in ("topic", "partition")])
+    return Columns(BatchMaker(name.topic, name.partition, headers=True), plain, typed)
 
 
 def _settings(compression: str, kind: pa.Schema) -> dict[str, object]:
@@ -44,16 +43,6 @@ def _settings(compression: str, kind: pa.Schema) -> dict[str, object]:
         "column_encoding": {"offset": "DELTA_BINARY_PACKED", "timestamp": "DELTA_BINARY_PACKED"},
         "write_statistics": ["partition", "offset", "timestamp", "timestampType", "valueBytes"],
     }
-
-
-def plain_schema() -> pa.Schema:
-    """The columns without an applied schema. Topic and partition stand in the files' paths, as Spark reads them."""
-    return pa.schema([field for field in schema(True) if field.name not in ("topic", "partition")])
-
-
-def plain(_: list[Records], batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch without what stands in the path: a `Shape`."""
-    yield batch.select(plain_schema().names)
 
 
 def counts(out: Output, name: str) -> tuple[int, int]:

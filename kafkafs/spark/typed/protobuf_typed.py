@@ -19,7 +19,7 @@ from kafkafs.format.json_string import json_string
 from kafkafs.format.schemas.protobuf import ProtobufSchema
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import Shape, double_bits, float_bits
-from kafkafs.spark.export.protobuf_older import check_known, check_older
+from kafkafs.spark.typed.protobuf_older import check_known, check_older
 
 _MOST_COLUMNS = 5_000
 _GOOGLE = "google.protobuf."

@@ -1,7 +1,7 @@
-"""Values that name a schema of the registry, as columns of one table: in an executor, a partition at a time.
+"""Keys or values that name a schema of the registry, as columns of one table: in an executor, a partition at a time.
 
 A kernel decodes Avro to lines of typed JSON, of which `Lines` makes columns; Protobuf and JSON come to such lines by
-Python. What names no schema, or does not fit, stays in `valueBytes`, and `valueError` says why.
+Python. What names no schema, or does not fit, stays in `valueBytes`, and `valueError` says why; keys likewise.
 """
 
 from collections.abc import Iterator
@@ -19,41 +19,38 @@ from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_SLOT, DECODED_NO_ROOM
 from kafkafs.format.schemas.codebook import Codebook, FoundSchema, SchemaName
-from kafkafs.spark.export.columns import Lines, Numbers, column_type
-from kafkafs.spark.export.tables import Table
+from kafkafs.spark.typed.columns import Field, cells_of
+from kafkafs.spark.typed.lines import Lines, Numbers
+from kafkafs.spark.typed.tables import Table
 
 _ROOM = 8 << 20  # bytes of lines that are made columns at once, where one line does not need more
 _UNNAMED = "it names no schema of the registry"
 
 
-def table_schema(plain: pa.Schema, table: Table) -> pa.Schema:
-    """The columns with typed values, and behind them the bytes of what is none, and why."""
-    at = plain.get_field_index("value")
-    typed = plain.set(at, pa.field("value", column_type(table.shape())))
-    return typed.insert(at + 1, pa.field("valueBytes", pa.binary())).insert(at + 2, pa.field("valueError", pa.string()))
+class RegisteredColumn:
+    """Brings the keys or the values of one partition into the columns of its topic's table, of type `kind`."""
 
-
-class TypedValues:
-    """Brings the values of one partition into the columns of its topic's table."""
-
-    def __init__(self, topic: str, table: Table, registry: Registry, plain: pa.Schema) -> None:
+    def __init__(self, field: Field, topic: str, table: Table, registry: Registry, kind: pa.DataType) -> None:
+        self._field: Field = field
         self._topic, self._table, self._registry = topic, table, registry
-        self.schema = table_schema(plain, table)
+        self.fields = (
+            pa.field(field, kind), pa.field(f"{field}Bytes", pa.binary()), pa.field(f"{field}Error", pa.string()),
+        )  # fmt: skip
         self._book = Codebook(self._find)
-        self._lines = Lines(table.shape())
+        self._lines = Lines(table.shape(), kind)
         self._scratch = np.empty(AVRO_SCRATCH, np.uint8)
         self._room: Array = np.empty(_ROOM, np.uint8)
 
-    def _find(self, name: SchemaName, is_key: bool) -> FoundSchema | None:
-        """A value's schema with what decodes it for the table; keys stay bytes."""
-        schema = None if is_key else self._registry.find(name, self._topic, "value")
+    def _find(self, name: SchemaName, _: bool) -> FoundSchema | None:
+        """A payload's schema with what decodes it for the table."""
+        schema = self._registry.find(name, self._topic, self._field)
         if schema is None:
             return None
         decoder = self._table.decoder(self._registry, schema)
         return FoundSchema(decoder, schema.id, schema.subject, schema.version, schema.type)
 
-    def parts(self, pieces: list[Records], batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The batch of these pieces with typed values, in parts that take some megabytes each."""
+    def parts(self, pieces: list[Records], content: pa.Array) -> Iterator[list[pa.Array]]:
+        """See `Column`: parts take some megabytes each."""
         if self._book.is_full():
             self._book.forget()
         open_ = _Part(0)
@@ -64,21 +61,21 @@ class TypedValues:
                 stop = self._fill(piece, cells, first, done, open_)
                 is_full = stop < len(piece) or len(open_.others) > _ROOM
                 if is_full and (open_.size or stop > done or open_.others):
-                    yield self._part(batch, open_, first + stop)
+                    yield self._part(content, open_, first + stop)
                     open_ = _Part(first + stop)
                     if len(self._room) > _ROOM:
                         self._room = np.empty(_ROOM, np.uint8)
                 elif is_full and not used:
                     self._room = np.empty(8 * len(self._room), np.uint8)
                 done = stop
-        yield self._part(batch, open_, batch.num_rows)
+        yield self._part(content, open_, len(content))
 
     def _cells(self, pieces: list[Records]) -> Iterator[tuple[Records, Cells, int]]:
         """Each piece, its cells with their decoders, and which row of the batch is its first."""
         first = 0
         for piece in pieces:
             cells, _ = find_cells(piece)
-            values = cells[1::2]
+            values = cells_of(cells, self._field)
             places = np.flatnonzero(values[:, CELL_SLOT.kind] >= layout.CELL_PREFIX_ID)
             if len(places):
                 values[places, CELL_SLOT.decoder] = self._book.rows(
@@ -95,7 +92,7 @@ class TypedValues:
             self._scratch,
         )  # fmt: skip
         stop = cell // 2 if answer == DECODED_NO_ROOM else len(piece)
-        values = cells[1::2][done:stop]
+        values = cells_of(cells, self._field)[done:stop]
         made = np.flatnonzero(values[:, CELL_SLOT.text_in])
         part.rows.append(made + (first + done))
         part.ends.append(part.size + np.cumsum(values[made, CELL_SLOT.text_size], dtype=np.int64))
@@ -120,8 +117,8 @@ class TypedValues:
         part.other_rows.append(row)
         part.other_ends.append(len(part.others))
 
-    def _part(self, batch: pa.RecordBatch, part: "_Part", stop: int) -> pa.RecordBatch:
-        """Rows [part.first, stop) of the batch."""
+    def _part(self, content: pa.Array, part: "_Part", stop: int) -> list[pa.Array]:
+        """Rows [part.first, stop) of a batch."""
         rows = np.concatenate((*part.rows, np.array(part.other_rows, np.int64))) - part.first
         made, refused = self._lines.column(self._room[: part.size], part.all_ends())
         others, also = self._lines.column(np.frombuffer(bytes(part.others), np.uint8), np.array(part.other_ends))
@@ -134,10 +131,9 @@ class TypedValues:
         for row in part.errors:
             fits[row - part.first] = False
         values = pa.concat_arrays([made, others]).take(pa.array(places, mask=~fits))
-        return self._batch(batch.slice(part.first, count), values, fits, part)
+        return self._beside(content.slice(part.first, count), values, fits, part)
 
-    def _batch(self, plain: pa.RecordBatch, values: pa.Array, fits: np.ndarray, part: "_Part") -> pa.RecordBatch:
-        content = plain.column("value")
+    def _beside(self, content: pa.Array, values: pa.Array, fits: np.ndarray, part: "_Part") -> list[pa.Array]:
         as_bytes = pc.if_else(pa.array(fits), pa.scalar(None, pa.binary()), content)
         errors = pc.if_else(as_bytes.is_valid(), pa.scalar(_UNNAMED), pa.scalar(None, pa.string()))
         if part.errors:
@@ -145,9 +141,7 @@ class TypedValues:
             mask = np.zeros(len(values), np.bool_)
             mask[np.array(rows) - part.first] = True
             errors = pc.replace_with_mask(errors, pa.array(mask), pa.array([part.errors[row] for row in rows]))
-        given = {"value": values, "valueBytes": as_bytes, "valueError": errors}
-        columns = [given[name] if name in given else plain.column(name) for name in self.schema.names]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        return [values, as_bytes, errors]
 
 
 class _Part:

@@ -1,7 +1,7 @@
-"""The table that a topic's values become: by which schema of the registry, chosen once by the driver.
+"""The table that a topic's keys or values become: by which schema of the registry, chosen once by the driver.
 
-It is the newest version of `<topic>-value`; without such a subject, of that of the first value that names a schema. The
-plan keeps it, so that a later run writes the same columns.
+It is the newest version of `<topic>-value` (`-key`); without such a subject, of that of the first value that names a
+schema. The plan of an export keeps it, so that a later run writes the same columns.
 """
 
 from collections.abc import Iterable
@@ -16,10 +16,11 @@ from kafkafs.format.schemas.avro_typed import ColumnSchema
 from kafkafs.format.schemas.decoders import INSTALL, Decoder, refusing
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import Shape
-from kafkafs.spark.export import values
+from kafkafs.spark.typed import values
+from kafkafs.spark.typed.columns import Field
 
 if TYPE_CHECKING:
-    from kafkafs.spark.export.protobuf_typed import ProtobufReader
+    from kafkafs.spark.typed.protobuf_typed import ProtobufReader
 
 References = tuple[Reference, ...]
 NOTHING = Shape("null")
@@ -90,17 +91,19 @@ def _avro_reader(text: str, references: References) -> ColumnSchema:
 @cache
 def _protobuf_reader(text: str, references: References, message: str) -> "ProtobufReader":
     try:
-        from kafkafs.spark.export.protobuf_typed import ProtobufReader
+        from kafkafs.spark.typed.protobuf_typed import ProtobufReader
     except ImportError:
         raise Unsupported(f"decoding Protobuf takes {INSTALL}") from None
     return ProtobufReader(text, references, message)
 
 
-def table_of(registry: Registry, topic: str, named: Iterable[tuple[RegisteredSchema, bytes, bytes | None]]) -> Table:
-    """The table of a topic. `named` are values, in order, with the schemas that they name, and with what a header
-    holds behind the id."""
+def table_of(
+    registry: Registry, topic: str, field: Field, named: Iterable[tuple[RegisteredSchema, bytes, bytes | None]]
+) -> Table:
+    """The table of a topic. `named` are keys or values, in order, with the schemas that they name, and with what a
+    header holds behind the id."""
     first = next(iter(named), None)
-    own = f"{topic}-value"
+    own = f"{topic}-{field}"
     subjects = {schema.subject for schema in registry if split_subject(schema.subject)[1] == own}
     if subjects:
         subject = min(subjects, key=lambda each: (split_subject(each)[0] != DEFAULT_CONTEXT, each))

@@ -61,10 +61,10 @@ def _read_type(shape: Shape) -> pa.DataType:
 
 
 class Lines:
-    """Reads lines as a column of one shape."""
+    """Reads lines as a column of one shape, and of the Arrow type `kind`: what does not fit that is refused, too."""
 
-    def __init__(self, shape: Shape) -> None:
-        self._shape = shape
+    def __init__(self, shape: Shape, kind: pa.DataType) -> None:
+        self._shape, self._kind = shape, kind
         self._options = arrow_json.ParseOptions(
             explicit_schema=pa.schema([pa.field("value", _read_type(shape))]), unexpected_field_behavior="ignore"
         )
@@ -75,7 +75,7 @@ class Lines:
         refused: list[tuple[int, str]] = []
         parts = list(self._parts(text, ends, 0, len(ends), refused))
         if not parts:
-            return pa.nulls(0, column_type(self._shape)), refused
+            return pa.nulls(0, self._kind), refused
         return pa.concat_arrays(parts), refused
 
     def _parts(
@@ -87,7 +87,7 @@ class Lines:
         begin = int(ends[first - 1]) if first else 0
         part = text[begin : int(ends[stop - 1])]
         try:
-            yield converted(self._read(part), self._shape)
+            yield converted(self._read(part), self._shape).cast(self._kind)
         except pa.ArrowException as error:
             if stop - first > 1:
                 middle = (first + stop) // 2
@@ -95,7 +95,7 @@ class Lines:
                 yield from self._parts(text, ends, middle, stop, refused)
             else:
                 refused.append((first, f"columns cannot hold it: {str(error).splitlines()[0][:200]}"))
-                yield pa.nulls(1, column_type(self._shape))
+                yield pa.nulls(1, self._kind)
 
     def _read(self, part: Array) -> pa.Array:
         options = arrow_json.ReadOptions(use_threads=False, block_size=len(part) + 1)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from kafkafs.errors import CorruptData
 from kafkafs.format.columns import Records
 from kafkafs.format.schemas.shape import Shape, default_text
+from kafkafs.spark.typed.columns import Field
 
 Kind = Any
 """null, "boolean", "long", "double", "string", ["list", kind] or ["object", {name: kind}]: JSON itself."""
@@ -201,26 +202,23 @@ def fitted(kind: Kind, convert: Convert, document: dict[str, Any]) -> Any:
     return convert(document)
 
 
-def shaped_schema(plain: pa.Schema, kind: Kind) -> pa.Schema:
-    """The columns with `value` as an object, and the bytes of what is none."""
-    at = plain.get_field_index("value")
-    shaped = plain.set(at, pa.field("value", arrow_type(kind if kind is not None else "string")))
-    return shaped.insert(at + 1, pa.field("valueBytes", pa.binary()))
+class JsonColumn:
+    """Keys or values as objects of one type, and the bytes of those that are of another, as a later run may meet."""
 
+    def __init__(self, field: Field, kind: Kind) -> None:
+        self._kind = kind
+        self.fields = pa.field(field, arrow_type(kind)), pa.field(f"{field}Bytes", pa.binary())
 
-def shaped(schema: pa.Schema, kind: Kind, _: list[Records], batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch with its values as objects; one that is of another kind, as a later export may meet, stays bytes."""
-    convert = converter(kind)
-    objects, others = [], []
-    for value in batch.column("value").to_pylist():
-        document = parsed(value)
-        try:
-            objects.append(None if document is None else fitted(kind, convert, document))
-            others.append(value if document is None else None)
-        except CorruptData:
-            objects.append(None)
-            others.append(value)
-    columns = {name: batch.column(name) for name in batch.schema.names}
-    columns["value"] = pa.array(objects, schema.field("value").type)
-    columns["valueBytes"] = pa.array(others, pa.binary())
-    yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+    def parts(self, _: list[Records], content: pa.Array) -> Iterator[list[pa.Array]]:
+        """See `Column`."""
+        convert = converter(self._kind)
+        objects, others = [], []
+        for value in content.to_pylist():
+            document = parsed(value)
+            try:
+                objects.append(None if document is None else fitted(self._kind, convert, document))
+                others.append(value if document is None else None)
+            except CorruptData:
+                objects.append(None)
+                others.append(value)
+        yield [pa.array(made, field.type) for made, field in zip((objects, others), self.fields, strict=True)]
