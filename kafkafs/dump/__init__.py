@@ -6,7 +6,7 @@
     log        a log in `runs`, of a `window`, shown as text (`text_log`) or as JSON (`json_log`)
     rendering  most lines, by kernels; `lines` one by one, of records that `damaged` reads where others give up
     entries    headers as Kafka's tool takes them, whatever they say
-    indexes, tables     the offset and time index; the transaction index and the producer snapshot, as `fields`
+    indexes, tables     the offset and time index; the transaction index and the producer snapshot, as named fields
     decoders, control   a key or value, a control record as text; `internal_records`, `remote_log`: those of Kafka's own
                         topics
 

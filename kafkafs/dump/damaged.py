@@ -8,6 +8,7 @@ before it prints any. Sources: DefaultRecordBatch, DefaultRecord, AbstractLegacy
 import struct
 from collections import deque
 from collections.abc import Iterator
+from zlib import crc32
 
 from kafkafs.dump.decoders import as_string
 from kafkafs.dump.entries import NO_SEQUENCE, SMALLEST_SIZE, sequence_after, wrap
@@ -15,7 +16,6 @@ from kafkafs.dump.lines import DumpedRecord
 from kafkafs.errors import CorruptData
 from kafkafs.format.batch import CODECS, HEADER_V2, LOG_OVERHEAD, Batch
 from kafkafs.format.codecs import decompress
-from kafkafs.format.crc import crc32
 from kafkafs.format.memory import Memory
 from kafkafs.format.varints import varint, varlong
 

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkafs.dump.fields import FieldLines
 from kafkafs.dump.findings import Findings
 from kafkafs.dump.index_checks import OffsetCheck, TimeCheck
 from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import Entries, ReadableFile, Source, pieces
+from kafkafs.dump.source import Entries, FieldLines, ReadableFile, Source, pieces
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 

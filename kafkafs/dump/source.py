@@ -1,13 +1,15 @@
 """One file to dump: its bytes, the files beside it, and its name as Java would print it."""
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
+from kafkafs.dump.options import DumpOptions
 from kafkafs.errors import NotFound
 
 Entries = np.ndarray[tuple[int], np.dtype[np.void]]
@@ -81,3 +83,19 @@ def java_path(path: str) -> str:
     """How `java.io.File` prints a path: without repeated or trailing slashes."""
     parts = [part for part in path.split("/") if part]
     return ("/" if path.startswith("/") else "") + "/".join(parts)
+
+
+class FieldLines:
+    """Makes such lines for one file and one list of names."""
+
+    def __init__(self, source: Source, options: DumpOptions, names: Sequence[str]) -> None:
+        if options.json:
+            file = json.dumps(source.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+            pairs = "".join(f',"{name}":%s' for name in names)
+            self._form = f'{{"file":{file.replace("%", "%%")}{pairs}}}\n'
+        else:
+            self._form = " ".join(f"{name}: %s" for name in names) + "\n"
+
+    def line(self, *values: object) -> str:
+        """The line of these values, one for each name."""
+        return self._form % values

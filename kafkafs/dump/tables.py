@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 
 from kafkafs.dump.entries import sequence_before
-from kafkafs.dump.fields import FieldLines
 from kafkafs.dump.findings import Findings
 from kafkafs.dump.lines import optional_long
 from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import Source, pieces
+from kafkafs.dump.source import FieldLines, Source, pieces
 from kafkafs.errors import CorruptData
 from kafkafs.format.producer_snapshot import HEADER_SIZE, ProducerState, check_size, parse_producer_snapshot
 from kafkafs.format.transaction_index import DTYPE

@@ -72,11 +72,6 @@ class AbstractIndex:
         return self._entries
 
     @property
-    def most_entries(self) -> int:
-        """`entries` where they were counted, else the slots: a look at the last one shows whether it is padding."""
-        return self.slots if self._entries is None else self._entries
-
-    @property
     def is_padded(self) -> bool:
         """True where zeros follow the last entry, as a preallocated file has them."""
         return self.entries < self.slots

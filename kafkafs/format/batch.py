@@ -6,8 +6,9 @@ offsets, timestamps and producer in a header of 61 bytes; a v0 or v1 entry is on
 
 import struct
 from dataclasses import dataclass
+from zlib import crc32
 
-from kafkafs.format.crc import crc32, crc32c
+from kafkafs.format.kernels import crc32c
 
 FRAME = struct.Struct(
     ">qi"  # base offset (v2) or last offset (v0, v1); bytes after this field

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 
 from kafkafs.format.batch import CONTROL, HEADER_V2, LOG_OVERHEAD
-from kafkafs.format.crc import crc32c
+from kafkafs.format.kernels import crc32c
 from kafkafs.format.varints import signed_bytes
 
 Pair = tuple[bytes | None, bytes | None]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format.crc import crc32c
+from kafkafs.format.kernels import crc32c
 from kafkafs.format.key_rows import SEED_SIZE, Numbers
 from kafkafs.format.names import OFFSET_DIGITS
 

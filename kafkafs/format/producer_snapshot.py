@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.crc import crc32c
+from kafkafs.format.kernels import crc32c
 
 _HEADER = struct.Struct(">hIi")
 HEADER_SIZE = _HEADER.size

@@ -50,11 +50,6 @@ def look_at_all(segments: Sequence[Segment]) -> list[SegmentHealth]:
         ]
 
 
-def look_at(segment: Segment) -> SegmentHealth:
-    """One segment's health."""
-    return look_at_all([segment])[0]
-
-
 def _of_a_tier(segment: Segment) -> SegmentHealth:
     """What its objects tell: to look into each would be a request for each."""
     states: dict[str, State] = {kind: "ok" if kind in segment.listed else "missing" for kind in INDEX_KINDS}

@@ -159,10 +159,6 @@ class Outcomes:
             dropped[asked[own]] = self._end_in_abort(producer, offsets[own])
         return dropped
 
-    def is_aborted(self, producer: int, offset: int) -> bool:
-        """Whether the transaction of `producer` that has a batch ending with `offset` was aborted."""
-        return bool(self._end_in_abort(producer, np.array([offset]))[0])
-
     def _end_in_abort(self, producer: int, offsets: _Numbers) -> Flags:
         """Of a producer's batches in offset order, whether the next marker aborts."""
         found, known = np.zeros(len(offsets), np.bool_), 0

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge
-from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
@@ -35,20 +34,6 @@ class Visible:
         self._committed = options.isolation == "read_committed"
         self.overlaps = LogOverlaps(log, options.max_batch, options.memory)
         self.end = transactions.last_stable_offset(log) if self._committed else self.overlaps.end_offset
-
-    def shows(self, segment: Segment, batch: Batch) -> bool:
-        """Whether all records of the batch from the log start on are visible; of a transaction its marker tells that,
-        which may be far behind."""
-        if batch.is_control:
-            return False
-        if not self._committed:
-            return True
-        if batch.last_offset >= self.end:
-            return False
-        place = Start(batch.position, batch.base_offset)
-        return not batch.is_transactional or not Outcomes(self.log, segment, place).is_aborted(
-            batch.producer_id, batch.last_offset
-        )
 
     def batches(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees."""

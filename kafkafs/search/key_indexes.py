@@ -13,7 +13,7 @@ from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import Denied, DiskError, Exhausted, NotFound, Vanished
-from kafkafs.format.crc import crc32c
+from kafkafs.format.kernels import crc32c
 from kafkafs.format.key_index import KEY_PAGE, SAMPLE, SUFFIX, Identity, parse_fences, parse_header, sample_positions
 from kafkafs.log.segment import Segment
 from kafkafs.search.key_table import KeyTable

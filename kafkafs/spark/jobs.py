@@ -8,8 +8,7 @@ the results in their order. How far a job is, its caller is told, and shows or d
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, Union
 
-from kafkafs.spark.bundles import Unit, bundles
-from kafkafs.spark.local import LocalEngine
+from kafkafs.spark.local import LocalEngine, Unit, bundles
 from kafkafs.spark.waiting import awaited
 
 if TYPE_CHECKING:

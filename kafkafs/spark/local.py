@@ -11,18 +11,41 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kafkafs.errors import Exhausted, Vanished
-from kafkafs.spark.bundles import Unit, bundles
-
-Work = TypeVar("Work", bound=Unit)
-Result = TypeVar("Result")
 
 _PR_SET_PDEATHSIG = 1
 _BUNDLE_BYTES = 4 << 20  # so that the first finding comes soon
 _ATTEMPTS = 3  # as Spark makes of a task whose log was cut while it was read
 _LOOK_S = 0.1
+_MOST_UNITS = 64  # in a bundle
+
+
+class Unit(Protocol):
+    """A piece of a job's work: a picklable value."""
+
+    @property
+    def weight(self) -> int:
+        """Bytes that it will read, about."""
+        ...
+
+
+Work = TypeVar("Work", bound=Unit)
+Result = TypeVar("Result")
+
+
+def bundles(units: Sequence[Work], enough: int) -> list[list[Work]]:
+    """The units in their order, in lists of about `enough` bytes, so that small ones do not each cost a task."""
+    found: list[list[Work]] = []
+    size = enough
+    for unit in units:
+        if size >= enough or len(found[-1]) >= _MOST_UNITS:
+            found.append([])
+            size = 0
+        found[-1].append(unit)
+        size += unit.weight
+    return found
 
 
 class LocalEngine:

@@ -4,7 +4,7 @@ import struct
 from pathlib import Path
 
 from kafkafs.dump.options import DumpOptions
-from kafkafs.format.crc import crc32c
+from kafkafs.format.kernels import crc32c
 from tests.dump.dumped import dumped
 
 ENTRY = struct.Struct(">qhiqiqiq")

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Callable, Sequence
 
-from kafkafs.format.crc import crc32c
+from kafkafs.format.kernels import crc32c
 from tests.format.golden import Record
 
 

@@ -1,11 +1,12 @@
 """The checksums: right for every length and alignment, or a sound batch would be called corrupt."""
 
 import zlib
+from zlib import crc32
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.crc import crc32, crc32c
+from kafkafs.format.kernels import crc32c
 from kafkafs.format.native import checksum
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kafkafs.format.crc import crc32c
+from kafkafs.format.kernels import crc32c
 from kafkafs.format.key_index import Identity, encode, parse_fences, parse_header, sample_positions
 
 SEED, IDENTITY = bytes(range(16)), Identity(500, 1 << 30, 0xDEADBEEF)

@@ -94,7 +94,7 @@ def test_the_compiled_kernels_are_those_of_the_source():
 def test_a_mount_needs_no_compiler_at_run_time():
     """Cython would cost it memory and time."""
     done = run(
-        "import sys; import kafkafs.format.records, kafkafs.format.jsonl; from kafkafs.format.crc import crc32c\n"
+        "import sys; import kafkafs.format.records, kafkafs.format.jsonl; from kafkafs.format.kernels import crc32c\n"
         "assert crc32c(b'123456789') == 0xE3069283\n"
         "print(sorted(name for name in ('Cython', 'cython') if name in sys.modules))"
     )
@@ -109,7 +109,7 @@ def bare_copy(tmp_path):
 
 
 CHECK = "import sys; sys.path.insert(0, sys.argv[1])\n"
-CHECK += "from kafkafs.format.crc import crc32c; print(crc32c(b'123456789'))"
+CHECK += "from kafkafs.format.kernels import crc32c; print(crc32c(b'123456789'))"
 
 
 def test_without_kernels_one_sentence_says_what_to_do(bare_copy):

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.crc import crc32c
+from kafkafs.format.kernels import crc32c
 from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot, producer_snapshot_bytes
 
 GOLDEN = bytes.fromhex(

@@ -19,8 +19,8 @@ from kafkafs.format.batch import crc_holds, parse_batch
 from kafkafs.format.batches import walk
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from kafkafs.format.control import ControlType, control_type, coordinator_epoch
-from kafkafs.format.crc import crc32c
 from kafkafs.format.jsonl import JsonLines
+from kafkafs.format.kernels import crc32c
 from kafkafs.format.messages.json_text import jackson_string
 from kafkafs.format.messages.records import TOPICS
 from kafkafs.format.messages.redaction import decoded_json

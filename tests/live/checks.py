@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kafkafs.format.crc import crc32c
+from kafkafs.format.kernels import crc32c
 from tests.live.churn import Churn
 from tests.mounting import PATIENCE_S
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkafs.format.crc import crc32c
+from kafkafs.format.kernels import crc32c
 from tests.format.golden import Record
 from tests.live.moves import header_of
 from tests.view.json_model import line

@@ -7,7 +7,7 @@ import pytest
 from kafkafs.format.names import segment_file
 from kafkafs.log import health
 from kafkafs.log.batch_runs import BatchRun, Start
-from kafkafs.log.health import look_at, look_at_all
+from kafkafs.log.health import look_at_all
 from tests.disk.descriptors import descriptors
 from tests.log.making import log_of, made, partition_of, spread, write_partition
 
@@ -36,7 +36,7 @@ def test_the_state_of_an_index(tmp_path, kind, change, closed, last):
         else:
             file.write_bytes(change(file.read_bytes()))
     for segment, wanted in zip(log_of(tmp_path).segments, (closed, last), strict=True):
-        found = look_at(segment)
+        found = look_at_all([segment])[0]
         states = {"index": found.offset_index, "timeindex": found.time_index}
         assert states == {"index": "ok", "timeindex": "ok"} | {kind: wanted}
         is_last = segment.next_base is None
@@ -50,7 +50,7 @@ def test_a_closed_log_is_empty_where_compaction_left_nothing(tmp_path, compacted
     directory = write_partition(tmp_path, spread(BATCHES, 30))
     for kind in ("log", "index", "timeindex") if compacted else ("log", "index"):
         (directory / segment_file(0, kind)).write_bytes(b"")
-    problems = look_at(log_of(tmp_path).segments[0]).problems
+    problems = look_at_all([log_of(tmp_path).segments[0]])[0].problems
     assert ["is empty though a later segment follows" in problem for problem in problems[:1]] == [True][compacted:]
 
 
@@ -58,18 +58,18 @@ def test_an_index_that_has_changed_is_looked_at_anew(tmp_path):
     """What was remembered of a healthy index must not hide what became of it."""
     directory = write_partition(tmp_path, spread(BATCHES, 30))
     file, segment = directory / segment_file(0, "index"), log_of(tmp_path).segments[0]
-    assert look_at(segment).offset_index == "ok"
+    assert look_at_all([segment])[0].offset_index == "ok"
     file.write_bytes(file.read_bytes() + PADDING)
-    assert look_at(log_of(tmp_path).segments[0]).offset_index == "padded"
+    assert look_at_all([log_of(tmp_path).segments[0]])[0].offset_index == "padded"
     file.unlink()
-    assert look_at(log_of(tmp_path).segments[0]).offset_index == "missing"
+    assert look_at_all([log_of(tmp_path).segments[0]])[0].offset_index == "missing"
 
 
 def test_a_healthy_partition_of_every_release_has_nothing_to_say(dataset):
     """Looked at where brokers left their files, padded and trimmed."""
     for each in dataset.partitions(internal=True)[::3]:
         for segment in log_of(dataset.path, each.directory).segments:
-            assert look_at(segment).problems == (), (each, segment.log_name)
+            assert look_at_all([segment])[0].problems == (), (each, segment.log_name)
 
 
 @pytest.mark.parametrize("question", ["_offset_index", "_time_index"])
@@ -84,7 +84,7 @@ def test_what_is_appended_in_the_midst_of_a_look_is_no_damage(tmp_path, monkeypa
         return ask(*args)
 
     monkeypatch.setattr(health, question, asked_after_an_append)
-    assert look_at(segment).problems == ()
+    assert look_at_all([segment])[0].problems == ()
 
 
 @pytest.mark.parametrize("kind", ["index", "timeindex"])
@@ -102,7 +102,7 @@ def test_an_entry_that_is_half_written_is_no_damage(tmp_path, monkeypatch, kind)
 
     file.write_bytes(whole[:-8] + b"\0\0\x7f\0\0\0\0\0" if kind == "index" else whole[:-4] + bytes(4))
     monkeypatch.setattr(health, "_states", seen_while_it_is_written)
-    assert look_at(segment).problems == ()
+    assert look_at_all([segment])[0].problems == ()
 
 
 def changed(data: bytes, chance: random.Random) -> bytes:
@@ -123,7 +123,7 @@ def test_a_look_tells_the_largest_timestamp_on_its_way(tmp_path):
         if kind != "none":
             (directory / segment_file(0, kind)).write_bytes(changed(whole[kind], chance))
         segment = log_of(tmp_path).segments[0]
-        found = look_at(segment)
+        found = look_at_all([segment])[0]
         walked = segment.walk(Start(0, 0), segment.log().size)
         times = [int(item.rows["max_timestamp"].max()) for item in walked if isinstance(item, BatchRun)]
         assert found.largest == max(times, default=-1), kind

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.format.batch import parse_batch
-from kafkafs.format.crc import crc32c
+from kafkafs.format.kernels import crc32c
 from kafkafs.sample import unpack
 from kafkafs.spark.audit import job
 from kafkafs.spark.audit.findings import Finding

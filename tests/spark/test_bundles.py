@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.spark.bundles import bundles
+from kafkafs.spark.local import bundles
 
 
 @dataclass(frozen=True)

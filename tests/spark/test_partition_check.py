@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.crc import crc32c
+from kafkafs.format.kernels import crc32c
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.partition_check import (

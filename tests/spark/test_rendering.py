@@ -3,8 +3,7 @@
 import pytest
 from jinja2 import UndefinedError
 
-from kafkafs.spark.profile.charts import Bar, bars, table
-from kafkafs.spark.profile.rendering import rendered
+from kafkafs.spark.profile.charts import Bar, bars, rendered, table
 
 EVIL = "\"><script>'&"
 

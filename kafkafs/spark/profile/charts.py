@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.environment import TemplateModule
 from markupsafe import Markup
-
-from kafkafs.spark.profile.rendering import rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +69,15 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
 
     A click on a column's name sorts it (`templates/sorting.js`)."""
     return rendered("table", head, rows)
+
+
+def rendered(piece: str, *values: object) -> Markup:
+    """The HTML of one piece, by its macro's name."""
+    return Markup(getattr(_pieces(), piece)(*values))
+
+
+@cache
+def _pieces() -> TemplateModule:
+    loader = PackageLoader("kafkafs.spark.profile")
+    names = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return names.get_template("pieces.html").module

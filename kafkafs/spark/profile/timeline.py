@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from kafkafs.spark.profile.charts import amount, counted, duration, moment
-from kafkafs.spark.profile.rendering import rendered
+from kafkafs.spark.profile.charts import amount, counted, duration, moment, rendered
 
 Volume = Mapping[int, tuple[int, int]]
 """Step of time -> records, bytes."""
