@@ -50,12 +50,18 @@ class Metadata(Replay):
     """See the module. `image` is None where nothing is known: the log does not begin at 0, and no snapshot is whole."""
 
     def __init__(
-        self, partition: Partition, options: ReadOptions, new_image: Callable[[], Image] | None = None
+        self,
+        partition: Partition,
+        options: ReadOptions,
+        new_image: Callable[[], Image] | None = None,
+        until_ms: int | None = None,
     ) -> None:
-        """`new_image` makes another image than the usual one, which gets all records that are about state."""
+        """`new_image` makes another image than the usual one, which gets all records that are about state. `until_ms`:
+        what was written later is left out."""
         self._partition = partition
         self._options = options
         self._new_image = new_image or Image
+        self._until_ms = until_ms
         self._skipped = _UNTOLD if new_image is None else _SKIPPED
         self.problems = Problems()
         self.image: Image | None = None
@@ -63,17 +69,17 @@ class Metadata(Replay):
         self._snapshot_ms: int | None = None
         self._waiting: list[tuple[str, Message]] | None = None  # records of a transaction that has not ended
         self._next: int | None = None  # the offset from which the log goes on; None where it does not
-        self._is_gap_told = False
+        self._is_gap_told = self._is_over = False
 
     def begin(self, log: Log) -> int:
         """Forget all: see `Replay`."""
         self.problems, self._waiting = Problems(), None
-        self.image, self.as_of, self._next, self._is_gap_told = None, None, None, False
+        self.image, self.as_of, self._next, self._is_gap_told, self._is_over = None, None, None, False, False
         for offset, epoch, name in self._snapshots():
             if not offset:
                 break
             self.image = self._new_image()
-            if self._load(name):
+            if self._load(name) and (self._until_ms is None or (self._snapshot_ms or 0) <= self._until_ms):
                 self.as_of = AsOf(offset - 1, self._snapshot_ms, epoch, name)
                 if log.segments and log.start_offset > offset:
                     self.tell(
@@ -92,6 +98,7 @@ class Metadata(Replay):
 
     def take(self, records: Records, batches: Batches) -> None:
         """Some records in order."""
+        records = self._until_then(records)
         if self._next is None or not len(records):
             return
         offsets = records.rows["offset"]
@@ -107,8 +114,18 @@ class Metadata(Replay):
 
     def tell(self, problem: str) -> None:
         """What could not be read."""
-        self.problems.add(problem)
+        if not self._is_over:
+            self.problems.add(problem)
         self._is_gap_told = True
+
+    def _until_then(self, records: Records) -> Records:
+        """Those before the first that is later than the moment."""
+        if self._until_ms is None:
+            return records
+        late = np.flatnonzero(records.rows["timestamp"] > self._until_ms)
+        kept = 0 if self._is_over else int(late[0]) if len(late) else len(records)
+        self._is_over |= len(late) > 0
+        return Records(records.data, records.rows[:kept])
 
     def _tell_gaps(self, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         """This log is never compacted: where an offset is missing, a segment is."""

@@ -1,6 +1,6 @@
 """System calls that Python has no function for, or whose answer is not as simple as its own.
 
-Sources: openat2(2), fstatfs(2), acl(5), prctl(2).
+Sources: openat2(2), fstatfs(2), syncfs(2), acl(5), prctl(2).
 """
 
 import ctypes
@@ -70,6 +70,12 @@ def is_remote(descriptor: int) -> bool:
     if _libc.fstatfs(descriptor, buffer):
         return True
     return int.from_bytes(buffer.raw[:8], "little") not in _LOCAL
+
+
+def sync_file_system(descriptor: int) -> None:
+    """Waits until all that was written to a file system is on its disk. Raises OSError where that is not so."""
+    if _libc.syncfs(descriptor):
+        raise last_error()
 
 
 def access_list(descriptor: int) -> bytes | None:

@@ -2,7 +2,7 @@
 
 Partitions, checkpoints, the snapshot, settings; then `meta.properties`, without which a broker does not start, and the
 mark of an orderly stop, without which it would take a partition's end for torn. `revive.json` says "unfinished" until
-all of that stands.
+all of that stands, on the disk.
 """
 
 import time
@@ -77,6 +77,7 @@ def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_prog
     work.refuse_damage()
     report = {**plan.told(), "method": method, "revived": work.revived()}
     report["leftOut"] += _write_cluster(plan, work, place)
+    place.settle()
     place.write(META_PROPERTIES, meta_properties(plan.cluster_id, plan.node))
     place.write(CLEAN_SHUTDOWN, clean_shutdown())
     place.finish({"request": request, **report})

@@ -62,8 +62,7 @@ class PartitionWriter:
 
     def _index(self, base: int, kind: str, content: bytes) -> None:
         name = segment_file(base, kind)
-        with self._target.new_file(name) as descriptor, open(descriptor, "wb", closefd=False) as file:
-            file.write(content)
+        self._target.make(name, content)
         self._files.append(name)
 
     def _beside(self, scan: PartitionScan) -> None:

@@ -1,7 +1,9 @@
 """The new data directory, the one place that is written: names below it, never through a link, for its owner alone.
 
 What is written first is `revive.json`, which says that the rest is unfinished; then each partition, whole or not at
-all, with a line about it in `revive.progress`. So the same command can go on where another one ended.
+all, with a line about it in `revive.progress`. So the same command can go on where another one ended; where the machine
+has started anew since, nothing tells what had reached the disk, and it begins again. All is on the disk before it is
+whole.
 """
 
 import errno
@@ -13,15 +15,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from kafkafs.disk.system_calls import sync_file_system
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.log.data_directory import DataDirectory
 
 REPORT = "revive.json"
 _PROGRESS = "revive.progress"
-_UNFINISHED = "unfinished-partition"
+_UNFINISHED, _TMP = "unfinished-partition", ".tmp"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-STATE, REQUEST = "state", "request"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+STATE, REQUEST, BOOT = "state", "request", "bootId"
 
 
 class Target:
@@ -33,12 +37,18 @@ class Target:
 
     def write(self, name: str, content: bytes) -> None:
         """A new file, or one in place of an old one."""
-        unfinished = f"{name}.tmp"
+        unfinished = f"{name}{_TMP}"
         self.remove(unfinished)
-        with self.new_file(unfinished) as descriptor, open(descriptor, "wb", closefd=False) as file:
-            file.write(content)
+        self.make(unfinished, content)
         with _told(self.path / name):
             os.rename(unfinished, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+
+    def make(self, name: str, content: bytes) -> None:
+        """A file that was not there."""
+        with self.new_file(name) as descriptor:
+            left = memoryview(content)
+            while left:
+                left = left[os.write(descriptor, left) :]
 
     @contextmanager
     def new_file(self, name: str) -> Iterator[int]:
@@ -91,9 +101,12 @@ class NewDirectory(Target):
             os.fchmod(descriptor, 0o700)
         super().__init__(path, descriptor)
         self.done: dict[str, dict[str, Any]] = {}
-        if not (path / REPORT).exists():
-            self.write(REPORT, as_json({STATE: "unfinished", REQUEST: dict(request)}))
-        self._read_progress()
+        boot = _boot_id()
+        if _told_before(path).get(BOOT) == boot:
+            self._read_progress()
+        else:
+            self.remove(_PROGRESS)
+            self.write(REPORT, as_json({STATE: "unfinished", REQUEST: dict(request), BOOT: boot}))
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
@@ -129,11 +142,18 @@ class NewDirectory(Target):
             with open(descriptor, "w", encoding="utf-8") as file:
                 file.write(json.dumps(told) + "\n")
 
+    def settle(self) -> None:
+        """All that was written is on the disk when this returns."""
+        with _told(self.path):
+            sync_file_system(self.descriptor)
+
     def finish(self, report: Mapping[str, Any]) -> None:
-        """All is whole."""
+        """All is whole, and on the disk."""
         self.remove_directory(_UNFINISHED)
         self.remove(_PROGRESS)
+        self.settle()
         self.write(REPORT, as_json({STATE: "finished", **report}))
+        self.settle()
 
 
 def check_target(path: Path, request: Mapping[str, Any]) -> None:
@@ -146,17 +166,33 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
         raise UsageError(f"{str(path)!r} cannot be used: {error.strerror}") from error
     if not stat.S_ISDIR(about.st_mode):
         raise UsageError(f"{str(path)!r} is no directory")
-    if not os.listdir(path):
+    if not {*os.listdir(path)} - {REPORT + _TMP}:  # which is what the first moment of this command leaves
         return
-    try:
-        told = json.loads((path / REPORT).read_bytes()[: 64 << 20])
-        state, before = told[STATE], told[REQUEST]
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise UsageError(f"{str(path)!r} is not empty; name a directory that is, or none") from error
+    told = _told_before(path)
+    state, before = told.get(STATE), told.get(REQUEST)
+    if state is None or before is None:
+        raise UsageError(f"{str(path)!r} is not empty; name a directory that is, or none")
     if state != "unfinished":
         raise UsageError(f"{str(path)!r} holds a cluster that was revived already; name another directory")
     if before != json.loads(json.dumps(dict(request))):
         raise UsageError(f"{str(path)!r} was begun by another command, with other disks or options; name another one")
+
+
+def _told_before(path: Path) -> dict[str, Any]:
+    """What a report says that is there already; nothing where there is none, or it is another's."""
+    try:
+        told = json.loads((path / REPORT).read_bytes()[: 64 << 20])
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _boot_id() -> str:
+    """Changes whenever the machine starts; empty where nothing tells."""
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return ""
 
 
 def check_apart(path: Path, directories: tuple[DataDirectory, ...]) -> None:

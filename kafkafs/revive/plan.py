@@ -89,7 +89,7 @@ def make_plan(paths: Sequence[Path], choices: Choices, options: ReadOptions) -> 
     """Looks at the disks. UsageError and CorruptData say why they cannot be revived."""
     disks = open_disks(paths, options)
     check_apart(choices.to, disks.directories)
-    metadata = read_metadata(disks.directories, options)
+    metadata = read_metadata(disks.directories, options, choices.until_ms)
     if metadata.problems and choices.corrupt == "refuse":
         raise CorruptData(
             f"the cluster's metadata is not whole: {metadata.problems[0]}; --corrupt skip goes on with what there is"
@@ -118,7 +118,8 @@ def make_plan(paths: Sequence[Path], choices: Choices, options: ReadOptions) -> 
     return Plan(
         disks, metadata, tuple(chosen.topics), target, kept, node, cluster_id,
         _next_producer_id(cluster, image.next_producer_id if image else 0), _size(chosen.topics),
-        (*chosen.sentences, *sentences), (*disks.problems, *metadata.problems, *_checkpoint_problems(disks)),
+        (*metadata.sentences, *chosen.sentences, *sentences),
+        (*disks.problems, *metadata.problems, *_checkpoint_problems(disks)),
     )  # fmt: skip
 
 

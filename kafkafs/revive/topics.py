@@ -93,7 +93,7 @@ def choose_topics(
     directories: Sequence[DataDirectory], image: WholeImage | None, wanted: Sequence[str] | None, cluster_id: str
 ) -> Chosen:
     """All topics, or those of the `wanted` names and Kafka's own. CorruptData where two topics claim one id."""
-    claims = _claims(directories)
+    chosen, claims = Chosen(), _claims(directories)
     _refuse_shared_ids(claims.values(), image)
     names = sorted({*claims, *(image.ids if image else ())})
     if wanted is not None:
@@ -101,10 +101,10 @@ def choose_topics(
             if name not in names:
                 raise UsageError(f"there is no topic {name!r} on these disks")
         names = [name for name in names if name in wanted or name in INTERNAL]
-    chosen, compacted = Chosen(), {topic for each in directories for topic, _ in cleaner_offsets(each)}
+    compacted = {topic for each in directories for topic, _ in cleaner_offsets(each)}
     for name in names:
         known = image.topics[image.ids[name]] if image and name in image.ids else None
-        mine = claims.get(name, [])
+        mine = _made_by_then(claims.get(name, []), image, chosen)
         if known is not None and image is not None:
             found, topic_id, states = _of_topic(mine, known.topic_id, chosen), known.topic_id, known.partitions
             configs: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, name), {})
@@ -150,13 +150,21 @@ def _refuse_shared_ids(claims: Iterable[Sequence[_Claim]], image: WholeImage | N
             )
 
 
+def _made_by_then(claims: Sequence[_Claim], image: WholeImage | None, chosen: Chosen) -> list[_Claim]:
+    """Those of partitions that there were at the moment that was asked for."""
+    later = [each for each in claims if image and (each.topic_id, each.number) in image.later]
+    names = sorted({each.name for each in later})
+    chosen.sentences += [f"{name} is left out: it was made after the moment that was asked for" for name in names]
+    return [each for each in claims if each not in later]
+
+
 def _of_topic(claims: Sequence[_Claim], topic_id: str, chosen: Chosen) -> list[_Claim]:
     """Those of this very topic: one of the same name was deleted, and a disk that was away did not hear of it."""
     mine = [each for each in claims if each.topic_id in (None, topic_id)]
     for each in claims:
         if each not in mine:
             chosen.sentences.append(
-                f"{str(each.directory.path / each.name)!r} is left out: it is of an earlier topic of that name"
+                f"{str(each.directory.path / each.name)!r} is left out: it is of another topic of that name"
                 f" ({each.topic_id})"
             )
     return mine

@@ -32,6 +32,9 @@ class WholeImage(Image):
         self.removed: set[str] = set()
         """Ids of topics that were deleted."""
 
+        self.later: set[tuple[str, int]] = set()
+        """Partitions that were made after the moment that this is of: topic id and number."""
+
         self.next_producer_id = 0
 
     def take(self, record: Message) -> None:
@@ -55,30 +58,60 @@ class WholeImage(Image):
 
 @dataclass(frozen=True, slots=True)
 class ClusterMetadata:
-    """What the metadata log of the furthest replica tells. `end_offset` and `epoch` are those of that log.
+    """What the metadata log of the furthest replica tells, `as_of` its end.
 
-    `image` is None where there is no such log (ZooKeeper's time, a lost disk) or it cannot be understood.
+    `image` is None where there is no such log (ZooKeeper's time, a lost disk) or it cannot be understood. `sentences`:
+    what of it is not as it was at the moment that was asked for.
     """
 
     image: WholeImage | None
     as_of: AsOf | None
     is_dynamic: bool  # the quorum's voters stand in the log (kraft.version 1), not in everybody's settings
     problems: tuple[str, ...]
+    sentences: tuple[str, ...] = ()
 
 
-def read_metadata(directories: Sequence[DataDirectory], options: ReadOptions) -> ClusterMetadata:
-    """The cluster's metadata on these disks."""
+def read_metadata(
+    directories: Sequence[DataDirectory], options: ReadOptions, until_ms: int | None = None
+) -> ClusterMetadata:
+    """The cluster's metadata on these disks, as of a moment where one is given."""
     partition = furthest(replicas(directories, NAME))
     if partition is None:
         return ClusterMetadata(None, None, False, ())
-    metadata = Metadata(partition, options, WholeImage)
     try:
-        Following(partition, metadata, options).catch_up()
+        metadata, image = _read(partition, options, None)
+        then = _read(partition, options, until_ms)[1] if until_ms is not None and image is not None else None
     except KafkafsError as error:
         return ClusterMetadata(None, None, False, (f"{NAME} cannot be read: {error}",))
-    image = metadata.image
-    whole = image if isinstance(image, WholeImage) else None
-    return ClusterMetadata(whole, metadata.as_of, _is_dynamic(partition), tuple(metadata.problems))
+    sentences = []
+    if image is not None and then is not None:
+        image = _goes_on_from(then, image)
+    elif image is not None and until_ms is not None:
+        sentences.append("topics and settings are those of the end: the metadata of that moment are no longer there")
+    is_dynamic = _is_dynamic(partition)
+    return ClusterMetadata(image, metadata.as_of, is_dynamic, tuple(metadata.problems), tuple(sentences))
+
+
+def _read(partition: Partition, options: ReadOptions, until_ms: int | None) -> tuple[Metadata, WholeImage | None]:
+    metadata = Metadata(partition, options, WholeImage, until_ms)
+    Following(partition, metadata, options).catch_up()
+    return metadata, metadata.image if isinstance(metadata.image, WholeImage) else None
+
+
+def _goes_on_from(then: WholeImage, now: WholeImage) -> WholeImage:
+    """The image of then, with what must never be given out twice as it is now: ids of producers, epochs of leaders."""
+    then.next_producer_id = now.next_producer_id
+    for topic_id, topic in now.topics.items():
+        partitions = then.topics[topic_id].partitions if topic_id in then.topics else {}
+        for number, state in topic.partitions.items():
+            if number not in partitions:
+                then.later.add((topic_id, number))
+                continue
+            partitions[number] = partitions[number]._replace(
+                leader_epoch=max(state.leader_epoch, partitions[number].leader_epoch),
+                partition_epoch=max(state.partition_epoch, partitions[number].partition_epoch),
+            )
+    return then
 
 
 def _is_dynamic(partition: Partition) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -11,9 +12,11 @@ import pytest
 
 from kafkafs.errors import CorruptData, UsageError
 from kafkafs.format.checkpoints import parse_offset_checkpoint
+from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive import job
 from kafkafs.revive.job import planned, revive
+from kafkafs.revive.place import REPORT
 from kafkafs.revive.plan import Choices
 from kafkafs.sample import unpack
 from tests.kafka import replicated
@@ -128,6 +131,48 @@ def test_the_same_command_goes_on_where_one_was_interrupted(tmp_path, monkeypatc
     assert files(to) == NEEDED
     with pytest.raises(UsageError, match="revived already"):
         revive([source], Choices(to=to))
+
+
+CHANGING = "renameat,mkdirat,unlinkat,utimensat,sendfile,syncfs,write,fchmod"
+
+
+def strace(trace: Path, calls: str, *command: str | Path) -> int:
+    """Runs a command to its end under strace: its exit code, negative for a signal."""
+    traced = ["strace", "-f", "-qq", "-o", trace, "-e", f"trace={calls.partition(':')[0].removeprefix('inject=')}"]
+    inject = ["-e", calls] if calls.startswith("inject=") else []
+    return subprocess.run([*traced, *inject, *command], timeout=100, capture_output=True, check=False).returncode
+
+
+def test_killed_at_any_moment_the_same_command_finishes(tmp_path):
+    """By SIGKILL, at some of the calls that change anything: in the end every byte is as if it had not been."""
+    is_long, trace = bool(os.environ.get("KAFKAFS_REVIVE")), tmp_path / "trace"
+    source = Dataset("4.3.1", "live").path if is_long else unpack(tmp_path)
+    whole = [KAFKAFS, "revive", source, "--corrupt", "skip", "--to"]
+    assert strace(trace, CHANGING, *whole, tmp_path / "whole") == 0
+    steps = len(trace.read_text().splitlines())
+    random.seed(seed := os.environ.get("KAFKAFS_SEED", random.randrange(1 << 30)))
+    print("seed", seed)
+    to, kills = tmp_path / "new", 40 if is_long else 4
+    for at in sorted(random.sample(range(1, steps // 2), kills)):
+        code = strace(trace, f"inject={CHANGING}:signal=KILL:when={at}", *whole, to)
+        if code == 0:  # what was done before is not done again
+            break
+        assert not (to / REPORT).exists() or json.loads((to / REPORT).read_text())["state"] == "unfinished"
+    else:
+        assert strace(trace, CHANGING, *whole, to) == 0
+    assert contents(to) == contents(tmp_path / "whole")
+
+
+def contents(place: Path) -> dict[str, bytes | set[int]]:
+    """Every file, but for the place's own name and the moments at which producers are said to have written."""
+    found: dict[str, bytes | set[int]] = {}
+    for file in place.rglob("*"):
+        name, content = str(file.relative_to(place)), file.read_bytes() if file.is_file() else b""
+        if file.suffix == ".snapshot":
+            found[name] = {each.producer_id for each in parse_producer_snapshot(content)}
+        elif file.suffix != ".checkpoint" and name not in ("meta.properties", REPORT):  # ids are made of the place
+            found[name] = content.replace(os.fsencode(place), b"")
+    return found
 
 
 @pytest.mark.parametrize("step", ["_write_cluster", "meta_properties", "clean_shutdown"])

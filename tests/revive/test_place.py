@@ -65,6 +65,26 @@ def begin_and_end(place):
         raise KeyboardInterrupt
 
 
+def test_after_a_start_of_the_machine_it_begins_again(tmp_path):
+    """What was noted as whole may not have reached the disk."""
+    place = NewDirectory(tmp_path / "n", REQUEST)
+    with place.partition("t-0") as target:
+        target.write("x", b"whole")
+    place.note({"directory": "t-0"})
+    assert NewDirectory(tmp_path / "n", REQUEST).done
+    report = tmp_path / "n" / REPORT
+    report.write_text(report.read_text().replace('"bootId": "', '"bootId": "another'))
+    assert NewDirectory(tmp_path / "n", REQUEST).done == {}
+    assert sorted(os.listdir(tmp_path / "n")) == [REPORT, "t-0"]
+
+
+def test_what_the_first_moment_leaves_is_nothing(tmp_path):
+    (tmp_path / "n").mkdir()
+    (tmp_path / f"n/{REPORT}.tmp").write_bytes(b"")
+    NewDirectory(tmp_path / "n", REQUEST)
+    assert os.listdir(tmp_path / "n") == [REPORT]
+
+
 def test_a_link_in_it_is_not_followed(tmp_path):
     """Whoever may write there could send us elsewhere."""
     place = NewDirectory(tmp_path / "n", REQUEST)

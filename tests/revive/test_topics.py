@@ -75,13 +75,23 @@ def test_a_directory_of_an_earlier_topic_of_that_name_is_left_out(tmp_path):
     (replica,) = (each.replica for each in found.topics[0].partitions)
     assert replica is not None
     assert replica.directory is directories[1]
-    assert any("earlier topic of that name" in sentence for sentence in found.sentences)
+    assert any("another topic of that name" in sentence for sentence in found.sentences)
 
 
 def test_a_deleted_topic_stays_deleted_and_an_unknown_one_comes_back(tmp_path):
     directory = disk(tmp_path / "a", {"t-0": ONE, "gone-0": TWO, "unknown-0": made_up_id("three")})
     found = chosen([directory], image(("t", ONE, 1), removed=[TWO]))
     assert shape(found) == {"t": [True], "unknown": [True]}
+    assert len(found.sentences) == 2
+
+
+def test_what_was_made_after_the_moment_is_left_out(tmp_path):
+    """A topic, and a partition of one that was there."""
+    directory = disk(tmp_path / "a", {"t-0": ONE, "t-1": ONE, "u-0": TWO})
+    then = image(("t", ONE, 1))
+    then.later = {(ONE, 1), (TWO, 0)}
+    found = chosen([directory], then)
+    assert shape(found) == {"t": [True]}
     assert len(found.sentences) == 2
 
 
