@@ -45,6 +45,9 @@ def add(commands: Commands) -> None:
     parser.add_argument("--value", choices=("bytes", "json", "registry"), default="bytes",
                         help="values as they are, as objects with a type found in a first pass, or by the registry's"
                         " schemas (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--by", choices=("day", "hour"), default="",
+                        help="partition by the date of the record, in UTC, too: topic=T/date=D/partition=P, or"
+                        " topic=T/date=D/hour=H/partition=P")  # fmt: skip
     parser.add_argument("--compression", choices=COMPRESSIONS, default="snappy", help="default: %(default)s")
     parser.add_argument("--file-mb", type=int, default=128, metavar="N",
                         help="log that goes into one file, in megabytes (default: %(default)s)")  # fmt: skip

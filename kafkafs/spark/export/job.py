@@ -1,6 +1,6 @@
 """An export from plan to counts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -9,7 +9,8 @@ from kafkafs.cluster.registry import Registry
 from kafkafs.errors import UsageError
 from kafkafs.log.options import Isolation
 from kafkafs.spark import jobs
-from kafkafs.spark.export import parquet, plan
+from kafkafs.spark.export import parquet, partitioned, plan
+from kafkafs.spark.export.dates import undated
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.plan import GONE, FileUnit, Plan, Request
 from kafkafs.spark.jobs import Progress, no_progress
@@ -42,7 +43,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class _Writing:
-    """The writing of one file."""
+    """The writing of one unit."""
 
     unit: FileUnit
     out: Output
@@ -57,7 +58,7 @@ class _Writing:
         return self.unit.weight
 
     def run(self, registry: Registry) -> None:
-        """Writes the file: values as bytes, or as columns of the type that their topic was given."""
+        """Writes its files: values as bytes, or as columns of the type that their topic was given."""
         typed: dict[str, Column] = {}
         if self.value == "json":
             typed["value"] = JsonColumn("value", self.kind)
@@ -66,7 +67,8 @@ class _Writing:
             kind = column_type(table.shape())
             typed["value"] = RegisteredColumn("value", self.unit.topic, table, registry, kind)
         columns = parquet.columns_of(self.unit, typed)
-        parquet.write(self.unit, self.out, self.isolation, self.compression, columns)
+        write = partitioned.write if self.unit.by else parquet.write
+        write(self.unit, self.out, self.isolation, self.compression, columns)
 
 
 def _write(registry: "Broadcast[Registry]", unit: _Writing) -> None:
@@ -100,7 +102,7 @@ def export(
             settled.value_types |= {topic: table.words() for topic, table in found.items()}
         still_ours()
         plan.save(out, request, settled)
-    todo = plan.left(out, settled)
+    todo = _left(out, settled)
     writing = [
         _Writing(
             unit, out, request.isolation, request.compression, settled.value_types.get(unit.topic), request.value
@@ -111,13 +113,32 @@ def export(
     plan.check_logs(request, settled)  # what was made anew since the plan was made is in some files, perhaps
     still_ours()
     out.tidy()
+    return _exported(out, settled, todo)
+
+
+def _left(out: Output, settled: Plan) -> list[FileUnit]:
+    """What is not written yet."""
+    there = out.sizes()
+    return [
+        unit for unit in settled.units
+        if unit.mark not in there or (unit.by and not partitioned.tables_of(out, unit).keys() <= there.keys())
+    ]  # fmt: skip
+
+
+def _exported(out: Output, settled: Plan, written: Iterable[FileUnit]) -> Exported:
+    """What is there at the end. UsageError where something that was written is not."""
     sizes = out.sizes()
-    files = [unit.file for unit in settled.units]
-    missing = [file for file in files if file not in sizes]
+    missing = [unit.mark for unit in settled.units if unit.mark not in sizes]
+    tables: dict[str, parquet.Counts] = {}
+    if not missing:
+        for unit in settled.units:
+            tables |= partitioned.tables_of(out, unit) if unit.by else {unit.file: parquet.counts(out, unit.file)}
+        missing = [name for name in tables if name not in sizes]
     if missing:
         raise UsageError(f"{f'{out}/{missing[0]}'!r} was not written: --to must be a place that all executors share")
-    counts = [parquet.counts(out, file) for file in files]
+    partitioned.remove_strays(out, settled, sizes, tables)
+    new = {unit.file for unit in written}
     return Exported(
-        len(files), len(todo), sum(rows for rows, _ in counts), sum(sizes[file] for file in files),
-        sum(values for _, values in counts),
+        len(tables), sum(undated(name) in new for name in tables), sum(each.rows for each in tables.values()),
+        sum(sizes[name] for name in tables), sum(each.as_bytes for each in tables.values()),
     )  # fmt: skip

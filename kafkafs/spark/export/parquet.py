@@ -1,12 +1,15 @@
-"""One Parquet file of one range of a partition: columns straight from decoded records."""
+"""Parquet files of one range of a partition: columns straight from decoded records."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
+from types import TracebackType
+from typing import NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafkafs.log.options import Isolation
-from kafkafs.spark.arrow import BatchMaker, grouped, rows_and_bytes, schema
+from kafkafs.spark.arrow import BatchMaker, schema
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.plan import GONE, FileUnit
 from kafkafs.spark.tasks import data_loss, records_of
@@ -15,16 +18,59 @@ from kafkafs.spark.typed.columns import Column, Columns
 ROW_GROUP = 1 << 20
 """Rows in a row group."""
 
-_GROUP_BYTES = 128 << 20  # of batches that wait for it, so that memory stays bounded
+GROUP_BYTES = 128 << 20
+"""Bytes of batches that wait for it, so that memory stays bounded."""
+
+_BATCH_BYTES = 8 << 10  # what a batch costs beside its columns
+
+
+class Table:
+    """A file that is being written: it has its name at the end of the block, unless the block fails."""
+
+    def __init__(self, out: Output, name: str, compression: str, kind: pa.Schema) -> None:
+        self.rows = self.as_bytes = 0
+        self.size = 0
+        """Bytes that wait to be written."""
+        self._kind = kind
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = 0
+        with ExitStack() as opening:
+            sink = opening.enter_context(out.writing(name))
+            self._writer = opening.enter_context(pq.ParquetWriter(sink, kind, **_settings(compression, kind)))
+            self._open = opening.pop_all()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Takes more rows."""
+        self._waiting.append(batch)
+        self._waiting_rows += batch.num_rows
+        self.size += batch.nbytes + _BATCH_BYTES
+        if "valueBytes" in self._kind.names:
+            self.as_bytes += batch.num_rows - batch.column("valueBytes").null_count
+        if self._waiting_rows >= ROW_GROUP or self.size >= GROUP_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what waits as a row group."""
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting, self._kind), row_group_size=ROW_GROUP)
+        self.rows += self._waiting_rows
+        self._waiting, self._waiting_rows, self.size = [], 0, 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with self._open:  # once: a second end finds nothing
+            if error is not None:
+                raise error
+            self.flush()
 
 
 def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, columns: Columns) -> None:
-    """Writes the file; under its name it is always whole."""
-    kind = columns.schema
-    records = records_of(unit.range, isolation, data_loss(fail=True, advice=GONE))
-    with out.writing(unit.file) as sink, pq.ParquetWriter(sink, kind, **_settings(compression, kind)) as writer:
-        for group in grouped(columns.batches(records), rows_and_bytes, ROW_GROUP, _GROUP_BYTES):
-            writer.write_table(pa.Table.from_batches(group, kind), row_group_size=ROW_GROUP)
+    """Writes the unit as one file; under its name it is always whole."""
+    with Table(out, unit.file, compression, columns.schema) as table:
+        for batch in columns.batches(records_of(unit.range, isolation, data_loss(fail=True, advice=GONE))):
+            table.add(batch)
 
 
 def columns_of(unit: FileUnit, typed: Mapping[str, Column]) -> Columns:
@@ -45,12 +91,19 @@ def _settings(compression: str, kind: pa.Schema) -> dict[str, object]:
     }
 
 
-def counts(out: Output, name: str) -> tuple[int, int]:
-    """How many rows a file has by its footer, and how many values as bytes: no JSON objects, or of another kind."""
+class Counts(NamedTuple):
+    """Rows of a file, and how many values of them stayed bytes: no JSON objects, or of another kind."""
+
+    rows: int
+    as_bytes: int
+
+
+def counts(out: Output, name: str) -> Counts:
+    """Those of a file, by its footer."""
     with out.open(name) as file:
         footer = pq.ParquetFile(file).metadata
     columns = [footer.schema.column(number).path for number in range(footer.num_columns)]
     if "valueBytes" not in columns:
-        return footer.num_rows, 0
+        return Counts(footer.num_rows, 0)
     groups = [footer.row_group(number).column(columns.index("valueBytes")) for number in range(footer.num_row_groups)]
-    return footer.num_rows, sum(group.num_values - group.statistics.null_count for group in groups)
+    return Counts(footer.num_rows, sum(group.num_values - group.statistics.null_count for group in groups))

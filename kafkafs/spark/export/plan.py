@@ -16,6 +16,7 @@ from kafkafs.log.identity import BatchMark, LogIdentity, difference, identity
 from kafkafs.log.options import Isolation
 from kafkafs.spark import planning
 from kafkafs.spark.export.claim import CLAIM
+from kafkafs.spark.export.dates import By, undated
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.locations import Location, chosen, every_location
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
@@ -26,6 +27,8 @@ from kafkafs.spark.snapshots import Snapshots, planned
 PLAN = "_kafkafs_export.json"
 GONE = "name a new directory to export what is left"
 """What to do where records of the plan were deleted before they were written."""
+DONE = "_kafkafs_export.done"
+"""The directory of what says which ranges are written, where a range becomes files by date."""
 _VERSION = 3
 _MOST = 1 << 63
 _ELSEWHERE = "name a new directory for an export"
@@ -45,10 +48,11 @@ class Request:
     file_bytes: int = 128 << 20  # of log
     replicas: Replicas = "furthest"
     window: tuple[str, str] = ("", "")  # the limits as they were written: "now" is another time in a second run
+    by: By = ""
 
     def words(self) -> dict[str, str]:
         """In a form to be written down and compared."""
-        return {
+        words = {
             "paths": ",".join(sorted(map(str, self.paths))),
             "choice": repr(replace(self.choice, topics=tuple(sorted(set(self.choice.topics))))),
             "starting": self.window[0] or repr(self.starting),
@@ -58,15 +62,23 @@ class Request:
             "compression": self.compression,
             "fileBytes": str(self.file_bytes),
         }
+        return words | ({"by": self.by} if self.by else {})  # plans of earlier releases know no such word
 
 
 @dataclass(frozen=True, slots=True)
 class FileUnit:
-    """One file to be written: a range of a partition."""
+    """One file to be written: a range of a partition. Or `by` date: one for each that its records have."""
 
     range: PartitionRange
     weight: int
     file: str  # from the output directory
+    by: By = ""
+
+    @property
+    def mark(self) -> str:
+        """What is there when all of it is written: the file, or what lists those by date."""
+        each = self.range
+        return f"{DONE}/{each.location.name}-{each.start:020d}-{each.end:020d}.json" if self.by else self.file
 
     @property
     def topic(self) -> str:
@@ -184,7 +196,7 @@ def _made(snapshots: Snapshots, request: Request, before: Plan) -> Plan:
         for each, size in planning.pieces_of(
             PartitionRange(snapshot.location, start, end), snapshot, request.file_bytes
         ):
-            added.units.append(FileUnit(each, size, _file(each)))
+            added.units.append(FileUnit(each, size, _file(each), request.by))
     return added
 
 
@@ -213,23 +225,30 @@ def load(out: Output, request: Request) -> Plan | None:
         return None
     try:
         told = json.loads(text)
-        if told["request"] != request.words():
+        begun = told["request"]
+        if begun.get("by", "") != request.by:
+            raise UsageError(
+                f"{str(out)!r} holds an export {'by date' if not request.by else 'with another --by, or none'}; name"
+                " another directory, or the same --by"
+            )
+        if begun != request.words():
             raise UsageError(
                 f"{str(out)!r} holds an export of something else; name another directory, or the same request"
             )
         if told["version"] != _VERSION:
             raise UsageError(f"{str(out)!r} holds an export that another release of kafkafs began; {_ELSEWHERE}")
         directories = frozenset(map(str, request.paths))
-        units = [_unit(each, directories) for each in told["files"]]
+        units = [_unit(each, directories, request.by) for each in told["files"]]
         _check_files(out, there, units)
         return Plan(units, dict(told["valueTypes"]), dict(map(_log, told["logs"])), is_saved=True)
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise UsageError(f"'{out}/{PLAN}' is no plan of an export; name a new directory for one") from error
 
 
 def _check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) -> None:
     """UsageError where there are tables that the plan does not name: whoever reads the directory reads them too."""
-    others = sorted({name for name in there if name.endswith(".parquet")} - {unit.file for unit in units})
+    planned_files = {unit.file for unit in units}
+    others = sorted(name for name in there if name.endswith(".parquet") and undated(name) not in planned_files)
     if others:
         many = f"{len(others):,} files" if len(others) > 1 else "a file"
         raise UsageError(
@@ -259,7 +278,7 @@ def _told(unit: FileUnit) -> list[object]:
     return [str(location.data_directory), *location.name, unit.range.start, unit.range.end, unit.weight]
 
 
-def _unit(told: Sequence[object], directories: Set[str]) -> FileUnit:
+def _unit(told: Sequence[object], directories: Set[str], by: By) -> FileUnit:
     """A file of the plan. ValueError for one that no run wrote: it might name any file of the machine.
 
     `directories` are those that the request names.
@@ -273,16 +292,10 @@ def _unit(told: Sequence[object], directories: Set[str]) -> FileUnit:
         raise ValueError(f"{start} to {end}, {weight}")
     location = Location(Path(str(directory)), TopicPartition(name.topic, name.partition))
     each = PartitionRange(location, start, end)
-    return FileUnit(each, weight, _file(each))
+    return FileUnit(each, weight, _file(each), by)
 
 
 def _log(told: Sequence[Any]) -> tuple[TopicPartition, LogIdentity]:
     topic, partition, topic_id, *batches = told
     first, last = (BatchMark(*each) if each is not None else None for each in batches)
     return TopicPartition(topic, int(partition)), LogIdentity(topic_id, first, last)
-
-
-def left(out: Output, plan: Plan) -> list[FileUnit]:
-    """The files that are not there yet."""
-    there = out.sizes()
-    return [unit for unit in plan.units if unit.file not in there]

@@ -1,0 +1,162 @@
+"""One range of a log by the dates of its records: each record once, under its date, in bounded memory."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from kafkafs.errors import Unsupported, UsageError
+from kafkafs.spark import arrow, tasks
+from kafkafs.spark.export import parquet, partitioned
+from kafkafs.spark.export.dates import NO_DATE
+from kafkafs.spark.export.output import output
+from kafkafs.spark.export.plan import FileUnit, Plan
+from kafkafs.spark.locations import Location
+from kafkafs.spark.offsets import TopicPartition
+from kafkafs.spark.planning import PartitionRange
+from tests.log.making import made, spread, write_partition
+
+DAY_MS = 24 * 3_600_000
+START_MS = 1_790_000_000_000
+NAME = "00000000000000000000-{:020d}.parquet"
+
+
+def unit(data: Path, times_ms: Sequence[int]) -> FileUnit:
+    """All of a log of records with these timestamps, some in a batch, some batches in a segment."""
+    batches = [made(first, times_ms[first : first + 7]) for first in range(0, len(times_ms), 7)]
+    write_partition(data, spread(batches, 5) or {0: []}, "t-0")
+    place = PartitionRange(Location(data, TopicPartition("t", 0)), 0, len(times_ms))
+    return FileUnit(place, 1, f"topic=t/partition=0/{NAME.format(len(times_ms))}", "day")
+
+
+def write(each: FileUnit, out: Path) -> partitioned.Tables:
+    place = output(str(out))
+    partitioned.write(each, place, "read_uncommitted", "none", parquet.columns_of(each, {}))
+    return partitioned.tables_of(place, each)
+
+
+def found(out: Path) -> list[tuple[int, str]]:
+    """(offset, date) of all rows that are there, each as often as it stands there."""
+    return sorted(
+        (offset, file.relative_to(out).parts[1].removeprefix("date="))
+        for file in out.rglob("*.parquet")
+        for offset in pq.ParquetFile(file).read(["offset"])["offset"].to_pylist()
+    )
+
+
+def date(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).date().isoformat() if 0 <= time_ms < 2**47 else NO_DATE
+
+
+def in_order(days: int) -> list[int]:
+    return [START_MS + number * DAY_MS // 3 for number in range(3 * days)]
+
+
+def in_disorder(days: int) -> list[int]:
+    dice = random.Random(days)
+    times = [*in_order(days), -1, 2**52, -1, START_MS]
+    dice.shuffle(times)
+    return times
+
+
+@pytest.fixture
+def open_tables(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many are open, and were at most."""
+    counted: Counter[str] = Counter()
+
+    class Counted(parquet.Table):
+        def __init__(self, *about):
+            super().__init__(*about)
+            counted["made"] += 1
+            counted["open"] += 1
+            counted["most"] = max(counted["most"], counted["open"])
+
+        def __exit__(self, *failure):
+            counted["open"] -= 1
+            super().__exit__(*failure)
+
+    monkeypatch.setattr(partitioned, "Table", Counted)
+    return counted
+
+
+@pytest.mark.parametrize("times_ms", [in_order(3), in_order(90), in_disorder(90), [-1] * 20, in_disorder(1)])
+@pytest.mark.parametrize("rows", [7, 1 << 14])
+def test_each_record_stands_once_under_its_date(rows, times_ms, tmp_path, open_tables, monkeypatch):
+    """However many rows are looked at together."""
+    monkeypatch.setattr(arrow, "ROWS", rows)
+    monkeypatch.setattr(partitioned, "MOST_OPEN", 4)
+    tables = write(unit(tmp_path / "data", times_ms), tmp_path / "out")
+    assert found(tmp_path / "out") == [(offset, date(time_ms)) for offset, time_ms in enumerate(times_ms)]
+    assert sum(each.rows for each in tables.values()) == len(times_ms)
+    assert set(tables) == {str(file.relative_to(tmp_path / "out")) for file in (tmp_path / "out").rglob("*.parquet")}
+    assert open_tables["most"] <= 4
+    assert open_tables["made"] == len(tables)
+
+
+def test_a_log_in_the_order_of_its_times_takes_two_passes(tmp_path, monkeypatch):
+    """However many days it has: three years in one file's worth of log."""
+    passes = []
+    walk = tasks.records_of
+
+    def counted(*about):
+        passes.append(about)
+        return walk(*about)
+
+    monkeypatch.setattr(partitioned, "records_of", counted)
+    tables = write(unit(tmp_path / "data", in_order(1096)), tmp_path / "out")
+    assert len(tables) >= 1096
+    assert len(passes) == 2
+
+
+def test_what_waits_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrow, "ROWS", 50)
+    monkeypatch.setattr(parquet, "GROUP_BYTES", 100_000)
+    times_ms = in_disorder(20) * 20
+    write(unit(tmp_path / "data", times_ms), tmp_path / "out")
+    assert len(found(tmp_path / "out")) == len(times_ms)
+    groups = [pq.ParquetFile(file).metadata.num_row_groups for file in (tmp_path / "out").rglob("*.parquet")]
+    assert max(groups) > 1
+
+
+def test_a_failure_leaves_no_mark_and_nothing_half_written(tmp_path, monkeypatch):
+    """The last time is beyond what a timestamp of Parquet can be."""
+    monkeypatch.setattr(arrow, "ROWS", 5)
+    with pytest.raises(Unsupported, match="the record at offset 27 of t-0"):
+        write(unit(tmp_path / "data", [*in_order(9), 2**62]), tmp_path / "out")
+    assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
+
+
+def test_a_range_that_shows_nothing_is_written_too(tmp_path):
+    assert write(unit(tmp_path / "data", []), tmp_path / "out") == {}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "[" * 99_999, '{"topic=u/date=2026-01-01/x":[1,0]}', '{"x":3}'])
+def test_a_mark_that_is_none_is_refused(text, tmp_path):
+    """Whoever may write there must not have us take it for more than it is."""
+    each = unit(tmp_path / "data", in_order(1))
+    with output(str(tmp_path)).writing(each.mark) as file:
+        file.write(text.encode())
+    with pytest.raises(UsageError, match="is not what an export wrote"):
+        partitioned.tables_of(output(str(tmp_path)), each)
+
+
+def test_what_a_killed_run_wrote_of_records_that_are_gone_is_removed(tmp_path):
+    """Compaction was at work before the range was written anew; other files are left alone."""
+    out = tmp_path / "out"
+    each = unit(tmp_path / "data", in_order(2))
+    tables = write(each, out)
+    stray = f"topic=t/date=2020-01-01/partition=0/{NAME.format(6)}"
+    other = "topic=t/date=2020-01-01/partition=0/other.parquet"
+    for name in (stray, other):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_bytes(b"x")
+    partitioned.remove_strays(output(str(out)), Plan([each]), [*tables, stray, other, each.mark], tables)
+    assert not (out / stray).exists()
+    assert (out / other).exists()
+    assert all((out / name).exists() for name in [*tables, each.mark])
+    assert json.loads((out / each.mark).read_text()).keys() == tables.keys()
