@@ -1,6 +1,6 @@
 """An export from plan to counts."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from kafkafs.spark import jobs
 from kafkafs.spark.export import parquet, partitioned, plan
 from kafkafs.spark.export.dates import undated
 from kafkafs.spark.export.output import Output
+from kafkafs.spark.export.partitioned import Tables
 from kafkafs.spark.export.plan import GONE, FileUnit, Plan, Request
 from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.schema_frame import registry_of
@@ -102,7 +103,7 @@ def export(
             settled.value_types |= {topic: table.words() for topic, table in found.items()}
         still_ours()
         plan.save(out, request, settled)
-    todo = _left(out, settled)
+    todo, told = _left(out, settled)
     writing = [
         _Writing(
             unit, out, request.isolation, request.compression, settled.value_types.get(unit.topic), request.value
@@ -113,31 +114,34 @@ def export(
     plan.check_logs(request, settled)  # what was made anew since the plan was made is in some files, perhaps
     still_ours()
     out.tidy()
-    return _exported(out, settled, todo)
+    return _exported(out, settled, todo, told)
 
 
-def _left(out: Output, settled: Plan) -> list[FileUnit]:
-    """What is not written yet."""
+def _left(out: Output, settled: Plan) -> tuple[list[FileUnit], dict[str, Tables]]:
+    """What is not written yet; and of what is written by date its files, by the marks that tell them."""
     there = out.sizes()
-    return [
-        unit for unit in settled.units
-        if unit.mark not in there or (unit.by and not partitioned.tables_of(out, unit).keys() <= there.keys())
-    ]  # fmt: skip
+    told = {unit.mark: partitioned.tables_of(out, unit) for unit in settled.units if unit.by and unit.mark in there}
+    left = [
+        unit for unit in settled.units if unit.mark not in there or not told.get(unit.mark, {}).keys() <= there.keys()
+    ]
+    return left, told
 
 
-def _exported(out: Output, settled: Plan, written: Iterable[FileUnit]) -> Exported:
-    """What is there at the end. UsageError where something that was written is not."""
-    sizes = out.sizes()
+def _exported(out: Output, settled: Plan, written: Iterable[FileUnit], told: Mapping[str, Tables]) -> Exported:
+    """What is there at the end; `told` is what was there before. UsageError where something that was written is not."""
+    sizes, new = out.sizes(), {unit.file for unit in written}
     missing = [unit.mark for unit in settled.units if unit.mark not in sizes]
     tables: dict[str, parquet.Counts] = {}
     if not missing:
         for unit in settled.units:
-            tables |= partitioned.tables_of(out, unit) if unit.by else {unit.file: parquet.counts(out, unit.file)}
+            if not unit.by:
+                tables[unit.file] = parquet.counts(out, unit.file)
+            else:
+                tables |= partitioned.tables_of(out, unit) if unit.file in new else told[unit.mark]
         missing = [name for name in tables if name not in sizes]
     if missing:
         raise UsageError(f"{f'{out}/{missing[0]}'!r} was not written: --to must be a place that all executors share")
     partitioned.remove_strays(out, settled, sizes, tables)
-    new = {unit.file for unit in written}
     return Exported(
         len(tables), sum(undated(name) in new for name in tables), sum(each.rows for each in tables.values()),
         sum(sizes[name] for name in tables), sum(each.as_bytes for each in tables.values()),

@@ -29,14 +29,13 @@ from kafkafs.spark.typed.columns import Columns
 MOST_OPEN = 32
 """Tables that a task writes at once."""
 
-
 Tables = Mapping[str, Counts]
 """The files of a unit by their names."""
 
 
 @dataclass(slots=True)
-class _Writing:
-    """What is told of a unit, pass by pass."""
+class _Passes:
+    """The writing of one unit, pass by pass; `done` are its files that are written."""
 
     unit: FileUnit
     out: Output
@@ -88,12 +87,12 @@ class _Writing:
 
 def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, columns: Columns) -> None:
     """Writes the unit's files, and then its mark."""
-    writing = _Writing(unit, out, isolation, compression, columns)
-    left = writing.by_pass(unit.range.start, {})
+    passes = _Passes(unit, out, isolation, compression, columns)
+    left = passes.by_pass(unit.range.start, {})
     while left:
-        left = writing.by_pass(min(first for first, _ in left.values()), {each: end for each, (_, end) in left.items()})
+        left = passes.by_pass(min(first for first, _ in left.values()), {each: end for each, (_, end) in left.items()})
     with out.writing(unit.mark) as file:
-        file.write(json.dumps(writing.done).encode())
+        file.write(json.dumps(passes.done).encode())
 
 
 def _by_period(pieces: Iterable[Records], by: By) -> dict[int, list[Records]]:
