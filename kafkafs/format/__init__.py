@@ -10,7 +10,7 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     records          batches -> `Records`, rows of RECORD over their bytes (`columns`), by kernels; `work` is one call
     legacy, codecs   messages of formats v0 and v1; compressed bytes (in `frames`), unpacked within bounds
     memory, buffers  what large batches may take together; large buffers that are used again
-    crc, varints     the checksums of a batch; its numbers of variable length; `batch_bytes`: a batch that is written
+    varints          a batch's numbers of variable length; `batch_bytes`: a batch that is written
     offset_index, time_index   sorted entries (`abstract_index`); `transaction_index`: what was aborted
     producer_snapshot, control, checkpoints   the files and records that brokers write for themselves
     jsonl            records as lines; `cells`: which schemas their keys and values name

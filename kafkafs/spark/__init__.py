@@ -8,7 +8,7 @@ data directories.
     snapshots    one look at each partition for a whole plan
     planning     limits -> a range of offsets of each partition -> ranges for each task
     tasks        in an executor: ranges -> records -> Arrow batches (`arrow`); `stream`: the same in micro-batches
-    typed        keys and values as columns of a type: of the data source, and of `export`
+    typed        keys and values as columns of a type, for `export`
     segments     a job's unit of work, a segment at one moment; `jobs` maps a function over many, on Spark or by
                  `local` in processes of this machine, in `bundles`
     session      the Spark of a command and its end; `jvm` ends Java's processes

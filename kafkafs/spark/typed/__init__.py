@@ -1,4 +1,4 @@
-"""Keys and values as columns of a type in place of bytes: for `kafkafs export` and for the data source, the same code.
+"""Keys and values as columns of a type in place of bytes, for `kafkafs export`.
 
 The driver settles the types, executors make the columns:
 
