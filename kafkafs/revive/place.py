@@ -2,8 +2,8 @@
 
 What is written first is `revive.json`, which says that the rest is unfinished; then each partition, whole or not at
 all, with a line about it in `revive.progress`. So the same command can go on where another one ended; where the machine
-has started anew since, nothing tells what had reached the disk, and it begins again. All is on the disk before it is
-whole.
+may have started anew since, nothing tells what had reached the disk, and it begins again. All is on the disk before it
+is whole.
 """
 
 import errno
@@ -102,7 +102,7 @@ class NewDirectory(Target):
         super().__init__(path, descriptor)
         self.done: dict[str, dict[str, Any]] = {}
         boot = _boot_id()
-        if _told_before(path).get(BOOT) == boot:
+        if boot and _told_before(path).get(BOOT) == boot:
             self._read_progress()
         else:
             self.remove(_PROGRESS)
