@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.cluster.following import Replay
+from kafkafs.cluster.following import Following, Replay
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.lines import known
 from kafkafs.cluster.problems import Problems
@@ -219,6 +219,18 @@ class Metadata(Replay):
 
     def _decoded(self, run: BatchRun, rows: Batches) -> Iterator[Records | Refusal]:
         return decode(run.data, run.position, rows, self._options.max_batch, self._options.memory)
+
+
+def read_once(
+    partition: Partition,
+    options: ReadOptions,
+    new_image: Callable[[], Image] | None = None,
+    until_ms: int | None = None,
+) -> Metadata:
+    """All that a replica tells now: see `Metadata`. KafkafsError where its directory cannot be read."""
+    metadata = Metadata(partition, options, new_image, until_ms)
+    Following(partition, metadata, options).catch_up()
+    return metadata
 
 
 def _what_is_wrong(record: Unreadable) -> str:

@@ -7,9 +7,8 @@ told them, since they are written again and never shown.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafkafs.cluster.following import Following
 from kafkafs.cluster.image import Image
-from kafkafs.cluster.metadata import NAME, AsOf, Metadata
+from kafkafs.cluster.metadata import NAME, AsOf, Metadata, read_once
 from kafkafs.errors import KafkafsError, NotFound
 from kafkafs.format.messages.records import Message
 from kafkafs.format.messages.values import Fields
@@ -93,8 +92,7 @@ def read_metadata(
 
 
 def _read(partition: Partition, options: ReadOptions, until_ms: int | None) -> tuple[Metadata, WholeImage | None]:
-    metadata = Metadata(partition, options, WholeImage, until_ms)
-    Following(partition, metadata, options).catch_up()
+    metadata = read_once(partition, options, WholeImage, until_ms)
     return metadata, metadata.image if isinstance(metadata.image, WholeImage) else None
 
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kafkafs.cluster.following import Following
 from kafkafs.cluster.image import TOPIC_RESOURCE
-from kafkafs.cluster.metadata import NAME, Metadata
+from kafkafs.cluster.metadata import NAME, read_once
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.format.names import parse_partition_name, segment_file
 from kafkafs.format.producer_snapshot import open_transactions
@@ -121,10 +120,7 @@ def topic_intervals(directory: DataDirectory) -> dict[str, int]:
     without KRaft, or where its log cannot be read."""
     image = None
     with suppress(KafkafsError):
-        partition = directory.partition(NAME)
-        metadata = Metadata(partition, directory.options)
-        Following(partition, metadata, directory.options).catch_up()
-        image = metadata.image
+        image = read_once(directory.partition(NAME), directory.options).image
     found: dict[str, int] = {}
     for (kind, name), settings in image.configs.items() if image is not None else ():
         value = settings.get(_SETTING, "")
