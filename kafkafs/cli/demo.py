@@ -93,9 +93,14 @@ def unpacked_sample(*, keep: bool) -> Iterator[Path]:
     Unless it is to be kept, all is gone at the end, a mount too; after an error or Ctrl-C, at whatever moment, it is
     gone in any case.
     """
+    early: list[int] = []  # a Ctrl-C until there is something to undo: tempfile, too, leaves its trial file behind then
+    before = signal.signal(signal.SIGINT, lambda number, _: early.append(number))
     scratch = Path(tempfile.mkdtemp(prefix="kafkafs-demo-"))
     place = scratch / "mount"
     try:
+        signal.signal(signal.SIGINT, before)
+        if early:
+            raise KeyboardInterrupt
         place.mkdir()
         yield sample.unpack(scratch)
     except BaseException:

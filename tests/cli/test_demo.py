@@ -4,11 +4,14 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kafkafs.cli.demo import unpacked_sample
 from kafkafs.fuse.life.mountpoint import mounted_at
 from tests.mounting import KAFKAFS, run, wait_until
 from tests.without_fuse import without_fuse
@@ -42,6 +45,30 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path, since, after_s):
         assert told == b""
         assert process.returncode in (130, 0)
     wait_until(lambda: not mounts(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("call", ["open", "mkdir"])
+def test_ctrl_c_while_a_name_is_found_leaves_nothing_behind(tmp_path, monkeypatch, call):
+    """Regression: tempfile's trial file stayed, and so would a directory that was not yet known."""
+    whole = getattr(os, call)
+
+    def interrupted(*arguments: Any, **named: Any) -> Any:
+        done = whole(*arguments, **named)
+        monkeypatch.undo()
+        signal.raise_signal(signal.SIGINT)
+        return done
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(os, call, interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt), unpacked_sample(keep=False):
+            pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+        tempfile.tempdir = None
     assert list(tmp_path.iterdir()) == []
 
 

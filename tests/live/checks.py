@@ -1,6 +1,7 @@
 """Readers of a mount beside a busy broker: each reads at random and notes what it saw, to be compared later."""
 
 import errno
+import fnmatch
 import json
 import os
 import random
@@ -186,10 +187,13 @@ class Checks:
     def phoenix_files(self) -> dict[str, list[int]]:
         """The generations in each log of the topic that is on the disk, those that wait for their deletion too."""
         found = {}
-        for path in self.churn.broker.data.glob("phoenix-0*/*.log*"):
-            with suppress(FileNotFoundError):
-                generations = re.findall(rb'"generation": (\d+)', path.read_bytes())
-                found[f"{path.parent.name}/{path.name}"] = sorted(set(map(int, generations)))
+        data = self.churn.broker.data
+        for directory in fnmatch.filter(os.listdir(data), "phoenix-0*"):
+            with suppress(FileNotFoundError):  # the broker moves it away while it is listed
+                for name in fnmatch.filter(os.listdir(data / directory), "*.log*"):
+                    with suppress(FileNotFoundError):
+                        generations = re.findall(rb'"generation": (\d+)', (data / directory / name).read_bytes())
+                        found[f"{directory}/{name}"] = sorted(set(map(int, generations)))
         return found
 
     def transactions(self, chance: random.Random) -> None:
