@@ -5,15 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafkafs.cli.options import MountOptions
+from kafkafs.disk.sources import is_bucket
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.mount import Settings, serve
+from kafkafs.fuse.sandbox.network import network_for
 from kafkafs.view.tree import Root
-
-
-def _tier(options: MountOptions) -> Path | None:
-    """The directory that a remote tier is; None without one."""
-    return None if options.reading.tiered is None else Path(options.reading.tiered.place)
 
 
 def serve_data(
@@ -23,11 +20,15 @@ def serve_data(
     answers now."""
     memory = MemoryBudget(2 * options.reading.max_batch)  # one reader's: a packed batch, and what it unpacks to
     tree = Root(data_dirs, replace(options.reading, memory=memory))
+    place_of_tier = "" if options.reading.tiered is None else options.reading.tiered.place
+    is_far = is_bucket(place_of_tier)
+    tier = Path(place_of_tier) if place_of_tier and not is_far else None
     settings = Settings(
         data_dirs,
         claim,
         options.allow_other,
-        readable=[path for path in (options.reading.index_dir, _tier(options)) if path is not None],
+        readable=[path for path in (options.reading.index_dir, tier) if path is not None],
         owner=tree.owner(),
+        network=network_for(place_of_tier) if is_far else None,
     )
     serve(tree, place, settings, on_ready)

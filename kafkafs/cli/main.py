@@ -11,6 +11,7 @@ from kafkafs.cli.endings import run_honestly
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command: its exit code, 2 for what was asked wrongly, 1 for what failed."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads that nothing here has a use for
+    os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")  # so would pyarrow, before it is confined
     words = sys.argv[1:] if arguments is None else arguments
     interrupted = "interrupted"  # until it is known what the command would say
 

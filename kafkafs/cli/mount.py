@@ -8,14 +8,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from kafkafs.cli import options as mount_options
-from kafkafs.cli.endings import run_honestly
-from kafkafs.disk.objects import SCHEME
+from kafkafs.cli.endings import run_honestly, say
+from kafkafs.disk.sources import is_bucket
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint
 from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.guard import supervise, supervise_in_background
 from kafkafs.fuse.sandbox.syscalls import is_installed
 from kafkafs.installation import install_command
+from kafkafs.log.options import ReadOptions, TierSource
 
 _DEVICE = "/dev/fuse"
 _WITHOUT = "`kafkafs ls`, `cat` and `stat` answer the same without a mount"
@@ -25,11 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Checks what can be checked, then leaves the mount to two processes (see `fuse.life.guard`)."""
     _check_parts()
     options = mount_options.parse(arguments.options)
-    if options.reading.tiered is not None and SCHEME.match(options.reading.tiered.place):
-        raise UsageError(
-            "a mount reads a tier that is a directory: its daemon is cut off from the network. `kafkafs ls`, `cat` and"
-            " `stat` read one in a bucket, or copy it first"
-        )
+    if code := _check_bucket(options.reading.tiered):
+        return code
     data_dirs = [path.absolute() for path in arguments.data_dirs]
     place = arguments.mountpoint.absolute()
     log_file = arguments.log_file.absolute() if arguments.log_file else None
@@ -45,6 +43,28 @@ def run(arguments: argparse.Namespace) -> int:
     start = supervise_in_background if arguments.background else supervise
     place = Path(mountpoint.real_path(place))  # where the mount will stand, whatever becomes of a link to it
     return start(place, _daemon(data_dirs, place, claim, options))
+
+
+def _check_bucket(tiered: TierSource | None) -> int:
+    """0, also where a bucket does not answer by now; the exit code where it is no tier, which was said then.
+
+    Looked at in a process of its own: the store's client starts threads, which no daemon can be forked from.
+    """
+    if tiered is None or not is_bucket(tiered.place):
+        return 0
+    child = os.fork()
+    if child == 0:
+        os._exit(run_honestly(lambda: _look_at(tiered)))
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _look_at(tiered: TierSource) -> int:
+    from kafkafs.log.tier.tier import Tier  # in that process only: it takes what a mount of no tier has no use for
+
+    trouble = Tier(tiered, ReadOptions()).check()
+    if trouble:
+        say(f"mounted all the same: {trouble}")
+    return 0
 
 
 def _check_parts() -> None:

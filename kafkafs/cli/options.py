@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kafkafs.disk.objects import SCHEME
+from kafkafs.disk.sources import place_of
 from kafkafs.errors import UsageError
 from kafkafs.log.options import ISOLATIONS, ReadOptions, TierSource, isolation
 
@@ -65,7 +65,7 @@ def _size(name: str, value: str, example: str) -> int:
 
 
 def _tiered(options: MountOptions, value: str) -> MountOptions:
-    return _of_tier(options, place=value if SCHEME.match(value) else os.path.abspath(value))
+    return _of_tier(options, place=place_of(value))
 
 
 def _tiered_key(options: MountOptions, value: str) -> MountOptions:

@@ -29,6 +29,7 @@ def open_tree(arguments: argparse.Namespace) -> Tree:
     named: str = arguments.data_dirs
     paths = [named] if os.path.isdir(named) else named.split(",")
     root = Root([Path(path).absolute() for path in paths], mount_options.parse(arguments.options).reading)
+    root.check_tier()
     return Top(root, AboutDirectory({}))
 
 

@@ -12,10 +12,11 @@ from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.options import DiskOptions
-from kafkafs.errors import DiskError
+from kafkafs.errors import DiskError, NotFound, Vanished
 
 FetchChunk = Callable[[int], bytes]
-"""The bytes in clear of the chunk of that number. DiskError where it cannot be had, WouldBlock never."""
+"""The bytes in clear of the chunk of that number. DiskError where it cannot be had, NotFound where its object is gone,
+WouldBlock never."""
 
 
 class ChunkedFile(DataFile):
@@ -86,7 +87,10 @@ class ChunkedFile(DataFile):
         return memoryview(piece)
 
     def _fetched(self, number: int) -> bytes:
-        piece = self._chunk(number)
+        try:
+            piece = self._chunk(number)
+        except NotFound as error:  # which would say that there is no such record
+            raise Vanished(f"{self.name!r} went away: {error}") from error
         expected = min(self._chunk_size, self._size - number * self._chunk_size)
         if len(piece) != expected:
             raise DiskError(f"chunk {number} of {self.name!r} has {len(piece)} bytes, and {expected} were announced")

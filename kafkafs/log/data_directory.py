@@ -36,6 +36,7 @@ from kafkafs.log.partition import Partition
 if TYPE_CHECKING:
     from kafkafs.log.tier.alone import TierAlone
     from kafkafs.log.tier.remote_partitions import RemotePartitions
+    from kafkafs.log.tier.tier import Tier
 
 logger = logging.getLogger(__name__)
 
@@ -70,12 +71,13 @@ class DataDirectory:
         self._beside: list[ref[DataDirectory]] = [ref(self)]
         self._alone = alone
         self._remote: RemotePartitions | None = None
+        self._tier: Tier | None = None
         if options.tiered is not None:
             from kafkafs.log.tier import remote_partitions, tier  # only a tier takes what they import
 
-            opened, metadata = tier.Tier(options.tiered, options), WeakMethod(self._tier_metadata)
+            self._tier, metadata = tier.Tier(options.tiered, options), WeakMethod(self._tier_metadata)
             self._remote = remote_partitions.RemotePartitions(
-                opened, self.root, self.checkpoints, lambda: (metadata() or list)()
+                self._tier, self.root, self.checkpoints, lambda: (metadata() or list)()
             )
         self._strangers: frozenset[str] = frozenset()
         self.is_replaced = False
@@ -155,6 +157,10 @@ class DataDirectory:
     def stand_beside(self, directories: Sequence["DataDirectory"]) -> None:
         """These are read together: one may have what is told of another's tier."""
         self._beside = [ref(directory) for directory in directories]  # weakly, else none would ever be closed
+
+    def check_tier(self) -> str:
+        """See `Tier.check`; empty without a tier."""
+        return "" if self._tier is None else self._tier.check()
 
     def _tier_metadata(self) -> list[Partition]:
         return [

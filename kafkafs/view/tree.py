@@ -48,6 +48,11 @@ class Root:
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
         self._shown_of: list[object] = []
 
+    def check_tier(self) -> None:
+        """UsageError where `-o tiered=` names what is no tier. That one does not answer is heard of by its readers."""
+        for directory in self._directories:
+            directory.check_tier()
+
     def attributes(self) -> Attributes:
         """What all data directories grant together, and the newest time; as last known where a disk fails or hangs."""
         known = [disk.last_known() for disk in self._disks]

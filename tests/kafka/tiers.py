@@ -1,13 +1,18 @@
 """One tier in each layout that there is: as LocalTieredStorage wrote it, as Aiven's plug-in would have, in buckets."""
 
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pyarrow import fs
 
 from kafkafs.log.options import TierSource
 from tests.kafka import aiven
+from tests.kafka.broker import wait_until
 from tests.kafka.tiered import Tiered
 
 KINDS = ("local", "aiven", "aiven zstd", "aiven encrypted", "aiven zstd encrypted", "bucket local", "bucket zstd")
@@ -25,6 +30,45 @@ def s3_server() -> Iterator[str]:
         yield f"endpoint_override={host}:{port}&scheme=http&region=us-east-1"
     finally:
         running.stop()
+
+
+@contextmanager
+def s3_process(port: int = 0) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The same in a process of its own, which can be stopped and ended: its address, and the process."""
+    with socket.create_server(("127.0.0.1", port)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_until(lambda: _answers(port), "the S3 server")
+            yield f"endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1", process
+        finally:
+            process.kill()
+
+
+def _answers(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), 1):
+            return True
+    except OSError:
+        return False
+
+
+@contextmanager
+def requests() -> Iterator[list[str]]:
+    """What the server of this process is asked while the block lasts: method, path and range of each request."""
+    from werkzeug.serving import WSGIRequestHandler
+
+    asked, before = list[str](), WSGIRequestHandler.log_request
+
+    def note(self: Any, *_: object) -> None:
+        asked.append(f"{self.command} {self.path} {self.headers.get('Range', '')}".strip())
+
+    WSGIRequestHandler.log_request = note  # type: ignore[method-assign,assignment]
+    try:
+        yield asked
+    finally:
+        WSGIRequestHandler.log_request = before  # type: ignore[method-assign]
 
 
 def sources(place: Path, server: str) -> dict[str, TierSource]:

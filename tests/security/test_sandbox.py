@@ -58,7 +58,7 @@ def fingerprint(*directories: Path) -> dict[str, object]:
 
 @pytest.fixture
 def attack(request) -> Iterator[Attack]:
-    owner, without = request.param
+    owner, without, *options = request.param
     scratch = Path(tempfile.mkdtemp(prefix="kafkafs-attack-", dir="/tmp"))
     scratch.chmod(0o755)  # the data's owner may search it
     outside, place = scratch / "outside", scratch / "mount"
@@ -84,7 +84,9 @@ def attack(request) -> Iterator[Attack]:
             forbidden.PLACE: forbidden.place_for(log, outside, place, tcp.getsockname()[1], victim.pid),
         }
         try:
-            with mounting([KAFKAFS, "mount", data, place], place, scratch / "log", env=environment) as mounted:
+            with mounting(
+                [KAFKAFS, "mount", *options, data, place], place, scratch / "log", env=environment
+            ) as mounted:
                 yield Attack(data, outside, mounted)
             assert victim.poll() is None
         finally:
@@ -102,6 +104,22 @@ def test_a_worker_thread_is_denied_all_but_reading(attack):
     assert len(results) >= 10
     assert fingerprint(attack.data, attack.outside) == before
     assert b"message 23400" in run("cat", attack.mounted / "test-0/by-offset/23400.jsonl").stdout
+
+
+FAR = "tiered=s3://key:secret@away?endpoint_override=127.0.0.1:9&scheme=http&region=us-east-1"
+
+
+@pytest.mark.parametrize(
+    "attack", [(0, "", "-o", FAR), (KAFKA, "", "-o", FAR)], indirect=True, ids=["root's data", "kafka's data"]
+)
+def test_a_tier_in_a_bucket_opens_a_port_and_names_of_hosts_and_no_more(attack):
+    """`connect by TCP` is to another port than the store's; UDP is what names of hosts are asked by."""
+    before = fingerprint(attack.data, attack.outside)
+    results = attack.attempt()
+    assert results.pop("send by UDP") == "done"
+    assert re.fullmatch(r"worker-\d+", results.pop("thread"))
+    assert set(results.values()) <= {"EPERM", "EACCES"}, results
+    assert fingerprint(attack.data, attack.outside) == before
 
 
 @pytest.mark.parametrize("without", ["pyseccomp", "kernels"])

@@ -31,6 +31,7 @@ from kafkafs.fuse.life import stacks
 from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.watchdog import beat_for_ever
 from kafkafs.fuse.sandbox.confinement import Confinement, confine
+from kafkafs.fuse.sandbox.network import Network
 from kafkafs.fuse.serve.metrics import Metrics
 from kafkafs.fuse.serve.operations import Operations
 from kafkafs.fuse.serve.receiving import poll_busily, reads_that_end
@@ -53,7 +54,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to mount. `readable` are further directories to read.
+    """How to mount. `readable` are further directories to read, `network` is what stays open of it.
 
     A daemon that is root becomes `owner`.
     """
@@ -63,6 +64,7 @@ class Settings:
     allow_other: bool = True
     readable: Sequence[Path] = ()
     owner: Owner | None = None
+    network: Network | None = None
 
     @property
     def fsname(self) -> str:
@@ -88,7 +90,7 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     settings.claim.confirm()
     settings.claim.release()
     log.info("mounted %r at %r", settings.fsname, str(mountpoint))
-    confinement = confine([*settings.data_dirs, *settings.readable], settings.owner)
+    confinement = confine([*settings.data_dirs, *settings.readable], settings.owner, settings.network)
     trio.run(_serve, operations, len(settings.data_dirs), connection_fd)
 
 

@@ -21,17 +21,18 @@ from pathlib import Path
 
 from kafkafs.cluster.schema_topic import load_decoders
 from kafkafs.fuse.sandbox import landlock, privileges
+from kafkafs.fuse.sandbox.network import Network
 from kafkafs.fuse.sandbox.syscalls import refuse_all_but_reading
 from kafkafs.log.ownership import Owner
 
 PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
 LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "search", "view", "fuse")
 _NATIVE = ".native."  # what is below is the source of compiled modules, which are imported already
-_OPTIONAL = (  # of the extras `schemas` and `tiered`
+_OPTIONAL = (  # of the extra `schemas`
     "kafkafs.format.schemas.protobuf",
     "kafkafs.format.schemas.protobuf_files",
-    "kafkafs.format.tiers.cipher",
 )
+_ON_DEMAND = ("kafkafs.disk.bucket", "kafkafs.format.tiers.cipher")  # large: who needs them has imported them already
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-16-be", "utf-32")
 
 log = logging.getLogger(__name__)
@@ -46,21 +47,22 @@ class Confinement:
     filtered: bool
 
 
-def confine(readable: Sequence[Path], owner: Owner | None) -> Confinement:
-    """Gives up all rights but reading below `readable` (and `/proc`), in this thread and those to come."""
+def confine(readable: Sequence[Path], owner: Owner | None, network: Network | None = None) -> Confinement:
+    """Gives up all rights but reading below `readable` (and `/proc`) and using `network`, in this thread and those to
+    come."""
     load_everything()
     close_imports()
     threads = len(os.listdir("/proc/self/task"))
     if threads > 1:
         log.error("%d threads started too early and are not confined: a bug, please report it", threads - 1)
     privileges.forbid_new_privileges()
-    abi = _restrict([*readable, PROC])
+    abi = _restrict([*readable, PROC, *(network or Network()).readable], network)
     try:
         privileges.become(owner)
     except OSError as error:
         log.warning("cannot become user %s: %s", owner.uid if owner else None, error.strerror)
     privileges.hide_memory()
-    missing = refuse_all_but_reading()
+    missing = refuse_all_but_reading(connecting=network is not None)
     if missing:
         log.warning("%s", missing)
     log.info("confined: user %d, Landlock ABI %d, %s system call filter", os.geteuid(), abi, "no" if missing else "a")
@@ -93,13 +95,13 @@ def _import_all(name: str) -> None:
             return
         raise
     for module in pkgutil.iter_modules(getattr(package, "__path__", ()), name + "."):
-        if _NATIVE not in module.name:
+        if _NATIVE not in module.name and module.name not in _ON_DEMAND:
             _import_all(module.name)
 
 
-def _restrict(directories: Sequence[Path]) -> int:
+def _restrict(paths: Sequence[Path], network: Network | None) -> int:
     try:
-        abi = landlock.allow_reading_only(directories)
+        abi = landlock.allow_reading_only(paths, () if network is None else network.ports)
     except OSError as error:
         log.warning("Landlock failed (%s): the daemon could open other files that its user may open", error.strerror)
         return 0

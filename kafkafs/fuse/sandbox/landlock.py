@@ -1,4 +1,4 @@
-"""Landlock: from now on this thread, and every thread it starts, opens what lies below the given directories, to read.
+"""Landlock: from now on this thread, and every thread it starts, opens what lies below the given paths, to read.
 
 Linux 5.13 and later, for any user. Source: Documentation/userspace-api/landlock.rst, include/uapi/linux/landlock.h. By
 ctypes, since no library for it has had a release.
@@ -13,7 +13,8 @@ from kafkafs.disk.system_calls import last_error
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION = 1
-_PATH_BENEATH = 1
+_PATH_BENEATH, _NET_PORT = 1, 2
+CONNECT_TCP = 1 << 1
 READ_FILE, READ_DIR = 1 << 2, 1 << 3
 _FILE_RIGHTS: Mapping[int, int] = {1: 13, 2: 14, 3: 15, 5: 16}  # ABI -> how many rights it knows, from bit 0
 _NET_RIGHTS: Mapping[int, int] = {4: 2}  # TCP bind and connect
@@ -31,13 +32,18 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
+class _NetPort(ctypes.Structure):
+    _fields_ = (("allowed", ctypes.c_uint64), ("port", ctypes.c_uint64))
+
+
 def version() -> int:
     """The ABI that the kernel speaks; 0 where it has no Landlock or it is switched off."""
     return max(0, int(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION)))
 
 
-def allow_reading_only(directories: Iterable[Path]) -> int:
-    """Restricts this thread, for good; needs no_new_privs. The ABI used, 0 where there is none. Raises OSError."""
+def allow_reading_only(paths: Iterable[Path], ports: Iterable[int] = ()) -> int:
+    """Restricts this thread to reading below these paths and connecting to these ports, for good; needs no_new_privs.
+    The ABI used, 0 where there is none. Raises OSError."""
     abi = version()
     if not abi:
         return 0
@@ -45,18 +51,20 @@ def allow_reading_only(directories: Iterable[Path]) -> int:
     size = 8 if abi < 4 else 16 if abi < 6 else 24
     ruleset = _call(_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(size), 0)
     try:
-        for directory in directories:
-            _allow(ruleset, directory)
+        for path in paths:
+            _allow(ruleset, path)
+        for port in ports if handled.net else ():
+            _call(_ADD_RULE, ruleset, _NET_PORT, ctypes.byref(_NetPort(CONNECT_TCP, port)), 0)
         _call(_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
     return abi
 
 
-def _allow(ruleset: int, directory: Path) -> None:
-    parent = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+def _allow(ruleset: int, path: Path) -> None:
+    parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        rule = _PathBeneath(READ_FILE | READ_DIR, parent)
+        rule = _PathBeneath(READ_FILE | READ_DIR if path.is_dir() else READ_FILE, parent)
         _call(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
     finally:
         os.close(parent)

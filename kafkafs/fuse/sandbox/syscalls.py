@@ -8,6 +8,7 @@ import errno
 import importlib
 import mmap
 import os
+import socket
 from contextlib import suppress
 from typing import Any
 
@@ -28,7 +29,8 @@ _PROCESSES = """
     execve execveat fork vfork ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd
     kill tkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal
 """
-_CONNECTIONS = "socket connect bind listen accept accept4"
+_CONNECTIONS = "bind listen accept accept4"
+_CONNECTING = ("socket", "connect")
 _PRIVILEGES = """
     setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid capset
     mount umount2 pivot_root chroot move_mount open_tree fsopen fsmount fsconfig fspick mount_setattr unshare setns
@@ -37,6 +39,7 @@ _PRIVILEGES = """
     bpf perf_event_open userfaultfd keyctl add_key request_key io_uring_setup io_uring_enter io_uring_register
 """
 REFUSED = f"{_CHANGES} {_PROCESSES} {_CONNECTIONS} {_PRIVILEGES}".split()
+_OTHER_FAMILIES = [family for family in range(socket.AF_INET6) if family != socket.AF_INET]
 _MEMORY = ("mmap", "mprotect", "pkey_mprotect")
 _WRITING = (os.O_WRONLY, os.O_RDWR, os.O_CREAT, os.O_TRUNC)
 
@@ -46,8 +49,9 @@ def is_installed() -> bool:
     return seccomp is not None
 
 
-def refuse_all_but_reading() -> str | None:
-    """Installs the filter, for good, in this thread and those it starts; a sentence that says why where it cannot."""
+def refuse_all_but_reading(connecting: bool = False) -> str | None:
+    """Installs the filter, for good, in this thread and those it starts; a sentence that says why where it cannot.
+    `connecting`: sockets of the internet may be made and connected, to what Landlock allows."""
     if seccomp is None:
         return "no system call filter: install libseccomp (Debian: libseccomp2) for a second lock beside Landlock"
     refuse = seccomp.ERRNO(errno.EPERM)
@@ -55,6 +59,11 @@ def refuse_all_but_reading() -> str | None:
     for name in REFUSED:
         with suppress(OSError, ValueError):  # not a call of this processor, or newer than the library
             rules.add_rule(refuse, name)
+    for name in _CONNECTING if not connecting else ():
+        rules.add_rule(refuse, name)
+    for family in _OTHER_FAMILIES:
+        rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.EQ, family))
+    rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.GT, int(socket.AF_INET6)))
     for flag in _WRITING:
         rules.add_rule(refuse, "openat", seccomp.Arg(2, seccomp.MASKED_EQ, flag, flag))
         with suppress(OSError, ValueError):

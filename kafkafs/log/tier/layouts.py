@@ -13,7 +13,7 @@ from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.objects import DirectoryObjects, Object, Objects
 from kafkafs.disk.options import DiskOptions
-from kafkafs.errors import CorruptData, DiskError, KafkafsError, Unsupported, UsageError
+from kafkafs.errors import CorruptData, DiskError, NotFound, Unsupported, UsageError
 from kafkafs.format.checkpoints import parse_leader_epochs
 from kafkafs.format.names import parse_partition_name, parse_segment_file
 from kafkafs.format.tiers.manifest import LARGEST, Manifest, parse_manifest
@@ -123,36 +123,39 @@ class Aiven:
         self._cache = cache
         self._keys = keys
         self._options = options
-        self._folders: dict[tuple[str, int], str] = {}
+        self._topics: dict[str, str] = {}  # folders by the topic's id
         self._manifests: dict[str, Manifest] = {}
 
     def partitions(self) -> list[TierPartition]:
         """See `Layout`. A topic's name is in its manifests."""
-        self._look()
         found = []
-        for (topic_id, number), folder in sorted(self._folders.items()):
-            upload = next(iter(self._uploads(folder)), None)
-            if upload is not None:
-                found.append(TierPartition(self._manifest(upload).topic, number, topic_id))
-        return found
+        for folder in folders_with_ids(self._objects, DEEPEST):
+            for number in self._objects.folders(folder):
+                parsed = parse_object_directory(f"{folder}/{number}")
+                upload = next(iter(self._uploads(f"{folder}/{number}")), None) if parsed is not None else None
+                if parsed is not None and upload is not None:
+                    self._topics[parsed[0]] = folder
+                    found.append(TierPartition(self._manifest(upload).topic, parsed[1], parsed[0]))
+        return sorted(found)
 
     def uploads(self, partition: TierPartition) -> list[Upload]:
         """See `Layout`: without a manifest there is no segment."""
-        key = (partition.topic_id, partition.partition)
-        if key not in self._folders:
-            self._look()
-        return self._uploads(self._folders[key]) if key in self._folders else []
+        if partition.topic_id not in self._topics:
+            self._look_for(partition.topic_id)
+        folder = self._topics.get(partition.topic_id)
+        return [] if folder is None else self._uploads(f"{folder}/{partition.partition}")
 
     def _uploads(self, folder: str) -> list[Upload]:
         grouped = _grouped(self._objects.files(folder))
         return [Upload(base, one, files) for (base, one), files in sorted(grouped.items()) if MANIFEST in files]
 
-    def _look(self) -> None:
-        for folder in folders_with_ids(self._objects, DEEPEST):
-            for number in self._objects.folders(folder):
-                parsed = parse_object_directory(f"{folder}/{number}")
-                if parsed is not None:
-                    self._folders[parsed] = f"{folder}/{number}"
+    def _look_for(self, topic_id: str) -> None:
+        """By its name where it lies at the top, else further down, where each folder is a request."""
+        at_top = (folder for folder in self._objects.folders() if topic_id and folder.endswith(f"-{topic_id}"))
+        below = (each for each in folders_with_ids(self._objects, DEEPEST) if each.endswith(f"-{topic_id}"))
+        folder = next(at_top, None) or next(below, None)
+        if folder is not None:
+            self._topics[topic_id] = folder
 
     def told(self, upload: Upload) -> Upload:
         """See `Layout`."""
@@ -198,21 +201,22 @@ class Aiven:
 def layout_of(
     objects: Objects, cache: ChunkCache, keys: "Keys | None", options: DiskOptions, deepest: int = DEEPEST
 ) -> Layout:
-    """The layout of what lies there, topics at most `deepest` folders down. UsageError where it is none known here."""
+    """The layout of what lies there, topics at most `deepest` folders down. UsageError where it is none known here,
+    DiskError where it does not answer."""
     try:
-        for folder in objects.folders():
-            if parse_tier_directory(folder) and any(
-                parse_tier_file(found.key.rpartition("/")[2]) for found in objects.files(folder)
-            ):
-                return LocalTiered(objects, cache, options)
-        if next(folders_with_ids(objects, deepest), None) is not None:
-            return Aiven(objects, cache, keys, options)
-        if any(map(parse_tier_directory, objects.folders())):
-            return LocalTiered(objects, cache, options)
-        if not isinstance(objects, DirectoryObjects) and any(map(parse_partition_name, objects.folders())):
-            return Plain(objects, cache, options)
-    except KafkafsError as error:
+        top = objects.folders()
+    except NotFound as error:
         raise UsageError(str(error)) from error
+    of_local_tiered = [folder for folder in top if parse_tier_directory(folder)]
+    for folder in of_local_tiered:
+        if any(parse_tier_file(found.key.rpartition("/")[2]) for found in objects.files(folder)):
+            return LocalTiered(objects, cache, options)
+    if next(folders_with_ids(objects, deepest), None) is not None:
+        return Aiven(objects, cache, keys, options)
+    if of_local_tiered:
+        return LocalTiered(objects, cache, options)
+    if not isinstance(objects, DirectoryObjects) and any(map(parse_partition_name, top)):
+        return Plain(objects, cache, options)
     raise UsageError(
         f"in {objects.shown_as} lies no tier that kafkafs knows: neither LocalTieredStorage's"
         " <topic>-<partition>-<topic id>, nor Aiven's <topic>-<topic id>/<partition>, nor partition directories"

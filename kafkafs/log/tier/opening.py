@@ -54,7 +54,7 @@ def chunked_log(
     """A log in chunks that may be compressed and encrypted."""
     found, chunks = upload.files.get("log"), manifest.chunks
     if found is None:
-        raise NotFound(f"{upload.object!r} is not in the tier")
+        raise DiskError("its log is not in the tier, and its manifest is")
     if int(chunks.positions[-1]) > found.size:
         raise DiskError(f"{found.key!r} has {found.size} bytes, and its manifest tells of {chunks.positions[-1]}")
     unpack = _unpacked if manifest.is_compressed else _as_it_is

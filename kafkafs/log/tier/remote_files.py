@@ -20,8 +20,9 @@ class RemoteFiles:
     Any thread opens: two that do so together open the same, and the later one's stays.
     """
 
-    def __init__(self, layout: Layout, piece: Piece, lineage: Epochs, doubted: "set[str]") -> None:
-        """`doubted` hears the ids of segments that are otherwise than their names let expect."""
+    def __init__(self, layout: Layout | None, piece: Piece, lineage: Epochs, doubted: "set[str]") -> None:
+        """`layout` is None where the tier did not answer; `doubted` hears the ids of segments that are otherwise than
+        their names let expect."""
         self.upload = piece.upload
         self.base_offset = piece.upload.base_offset
         self._layout = layout
@@ -47,15 +48,19 @@ class RemoteFiles:
         """The upload with what its manifest or the metadata tell of it."""
         told = self._told
         if told is None:
-            if self.upload.is_missing:
-                raise DiskError(f"{self.object!r} is not in the tier, and the metadata topic calls it finished")
             told = self.upload if self.upload.epochs is not None else self._read()
             self._told = told
         return told
 
+    @property
+    def _readable(self) -> Layout:
+        if self.upload.trouble or self._layout is None:
+            raise DiskError(self.upload.trouble)
+        return self._layout
+
     def _read(self) -> Upload:
         try:
-            told = self._layout.told(self.upload)
+            told = self._readable.told(self.upload)
         except NotFound as error:
             raise Vanished(f"{self.object!r} went away: {error}") from error
         if contradicts(self._piece, told, self._lineage):
@@ -84,7 +89,7 @@ class RemoteFiles:
         file = known() if known is not None else None
         if file is None:
             try:
-                file = self._layout.open(self.told, kind)
+                file = self._readable.open(self.told, kind)
             except NotFound as error:
                 raise Vanished(f"{self.object!r} went away: {error}") from error
             self._open[kind] = ref(file)
@@ -93,7 +98,9 @@ class RemoteFiles:
     @property
     def log_seen(self) -> tuple[int, int]:
         """The log's size, and when the object was written [ns]."""
-        size, found = self.told.size, self.upload.files.get("log")
+        size, found = self.upload.size, self.upload.files.get("log")
+        if size is None and not self.upload.trouble:
+            size = self.told.size
         return size or 0, 0 if found is None else found.mtime_ns
 
     def log_size(self) -> int:

@@ -31,7 +31,13 @@ class RemotePartitions:
         """What the tier has of that partition; None for what is never tiered, as Kafka's own topics."""
         if name.mark or name.topic.startswith("__"):
             return None
-        return RemotePart(self._tier, lambda: self._in_tier(name), lambda: self._lineage(name), self._finished)
+        return RemotePart(
+            self._tier,
+            lambda: self._in_tier(name),
+            lambda: self._lineage(name),
+            self._finished,
+            lambda: self._checkpoints.read().start_offsets.get((name.topic, name.partition), 0),
+        )
 
     def _in_tier(self, name: PartitionName) -> TierPartition | None:
         """A broker's checkpoint lists every partition that is tiered."""

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.chunk_cache import ChunkCache
-from kafkafs.disk.objects import open_objects, read_keys
-from kafkafs.errors import NotFound
+from kafkafs.disk.objects import DirectoryObjects
+from kafkafs.disk.sources import open_objects, read_keys
+from kafkafs.errors import DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.format.tiers.names import TierPartition
 from kafkafs.log.options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
@@ -28,23 +29,56 @@ RELIST_S = 10.0
 
 
 class Tier:
-    """What a user named by `-o tiered=`. Opened once for a tree; UsageError where nothing known lies there."""
+    """What a user named by `-o tiered=`. Opened once for a data directory.
+
+    A directory is looked at when this is made, a bucket when something of it is asked for, under `_lock`: a mount has
+    given up its rights by then.
+    """
 
     def __init__(self, source: TierSource, options: ReadOptions, deepest: int = DEEPEST) -> None:
-        """`deepest`: how many folders a prefix may have put above the topics'."""
-        objects = open_objects(source.place, options)
-        self.shown_as = objects.shown_as
+        """`deepest`: how many folders a prefix may have put above the topics'. UsageError where a directory has no tier
+        that is known, and for keys that are none."""
         self.options = options
+        self._lock = threading.Lock()
+        self._layout: Layout | None = None
+        objects = open_objects(source.place, options)
         keys = None
         if source.keys:
             from kafkafs.format.tiers.cipher import Keys  # it takes a library that other tiers do without
 
             keys = Keys(read_keys(source.keys))
-        self.layout: Layout = layout_of(objects, ChunkCache(source.cache_size), keys, options, deepest)
+        cache = ChunkCache(source.cache_size)
+        self._open: Callable[[], Layout] = lambda: layout_of(objects, cache, keys, options, deepest)
+        try:
+            if isinstance(objects, DirectoryObjects):
+                self._layout = self._open()
+        except KafkafsError as error:
+            raise UsageError(str(error)) from error
+
+    def check(self) -> str:
+        """Why it does not answer, which those hear that read of it; empty where it does. UsageError where nothing known
+        lies there."""
+        try:
+            self._looked_at()
+        except DiskError as error:
+            return str(error)
+        return ""
+
+    @property
+    def layout(self) -> Layout:
+        """How it is laid out. DiskError where it does not answer; UsageError where nothing known lies there."""
+        return self._layout or self._looked_at()
+
+    def _looked_at(self) -> Layout:
+        may_block()
+        with acquired(self._lock):
+            self._layout = self._layout or self._open()
+            return self._layout
 
 
 class RemotePart:
-    """What a tier has of one partition. `_lock` is held while it is listed."""
+    """What a tier has of one partition. `_lock` is held while it is listed, `_relisting` while that is done behind the
+    back of those who ask."""
 
     def __init__(
         self,
@@ -52,42 +86,80 @@ class RemotePart:
         partition: Callable[[], TierPartition | None],
         lineage: Callable[[], Epochs],
         finished: Callable[[TierPartition], dict[str, Upload] | None],
+        log_start: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`partition` and `lineage` are as of now, by the small files of its directory; `finished` is what the metadata
-        topic says, None where it has no word."""
+        """`partition`, `lineage` and `log_start` are as of now, by the small files of the disk; `finished` is what the
+        metadata topic says, None where it has no word."""
         self._tier = tier
         self._partition = partition
         self._lineage = lineage
         self._finished = finished
-        self._lock = threading.Lock()
+        self._log_start = log_start
+        self._lock, self._relisting = threading.Lock(), threading.Lock()
         self._known: CachedValue[tuple[int | None, tuple[Segment, ...]]] = CachedValue(RELIST_S, tier.options.clock)
         self._doubted: set[str] = set()
+        self._is_expired = True
 
     def segments(self, local_start: int | None) -> tuple[Segment, ...]:
-        """The remote segments that count, below the one at `local_start` of the disk; all where the disk has none."""
+        """The remote segments that count, below the one at `local_start` of the disk; all where the disk has none.
+
+        Where the tier does not answer, those that were known, or one that is an error: what is on the disk answers.
+        """
         known = self._known.fresh()
+        if known is None and not self._is_expired and (latest := self._known.latest) and latest[0] == local_start:
+            if self._relisting.acquire(blocking=False):
+                threading.Thread(target=self._relist, args=(local_start,), name="relist", daemon=True).start()
+            return latest[1]
         if known is None or known[0] != local_start:
             may_block()
             with acquired(self._lock):
-                known = self._known.store((local_start, self._listed(local_start)))
+                known = self._known.fresh()
+                if known is None or known[0] != local_start:
+                    known = self._known.store((local_start, self._listed(local_start)))
+                    self._is_expired = False
         return known[1]
 
     def expire(self) -> None:
         """Look anew at the next call."""
+        self._is_expired = True
         self._known.expire()
+
+    def _relist(self, local_start: int | None) -> None:
+        try:
+            self._known.store((local_start, self._listed(local_start)))
+        except KafkafsError:
+            self._is_expired = True  # whoever asks next is told
+        finally:
+            self._relisting.release()
 
     def _listed(self, local_start: int | None) -> tuple[Segment, ...]:
         partition = self._partition()
         if partition is None:
             return ()
-        layout, lineage = self._tier.layout, self._lineage()
-        uploads = _counted(layout.uploads(partition), self._finished(partition))
-        if self._doubted or len({each.base_offset for each in uploads}) < len(uploads):
-            uploads = [_told(layout, each) for each in uploads]
-            lineage = lineage or _newest_lineage(uploads)
+        lineage, earlier = self._lineage(), () if self._known.latest is None else self._known.latest[1]
+        try:
+            layout = self._tier.layout
+            uploads = _counted(layout.uploads(partition), self._finished(partition))
+            if self._doubted or len({each.base_offset for each in uploads}) < len(uploads):
+                uploads = [_told(layout, each) for each in uploads]
+                lineage = lineage or _newest_lineage(uploads)
+        except (DiskError, UsageError) as error:
+            return self._unknown(str(error), local_start, earlier)
         made = pieces(uploads, lineage, local_start)
-        earlier = {} if self._known.latest is None else {each.base_offset: each for each in self._known.latest[1]}
-        return tuple(_segment(layout, piece, lineage, self._doubted, earlier) for piece in made)
+        known = {each.base_offset: each for each in earlier}
+        return tuple(_segment(layout, piece, lineage, self._doubted, known) for piece in made)
+
+    def _unknown(self, trouble: str, local_start: int | None, earlier: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        """What is known of a tier that does not answer, and one segment that is an error in place of what is not.
+        DiskError where the disk has nothing either."""
+        if local_start is None:
+            raise DiskError(trouble)
+        kept = tuple(each for each in earlier if each.next_base is not None and each.next_base <= local_start)
+        start = kept[-1].next_base if kept else self._log_start()
+        if start is None or start >= local_start:
+            return kept
+        piece = Piece(Upload(start, "", {}, trouble=trouble), local_start)
+        return (*kept, Segment(RemoteFiles(None, piece, (), self._doubted), local_start))
 
 
 def _counted(found: Sequence[Upload], finished: dict[str, Upload] | None) -> list[Upload]:
@@ -96,7 +168,8 @@ def _counted(found: Sequence[Upload], finished: dict[str, Upload] | None) -> lis
         return list(found)
     there = {each.segment_id: each for each in found}
     counted = [there[name].told(told) for name, told in finished.items() if name in there]
-    missing = [told._replace(is_missing=True) for name, told in finished.items() if name not in there]
+    gone = "{!r} is not in the tier, and the metadata topic calls it finished"
+    missing = [told._replace(trouble=gone.format(told.object)) for name, told in finished.items() if name not in there]
     return counted + missing
 
 

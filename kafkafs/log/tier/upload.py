@@ -19,13 +19,14 @@ class Upload(NamedTuple):
     end_offset: int | None = None  # of its last record
     epochs: Epochs | None = None
     largest: int | None = None  # timestamp of its records [ms]
-    is_missing: bool = False  # the metadata calls it finished, and it is not in the tier
+    trouble: str = ""  # why nothing of it can be read, as far as that is known: it counts, and is an error
 
     @property
     def object(self) -> str:
         """The key of its log; what it is called in the metadata, where that is not in the tier."""
         found = self.files.get("log")
-        return f"{self.base_offset:020}-{self.segment_id}.log" if found is None else found.key
+        name = f"{self.base_offset:020}-{self.segment_id}".rstrip("-")
+        return f"{name}.log" if found is None else found.key
 
     def told(self, other: "Upload") -> "Upload":
         """This one, with what is known of it elsewhere."""

@@ -45,7 +45,7 @@ def patch(module: ModuleType) -> None:
         return
     if module.__name__ == "kafkafs.fuse.sandbox.syscalls":
         if WITHOUT == "filter":
-            module.__dict__["refuse_all_but_reading"] = lambda: "no system call filter: the kernel refused it"
+            module.__dict__["refuse_all_but_reading"] = lambda **_: "no system call filter: the kernel refused it"
         return
     from kafkafs.disk.blocking import may_block
     from kafkafs.view.about import TextFile

@@ -1,0 +1,168 @@
+"""A tier's objects in a bucket, through `pyarrow.fs`: each question has a limit of time, and no answer a secret.
+
+Nothing is asked before it has to be, and the store's own threads start with the first question: a process that is
+confined (`fuse.sandbox`) is so by then. A question that is not answered in time is left to a thread of its own.
+"""
+
+import os
+import re
+import stat
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from pyarrow import fs
+
+from kafkafs.disk.blocking import may_block
+from kafkafs.disk.objects import Object, Objects, whole
+from kafkafs.errors import DiskError, NotFound, UsageError
+
+CONNECT_S, REQUEST_S, _ATTEMPTS = 3.0, 5.0, 2
+"""How long a store may take to answer at all, and how long it may send nothing; and how often it is asked."""
+
+LIMIT_S, SUSPECT_S = 15.0, 2.0
+"""How long one question may take in all; once one took too long, until one is answered. Less than a mount grants a call
+(`fuse.serve.workers`), so that the sentence is the store's."""
+
+AT_ONCE = 32
+"""Questions that may be open at a time: those that nobody waits for any more count, too."""
+
+_HANDLES = 512
+"""Objects of which it is remembered how long they are: the store is asked at the first read of each."""
+
+_SECRET_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+_SHORTEST = 6  # of what is no word of a sentence
+Answer = TypeVar("Answer")
+
+
+class BucketObjects(Objects):
+    """Those of a bucket. `_lock` is held while `_handles` is looked at, `_opening` while the store's client is made;
+    `_is_suspect` is assigned at once."""
+
+    def __init__(self, uri: str) -> None:
+        """UsageError where nothing is known of such a place."""
+        self.shown_as = re.sub(r"//[^/@]*@|\?.*", lambda cut: "//" if cut[0][0] == "/" else "", uri)
+        self._uri = uri
+        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._client: tuple[Any, str] | None = None
+        self._handles: OrderedDict[str, Any] = OrderedDict()
+        self._is_suspect = False
+        self._free = threading.BoundedSemaphore(AT_ONCE)
+        if urlsplit(uri).scheme not in ("s3", "gs", "gcs", "abfs", "abfss", "hdfs"):
+            raise UsageError(f"the tier {self.shown_as} cannot be opened: pyarrow.fs knows s3, gs, abfs and hdfs")
+
+    def folders(self, folder: str = "") -> list[str]:
+        """See `Objects`."""
+        return sorted(each.base_name for each in self._listed(folder) if each.type == fs.FileType.Directory)
+
+    def files(self, folder: str) -> Iterator[Object]:
+        """See `Objects`."""
+        for each in self._listed(folder):
+            if each.type == fs.FileType.File:
+                yield Object(f"{folder}/{each.base_name}", each.size or 0, each.mtime_ns or 0)
+
+    def read(self, key: str, position: int, size: int) -> bytes:
+        """See `Objects`."""
+        return whole(self.shown_as, key, self._asked(lambda: self._read(key, position, size), key), size)
+
+    def stat(self, found: Object) -> os.stat_result:
+        """See `Objects`: owned by who reads the store."""
+        seconds = found.mtime_ns / 1e9
+        mode = stat.S_IFREG | 0o400
+        return os.stat_result(
+            (mode, 0, 0, 1, os.geteuid(), os.getegid(), found.size, seconds, seconds, seconds),
+            {"st_mtime_ns": found.mtime_ns, "st_ctime_ns": found.mtime_ns, "st_blocks": -(-found.size // 512)},
+        )
+
+    def _listed(self, folder: str) -> list[Any]:
+        def listing() -> list[Any]:
+            """One request for a thousand keys."""
+            system, top = self._opened()
+            found: list[Any] = system.get_file_info(
+                fs.FileSelector(f"{top}/{folder}".rstrip("/"), allow_not_found=bool(folder))
+            )
+            return found
+
+        return self._asked(listing, folder or "the top")
+
+    def _read(self, key: str, position: int, size: int) -> bytes:
+        """One request, and at the first read of an object one more for its size."""
+        system, top = self._opened()
+        with self._lock:
+            handle = self._handles.get(key)
+        if handle is None:
+            handle = system.open_input_file(f"{top}/{key}")
+            with self._lock:
+                self._handles[key] = handle
+                if len(self._handles) > _HANDLES:
+                    self._handles.popitem(last=False)
+        return bytes(handle.read_at(size, position))
+
+    def _opened(self) -> tuple[Any, str]:
+        """The store's client, and the path of the tier's top; made by the first question."""
+        with self._opening:
+            if self._client is None:
+                self._client = _s3(self._uri) if self._uri.startswith("s3://") else fs.FileSystem.from_uri(self._uri)
+            return self._client[0], self._client[1].rstrip("/")
+
+    def _asked(self, question: Callable[[], Answer], what: str) -> Answer:
+        may_block()
+        limit_s = SUSPECT_S if self._is_suspect else LIMIT_S
+        future: Future[Answer] = Future()
+        late = DiskError(f"{what!r} of the tier {self.shown_as} cannot be read: the store did not answer in time")
+        if not self._free.acquire(timeout=limit_s):
+            raise late
+        threading.Thread(target=self._ask, args=(question, future), name="store", daemon=True).start()
+        try:
+            return future.result(limit_s)
+        except TimeoutError:
+            self._is_suspect = True
+            raise late from None
+        except FileNotFoundError:
+            raise NotFound(f"there is no {what!r} in the tier {self.shown_as}") from None
+        except (OSError, ValueError) as error:
+            reason = self._without_secrets(str(error).partition("\n")[0])
+            if "AWS Error NO_SUCH_KEY" in reason:
+                raise NotFound(f"there is no {what!r} in the tier {self.shown_as}") from None
+            if "AWS Error NETWORK_CONNECTION" in reason:
+                self._is_suspect = True
+            raise DiskError(f"{what!r} of the tier {self.shown_as} cannot be read: {reason}") from None
+
+    def _ask(self, question: Callable[[], Answer], future: "Future[Answer]") -> None:
+        try:
+            answer = question()
+        except BaseException as error:  # whoever waits is told
+            future.set_exception(error)
+        else:
+            self._is_suspect = False
+            future.set_result(answer)
+        finally:
+            self._free.release()
+
+    def _without_secrets(self, text: str) -> str:
+        """A store's own words may repeat what it was asked with."""
+        parts = urlsplit(self._uri)
+        given = [unquote(part) for part in (parts.username, parts.password) if part]
+        given += [value for name in _SECRET_NAMES if (value := os.environ.get(name))]
+        given = [each for each in given if len(each) >= _SHORTEST]
+        for secret in [self._uri, *given, *(quote(each, safe="") for each in given)]:
+            text = text.replace(secret, self.shown_as if secret == self._uri else "...")
+        return text
+
+
+def _s3(uri: str) -> tuple[Any, str]:
+    """S3 with limits of time, which no part of its address can set; credentials are those of the environment."""
+    parts = urlsplit(uri)
+    given = dict(parse_qsl(parts.query))
+    known: dict[str, Any] = {name: given[name] for name in ("scheme", "endpoint_override", "region") if name in given}
+    if parts.username:
+        known |= {"access_key": unquote(parts.username), "secret_key": unquote(parts.password or "")}
+    bucket = parts.netloc.rpartition("@")[2]
+    if "region" not in known and "endpoint_override" not in known:
+        known["region"] = fs.resolve_s3_region(bucket)
+    strategy = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
+    system = fs.S3FileSystem(connect_timeout=CONNECT_S, request_timeout=REQUEST_S, retry_strategy=strategy, **known)
+    return system, f"{bucket}{parts.path}"

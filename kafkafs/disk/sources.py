@@ -1,0 +1,46 @@
+"""What a user names as a tier, opened: its objects, and the keys that they are encrypted for."""
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from kafkafs.disk.objects import DirectoryObjects, Objects
+from kafkafs.disk.options import DiskOptions
+from kafkafs.errors import UsageError
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def is_bucket(place: str) -> bool:
+    """Whether that is the address of a bucket, and no path."""
+    return bool(_SCHEME.match(place))
+
+
+def place_of(source: str) -> str:
+    """The address of a bucket, as pyarrow knows it, or an absolute path."""
+    source = re.sub(r"^s3[an]://", "s3://", re.sub(r"^file:(//(localhost)?)?(?=/)", "", source))
+    return source if is_bucket(source) else os.path.abspath(source)
+
+
+def open_objects(source: str, options: DiskOptions) -> Objects:
+    """The objects of a tier: of a path, or of a URI, which is asked nothing yet. UsageError where there are none."""
+    place = place_of(source)
+    if not is_bucket(place):
+        return DirectoryObjects(place, options)
+    try:
+        from kafkafs.disk.bucket import BucketObjects  # with pyarrow, 100 ms and 50 MiB: only a bucket needs it
+    except ImportError as error:
+        raise UsageError("a tier in a bucket takes pyarrow: pip install 'kafkafs[tiered]'") from error
+    return BucketObjects(place)
+
+
+def read_keys(files: Iterable[tuple[str, Path]]) -> dict[str, bytes]:
+    """The contents of key files that a user names, by their ids. UsageError where one cannot be read."""
+    found = {}
+    for key_id, path in files:
+        try:
+            found[key_id] = path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"the key file {str(path)!r} cannot be read: {error.strerror}") from error
+    return found

@@ -1,0 +1,134 @@
+"""A tier in a bucket through a mount: a store that is slow, away or refuses is an error there, and the rest answers."""
+
+import errno
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from pyarrow import fs
+
+from tests.kafka import aiven, tiers
+from tests.kafka.tiered import RECORDS, Tiered
+from tests.mounting import KAFKAFS, Mounted, mounting, run, wait_until
+from tests.view.trees import cat, tree
+
+TIERED = Tiered()
+SECRET = "not/to+be told"
+LOCAL = f"orders-0/by-offset/{RECORDS - 1}.jsonl"
+AT_ONCE_S = 20.0
+
+
+@pytest.fixture(scope="module")
+def zstd(tmp_path_factory) -> Path:
+    return aiven.write(TIERED, tmp_path_factory.mktemp("tier"), compress=True)
+
+
+@contextmanager
+def mounted(directory: Path, uri: str, **environment: str) -> Iterator[Mounted]:
+    (place := directory / "mount").mkdir()
+    command: list[str | Path] = [KAFKAFS, "mount", "-o", f"tiered={uri}", TIERED.left, place]
+    with mounting(command, place, directory / "log", env=os.environ | environment) as mount:
+        yield mount
+
+
+def code_of(path: Path) -> int | None:
+    """The errno that reading a file ends with; None where it does not."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            while file.read(1 << 17):
+                pass
+    except OSError as error:
+        return error.errno
+    return None
+
+
+def test_a_store_that_does_not_answer_is_an_error_there_alone(tmp_path, zstd):
+    """In time, in one sentence; what lies on the disk answers meanwhile, and the rest when the store does again."""
+    whole = tree(TIERED.whole)
+    with tiers.s3_process() as (server, process), mounted(tmp_path, tiers.uploaded(zstd, "slow", server)) as mount:
+        assert run("cat", mount / "orders-0/by-offset/3.jsonl").stdout == cat(whole, "orders-0/by-offset/3.jsonl")
+        process.send_signal(signal.SIGSTOP)
+        with subprocess.Popen(["cat", mount / "orders-0/by-offset/1500.jsonl"], stderr=subprocess.PIPE) as far:
+            near = "plain-0/by-offset/3.jsonl"
+            assert run("cat", mount / near).stdout == cat(whole, near)
+            assert far.poll() is None, "it waits, and keeps no other partition waiting"
+            # Of its own, the kernel looks up one name after the other: this one waits, and then is answered.
+            assert run("cat", mount / LOCAL).stdout == cat(whole, LOCAL)
+            _, told = far.communicate(timeout=AT_ONCE_S)
+        assert b"Input/output error" in told
+        assert mount.log.count("did not answer in time") + mount.log.count("Timeout was reached") >= 1
+        process.send_signal(signal.SIGCONT)
+        path = "orders-0/by-offset/1500.jsonl"
+        wait_until(lambda: run("cat", mount / path, check=False).stdout == cat(whole, path))
+        process.kill()
+        process.wait()
+        assert code_of(mount / "orders-0/by-offset/700.jsonl") == errno.EIO
+        assert run("cat", mount / LOCAL).stdout == cat(whole, LOCAL)
+
+
+def test_a_store_that_is_away_when_it_is_mounted_is_asked_again(tmp_path, zstd):
+    whole, path = tree(TIERED.whole), "orders-0/by-offset/700.jsonl"
+    with tiers.s3_process() as (server, _):
+        port = int(server.partition("&")[0].rpartition(":")[2])
+    uri = f"s3://later?{server}"
+    with mounted(tmp_path, uri, AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY=SECRET) as mount:
+        assert "mounted all the same" in mount.log
+        assert run("cat", mount / LOCAL).stdout == cat(whole, LOCAL)
+        assert code_of(mount / path) == errno.EIO
+        with tiers.s3_process(port) as (server, _):
+            tiers.uploaded(zstd, "later", server)
+            wait_until(lambda: run("cat", mount / path, check=False).stdout == cat(whole, path))
+        told = run("cat", mount / ".kafkafs/status.json").stdout.decode() + mount.log
+    assert SECRET not in told
+
+
+def test_an_object_that_is_gone_is_an_error_at_its_offsets(tmp_path, zstd):
+    whole = tree(TIERED.whole)
+    with tiers.s3_process() as (server, _):
+        uri = tiers.uploaded(zstd, "gone", server)
+        with mounted(tmp_path, uri) as mount:
+            run("cat", mount / "orders-0/by-offset/3.jsonl")
+            system, _ = fs.FileSystem.from_uri(uri)
+            logs = sorted(
+                each.path
+                for each in system.get_file_info(fs.FileSelector("gone", recursive=True))
+                if "/orders-" in each.path and "/0/" in each.path and each.extension == "log"
+            )
+            system.delete_file(logs[2])
+            base = int(logs[2].rpartition("/")[2][:20])
+            assert code_of(mount / f"orders-0/by-offset/{base + 1}.jsonl") == errno.EIO
+            path = f"orders-0/by-offset/{base - 1}.jsonl"
+            assert run("cat", mount / path).stdout == cat(whole, path)
+
+
+class _Refusing(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+        self.send_response(403)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_store_that_refuses_is_one_sentence(tmp_path):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    uri = f"s3://key:{SECRET.replace('/', '%2F').replace(' ', '%20')}@closed?scheme=http&region=us-east-1"
+    try:
+        with mounted(tmp_path, f"{uri}&endpoint_override=127.0.0.1:{server.server_port}") as mount:
+            assert code_of(mount / "orders-0/by-offset/700.jsonl") == errno.EIO
+            assert run("cat", mount / LOCAL).stdout == cat(tree(TIERED.whole), LOCAL)
+            told = run("cat", mount / ".kafkafs/status.json").stdout.decode() + mount.log
+    finally:
+        server.shutdown()
+    assert "ACCESS_DENIED" in told
+    assert not any(part in told for part in (SECRET, "not%2Fto"))
