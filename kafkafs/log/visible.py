@@ -6,6 +6,7 @@ out. What cannot be read is an error for a reader that goes on, or is passed ove
 
 import logging
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -39,7 +40,11 @@ class Visible:
         """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees."""
         outcomes: Outcomes | None = None
         begin = self.overlaps.begin(start)
-        for segment, item in self.log.walk(begin, end):
+        walked = self.log.walk(begin, end)
+        first = next(walked, None)
+        if (anew := self.overlaps.begin(start)) < begin:  # what was passed on the way there has given reason to look
+            begin, first, walked = anew, None, self.log.walk(anew, end)
+        for segment, item in walked if first is None else chain((first,), walked):
             if isinstance(item, Damage):
                 if item.last_offset >= start:
                     yield segment, item

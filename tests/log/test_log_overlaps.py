@@ -127,3 +127,15 @@ def test_problems_name_some_of_them(tmp_path: Path) -> None:
     healthy = tmp_path / "healthy"
     write_partition(healthy, {0: [batch(0, [0, 1], 0, last=1)]})
     assert reader(log_of(healthy)).visible.overlaps.problems() == []
+
+
+@pytest.mark.parametrize("behind", [1, 3, 10, 50, 400])
+def test_one_old_batch_among_sound_ones_is_found_by_whoever_passes_it(tmp_path: Path, behind: int) -> None:
+    """Nothing at the log's start tells of it: a point behind its stated last offset said "no such record", or gave the
+    next batch's, until somebody had read the range."""
+    sound = [batch(at, [at], at, last=at) for at in range(300)]
+    lone = batch(300, range(300, 310), 300, last=300)
+    more = [batch(at, [at], 1000 + at, last=at) for at in range(310, 310 + behind)]
+    write_partition(tmp_path, {0: [*sound, lone, *more]})
+    for offset in range(298, 310 + behind):
+        assert reader(log_of(tmp_path)).lookup.first(offset).offset == offset
