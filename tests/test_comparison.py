@@ -28,7 +28,7 @@ except Exception as error:
 
 def test_the_options_of_kafkas_tool_are_those():
     """One that names an offset would be news, and the table wrong."""
-    command = jars.command(jars.DUMP_RELEASE, TOOL, "--help")
+    command = jars.command(jars.NEWEST, TOOL, "--help")
     shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert set(re.findall(r"^(--[a-z][a-z-]+)", shown.stdout + shown.stderr, re.M)) == set(OPTIONS.split())
 
@@ -36,7 +36,7 @@ def test_the_options_of_kafkas_tool_are_those():
 def test_kafkas_tool_prints_commits_as_records(tmp_path):
     data = unpack(tmp_path)
     files = ("--offsets-decoder", "--files", f"__consumer_offsets-0/{0:020}.log")
-    shown = jars.run(jars.DUMP_RELEASE, TOOL, *files, cwd=data).stdout.decode()
+    shown = jars.run(jars.NEWEST, TOOL, *files, cwd=data).stdout.decode()
     pattern = ".*".join(re.escape(part) for part in COMMIT.rstrip("\n").split("..."))
     assert re.search(f"^{pattern}$", shown, re.M), shown
 
@@ -49,7 +49,7 @@ def test_sparks_source_asks_for_a_broker():
 
 def test_the_versions_are_those_that_were_tried():
     page = PAGE.read_text()
-    assert f"of Kafka {jars.DUMP_RELEASE}" in page
+    assert f"of Kafka {jars.NEWEST}" in page
     told = run("kcat", "-V").stdout.decode()
     assert re.search(r"kcat \| ([\d.]+)", page)[1] in told  # type: ignore[index]
     assert "avro" not in told.lower()

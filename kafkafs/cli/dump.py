@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, repeat
+from pathlib import Path
 from typing import Any
 
 from kafkafs.cli.arguments.dump import TOPICS
@@ -24,6 +25,8 @@ from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.format.times import MAX_INT64
 
 OUTPUT_BUFFER = 1 << 18
+_OF_4_4 = 31
+"""The lowest `metadata.version` of 4.4, whose tool prints a transaction's state by name. Source: MetadataVersion."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -98,10 +101,10 @@ def _standard_output(progress: Progress) -> io.BufferedWriter:
 
 def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress) -> Iterator[Text]:
     """All that goes to standard output. A file that cannot be read is a finding, and the next one's turn comes."""
-    options, wanted = _options(arguments), limits(arguments)
+    wanted = limits(arguments)
     named = [*(path for files in arguments.files for path in files.split(",") if path), *arguments.paths]
     for directory, paths in groupby(_paths(named, logs_only=wanted != NO_LIMITS), os.path.dirname):
-        open_file = _opener(directory, progress)
+        options, open_file = _options(arguments, directory), _opener(directory, progress)
         sources = [Source(path, os.path.join(os.getcwd(), path), open_file) for path in paths]
         windows = repeat(WHOLE) if wanted == NO_LIMITS else _windows(sources, wanted, options)
         for source, window in zip(sources, windows, strict=False):
@@ -125,7 +128,7 @@ def _windows(sources: Sequence[Source], wanted: Limits, options: DumpOptions) ->
     return (window_of(source, start, stop) for source in sources)
 
 
-def _options(arguments: argparse.Namespace) -> DumpOptions:
+def _options(arguments: argparse.Namespace, directory: str) -> DumpOptions:
     key, value = arguments.key_decoder_class, arguments.value_decoder_class
     topic = _topic(arguments)
     return DumpOptions(
@@ -139,14 +142,27 @@ def _options(arguments: argparse.Namespace) -> DumpOptions:
         verify_index_only=arguments.verify_index_only,
         decode_key=as_string if key is None else decoder(key),
         decode_value=as_string if value is None else decoder(value),
-        decode_record=None if topic is None else _record_decoder(topic),
+        decode_record=None if topic is None else _record_decoder(topic, directory),
     )
 
 
-def _record_decoder(topic: str) -> RecordDecoder:
+def _record_decoder(topic: str, directory: str) -> RecordDecoder:
     from kafkafs.dump.internal_records import record_decoder  # 10 ms with Kafka's schemas: most dumps do without
 
-    return record_decoder(topic)
+    return record_decoder(topic, names_states=topic == TOPICS["transaction-log"] and _is_of_4_4(directory))
+
+
+def _is_of_4_4(partition: str) -> bool:
+    """Whether the disk with this partition's directory is of Kafka 4.4 or later, as far as it tells."""
+    from kafkafs.cluster.metadata import metadata_version
+    from kafkafs.log.data_directory import open_data_directory
+    from kafkafs.log.options import ReadOptions
+
+    try:
+        level = metadata_version(open_data_directory(Path(os.path.realpath(partition)).parent), ReadOptions())
+    except UsageError:
+        return False
+    return level is not None and level >= _OF_4_4
 
 
 def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:

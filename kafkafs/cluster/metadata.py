@@ -1,8 +1,9 @@
 """`__cluster_metadata-0`: the newest whole snapshot, and what the log has behind it.
 
 A snapshot `<offset>-<epoch>.checkpoint` is the state of all records below its offset; it is whole where a footer stands
-last in it. The one at offset 0 only starts a cluster. Records between a BeginTransaction and its EndTransaction count
-when that one has come. Sources: KafkaRaftLog, Snapshots, RecordsSnapshotReader, MetadataBatchLoader.
+last in it. What stands in the one at offset 0 a node was formatted with (before 4.4 a file beside): the first leader
+writes it to the log again, until then it counts. Records between a BeginTransaction and its EndTransaction count when
+that one has come. Sources: KafkaRaftLog, Snapshots, RecordsSnapshotReader, MetadataBatchLoader.
 """
 
 import re
@@ -23,14 +24,16 @@ from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.messages.records import InternalTopic, Message, Problem, Unreadable, parse_record
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
+from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 
 NAME = "__cluster_metadata-0"
+METADATA_VERSION = "metadata.version"
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint", re.ASCII)
 _FRAME_1 = 1
-_SKIPPED = frozenset((20, 21, 27))
+_SKIPPED = frozenset((20, 21, 27, 29))
 """What is written twice a second to show that a controller lives, the way from ZooKeeper, controllers: nobody asks."""
 
 _UNTOLD = _SKIPPED | {10, 15, 26}
@@ -38,7 +41,7 @@ _UNTOLD = _SKIPPED | {10, 15, 26}
 
 
 class AsOf(NamedTuple):
-    """How far it was read: the last offset, its time and the epoch of its leader; the snapshot's file name."""
+    """How far it was read: the last offset, -1 for none; its time, its leader's epoch; the snapshot's file name."""
 
     offset: int
     timestamp: int | None
@@ -76,10 +79,12 @@ class Metadata(Replay):
         self.problems, self._waiting = Problems(), None
         self.image, self.as_of, self._next, self._is_gap_told, self._is_over = None, None, None, False, False
         for offset, epoch, name in self._snapshots():
-            if not offset:
+            if not offset and log.end_offset:
                 break
             self.image = self._new_image()
-            if self._load(name) and (self._until_ms is None or (self._snapshot_ms or 0) <= self._until_ms):
+            is_whole = self._load(name)
+            is_of_then = self._until_ms is None or (self._snapshot_ms or 0) <= self._until_ms
+            if is_whole and is_of_then and (offset or self.image.features):
                 self.as_of = AsOf(offset - 1, self._snapshot_ms, epoch, name)
                 if log.segments and log.start_offset > offset:
                     self.tell(
@@ -93,7 +98,11 @@ class Metadata(Replay):
         if log.start_offset == 0 and log.end_offset > 0:
             self.image, self._next = self._new_image(), 0
             return 0
-        self.tell(f"{NAME}: the log begins at offset {log.start_offset}, and there is no whole snapshot to begin with")
+        if log.end_offset:
+            begins = f"begins at offset {log.start_offset}, and there is no whole snapshot to begin with"
+        else:
+            begins = "is empty: the node was formatted, and not started since"
+        self.tell(f"{NAME}: the log {begins}")
         return log.end_offset
 
     def take(self, records: Records, batches: Batches) -> None:
@@ -231,6 +240,15 @@ def read_once(
     metadata = Metadata(partition, options, new_image, until_ms)
     Following(partition, metadata, options).catch_up()
     return metadata
+
+
+def metadata_version(directory: DataDirectory, options: ReadOptions) -> int | None:
+    """The feature level that Kafka's releases count by; None where these disks do not tell."""
+    try:
+        image = read_once(directory.partition(NAME), options).image
+    except KafkafsError:
+        return None
+    return image.features.get(METADATA_VERSION) if image else None
 
 
 def _what_is_wrong(record: Unreadable) -> str:

@@ -5,18 +5,7 @@ from typing import Any, NamedTuple
 from kafkafs.cluster.groups import Problem
 from kafkafs.cluster.kept import LastValue
 from kafkafs.cluster.lines import known
-from kafkafs.format.messages.records import InternalTopic, Unreadable, parse_record
-
-STATES = (
-    "Empty",
-    "Ongoing",
-    "PrepareCommit",
-    "PrepareAbort",
-    "CompleteCommit",
-    "CompleteAbort",
-    "Dead",
-    "PrepareEpochFence",
-)
+from kafkafs.format.messages.records import TRANSACTION_STATES, InternalTopic, Unreadable, parse_record
 
 
 class Transaction(NamedTuple):
@@ -42,7 +31,7 @@ def read_transaction(key: bytes, kept: LastValue, problem: Problem) -> Transacti
     key_fields: dict[str, Any] = message.key or {}
     value: dict[str, Any] = message.value or {}
     status = value["transactionStatus"]
-    if not 0 <= status < len(STATES):
+    if not 0 <= status < len(TRANSACTION_STATES):
         problem(f"offset {kept.offset}: transaction status {status} is unknown")
         return None
     producer_ids = (value["producerId"], value.get("previousProducerId", -1), value.get("nextProducerId", -1))
@@ -50,7 +39,7 @@ def read_transaction(key: bytes, kept: LastValue, problem: Problem) -> Transacti
         key_fields["transactionalId"],
         value["producerId"],
         known(value["producerEpoch"]),
-        STATES[status],
+        TRANSACTION_STATES[status],
         value["transactionTimeoutMs"],
         known(value["transactionStartTimestampMs"]),
         known(value["transactionLastUpdateTimestampMs"]),

@@ -1,4 +1,4 @@
-"""What `kafka-dump-log.sh` of Kafka 4.3.1 prints, byte for byte, for every kind of file that it understands.
+"""What `kafka-dump-log.sh` of Kafka 4.4.0 prints, byte for byte, for every kind of file that it understands.
 
     source, options    one file to dump with its neighbours; what of it is wanted
     findings   what does not agree, told after all files
@@ -11,5 +11,5 @@
                         topics
 
 Text is UTF-8 whatever the locale. Where Kafka's tool ends with an exception, the same text stands up to there, and what
-can still be shown follows. Source: DumpLogSegments of 4.3.1.
+can still be shown follows. Source: DumpLogSegments of 4.4.0.
 """

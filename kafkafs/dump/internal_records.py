@@ -1,6 +1,7 @@
 """Records of Kafka's own topics as text: what the `--...-decoder` flags of its tool print of a key and a payload.
 
-What is broken is told on the record's own line, in the tool's words. Source: DumpLogSegments, the message parsers.
+What is broken is told on the record's own line, in the tool's words. Source: DumpLogSegments, the message parsers, of
+4.4.0. In one thing its text is another than 4.3.1's of the same record: a transaction's state has its name.
 """
 
 from functools import partial
@@ -10,6 +11,7 @@ from kafkafs.dump.remote_log import Refused, remote_log_text
 from kafkafs.format.messages.json_text import Embedded, jackson_string, key_json, value_json
 from kafkafs.format.messages.records import (
     TOPICS,
+    TRANSACTION_STATES,
     InternalTopic,
     Message,
     Problem,
@@ -20,6 +22,7 @@ from kafkafs.format.messages.records import (
 from kafkafs.format.messages.values import Fields
 
 _DELETED = "<DELETE>"
+_STATUS = "transactionStatus"
 _CONSUMER = "consumer"
 _MEMBER_PROTOCOLS = {"subscription": "ConsumerProtocolSubscription", "assignment": "ConsumerProtocolAssignment"}
 _ERROR_AT = {InternalTopic.CLUSTER_METADATA: "Error at"}
@@ -30,20 +33,25 @@ _NO_VALUE = {
 }
 
 
-def record_decoder(topic: str) -> RecordDecoder:
+def record_decoder(topic: str, *, names_states: bool = False) -> RecordDecoder:
     """The decoder of the records of Kafka's own topic of that name. KeyError for any other topic.
 
+    With `names_states` a transaction's state is told as 4.4's tool does it, by its name, else as a number.
     A coordinator's record without a key, at which the tool ends, has a sentence in angle brackets instead.
     """
-    return partial(_record, TOPICS[topic])
+    return partial(_record, TOPICS[topic], names_states)
 
 
-def _record(topic: InternalTopic, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
+def _record(
+    topic: InternalTopic, names_states: bool, offset: int, key: bytes | None, value: bytes | None
+) -> tuple[str | None, str | None]:
     found = parse_record(topic, key, value)
     if topic in _NO_VALUE:  # without keys
         return None, _framed(found, offset, _NO_VALUE[topic] if value is None else None)
     if isinstance(found, Unreadable):
         return _unreadable(found, offset), None
+    if names_states:
+        found = _with_state_name(found)
     payload = value_json(_with_protocols(found), jackson_string)
     return key_json(found, jackson_string), _DELETED if payload is None else payload
 
@@ -80,6 +88,15 @@ def _with_protocols(message: Message) -> Message:
         return message
     members = tuple(_member(member) for member in value["members"])
     return message._replace(value=value | {"members": members})
+
+
+def _with_state_name(message: Message) -> Message:
+    """A transaction with its state in words; the number, as a text, where Kafka has none for it."""
+    if message.topic is not InternalTopic.TRANSACTIONS or message.value is None:
+        return message
+    status = message.value[_STATUS]
+    name = TRANSACTION_STATES[status] if 0 <= status < len(TRANSACTION_STATES) else str(status)
+    return message._replace(value=message.value | {_STATUS: name})
 
 
 def _member(member: Fields) -> Fields:

@@ -7,9 +7,9 @@ A release refuses to start from a feature level, or a version of a metadata reco
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafkafs.cluster.metadata import METADATA_VERSION
 from kafkafs.errors import UsageError
 
-METADATA_VERSION = "metadata.version"
 ELIGIBLE_LEADERS = "eligible.leader.replicas.version"
 
 

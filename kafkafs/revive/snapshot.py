@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafkafs.cluster.metadata import METADATA_VERSION
 from kafkafs.format.batch_bytes import Pair, batch_bytes
 from kafkafs.format.control import ControlType
 from kafkafs.format.messages.writing import message_bytes, metadata_record
-from kafkafs.revive.releases import METADATA_VERSION, record_version
+from kafkafs.revive.releases import record_version
 from kafkafs.revive.topics import RevivedTopic
 from kafkafs.revive.whole_image import WholeImage
 

@@ -44,5 +44,5 @@ def confluent(broker: Broker, topic: str, count: int) -> None:
 
 
 def dump_log(*arguments: str | Path) -> None:
-    """`kafka-dump-log.sh` of Kafka 4.3.1."""
-    run(jars.command(jars.DUMP_RELEASE, "org.apache.kafka.tools.DumpLogSegments", *arguments))
+    """`kafka-dump-log.sh` of Kafka 4.4.0."""
+    run(jars.command(jars.NEWEST, "org.apache.kafka.tools.DumpLogSegments", *arguments))

@@ -31,7 +31,7 @@ SOUND = {
     InternalTopic.TRANSACTIONS: transaction("sound", producerId=99, transactionStatus=1),
     InternalTopic.CLUSTER_METADATA: metadata("TopicRecord", name="sound", topicId=SOUND_ID),
 }
-PASSED_OVER = tuple(bytes((1, kind)) for kind in (10, 15, 20, 21, 26, 27))
+PASSED_OVER = tuple(bytes((1, kind)) for kind in (10, 15, 20, 21, 26, 27, 29))
 """How records of the metadata begin that tell of nothing that is shown."""
 
 MAX_BATCH = 1 << 20

@@ -196,9 +196,9 @@ def histories() -> list[tuple[Image, Image]]:
 
     def make(place: Path) -> None:
         (place / "records.txt").write_bytes(records)
-        jars.run(jars.DUMP_RELEASE, PROGRAM, str(place))
+        jars.run(jars.NEWEST, PROGRAM, str(place))
 
-    kept = cache.once_of("images", (jars.DUMP_RELEASE.encode(), PROGRAM.read_bytes(), records), make)
+    kept = cache.once_of("images", (jars.NEWEST.encode(), PROGRAM.read_bytes(), records), make)
     snapshots = (kept / "images.txt").read_text().split("end\n")
     return [(image_of(lines), image_of(text.split())) for lines, text in zip(made, snapshots[:-1], strict=True)]
 

@@ -17,6 +17,8 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, names, read
 from tests.cluster.writing import Data, metadata, snapshot
+from tests.kafka.clusters import Cluster as RealCluster
+from tests.kafka.jars import KRAFT_RELEASES
 
 NAME = "__cluster_metadata-0"
 SECRET = b"stored keys stay inside"
@@ -54,6 +56,27 @@ def test_a_snapshot_and_the_log_behind_it_are_one_state(data):
         "asOfOffset": 5, "asOfTimestamp": 1000, "epoch": 0, "snapshot": f"{5:020}-0000000003.checkpoint"
     }  # fmt: skip
     assert not problems
+
+
+@pytest.mark.parametrize("release", KRAFT_RELEASES)
+def test_a_node_that_was_formatted_and_not_started_is_as_it_was_formatted(release, tmp_path):
+    """From 4.4 on its first snapshot says how; before that it holds nothing."""
+    cluster, data = RealCluster(release, "stopped"), tmp_path / "data"
+    (data / NAME).mkdir(parents=True)
+    shutil.copy(cluster.path / "meta.properties", data)
+    shutil.copy(cluster.path / NAME / f"{0:020}-{0:010}.checkpoint", data / NAME)
+    root = Root([data], ReadOptions())
+    state = json.loads(read(root, "state.json"))
+    if release < "4.4":
+        assert state["metadata"] is None
+        assert state["problems"][0] == f"{NAME}: the log is empty: the node was formatted, and not started since"
+        return
+    assert state["metadata"] | {"asOfTimestamp": 0} == {
+        "asOfOffset": None, "asOfTimestamp": 0, "epoch": 0, "snapshot": f"{0:020}-{0:010}.checkpoint"
+    }  # fmt: skip
+    features = {each["feature"]: each["level"] for each in lines(root, "features.jsonl")}
+    assert features == {name: level for name, level in cluster.truth["features"].items() if name != "kraft.version"}
+    assert lines(root, "topics.jsonl") == []
 
 
 def test_a_time_that_was_never_told_is_null(data):

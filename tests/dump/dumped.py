@@ -25,8 +25,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--verify-index-only": {"verify_index_only": True},
     "--index-sanity-check": {"index_sanity_check": True},
 }
-for flag, topic in TOPICS.items():
-    OPTIONS[f"--{flag}-decoder"] = {"print_data_log": True, "decode_record": record_decoder(topic)}
 
 
 @dataclass
@@ -38,13 +36,17 @@ class Dumped:
     report: list[str] = field(default_factory=list)
 
 
-def options_of(flags: Sequence[str]) -> DumpOptions:
-    """kafkafs' options for the flags of the tool."""
+def options_of(flags: Sequence[str], release: str = jars.NEWEST) -> DumpOptions:
+    """kafkafs' options for the flags of the tool, on a disk of that release."""
     chosen: dict[str, Any] = {}
     for flag, value in zip(flags, [*flags[1:], ""], strict=False):
         if flag == "--max-bytes":
             chosen["max_bytes"] = int(value)
         chosen |= OPTIONS.get(flag, {})
+        topic = TOPICS.get(flag.removeprefix("--").removesuffix("-decoder"))
+        if topic is not None:
+            decode = record_decoder(topic, names_states=release == jars.NEWEST)
+            chosen |= {"print_data_log": True, "decode_record": decode}
     return DumpOptions(**chosen)
 
 
@@ -80,7 +82,7 @@ def by_the_tool(directory: Path, names: Sequence[str], *flags: str) -> dict[str,
     """
     files = sorted(file for file in directory.rglob("*") if file.is_file())
     contents = (each for file in files for each in (os.fsencode(file.relative_to(directory)), file.read_bytes()))
-    asked = json.dumps([jars.DUMP_RELEASE, TOOL, list(names), flags]).encode()
+    asked = json.dumps([jars.NEWEST, TOOL, list(names), flags]).encode()
 
     def make(place: Path) -> None:
         outputs = _run_the_tool(directory, names, *flags)
@@ -95,7 +97,7 @@ def _run_the_tool(directory: Path, names: Sequence[str], *flags: str) -> dict[st
     outputs: dict[str, ToolOutput] = {}
     left = list(names)
     while left:
-        done = jars.run(jars.DUMP_RELEASE, TOOL, "--files", ",".join(left), *flags, check=False, cwd=directory)
+        done = jars.run(jars.NEWEST, TOOL, "--files", ",".join(left), *flags, check=False, cwd=directory)
         texts = _split(done.stdout.decode(), left)
         assert texts, done.stderr.decode()
         for name, text in zip(left, texts, strict=False):

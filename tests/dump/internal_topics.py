@@ -42,12 +42,12 @@ def made() -> Path:
     def make(place: Path) -> None:
         for name, table in tables.items():
             (place / name).write_bytes(table)
-        jars.run(jars.DUMP_RELEASE, PROGRAM, str(place))
+        jars.run(jars.NEWEST, PROGRAM, str(place))
         for topic in InternalTopic:
             text = place / f"{topic.value}.txt"
             text.write_bytes(text.read_bytes().replace(f"{place}/".encode(), b""))
 
-    return cache.once_of("internal-records", (jars.DUMP_RELEASE.encode(), PROGRAM.read_bytes(), *tables.values()), make)
+    return cache.once_of("internal-records", (jars.NEWEST.encode(), PROGRAM.read_bytes(), *tables.values()), make)
 
 
 def _lines(topic: InternalTopic, chance: random.Random) -> Iterator[Sequence[str]]:

@@ -18,7 +18,7 @@ from tests.view.json_model import line
 KINDS = {None: -1, "CreateTime": 0, "LogAppendTime": 1}
 
 
-DATASETS = [("2.8.0", "live"), ("2.8.0", "stopped"), ("3.9.1", "live"), ("4.3.1", "stopped")]
+DATASETS = [("2.8.0", "live"), ("2.8.0", "stopped"), ("3.9.1", "live"), ("4.4.0", "stopped")]
 
 
 @pytest.fixture(scope="module", params=DATASETS, ids="-".join)

@@ -1,11 +1,12 @@
 """One Kafka node of a given release on this machine: loopback, free ports, quiet, stopped by its process id.
 
-2.8.0 runs beside a ZooKeeper of the same jars; 3.9.1 and 4.3.1 are broker and controller in one (KRaft).
+2.8.0 runs beside a ZooKeeper of the same jars; later ones are broker and controller in one (KRaft).
 """
 
 import base64
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from tests.kafka import jars
 
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 60
+PORTS = (15_000, 32_000)
 CENTURY_MS = 100 * 365 * 24 * 3600 * 1000
 
 # One node that is quick, forgets nothing by itself, and writes its checkpoints while a test looks.
@@ -88,6 +90,19 @@ def start(release: str, home: Path, settings: Mapping[str, object] | None = None
     if release == jars.ZOOKEEPER_RELEASE:
         return _start_with_zookeeper(home, settings or {})
     return _start_kraft(release, home, settings or {})
+
+
+def free_port() -> int:
+    """A port that is free, and the next one. They are below those that connections get, else one may come first."""
+    while True:
+        port = random.SystemRandom().randrange(*PORTS)
+        with socket.socket() as one, socket.socket() as other:
+            try:
+                one.bind(("127.0.0.1", port))
+                other.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+        return port
 
 
 @contextlib.contextmanager
@@ -232,10 +247,8 @@ def _ports(home: Path) -> tuple[int, int]:
     """Two free ports; the same again where a node was before, for KRaft remembers them."""
     known = home / "ports"
     if not known.exists():
-        with socket.socket() as one, socket.socket() as other:
-            one.bind(("127.0.0.1", 0))
-            other.bind(("127.0.0.1", 0))
-            known.write_text(f"{one.getsockname()[1]} {other.getsockname()[1]}")
+        port = free_port()
+        known.write_text(f"{port} {port + 1}")
     first, second = map(int, known.read_text().split())
     return first, second
 

@@ -129,7 +129,7 @@ class Dataset:
         return {mode: told["options"] for mode, told in _dumps(self.release, self.state).items()}
 
     def dumps(self, mode: str) -> dict[str, str]:
-        """{path from the data directory: what DumpLogSegments 4.3.1 printed of it}, the `Dumping` line included."""
+        """{path from the data directory: what DumpLogSegments printed of it}, the `Dumping` line included."""
         files: dict[str, str] = _dumps(self.release, self.state)[mode]["files"]
         return files
 

@@ -2,18 +2,19 @@
 
 One gzipped JSON file, `dumps.json.gz`: {mode: {"options": [...], "files": {"<partition directory>/<file>": output},
 "crashes": {file: last lines of the tool's stderr}, "reports": [stderr of each run]}}. An output begins at its
-`Dumping ...` line. The tool was run inside the data directory, so that its paths are relative ones.
+`Dumping ...` line. The tool was run inside the data directory, so that its paths are relative ones. It is the release's
+own, where that is new enough to have all options.
 """
 
 import gzip
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.kafka import jars
 
+OLDEST_TOOL = "4.3.1"
 TOOL = "org.apache.kafka.tools.DumpLogSegments"
 INDEXES = (".index", ".timeindex")
 KINDS = (".log", *INDEXES, ".txnindex", ".snapshot", ".checkpoint")
@@ -36,7 +37,7 @@ MODES: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[str]]] = {
 }
 
 
-def record(data: Path, place: Path, padded: bool) -> None:
+def record(data: Path, place: Path, release: str, padded: bool) -> None:
     """Write to the file `place` what the tool prints of `data`, a throw-away copy: it may create indexes there.
 
     Where the indexes are `padded`, only some of them: the tool takes a tenth of a second for each.
@@ -47,7 +48,7 @@ def record(data: Path, place: Path, padded: bool) -> None:
             kinds, directories = INDEXES if mode == "plain" else (), PADDED
         files = _files(data, kinds, directories)
         if files:
-            outputs[mode] = {"options": options, **_dump(data, files, options)}
+            outputs[mode] = {"options": options, **_dump(data, files, options, max(release, OLDEST_TOOL))}
     place.write_bytes(gzip.compress(json.dumps(outputs, ensure_ascii=False).encode(), compresslevel=6, mtime=0))
 
 
@@ -61,14 +62,14 @@ def _files(data: Path, kinds: Sequence[str], directories: Sequence[str]) -> list
     ]
 
 
-def _dump(data: Path, files: Sequence[str], options: Sequence[str]) -> dict[str, Any]:
+def _dump(data: Path, files: Sequence[str], options: Sequence[str], release: str) -> dict[str, Any]:
     """Run the tool over many files at once, and again over those behind one that it crashed on."""
     outputs: dict[str, str] = {}
     crashes: dict[str, str] = {}
     reports: list[str] = []
     waiting = list(files)
     while waiting:
-        done = _run(data, waiting, options)
+        done = jars.run(release, TOOL, "--files", ",".join(waiting), *options, check=False, cwd=data)
         finished = _split(done.stdout.decode(), waiting)
         outputs |= finished
         complaint = _told(done.stderr.decode().replace(str(data), ""))
@@ -79,10 +80,6 @@ def _dump(data: Path, files: Sequence[str], options: Sequence[str]) -> dict[str,
         crashes[crashed] = "\n".join(complaint.splitlines()[:CRASH_LINES])
         waiting = waiting[waiting.index(crashed) + 1 :]
     return {"files": outputs, "crashes": crashes, "reports": reports}
-
-
-def _run(data: Path, files: Sequence[str], options: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
-    return jars.run(jars.DUMP_RELEASE, TOOL, "--files", ",".join(files), *options, check=False, cwd=data)
 
 
 def _told(stderr: str) -> str:

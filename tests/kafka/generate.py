@@ -49,7 +49,7 @@ def make(release: str, place: Path) -> None:
         for state in dataset.STATES:
             scratch = Path(home) / f"scratch-{state}"
             copy(place / state, scratch)
-            dumps.record(scratch, place / f"dumps-{state}.json.gz", padded=state == "live")
+            dumps.record(scratch, place / f"dumps-{state}.json.gz", release, padded=state == "live")
 
 
 def copy(source: Path, target: Path) -> None:

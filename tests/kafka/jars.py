@@ -9,7 +9,7 @@ from tests import class_archives
 from tests.kafka import cache
 
 ZOOKEEPER_RELEASE = "2.8.0"  # the worked example's; the last that writes formats v0 and v1 on request
-KRAFT_RELEASES = ("3.9.1", "4.3.1")
+KRAFT_RELEASES = ("3.9.1", "4.3.1", "4.4.0")
 RELEASES = (ZOOKEEPER_RELEASE, *KRAFT_RELEASES)
 APICURIO_RELEASE = "2.6.5.Final"
 SPARK_CONNECTOR = (
@@ -18,7 +18,8 @@ SPARK_CONNECTOR = (
     "org.apache.kafka:kafka-clients:3.9.1",
     "org.apache.commons:commons-pool2:2.12.1",
 )
-DUMP_RELEASE = "4.3.1"  # whose DumpLogSegments is the truth for `kafkafs dump`
+NEWEST = RELEASES[-1]  # whose DumpLogSegments is the truth for `kafkafs dump`, and whose schemas are shipped
+ENDS = (ZOOKEEPER_RELEASE, NEWEST)  # enough for what takes long, and what all releases have alike
 
 FETCH_TIMEOUT_S = 300
 TOOL_TIMEOUT_S = 120
@@ -41,7 +42,7 @@ def jars(release: str) -> Path:
 
 def streams() -> Path:
     """The directory of Kafka Streams' jar alone: its RocksDB, 70 MB, is only for state."""
-    return cache.once(cache.root() / "jars" / f"{DUMP_RELEASE}-streams", _fetch_streams)
+    return cache.once(cache.root() / "jars" / f"{NEWEST}-streams", _fetch_streams)
 
 
 def serializers() -> Path:
@@ -91,7 +92,7 @@ def _copy_dependencies(what: str, needed: Sequence[tuple[str, str, str]], place:
 
 
 def _fetch_streams(place: Path) -> None:
-    artifact = f"-Dartifact=org.apache.kafka:kafka-streams:{DUMP_RELEASE}"
+    artifact = f"-Dartifact=org.apache.kafka:kafka-streams:{NEWEST}"
     maven("Kafka Streams", "dependency:copy", artifact, f"-DoutputDirectory={place}")
 
 

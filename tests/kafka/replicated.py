@@ -29,7 +29,7 @@ from tests.kafka import cache, jars
 from tests.kafka.broker import KRAFT_SETTINGS, SETTINGS, Broker, wait_until
 from tests.kafka.writer import Record, Writer
 
-RELEASE = jars.DUMP_RELEASE
+RELEASE = "4.3.1"
 NODES = (1, 2, 3)
 COMMON = 60
 """Offsets of `parted` that both brokers have alike."""

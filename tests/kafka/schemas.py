@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.kafka import jars
 
-RELEASE = "4.3.1"
+RELEASE = jars.NEWEST
 SHIPPED = Path(__file__).parents[2] / "kafkafs/format/messages"
 CONFIG_NAMES = Path(__file__).with_name("java") / "ConfigNames.java"
 _COORDINATORS = ("group-coordinator", "transaction-coordinator", "share-coordinator")

@@ -167,5 +167,5 @@ def test_javas_transactions_are_there(stopped: Dataset) -> None:
     for epoch, is_control in batch.findall(output):
         epochs[is_control].append(epoch)
     assert len(epochs["true"]) > 1
-    assert (epochs["true"][0] > epochs["false"][0]) == (stopped.release == "4.3.1")
+    assert (epochs["true"][0] > epochs["false"][0]) == stopped.release.startswith("4.")
     assert len(stopped.records("transactions-java", 0, "read_committed")) == 300

@@ -106,7 +106,7 @@ def test_the_plan_is_what_the_broker_wrote(data: Path) -> None:
 def test_kafkas_own_tool_reads_the_same(data: Path) -> None:
     """Numbers that only we can read would prove nothing; the tool also checks index against log."""
     files = ",".join(f"test-0/{SEGMENT}.{kind}" for kind in ("index", "timeindex", "log"))
-    done = jars.run(jars.DUMP_RELEASE, TOOL, "--files", files, cwd=data)
+    done = jars.run(jars.NEWEST, TOOL, "--files", files, cwd=data)
     out = done.stdout.decode()
     assert {int(o): int(p) for o, p in re.findall(r"^offset: (\d+) position: (\d+)$", out, re.M)} == offset_index(data)
     assert {int(t): int(o) for t, o in re.findall(r"^timestamp: (\d+) offset: (\d+)$", out, re.M)} == time_index(data)
@@ -117,7 +117,7 @@ def test_kafkas_own_tool_reads_the_same(data: Path) -> None:
 def test_orders_shows_codecs_headers_and_transactions(data: Path) -> None:
     """The second topic is for looking around; a topic of one kind of batch would be soon seen."""
     files = f"orders-0/{0:020}.log,orders-0/{0:020}.txnindex"
-    out = jars.run(jars.DUMP_RELEASE, TOOL, "--files", files, "--print-data-log", cwd=data).stdout.decode()
+    out = jars.run(jars.NEWEST, TOOL, "--files", files, "--print-data-log", cwd=data).stdout.decode()
     assert set(re.findall(r"compresscodec: (\w+)", out)) == {"none", "gzip", "snappy", "lz4", "zstd"}
     assert set(re.findall(r"endTxnMarker: (\w+)", out)) == {"COMMIT", "ABORT"}
     assert "headerKeys: [content-type,trace]" in out

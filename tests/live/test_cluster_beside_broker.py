@@ -44,7 +44,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with node.running("4.3.1", tmp_path_factory.mktemp("beside"), SETTINGS) as started:
+    with node.running("4.4.0", tmp_path_factory.mktemp("beside"), SETTINGS) as started:
         create(started, "first", 1)
         commit(started, "before", "first", 1)  # the coordinator is there
         yield started

@@ -20,6 +20,7 @@ from kafkafs.log.options import ISOLATIONS
 from tests.counting import counted
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
+from tests.kafka import jars
 from tests.kafka.dataset import Dataset
 from tests.log.making import Made, log_of, made, spread, write_partition
 from tests.log.reading import lookup_of
@@ -111,6 +112,7 @@ def test_answers_are_the_models_on_sound_logs(dataset):
         assert differences(log, offsets, times_of(dataset, partition.topic, partition.partition)) == [], partition
 
 
+@pytest.mark.parametrize("stopped", jars.ENDS, indirect=True)
 @pytest.mark.parametrize("topic", ["codec-none", "broker-lz4", "compacted", "transactions", "segments", "disorder"])
 def test_answers_are_the_models_on_damaged_logs(stopped, tmp_path, topic):
     """Each flip in a fresh copy: headers above all, where lengths, offsets and checksums stand."""

@@ -6,7 +6,6 @@ with revived("4.4.0", tmp_path, [disk, ...]) as node:
 """
 
 import json
-import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,21 +29,8 @@ LOG4J_2 = nodes.LOG4J_2.replace('level="WARN"', 'level="INFO"')
 
 def choices(to: Path, release: str | None = None, **more: Any) -> Choices:
     """With ports that are free; the controller's is one further."""
-    given = {"kafka": release, "port": free_port(), **more}
+    given = {"kafka": release, "port": nodes.free_port(), **more}
     return Choices(to=to, **given)
-
-
-def free_port() -> int:
-    """A port that is free, and the next one."""
-    while True:
-        with socket.socket() as one, socket.socket() as other:
-            one.bind(("127.0.0.1", 0))
-            port = int(one.getsockname()[1])
-            try:
-                other.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
 
 
 @dataclass
@@ -59,7 +45,7 @@ class Revived:
     def facts(self) -> dict[str, Any]:
         """What AdminClient tells, as `Cluster.truth` has it."""
         target = self.log.with_name("facts.json")
-        classpath = f"{facts_program()}:{jars.jars(jars.DUMP_RELEASE)}/*:{jars.streams()}/*"
+        classpath = f"{facts_program()}:{jars.jars(jars.NEWEST)}/*:{jars.streams()}/*"
         command = ["java", jars.HEAP, *jars.QUICK_START, "-cp", classpath, "Facts", self.broker.address]
         done = subprocess.run([*command, self.broker.release, str(target)], capture_output=True, timeout=90)
         assert done.returncode == 0, done.stderr.decode()[-3000:]
@@ -80,7 +66,7 @@ class Revived:
 
 def facts_program() -> Path:
     """The directory of the compiled `Facts`."""
-    classpath = f"{jars.jars(jars.DUMP_RELEASE)}/*:{jars.streams()}/*"
+    classpath = f"{jars.jars(jars.NEWEST)}/*:{jars.streams()}/*"
 
     def make(place: Path) -> None:
         command = ["javac", "-nowarn", "-cp", classpath, "-d", str(place), str(CLUSTER), str(FACTS)]

@@ -1,4 +1,4 @@
-"""The arguments of `kafkafs dump`: those of kafka-dump-log.sh of Kafka 4.3.1, and more."""
+"""The arguments of `kafkafs dump`: those of kafka-dump-log.sh of Kafka 4.4.0, and more."""
 
 from kafkafs.cli.parser import TIME_BACK, Commands, Version, take_for_values
 from kafkafs.dump.options import ALL_BYTES, LARGEST_MESSAGE
@@ -21,7 +21,7 @@ TOPICS = {
 _PATH = "-.*/"
 """A path that begins with a dash, as in `--files -topic-0/00000000000000000000.log`."""
 
-DESCRIPTION = """Prints what kafka-dump-log.sh of Kafka 4.3.1 prints, byte for byte: of segments (.log), their indexes
+DESCRIPTION = """Prints what kafka-dump-log.sh of Kafka 4.4.0 prints, byte for byte: of segments (.log), their indexes
 (.index, .timeindex, .txnindex), producer snapshots (.snapshot) and KRaft snapshots (.checkpoint). What does not agree
 between them is reported on standard error after all files."""
 DECODER_HELP = "StringDecoder (the default), Long-, Integer-, Double- or ByteArrayDecoder; implies --print-data-log"

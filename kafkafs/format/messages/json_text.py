@@ -132,7 +132,7 @@ def _value(found: MessageSchema, kind: str, version: int) -> _Writer:
         case "bytes":
             return _bytes
         case _ if kind in NUMBERS:
-            return lambda value, _: str(value)
+            return lambda value, quote: quote(value) if isinstance(value, str) else str(value)  # a text: its name
         case _:
             return lambda value, quote: quote(str(value))
 

@@ -1,7 +1,7 @@
 """Bytes -> fields: each version of a schema becomes, when it is first met, a reader made of small functions.
 
 Numbers that stand side by side are read by one call; nothing of the schema is looked at while records are read.
-Source: MessageDataGenerator of 4.3.1.
+Source: MessageDataGenerator of 4.4.0.
 """
 
 import functools
@@ -27,6 +27,8 @@ from kafkafs.format.messages.values import (
 StructureReader = Callable[[bytes, int], tuple[Fields, int]]
 
 ZERO_UUID = "A" * 22
+_MOST_ITEMS = 1_000_000
+_MOST_TAGS = 10_000
 
 
 def reader(jar: str, name: str, version: int) -> StructureReader:
@@ -165,6 +167,8 @@ class _Compiler:
                 raise Broken(
                     f"Tried to allocate a collection of size {count}, but there are only {left} bytes remaining."
                 )
+            if count > _MOST_ITEMS:
+                raise Broken(_too_many(f"a collection of size {count}", f"size of {_MOST_ITEMS}"))
             return items(data, at, count)
 
         return read
@@ -201,6 +205,12 @@ def _step(numbers: Sequence[Field], name: str, value: Reader | None) -> _Step:
 def _tagged(data: bytes, at: int, known: Mapping[int, tuple[str, Reader]], found: Fields) -> int:
     """The position behind the tagged fields at `at`; those known go to `found`, their stated sizes do not count."""
     count, at = unsigned_varint(data, at)
+    if count < 0:
+        raise Broken(f"Invalid negative number of tagged fields {count}")
+    if count > len(data) - at:
+        raise Broken(f"Tried to read {count} tagged fields, but there are only {len(data) - at} bytes remaining.")
+    if count > _MOST_TAGS:
+        raise Broken(_too_many(f"{count} tagged fields", f"count of {_MOST_TAGS}"))
     for _ in range(count):
         tag, at = unsigned_varint(data, at)
         size, at = unsigned_varint(data, at)
@@ -211,6 +221,10 @@ def _tagged(data: bytes, at: int, known: Mapping[int, tuple[str, Reader]], found
             check(data, at, size)
             at += size
     return at
+
+
+def _too_many(what: str, most: str) -> str:
+    return f"Tried to read {what}, which exceeds the maximum allowed {most}."
 
 
 def _refuse(kind: str) -> StructureReader:

@@ -3,7 +3,7 @@
     topic = internal_topic("__consumer_offsets")
     match parse_record(topic, key, value):
         case Message(name="OffsetCommit", key=key, value=value): value is None for a tombstone
-        case Unreadable(reason=reason): bytes that are no such record, or of a type or version that Kafka 4.3.1 has not
+        case Unreadable(reason=reason): bytes that are no such record, or of a type or version that Kafka 4.4.0 has not
 
 Nothing is raised for what bytes say. Two framings: a coordinator's record has its type in the key and its value's
 version in the value; cluster and remote log metadata have no key, and both in front of the value. Sources:
@@ -45,6 +45,11 @@ TOPICS: Mapping[str, InternalTopic] = {
     "__remote_log_metadata": InternalTopic.REMOTE_LOG_METADATA,
 }
 """By their names."""
+
+TRANSACTION_STATES = (
+    "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence",
+)  # fmt: skip
+"""By the number that a TransactionLog record has. Source: TransactionState."""
 
 _COORDINATORS = frozenset((InternalTopic.OFFSETS, InternalTopic.TRANSACTIONS, InternalTopic.SHARE_STATE))
 

@@ -22,7 +22,7 @@ def _by_name(jar: Path) -> Mapping[str, str]:
 SCHEMAS: Mapping[str, Mapping[str, str]] = {
     jar.name: _by_name(jar) for jar in (_PLACE / "schemas").iterdir() if jar.is_dir()
 }
-"""The text of each schema by its jar (`kafka-<this>-4.3.1.jar`) and its name."""
+"""The text of each schema by its jar (`kafka-<this>-4.4.0.jar`) and its name."""
 
 CONFIGS = (_PLACE / "configs.json").read_text("utf-8")
 """JSON: the names of the configs that are no passwords, by what they belong to."""

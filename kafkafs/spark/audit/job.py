@@ -7,6 +7,7 @@ from functools import partial
 from itertools import dropwhile
 from pathlib import Path
 
+from kafkafs.cluster.metadata import NAME as METADATA
 from kafkafs.errors import DiskError, KafkafsError, NotFound, Vanished
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
@@ -203,9 +204,13 @@ def _partition(
 
 
 def check_segment(unit: SegmentUnit, clean_directories: frozenset[Path], deep: bool = False) -> SegmentReport:
-    """One segment and its indexes, as of one moment; nothing of one that the broker deletes meanwhile."""
+    """One segment and its indexes, as of one moment; nothing of one that the broker deletes meanwhile.
+
+    The mark of an orderly stop is of the broker's own logs: 4.4.0 leaves its metadata's indexes as long as they were.
+    """
     name = parse_partition_name(unit.partition_directory)
-    clean = unit.data_directory in clean_directories and not (name and name.mark)
+    is_brokers_own = unit.partition_directory != METADATA and not (name and name.mark)
+    clean = unit.data_directory in clean_directories and is_brokers_own
     return unit.ask(lambda snapshot: _checked(snapshot, unit, clean, deep)) or SegmentReport(unit, [])
 
 

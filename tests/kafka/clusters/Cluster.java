@@ -3,7 +3,7 @@
 // about all of it as soon as nothing moves any more, writes the answers there as JSON and prints "written"; the broker may
 // have been restarted meanwhile. It ends without goodbye when its standard input does. Started by `tests.kafka.clusters`:
 //
-//     java -cp '4.3.1/*:4.3.1-streams/*' Cluster.java BOOTSTRAP RELEASE
+//     java -cp '4.4.0/*:4.4.0-streams/*' Cluster.java BOOTSTRAP RELEASE
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.*;
@@ -21,7 +21,7 @@ import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.quota.*;
 import org.apache.kafka.common.resource.*;
 import org.apache.kafka.common.serialization.*;
-import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.common.utils.internals.Exit;
 import org.apache.kafka.streams.*;
 import org.apache.kafka.streams.kstream.Consumed;
 
@@ -290,8 +290,8 @@ public class Cluster {
         found.put("transactions", tool(transactions, "list"));
         found.put("producers", tool(transactions, "describe-producers", "--topic", "shop", "--partition", "2"));
         found.put("hanging", tool(transactions, "find-hanging", "--broker-id", "1"));
-        found.put("topicConfigs", tool("kafka.admin.ConfigCommand", "--describe", "--topic", "shop"));
-        found.put("brokerConfigs", tool("kafka.admin.ConfigCommand", "--describe", "--broker", "1"));
+        found.put("topicConfigs", tool("org.apache.kafka.tools.ConfigCommand", "--describe", "--topic", "shop"));
+        found.put("brokerConfigs", tool("org.apache.kafka.tools.ConfigCommand", "--describe", "--broker", "1"));
         found.put("acls", tool("org.apache.kafka.tools.AclCommand", "--list"));
         return found;
     }

@@ -145,7 +145,7 @@ def filled(broker: Broker) -> Iterator[Callable[[Path], None]]:
 
     It yields what asks the cluster about itself and writes the answers to a file.
     """
-    classpath = f"{jars.jars(jars.DUMP_RELEASE)}/*:{jars.streams()}/*"
+    classpath = f"{jars.jars(jars.NEWEST)}/*:{jars.streams()}/*"
     command = ["java", jars.HEAP, *jars.QUICK_START, "-cp", classpath, str(PROGRAM), broker.address, broker.release]
     log = broker.home / "cluster.out"
     with open(log, "wb") as err:

@@ -62,7 +62,7 @@ def _spread(producer: Writer) -> None:
 def _by_java(broker: Broker) -> None:
     """Kafka's own producer, some transactions long; from 4.0 on its markers bear a newer epoch than their records."""
     jars.run(
-        jars.DUMP_RELEASE,
+        jars.NEWEST,
         "org.apache.kafka.tools.ProducerPerformance",
         "--bootstrap-server",
         broker.address,
