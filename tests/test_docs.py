@@ -36,10 +36,10 @@ def test_a_page_shows_what_its_commands_print(page, session):
 
 @pytest.mark.timeout(300)
 def test_the_python_of_the_spark_page_runs(session):
-    (program,) = blocks(DOCS / "spark.md", "python")
+    program = "".join(blocks(DOCS / "spark.md", "python") + blocks(DOCS / "spark.md", "py-values"))
     environment = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
     done = run(sys.executable, "-c", session.real(program), timeout=250, env=os.environ | environment)
-    assert done.stdout.split() == [b"341", b"88"]
+    assert done.stdout.split() == [b"341", b"88", b"27"]
 
 
 @pytest.mark.timeout(300)

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kafkafs.spark import planning
+from kafkafs.spark.frame import Frame
 from kafkafs.spark.offsets import LATEST, AllAt, PartitionOffsets, from_dict, to_dict
 from kafkafs.spark.options import SourceOptions
 from kafkafs.spark.snapshots import planned
@@ -28,8 +29,8 @@ logger = logging.getLogger(__name__)
 class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
     """A stream whose micro-batches end where a limit, or the end of an available-now run, says."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        super().__init__(options)
+    def __init__(self, options: SourceOptions, frame: Frame) -> None:
+        super().__init__(options, frame)
         self._target: PartitionOffsets | None = None
         self._triggered = 0.0
         self._is_new = False

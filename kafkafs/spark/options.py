@@ -36,7 +36,7 @@ KNOWN = (
     "path", "paths", "subscribe", "subscribePattern", "assign", "startingOffsets", "endingOffsets", "startingTimestamp",
     "endingTimestamp", "startingOffsetsByTimestamp", "endingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy",
     "includeHeaders", "failOnDataLoss", "minPartitions", "maxRecordsPerPartition", "maxOffsetsPerTrigger",
-    "minOffsetsPerTrigger", "maxTriggerDelay", "kafka.isolation.level", "replicas",
+    "minOffsetsPerTrigger", "maxTriggerDelay", "kafka.isolation.level", "replicas", "key", "value",
     "kafka.bootstrap.servers", "kafka.group.id", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "provider",
 )  # fmt: skip
@@ -45,8 +45,8 @@ _NEAR = 0.8  # of difflib: two slips in the shortest of them
 _STRATEGIES = ("assign", "subscribe", "subscribepattern")
 _REFUSED = {
     "kafka.auto.offset.reset": "set startingOffsets to earliest or latest instead",
-    "kafka.key.deserializer": "keys are bytes; use DataFrame operations to decode them",
-    "kafka.value.deserializer": "values are bytes; use DataFrame operations to decode them",
+    "kafka.key.deserializer": "keys are bytes; the option 'key' makes string, json or registry of them",
+    "kafka.value.deserializer": "values are bytes; the option 'value' makes string, json or registry of them",
     "kafka.enable.auto.commit": "Spark keeps its own offsets",
     "kafka.interceptor.classes": "nothing may change what is read",
     "pushFilters": "Spark keeps what it read under a filter for the frame's other queries; use startingOffsets,"
@@ -57,6 +57,11 @@ _REFUSED = {
 Replicas = Literal["furthest", "refuse"]
 REPLICAS: tuple[Replicas, ...] = get_args(Replicas)
 """What several brokers' replicas of a partition mean: the one that got furthest is read, or none."""
+
+
+Form = Literal["binary", "string", "json", "registry"]
+FORMS: tuple[Form, ...] = get_args(Form)
+"""What keys and values are made: bytes, text, or columns of the type that is found in them, or that a schema names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,8 @@ class SourceOptions:
     min_offsets_per_trigger: int | None = None
     max_trigger_delay_s: float = 900.0
     replicas: Replicas = "furthest"
+    key: Form = "binary"
+    value: Form = "binary"
 
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
@@ -107,6 +114,23 @@ def stream_options(given: Mapping[str, str]) -> SourceOptions:
         if name.lower() in options:
             raise UsageError(f"{name} is not valid in a streaming query: it has no end")
     return _general(options, _limit(options, "starting", AllAt(LATEST)), AllAt(LATEST))
+
+
+def schema_options(given: Mapping[str, str]) -> SourceOptions:
+    """Which records tell the types of columns: those of a batch; of a stream from the latest on, all that are there."""
+    options = {name.lower(): value for name, value in given.items()}
+    starting = _limit(options, "starting", AllAt(EARLIEST))
+    if starting == AllAt(LATEST):
+        starting = AllAt(EARLIEST)
+    elif isinstance(starting, Specific):
+        starting = Specific({place: EARLIEST if at == LATEST else at for place, at in starting.offsets.items()})
+    return _general(options, starting, _limit(options, "ending", AllAt(LATEST)))
+
+
+def forms(given: Mapping[str, str]) -> tuple[Form, Form]:
+    """What keys and values are to be, for the schema."""
+    options = {name.lower(): value for name, value in given.items()}
+    return _form(options, "key"), _form(options, "value")
 
 
 def wants_headers(given: Mapping[str, str]) -> bool:
@@ -138,6 +162,8 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
         min_offsets_per_trigger=least,
         max_trigger_delay_s=_duration(options, "maxTriggerDelay"),
         replicas=_replicas(options.get("replicas", "furthest")),
+        key=_form(options, "key"),
+        value=_form(options, "value"),
     )
 
 
@@ -158,6 +184,14 @@ def _replicas(value: str) -> Replicas:
         if value.strip().lower() == known:
             return known
     raise UsageError(f"replicas is furthest or refuse, not {value!r}")
+
+
+def _form(options: Mapping[str, str], name: str) -> Form:
+    value = options.get(name, "binary").strip().lower()
+    for known in FORMS:
+        if value == known:
+            return known
+    raise UsageError(f"{name} is binary, string, json or registry, not {value!r}")
 
 
 def _paths(options: Mapping[str, str]) -> tuple[Path, ...]:

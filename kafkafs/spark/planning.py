@@ -96,6 +96,12 @@ def _at_time(snapshot: Snapshot, time: int, no_match: str) -> int:
     return snapshot.visible_end
 
 
+def between(starting: Limit, ending: Limit, snapshots: Snapshots, lost: Callable[[str], None]) -> list[PartitionRange]:
+    """The ranges between two limits. UsageError as of `resolve`; `lost` as of `checked_ranges`."""
+    starts = resolve(starting, snapshots, starting=True)
+    return checked_ranges(snapshots, starts, resolve(ending, snapshots, starting=False), lost)
+
+
 def checked_ranges(
     snapshots: Snapshots, starts: PartitionOffsets, ends: PartitionOffsets, lost: Callable[[str], None]
 ) -> list[PartitionRange]:

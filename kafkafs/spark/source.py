@@ -1,4 +1,4 @@
-"""`format("kafkafs")`: the data source that Spark is told about; `planning` decides what to read, `tasks` reads."""
+"""`format("kafkafs")`: the data source that Spark is told about; `planning` decides what to read, `frame` reads."""
 
 from __future__ import annotations
 
@@ -8,41 +8,22 @@ from importlib.util import find_spec
 import pyarrow as pa
 import pyspark
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import StructType
 
 from kafkafs.errors import UsageError
 from kafkafs.spark import planning
+from kafkafs.spark.frame import Frame, frame_of
 from kafkafs.spark.locations import chosen
-from kafkafs.spark.options import SourceOptions, batch_options, stream_options, wants_headers
+from kafkafs.spark.options import SourceOptions, batch_options, stream_options
 from kafkafs.spark.snapshots import Snapshots, planned
 from kafkafs.spark.stream import StreamReader
-from kafkafs.spark.tasks import data_loss, read, tasks
-
-_COLUMNS = [
-    StructField("key", BinaryType()),
-    StructField("value", BinaryType()),
-    StructField("topic", StringType()),
-    StructField("partition", IntegerType()),
-    StructField("offset", LongType()),
-    StructField("timestamp", TimestampType()),
-    StructField("timestampType", IntegerType()),
-]
-_HEADERS = StructField(
-    "headers", ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
-)
+from kafkafs.spark.tasks import data_loss, tasks
 
 
 class KafkafsDataSource(DataSource):
     """Reads Kafka data directories with the schema and the options of Spark's own Kafka source."""
+
+    _frame: Frame | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -50,27 +31,27 @@ class KafkafsDataSource(DataSource):
         return "kafkafs"
 
     def schema(self) -> StructType:
-        """The columns of Spark's Kafka source. A table is refused while it is made: Spark asks with its provider."""
+        """The columns: see `frame`. A table is refused while it is made: Spark asks with its provider."""
         if "provider" in self.options:
             raise UsageError(
                 "CREATE TABLE ... USING kafkafs cannot be read: Spark hands a table's options to no source in Python;"
                 " make it a view: CREATE TEMPORARY VIEW ... USING kafkafs OPTIONS (path '...', subscribe '...')"
             )
-        return StructType([*_COLUMNS, _HEADERS] if wants_headers(self.options) else _COLUMNS)
+        self._frame = frame_of(self.options)
+        return self._frame.schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """For `spark.read`."""
-        self._refuse_another(schema)
-        return BatchReader(batch_options(self.options))
+        return BatchReader(batch_options(self.options), self._frame_with(schema))
 
     def streamReader(self, schema: StructType) -> StreamReader:
         """For `spark.readStream`."""
-        self._refuse_another(schema)
-        return stream_reader(stream_options(self.options))
+        return stream_reader(stream_options(self.options), self._frame_with(schema))
 
-    def _refuse_another(self, schema: StructType) -> None:
-        if schema != self.schema():
-            raise UsageError("the schema is fixed: leave schema(...) out, and select columns from what is read")
+    def _frame_with(self, schema: StructType) -> Frame:
+        """The frame whose schema Spark was told, or that of a schema of one's own, with which it asks for no other."""
+        known = self._frame
+        return known if known is not None and known.schema == schema else frame_of(self.options, schema)
 
 
 class BatchReader(DataSourceReader):
@@ -80,8 +61,8 @@ class BatchReader(DataSourceReader):
     no more for the frame's other queries, nor for the other side of a union (`PythonDataSourceV2.setReadInfo`).
     """
 
-    def __init__(self, options: SourceOptions) -> None:
-        self._options = options
+    def __init__(self, options: SourceOptions, frame: Frame) -> None:
+        self._options, self._frame = options, frame
 
     def partitions(self) -> list[InputPartition]:
         """The tasks of the read. UsageError, or NotFound for records that are gone, says why there are none."""
@@ -90,26 +71,25 @@ class BatchReader(DataSourceReader):
 
     def _plan(self, snapshots: Snapshots) -> list[InputPartition]:
         options = self._options
-        starts = planning.resolve(options.starting, snapshots, starting=True)
-        ends = planning.resolve(options.ending, snapshots, starting=False)
-        ranges = planning.checked_ranges(snapshots, starts, ends, data_loss(options.fail_on_data_loss))
+        lost = data_loss(options.fail_on_data_loss)
+        ranges = planning.between(options.starting, options.ending, snapshots, lost)
         groups = planning.splits(ranges, snapshots, options.min_partitions, options.max_records_per_partition)
         return tasks(groups, options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
-        return read(partition)
+        return self._frame.read(partition)
 
 
-def stream_reader(options: SourceOptions) -> StreamReader:
+def stream_reader(options: SourceOptions, frame: Frame) -> StreamReader:
     """What this release of Spark can ask a stream: read limits and Trigger.AvailableNow came with 4.2."""
     if find_spec("pyspark.sql.streaming.datasource") is not None:
         from kafkafs.spark.limited_stream import LimitedStreamReader
 
-        return LimitedStreamReader(options)
+        return LimitedStreamReader(options, frame)
     if options.max_offsets_per_trigger is not None or options.min_offsets_per_trigger is not None:
         raise UsageError(
             f"maxOffsetsPerTrigger and minOffsetsPerTrigger take Spark 4.2 or later, and this is {pyspark.__version__}:"
             " leave them out"
         )
-    return StreamReader(options)
+    return StreamReader(options, frame)

@@ -11,11 +11,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kafkafs.spark import planning
+from kafkafs.spark.frame import Frame
 from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.offsets import PartitionOffsets, TopicPartition, from_dict, names, to_dict
 from kafkafs.spark.options import SourceOptions
 from kafkafs.spark.snapshots import Snapshots, planned
-from kafkafs.spark.tasks import data_loss, read, tasks
+from kafkafs.spark.tasks import data_loss, tasks
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +24,8 @@ logger = logging.getLogger(__name__)
 class StreamReader(DataSourceStreamReader):
     """Answers Spark's questions about one stream; reading is the same as in a batch."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        self._options = options
+    def __init__(self, options: SourceOptions, frame: Frame) -> None:
+        self._options, self._frame = options, frame
         self._latest: PartitionOffsets = {}
 
     def initialOffset(self) -> dict[str, Any]:
@@ -81,7 +82,7 @@ class StreamReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
-        return read(partition)
+        return self._frame.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing to do: Spark's checkpoint is the only memory of a stream."""

@@ -1,4 +1,4 @@
-"""One task of a read: ranges of offsets of some partitions, from their bytes to Arrow batches.
+"""One task of a read: ranges of offsets of some partitions, from their bytes to records (and those to `frame`).
 
 Each range is read as of one moment. Where the broker compacts the log or deletes of it meanwhile, reading goes on in
 the new files; where it is truncated after something was handed out, the task fails, and Spark tries it again.
@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -20,7 +19,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.options import Isolation, ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
-from kafkafs.spark.arrow import record_batches, together
+from kafkafs.spark.arrow import record_batches
 from kafkafs.spark.locations import partition
 from kafkafs.spark.options import SourceOptions
 from kafkafs.spark.planning import PartitionRange
@@ -35,15 +34,12 @@ class Task(InputPartition):
 
     ranges: tuple[PartitionRange, ...]
     isolation: Isolation
-    headers: bool
     fail_on_data_loss: bool
 
 
 def tasks(groups: Iterable[Iterable[PartitionRange]], options: SourceOptions) -> list[InputPartition]:
     """A task for each group of ranges."""
-    return [
-        Task(tuple(group), options.isolation, options.include_headers, options.fail_on_data_loss) for group in groups
-    ]
+    return [Task(tuple(group), options.isolation, options.fail_on_data_loss) for group in groups]
 
 
 def data_loss(fail: bool, advice: str = "set failOnDataLoss to false to go on without them") -> Callable[[str], None]:
@@ -56,15 +52,6 @@ def _lost(fail: bool, advice: str, what: str) -> None:
     if fail:
         raise NotFound(f"{what}; {advice}")
     logger.warning("%s; going on without them, as failOnDataLoss is false", what)
-
-
-def read(task: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The task's rows. Spark hands over an empty partition where there is no task at all."""
-    if not isinstance(task, Task):
-        return iter(())
-    lost = data_loss(task.fail_on_data_loss)
-    batches = (batches_of(each, task.isolation, task.headers, lost) for each in task.ranges)
-    return together(chain.from_iterable(batches))
 
 
 def batches_of(

@@ -10,6 +10,7 @@ import pytest
 from kafkafs.cli.main import main
 from kafkafs.errors import UsageError
 from kafkafs.log.options import ReadOptions
+from kafkafs.spark.frame import Frame
 from kafkafs.spark.options import batch_options, stream_options
 from kafkafs.spark.schema_frame import registry_of
 from kafkafs.spark.source import BatchReader
@@ -58,9 +59,9 @@ def test_what_reads_a_partition_once_refuses_them(both, tmp_path, monkeypatch, c
 def test_the_data_source_refuses_them(both):
     options = {"path": ",".join(map(str, both)), "subscribe": "segments"}
     with pytest.raises(UsageError, match="name the directories of one cluster"):
-        BatchReader(batch_options(options)).partitions()
+        BatchReader(batch_options(options), Frame()).partitions()
     with pytest.raises(UsageError, match="name the directories of one cluster"):
-        StreamReader(stream_options(options)).latestOffset()
+        StreamReader(stream_options(options), Frame()).latestOffset()
     with pytest.raises(UsageError, match="name the directories of one cluster"):
         registry_of(both)
 

@@ -7,7 +7,7 @@ import sys
 import pyarrow as pa
 import pytest
 
-from kafkafs.spark.tasks import read
+from kafkafs.spark.frame import Frame
 from tests.kafka import jars
 from tests.kafka.broker import Broker
 from tests.kafka.writer import START_MS, Record, Topic, Writer, create
@@ -16,6 +16,7 @@ from tests.pages import DOCS, blocks
 from tests.spark.reading import rows_of
 from tests.spark.test_source import planned
 
+FRAME = Frame(headers=True)
 Written = list[tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]]
 
 
@@ -41,7 +42,7 @@ def write_orders(node: Broker) -> None:
 def written(node: Broker, partition: int) -> Written:
     """Key, value and headers of all that `orders-restored` has in a partition, in its order."""
     tasks = planned(node.data, assign=f'{{"orders-restored":[{partition}]}}', includeHeaders="true")
-    batches = [batch for task in tasks for batch in read(task)]
+    batches = [batch for task in tasks for batch in FRAME.read(task)]
     return [
         (key, value, headers) for each in batches for *_, key, value, headers in rows_of(pa.Table.from_batches([each]))
     ]
@@ -53,7 +54,7 @@ def real(recipe: str, node: Broker) -> str:
 
 def source(node: Broker, partition: int, start: int, end: int | None) -> Written:
     tasks = planned(node.data, assign=f'{{"orders":[{partition}]}}', includeHeaders="true")
-    rows = [row for task in tasks for batch in read(task) for row in rows_of(pa.Table.from_batches([batch]))]
+    rows = [row for task in tasks for batch in FRAME.read(task) for row in rows_of(pa.Table.from_batches([batch]))]
     return [tuple(row[5:]) for row in rows if start <= row[2] and (end is None or row[2] < end)]
 
 
@@ -85,5 +86,5 @@ def test_kcat_brings_some_back(node, tmp_path):
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     subprocess.run(["bash", "-o", "pipefail", "-c", command.strip()], check=True, env=environment, timeout=60)
     tasks = planned(node.data, assign='{"small-restored":[0]}')
-    rows = [row for task in tasks for batch in read(task) for row in rows_of(pa.Table.from_batches([batch]))]
+    rows = [row for task in tasks for batch in FRAME.read(task) for row in rows_of(pa.Table.from_batches([batch]))]
     assert [(row[5], row[6]) for row in rows] == [(b"k%d" % each, b"v%d" % each) for each in range(3, 12)]

@@ -9,6 +9,7 @@ import pytest
 
 from kafkafs.errors import Vanished
 from kafkafs.spark import planning, snapshots
+from kafkafs.spark.frame import Frame
 from kafkafs.spark.locations import Location, data_directory, partition
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.options import batch_options
@@ -36,7 +37,7 @@ def test_retention_in_the_midst_of_a_plan_does_not_show(tmp_path: Path, monkeypa
 
     monkeypatch.setattr("kafkafs.spark.planning.resolve", resolving)
     monkeypatch.setattr("kafkafs.spark.planning.SMALL", 0)  # of small ranges nothing is read: what is gone shows later
-    reader = BatchReader(batch_options({"path": str(tmp_path), "subscribe": "t"}))
+    reader = BatchReader(batch_options({"path": str(tmp_path), "subscribe": "t"}), Frame())
     (task,) = reader.partitions()
     assert isinstance(task, Task)
     assert [(each.start, each.end) for each in task.ranges] == [(2, 4)]  # of a later look, all of it

@@ -12,9 +12,10 @@ from pyspark.sql import SparkSession
 
 from kafkafs.errors import UsageError
 from kafkafs.spark.arrow import schema as arrow_schema
+from kafkafs.spark.frame import Frame
 from kafkafs.spark.options import batch_options
 from kafkafs.spark.source import BatchReader, KafkafsDataSource
-from kafkafs.spark.tasks import Task, read
+from kafkafs.spark.tasks import Task
 from tests.kafka import jars
 from tests.kafka.dataset import Dataset
 from tests.spark.reading import frame, row, rows, rows_of
@@ -34,7 +35,9 @@ def test_rows_are_what_a_consumer_gets(release, isolation):
     for place in data.partitions(internal=True):
         assign = json.dumps({place.topic: [place.partition]})
         tasks = planned(data.path, assign=assign, includeHeaders="true", kafka__isolation__level=isolation)
-        table = pa.Table.from_batches([batch for task in tasks for batch in read(task)], arrow_schema(True))
+        table = pa.Table.from_batches(
+            [batch for task in tasks for batch in Frame(headers=True).read(task)], arrow_schema(True)
+        )
         wanted = [row(*place, record) for record in data.records(*place, isolation)]
         assert rows_of(table) == wanted
 
@@ -71,7 +74,7 @@ def test_records_without_headers_have_none(spark: SparkSession):
 def planned(path: Path | str, **options: object) -> list[Task]:
     """The tasks of a batch read, planned in this process."""
     named = {name.replace("__", "."): str(value) for name, value in options.items()}
-    tasks = BatchReader(batch_options({"path": str(path), **named})).partitions()
+    tasks = BatchReader(batch_options({"path": str(path), **named}), Frame()).partitions()
     assert all(isinstance(task, Task) for task in tasks)
     return tasks  # type: ignore[return-value]
 
@@ -81,7 +84,7 @@ def ranges(tasks: list[Task]) -> list[tuple[str, int, int]]:
 
 
 def read_all(tasks: list[Task]) -> int:
-    return sum(batch.num_rows for task in tasks for batch in read(task))
+    return sum(batch.num_rows for task in tasks for batch in Frame().read(task))
 
 
 def test_offsets_may_be_given_each(spark: SparkSession):
@@ -254,7 +257,7 @@ def test_several_directories_are_one(spark: SparkSession, tmp_path):
 def test_small_partitions_share_a_batch():
     """Each costs Spark's JVM some milliseconds, and a directory can have 10,000 partitions of ten records."""
     (task,) = planned(LATEST.path, subscribe="partitions", includeHeaders="true")
-    (batch,) = read(task)
+    (batch,) = Frame().read(task)
     wanted = [row("partitions", number, each) for number in range(5) for each in LATEST.records("partitions", number)]
     assert sorted(rows_of(pa.Table.from_batches([batch]))) == sorted(wanted)
 

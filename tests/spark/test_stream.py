@@ -9,6 +9,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from kafkafs.spark.frame import Frame
 from kafkafs.spark.limited_stream import LimitedStreamReader
 from kafkafs.spark.options import stream_options
 from kafkafs.spark.tasks import Task
@@ -23,7 +24,7 @@ OFFSETS = '{"partitions":{"0":1,"1":-2,"2":-1,"3":0,"4":-2}}'
 
 def reader(path: Path, **options: object) -> LimitedStreamReader:
     return LimitedStreamReader(
-        stream_options({"path": str(path), **{name: str(value) for name, value in options.items()}})
+        stream_options({"path": str(path), **{name: str(value) for name, value in options.items()}}), Frame()
     )
 
 

@@ -15,11 +15,11 @@ from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.partitioned import Tables
 from kafkafs.spark.export.plan import GONE, FileUnit, Plan, Request
 from kafkafs.spark.jobs import Progress, no_progress
-from kafkafs.spark.schema_frame import registry_of
+from kafkafs.spark.schema_frame import registry_with_schemas
 from kafkafs.spark.tasks import data_loss
 from kafkafs.spark.typed import values
-from kafkafs.spark.typed.columns import Column
-from kafkafs.spark.typed.kinds import Pass, kinds, tables
+from kafkafs.spark.typed.columns import Column, Field
+from kafkafs.spark.typed.kinds import Pass, candidates, kinds, tables
 from kafkafs.spark.typed.lines import column_type
 from kafkafs.spark.typed.registered import RegisteredColumn
 from kafkafs.spark.typed.tables import Table
@@ -60,7 +60,7 @@ class _Writing:
 
     def run(self, registry: Registry) -> None:
         """Writes its files: values as bytes, or as columns of the type that their topic was given."""
-        typed: dict[str, Column] = {}
+        typed: dict[Field, Column] = {}
         if self.value == "json":
             typed["value"] = JsonColumn("value", self.kind)
         elif self.value == "registry":
@@ -89,9 +89,7 @@ def export(
     still_ours: Callable[[], None] = nothing,
 ) -> Exported:
     """Writes what is missing of a request and its plan below `out`, as long as that is `still_ours` (`claim`)."""
-    registry = registry_of(request.paths) if request.value == "registry" else Registry()
-    if request.value == "registry" and not len(registry):
-        raise UsageError("there is no schema: name the data directories that have _schemas-0 too")
+    registry = registry_with_schemas(request.paths) if request.value == "registry" else Registry()
     shared = spark.sparkContext.broadcast(registry)
     if not settled.is_saved:
         lost = data_loss(fail=True, advice=GONE)
@@ -99,7 +97,9 @@ def export(
         if request.value == "json":
             settled.value_types |= kinds(spark, passes, Pass.kind, progress)
         elif request.value == "registry":
-            found = tables(spark, passes, registry, partial(_infer, shared), progress)
+            topics = {each.topic for each in passes}
+            tables_ = candidates(registry, topics, "value", passes)
+            found = tables(spark, tables_, passes, partial(_infer, shared), progress)
             settled.value_types |= {topic: table.words() for topic, table in found.items()}
         still_ours()
         plan.save(out, request, settled)

@@ -13,7 +13,7 @@ from kafkafs.spark.arrow import BatchMaker, schema
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.plan import GONE, FileUnit
 from kafkafs.spark.tasks import data_loss, records_of
-from kafkafs.spark.typed.columns import Column, Columns
+from kafkafs.spark.typed.columns import Column, Columns, Field
 
 ROW_GROUP = 1 << 20
 """Rows in a row group."""
@@ -73,7 +73,7 @@ def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, c
             table.add(batch)
 
 
-def columns_of(unit: FileUnit, typed: Mapping[str, Column]) -> Columns:
+def columns_of(unit: FileUnit, typed: Mapping[Field, Column]) -> Columns:
     """The columns of a file. Topic and partition stand in the files' paths, as Spark reads them."""
     name = unit.range.location.name
     plain = pa.schema([field for field in schema(True) if field.name not in ("topic", "partition")])

@@ -33,7 +33,7 @@ class Column(Protocol):
 class Columns:
     """The columns of one partition in a file or a frame: those of `plain`, some of them typed."""
 
-    def __init__(self, maker: BatchMaker, plain: pa.Schema, typed: Mapping[str, Column]) -> None:
+    def __init__(self, maker: BatchMaker, plain: pa.Schema, typed: Mapping[Field, Column]) -> None:
         self._maker, self._typed = maker, typed
         self.schema = pa.schema(
             [field for each in plain for field in (typed[each.name].fields if each.name in typed else (each,))]
@@ -73,3 +73,18 @@ def _abreast(columns: list[Iterator[list[pa.Array]]]) -> Iterator[list[pa.Array]
         rows = min(len(each[0]) for each in ready)
         yield [array.slice(0, rows) for each in ready for array in each]
         ready = [[array.slice(rows) for array in each] for each in ready]
+
+
+class Text:
+    """Keys or values as text, as Kafka's own `StringDeserializer` makes it: U+FFFD in place of what is no UTF-8."""
+
+    def __init__(self, field: Field) -> None:
+        self.fields = (pa.field(field, pa.string()),)
+
+    def parts(self, _: list[Records], content: pa.Array) -> Iterator[list[pa.Array]]:
+        """See `Column`."""
+        try:
+            yield [content.cast(pa.string())]
+        except pa.ArrowInvalid:
+            texts = [None if each is None else each.decode(errors="replace") for each in content.to_pylist()]
+            yield [pa.array(texts, pa.string())]

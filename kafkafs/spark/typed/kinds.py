@@ -3,7 +3,7 @@
 JSON takes a pass over all that is there, by any engine of `jobs`: units are ranges of partitions.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.tasks import batches_of, records_of
 from kafkafs.spark.typed import values
 from kafkafs.spark.typed.columns import Field, cells_of
-from kafkafs.spark.typed.tables import Table, table_of
+from kafkafs.spark.typed.tables import Table, tables_of
 
 _MOST_ASKED = 100
 """Ranges in whose first records a topic's first schema is sought."""
@@ -79,24 +79,27 @@ def kinds(
 
 def tables(
     engine: Engine,
+    candidates: Mapping[str, Iterable[Table]],
     passes: Sequence[Pass],
-    registry: Registry,
     run: Callable[[Pass], values.Kind],
     progress: Progress = no_progress,
 ) -> dict[str, Table]:
-    """The table of each topic by its subject, or by what its first records name; JSON takes a pass over them all."""
-    by_topic: dict[str, list[Pass]] = {}
-    for each in passes:
-        by_topic.setdefault(each.topic, []).append(each)
-    found = {topic: _table(registry, some) for topic, some in by_topic.items()}
+    """The table of each topic, the first of its `candidates`; JSON takes a pass over them all."""
+    found = {topic: next(iter(some), Table()) for topic, some in candidates.items()}
     types = kinds(engine, [each for each in passes if found[each.topic].type == "JSON"], run, progress)
     return {topic: replace(table, kind=types.get(topic)) for topic, table in found.items()}
 
 
-def _table(registry: Registry, passes: Sequence[Pass]) -> Table:
-    one = passes[0]
-    ranges = [each.range for each in passes]
-    return table_of(registry, one.topic, one.field, first_named(ranges, one.field, one.isolation, registry, one.lost))
+def candidates(
+    registry: Registry, topics: Iterable[str], field: Field, passes: Sequence[Pass]
+) -> dict[str, Iterator[Table]]:
+    """The tables that each topic could have, by its subject, or by what its first records name."""
+    return {
+        topic: tables_of(
+            registry, topic, field, _first_named(registry, [each for each in passes if each.topic == topic])
+        )
+        for topic in topics
+    }
 
 
 def named_payloads(piece: Records, registry: Registry, topic: str, field: Field) -> Iterator[NamedPayload]:
@@ -108,15 +111,9 @@ def named_payloads(piece: Records, registry: Registry, topic: str, field: Field)
             yield NamedPayload(schema, *payload_of(piece, cell))
 
 
-def first_named(
-    ranges: Iterable[PartitionRange],
-    field: Field,
-    isolation: Isolation,
-    registry: Registry,
-    lost: Callable[[str], None],
-) -> Iterator[NamedPayload]:
+def _first_named(registry: Registry, passes: Iterable[Pass]) -> Iterator[NamedPayload]:
     """Those of the first records of some ranges, in order."""
-    for each, _ in zip(ranges, range(_MOST_ASKED), strict=False):
-        piece = next(records_of(each, isolation, lost), None)
+    for each, _ in zip(passes, range(_MOST_ASKED), strict=False):
+        piece = next(records_of(each.range, each.isolation, each.lost), None)
         if piece is not None:
-            yield from named_payloads(piece, registry, each.location.name.topic, field)
+            yield from named_payloads(piece, registry, each.topic, each.field)

@@ -4,7 +4,7 @@ It is the newest version of `<topic>-value` (`-key`); without such a subject, of
 schema. The plan of an export keeps it, so that a later run writes the same columns.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self
@@ -97,11 +97,18 @@ def _protobuf_reader(text: str, references: References, message: str) -> "Protob
     return ProtobufReader(text, references, message)
 
 
-def table_of(
-    registry: Registry, topic: str, field: Field, named: Iterable[tuple[RegisteredSchema, bytes, bytes | None]]
-) -> Table:
-    """The table of a topic. `named` are keys or values, in order, with the schemas that they name, and with what a
-    header holds behind the id."""
+One = tuple[RegisteredSchema, bytes, bytes | None]
+Named = Iterable[One]
+"""Keys or values in order, with the schemas that they name, and with what a header holds behind the id."""
+
+
+def table_of(registry: Registry, topic: str, field: Field, named: Named) -> Table:
+    """The table of a topic."""
+    return next(tables_of(registry, topic, field, named), Table())
+
+
+def tables_of(registry: Registry, topic: str, field: Field, named: Named) -> Iterator[Table]:
+    """The tables that a topic could have, by all versions of its subject, the newest first, deleted ones last."""
     first = next(iter(named), None)
     own = f"{topic}-{field}"
     subjects = {schema.subject for schema in registry if split_subject(schema.subject)[1] == own}
@@ -110,24 +117,26 @@ def table_of(
     elif first is not None:
         subject = first[0].subject
     else:
-        return Table()
+        return
     versions = [schema for schema in registry if schema.subject == subject and schema.text is not None]
-    newest = max(versions, key=lambda schema: (not (schema.deleted or schema.gone), schema.version), default=None)
-    if newest is None or newest.text is None:
-        return Table()
+    for schema in sorted(versions, key=lambda each: (each.deleted or each.gone, -each.version)):
+        yield _table(registry, schema, first)
+
+
+def _table(registry: Registry, schema: RegisteredSchema, first: One | None) -> Table:
     try:
-        references = () if newest.type == "JSON" else tuple(registry.references(newest))
-        message = _message(registry, newest, references, first) if newest.type == "PROTOBUF" else ""
+        references = () if schema.type == "JSON" else tuple(registry.references(schema))
+        message = _message(registry, schema, references, first) if schema.type == "PROTOBUF" else ""
     except (CorruptData, Unsupported):
-        return Table(newest.type, subject, newest.version)
-    return Table(newest.type, subject, newest.version, newest.text, references, message)
+        return Table(schema.type, schema.subject, schema.version)
+    return Table(schema.type, schema.subject, schema.version, schema.text or "", references, message)
 
 
 def _message(
     registry: Registry,
     newest: RegisteredSchema,
     references: References,
-    first: tuple[RegisteredSchema, bytes, bytes | None] | None,
+    first: One | None,
 ) -> str:
     """The full name of the message that the first value is; of the text's first message where that is not to be had."""
     try:

@@ -205,9 +205,10 @@ def fitted(kind: Kind, convert: Convert, document: dict[str, Any]) -> Any:
 class JsonColumn:
     """Keys or values as objects of one type, and the bytes of those that are of another, as a later run may meet."""
 
-    def __init__(self, field: Field, kind: Kind) -> None:
+    def __init__(self, field: Field, kind: Kind, as_type: pa.DataType | None = None) -> None:
+        """`as_type` has the same fields in another order."""
         self._kind = kind
-        self.fields = pa.field(field, arrow_type(kind)), pa.field(f"{field}Bytes", pa.binary())
+        self.fields = pa.field(field, as_type or arrow_type(kind)), pa.field(f"{field}Bytes", pa.binary())
 
     def parts(self, _: list[Records], content: pa.Array) -> Iterator[list[pa.Array]]:
         """See `Column`."""

@@ -1,0 +1,223 @@
+"""The columns of a read: settled by the driver when the frame is made, and made of records by executors.
+
+Those of Spark's Kafka source, but for keys and values that are to be text or columns of a type (the options `key` and
+`value`), with what does not fit beside them, as `export` has it. A schema of one's own names some of the columns, and
+the type of one that is typed, so that a stream has the same columns whenever it is started.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_type
+from pyspark.sql.types import ArrayType, DataType, StringType, StructType
+
+from kafkafs.cluster.registry import Registry
+from kafkafs.errors import UsageError
+from kafkafs.spark import arrow, planning
+from kafkafs.spark.arrow import BatchMaker, together
+from kafkafs.spark.local import LocalEngine
+from kafkafs.spark.locations import chosen
+from kafkafs.spark.offsets import TopicPartition
+from kafkafs.spark.options import Form, SourceOptions, forms, schema_options, wants_headers
+from kafkafs.spark.schema_frame import registry_with_schemas
+from kafkafs.spark.snapshots import Snapshots, planned
+from kafkafs.spark.tasks import Task, data_loss, records_of
+from kafkafs.spark.typed.columns import Column, Columns, Field, Text
+from kafkafs.spark.typed.kinds import Pass, candidates, kinds, tables
+from kafkafs.spark.typed.lines import column_type
+from kafkafs.spark.typed.registered import RegisteredColumn
+from kafkafs.spark.typed.tables import NOTHING, Table
+from kafkafs.spark.typed.values import JsonColumn, Kind, arrow_type, merged
+
+_FIELDS: tuple[Field, ...] = ("key", "value")
+_PASS_BYTES = 32 << 20  # of log, that a process looks through at once
+
+
+@dataclass(frozen=True)
+class Typed:
+    """Keys or values that are more than bytes: their type, and what it takes to make them."""
+
+    form: Form
+    type: pa.DataType  # as Spark takes it
+    kind: Kind = None  # of json
+    tables: Mapping[str, Table] = field(default_factory=dict)  # of registry, by topic
+
+    def column(self, name: Field, topic: str, registry: Registry) -> Column:
+        """What makes the columns of a topic's partition. Of a topic that came later, by another's table."""
+        if self.form == "string":
+            return Text(name)
+        if self.form == "json":
+            return JsonColumn(name, self.kind, self.type)
+        table = self.tables.get(topic) or next(iter(self.tables.values()), Table())
+        return RegisteredColumn(name, topic, table, registry, self.type)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """See the module. `names` are the columns that a schema of one's own names, all where there is none."""
+
+    headers: bool = False
+    typed: Mapping[Field, Typed] = field(default_factory=dict)
+    paths: tuple[Path, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> StructType:
+        """As Spark asks for it."""
+        columns = self._columns(TopicPartition("", 0), Registry()).schema
+        made = from_arrow_schema(columns, prefer_timestamp_ntz=True)
+        return StructType([made[name] for name in self.names or columns.names])
+
+    def read(self, task: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The task's rows, in an executor. Spark hands over an empty partition where there is no task at all."""
+        if not isinstance(task, Task):
+            return iter(())
+        lost = data_loss(task.fail_on_data_loss)
+        has_names = any(each.form == "registry" for each in self.typed.values())
+        registry = registry_with_schemas(self.paths) if has_names else Registry()
+        batches = (
+            self._columns(each.location.name, registry).batches(records_of(each, task.isolation, lost))
+            for each in task.ranges
+        )
+        made = together(chain.from_iterable(batches))
+        return (batch.select(self.names) for batch in made) if self.names else made
+
+    def _columns(self, name: TopicPartition, registry: Registry) -> Columns:
+        maker = BatchMaker(name.topic, name.partition, self.headers)
+        typed = {kind: each.column(kind, name.topic, registry) for kind, each in self.typed.items()}
+        return Columns(maker, arrow.schema(self.headers), typed)
+
+    def chosen(self, given: StructType) -> "Frame":
+        """Of these columns those that a schema names, in its order. UsageError where it names others."""
+        own = {each.name: each.dataType.simpleString() for each in self.schema}
+        for name, kind in ((each.name, each.dataType.simpleString()) for each in given):
+            if name not in own:
+                raise UsageError(f"schema(...) names the column {name!r}, and there are {', '.join(own)}")
+            if kind != own[name]:
+                raise UsageError(f"schema(...) has {name} as {kind}, and it is {own[name]}")
+        return replace(self, names=tuple(given.fieldNames()))
+
+
+def frame_of(options: Mapping[str, str], given: StructType | None = None) -> Frame:
+    """The columns that options, what lies there, and a schema of one's own ask for. UsageError."""
+    asked: dict[Field, Form] = dict(zip(_FIELDS, forms(options), strict=True))
+    types = {each.name: each.dataType for each in given or ()}
+    typed = {
+        name: Typed(form, pa.string())
+        for name, form in asked.items()
+        if form != "binary" and (given is None or {name, f"{name}Bytes", f"{name}Error"} & types.keys())
+    }
+    frame = Frame(wants_headers(options), typed)
+    if not {"json", "registry"} & set(asked.values()):
+        if given not in (None, frame.schema):
+            raise UsageError("the schema is fixed: leave schema(...) out, and select columns from what is read")
+        return frame
+    about = schema_options(options)
+    for name in typed:
+        if asked[name] != "string":
+            typed[name] = (_json if asked[name] == "json" else _registered)(about, name, types.get(name))
+    frame = replace(frame, paths=about.paths)
+    return frame if given is None else frame.chosen(given)
+
+
+def _json(options: SourceOptions, name: Field, given: DataType | None) -> Typed:
+    """Of one type for all topics."""
+    if given is not None:
+        kind = kind_of_type(given)
+        return Typed("json", to_arrow_type(given), kind)
+    _, passes = _passes(options, name)
+    kind = reduce(merged, kinds(LocalEngine(), passes, Pass.kind).values(), None)
+    return Typed("json", arrow_type(kind), kind)
+
+
+def kind_of_type(given: DataType) -> Kind:
+    """The kind of a column of that type. UsageError for a type that JSON has no values of."""
+    match given:
+        case StructType():
+            return ["object", {field.name: kind_of_type(field.dataType) for field in given}]
+        case ArrayType():
+            return ["list", kind_of_type(given.elementType)]
+    for kind in ("boolean", "long", "double", "string"):
+        if from_arrow_type(arrow_type(kind)) == given:
+            return kind
+    has = "boolean, bigint, double, string, array and struct"
+    raise UsageError(f"schema(...) has {given.simpleString()}, and a column of JSON is made of {has}")
+
+
+def _registered(options: SourceOptions, name: Field, given: DataType | None) -> Typed:
+    """Of a table for each topic, which are all of one type."""
+    registry = registry_with_schemas(options.paths)
+    topics, passes = _passes(options, name)
+    some = candidates(registry, topics, name, passes)
+    if given is None:
+        found = _with_one_kind(tables(LocalEngine(), some, passes, partial(Pass.registered_kind, registry=registry)))
+    else:
+        found = {topic: next(_fitting(tables, given), Table()) for topic, tables in some.items()}
+    types = {topic: _spark_type(table) for topic, table in found.items() if table.shape() != NOTHING}
+    if given is not None and not types and given != StringType():
+        kind = given.simpleString()
+        raise UsageError(
+            f"schema(...) has {name} as {kind}, and no schema of {', '.join(sorted(topics))} is such a type"
+        )
+    ((one, first), *others) = types.items() or [("", pa.string())]
+    for topic, another in others:
+        if another != first:
+            raise UsageError(f"{name}s of {one} and {topic} are of different types: read one topic at a time")
+    return Typed("registry", first, tables={topic: found[topic] for topic in types})
+
+
+def _with_one_kind(found: Mapping[str, Table]) -> dict[str, Table]:
+    """The tables, those of JSON with the type that all their values have."""
+    kind = reduce(merged, (table.kind for table in found.values()), None)
+    return {topic: replace(table, kind=kind) if table.type == "JSON" else table for topic, table in found.items()}
+
+
+def _fitting(tables: Iterable[Table], given: DataType) -> Iterator[Table]:
+    """Those whose columns are of that type: of several versions the one that a query was written for."""
+    for table in tables:
+        if table.type == "JSON":
+            yield replace(table, kind=kind_of_type(given))
+        elif from_arrow_type(_spark_type(table)).simpleString() == given.simpleString():
+            yield table
+
+
+def _passes(options: SourceOptions, name: Field) -> tuple[set[str], list[Pass]]:
+    """The topics that are read, and passes over what is there of them."""
+    locations = chosen(options.paths, options.choice, options.replicas)
+
+    def plan(snapshots: Snapshots) -> list[Pass]:
+        """Passes over the ranges as of one look at all of them."""
+        ranges = planning.between(options.starting, options.ending, snapshots, _passed_over)
+        return [
+            Pass(piece, size, name, options.isolation, _passed_over)
+            for each in ranges
+            for piece, size in planning.pieces_of(each, snapshots[each.location.name], _PASS_BYTES)
+        ]
+
+    return {place.topic for place in locations}, planned(locations, options.isolation, plan)
+
+
+def _passed_over(_: str) -> None:
+    """Records that are gone have no type; whether that is an error the read itself says."""
+
+
+def _spark_type(table: Table) -> pa.DataType:
+    return as_spark(column_type(table.shape()))
+
+
+def as_spark(kind: pa.DataType) -> pa.DataType:
+    """The type that Spark takes in place of one: it knows no unsigned numbers, and times in microseconds alone."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(as_spark(field.type)) for field in kind.fields])
+    if pa.types.is_list(kind):
+        return pa.list_(as_spark(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, as_spark(kind.item_type))
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    return pa.decimal128(20, 0) if pa.types.is_uint64(kind) else kind
