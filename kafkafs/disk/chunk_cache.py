@@ -1,24 +1,27 @@
 """Chunks of remote objects that were read lately, bounded in bytes: the one memory that a tier's readers share.
 
-A chunk that two readers want at the same time is fetched once.
+A chunk that two readers want at the same time is fetched once. What is being fetched is bounded, too.
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 
 CACHE_SIZE = 64 << 20
 """Bytes, unless `-o tiered_cache=` says otherwise."""
 
 
 class ChunkCache:
-    """Pieces of bytes by name. `_lock` is held while one is looked for or stored, never while one is fetched."""
+    """Pieces of bytes by name. `_lock` is held while one is looked for or stored, never while one is fetched; `_room`
+    while the bytes that are being fetched are counted, and tells of fewer."""
 
     def __init__(self, limit: int = CACHE_SIZE) -> None:
         self.limit = limit
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
-        self._size = 0
+        self._size = self._under_way = 0
+        self._room = threading.Condition()
         self._fetching: dict[Hashable, threading.Lock] = {}
 
     def known(self, name: Hashable) -> bytes | None:
@@ -29,8 +32,9 @@ class ChunkCache:
                 self._kept.move_to_end(name)
             return piece
 
-    def get(self, name: Hashable, fetch: Callable[[], bytes]) -> bytes:
-        """The piece, fetched where it is not here; what `fetch` raises goes to each that waits for itself."""
+    def get(self, name: Hashable, fetch: Callable[[], bytes], size: int = 0) -> bytes:
+        """The piece, fetched where it is not here; what `fetch` raises goes to each that waits for itself. It waits
+        where others are fetched and `size`, its bytes, would make them more than the limit."""
         piece = self.known(name)
         if piece is not None:
             return piece
@@ -40,12 +44,25 @@ class ChunkCache:
             piece = self.known(name)
             if piece is None:
                 try:
-                    piece = fetch()
+                    with self._counted(size):
+                        piece = fetch()
                 finally:
                     with self._lock:
                         self._fetching.pop(name, None)
                 self._keep(name, piece)
             return piece
+
+    @contextmanager
+    def _counted(self, size: int) -> Iterator[None]:
+        with self._room:
+            self._room.wait_for(lambda: not self._under_way or self._under_way + size <= self.limit)
+            self._under_way += size
+        try:
+            yield
+        finally:
+            with self._room:
+                self._under_way -= size
+                self._room.notify_all()
 
     def _keep(self, name: Hashable, piece: bytes) -> None:
         with self._lock:

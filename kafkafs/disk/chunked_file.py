@@ -83,7 +83,7 @@ class ChunkedFile(DataFile):
         if piece is None:
             if is_non_blocking():
                 may_block()
-            piece = self._cache.get(name, lambda: self._fetched(number))
+            piece = self._cache.get(name, lambda: self._fetched(number), min(self._chunk_size, self._size))
         return memoryview(piece)
 
     def _fetched(self, number: int) -> bytes:

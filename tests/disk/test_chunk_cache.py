@@ -64,3 +64,30 @@ def test_an_error_is_each_readers_own_and_nothing_is_remembered():
         with pytest.raises(OSError, match="away"):
             cache.get("a", fail)
     assert cache.get("a", lambda: b"back") == b"back"
+
+
+def test_no_more_than_the_limit_is_fetched_at_a_time():
+    """Each of them is in memory, though none is kept yet; what is larger than the limit is fetched alone."""
+    cache, lock, under_way, most = ChunkCache(30), threading.Lock(), [0], [0]
+
+    def read(number: int) -> None:
+        size = 40 if number == 3 else 10
+
+        def fetch() -> bytes:
+            with lock:
+                under_way[0] += size
+                most[0] = max(most[0], under_way[0])
+            time.sleep(0.01)  # the others come meanwhile
+            with lock:
+                under_way[0] -= size
+            return bytes(size)
+
+        cache.get(number, fetch, size)
+
+    threads = [threading.Thread(target=read, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert 10 <= most[0] <= 40
+    assert under_way == [0]

@@ -16,9 +16,22 @@ import numpy as np
 import zstandard
 
 from kafkafs.errors import CorruptData, Unsupported
+from kafkafs.format.names import parse_partition_name
 
-LARGEST = 32 << 20
-"""Bytes of a manifest that is read at all: chunk sizes of a segment of 2 GiB in chunks of 1 KiB take a third of it."""
+LARGEST, _MOST_PARTS = 2 << 20, 20_000
+"""Bytes of a manifest that is read at all, and its values: a writer's have some dozens, and a few for each epoch."""
+
+MOST_CHUNKS = 1 << 18
+"""Of a segment: a gigabyte in chunks of 4 KiB. The plug-in's are of 4 MiB unless it is told otherwise."""
+
+LARGEST_CHUNK = 64 << 20
+"""Bytes of a chunk or an index that is held as a whole, since it has to be decrypted or unpacked."""
+
+_LARGEST_PIECE = LARGEST_CHUNK + (LARGEST_CHUNK >> 6)
+"""Bytes of such a chunk in its object: what does not compress becomes a little larger."""
+
+_WINDOW = 8 << 20
+"""Bytes of a window that any frame may ask for (RFC 8878)."""
 
 PUFFIN = b"PFA1"
 _INT32 = 2**31 - 1
@@ -35,7 +48,8 @@ Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 class Chunks(NamedTuple):
-    """A segment of `size` bytes in chunks of `chunk_size`; `positions` of all chunks in the object, and of its end."""
+    """A segment of `size` bytes in chunks of `chunk_size`; `positions` of all chunks in the object, and of its end. One
+    that is neither compressed nor encrypted counts as one chunk, of which any part can be read."""
 
     size: int
     chunk_size: int
@@ -75,29 +89,40 @@ class Manifest(NamedTuple):
     is_compressed: bool
     encryption: Encryption | None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the log is in its object as it is."""
+        return not self.is_compressed and self.encryption is None
+
 
 def parse_manifest(data: bytes) -> Manifest:
-    """The manifest; CorruptData where it contradicts itself, Unsupported for one of Iceberg's format."""
+    """The manifest; CorruptData where it contradicts itself or would take memory that none needs, Unsupported for one
+    of Iceberg's format."""
     if data[: len(PUFFIN)] == PUFFIN:
         raise Unsupported("the segment is in Iceberg's format: its records lie in the Parquet files of a table")
+    if len(data) > LARGEST or sum(map(data.count, (b",", b"[", b"{"))) > _MOST_PARTS:
+        raise CorruptData("it is larger than a manifest can be")
     try:
         told = json.loads(data)
         if told["version"] != "1":
             raise Unsupported(f"the manifest has version {told['version']!r}, which kafkafs does not know")
         return _manifest(told)
-    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
         raise CorruptData(f"it is no manifest of Aiven's plug-in: {type(error).__name__} at {error}") from error
 
 
 def unpacked_frame(frame: bytes, limit: int) -> bytes:
     """What one zstd frame unpacks to; CorruptData where it is none, or says or holds more than `limit` bytes.
 
-    The library believes the size that a frame states, so that is looked at first.
+    The library believes the size that a frame states, and the window where it states none: that is looked at first.
     """
     try:
-        stated = zstandard.get_frame_parameters(frame).content_size
-        if stated > limit and stated != zstandard.CONTENTSIZE_UNKNOWN:
-            raise CorruptData(f"a frame states {stated} bytes where {limit} can be")
+        told = zstandard.get_frame_parameters(frame)
+        is_stated = told.content_size != zstandard.CONTENTSIZE_UNKNOWN
+        if is_stated and told.content_size > limit:
+            raise CorruptData(f"a frame states {told.content_size} bytes where {limit} can be")
+        if not is_stated and told.window_size > max(limit, _WINDOW):
+            raise CorruptData(f"a frame asks for a window of {told.window_size} bytes where {limit} can be")
         return zstandard.ZstdDecompressor().decompress(frame, max_output_size=limit, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise CorruptData(str(error)) from error
@@ -106,52 +131,63 @@ def unpacked_frame(frame: bytes, limit: int) -> bytes:
 def _manifest(told: dict[str, Any]) -> Manifest:
     about = told["remoteLogSegmentMetadata"]
     ids = about["remoteLogSegmentId"]
-    place = ids["topicIdPartition"]
+    topic_id, place = str(ids["topicIdPartition"]["topicId"]), ids["topicIdPartition"]["topicPartition"]
+    name = parse_partition_name(f"{place['topic']}-{place['partition']}")
+    if name is None or name.mark:
+        raise CorruptData("the manifest names a partition that cannot be")
     start, end = _within(about["startOffset"], _INT64), _within(about["endOffset"], _INT64)
-    epochs = sorted((int(epoch), _within(first, _INT64)) for epoch, first in about["segmentLeaderEpochs"].items())
+    epochs = sorted((_within(int(epoch), _INT32), _within(first, _INT64))
+                    for epoch, first in about["segmentLeaderEpochs"].items())  # fmt: skip
     if end < start or not epochs:
         raise CorruptData(f"the manifest says that its segment goes from offset {start} to {end} in {epochs}")
+    is_compressed, encryption = bool(told["compression"]), _encryption(told.get("encryption"))
     return Manifest(
-        str(place["topicPartition"]["topic"]),
-        str(place["topicId"]),
-        _within(place["topicPartition"]["partition"], _INT32),
+        name.topic,
+        topic_id,
+        name.partition,
         str(ids["id"]),
         start,
         end,
-        int(about["maxTimestampMs"]),
+        _within(about["maxTimestampMs"] + 1, _INT64) - 1,
         tuple(epochs),
-        _chunks(told["chunkIndex"]),
+        _chunks(told["chunkIndex"], not is_compressed and encryption is None),
         dict(_indexes(told["segmentIndexes"])),
-        bool(told["compression"]),
-        _encryption(told.get("encryption")),
+        is_compressed,
+        encryption,
     )
 
 
 def _within(number: Any, limit: int) -> int:
     if not isinstance(number, int) or not 0 <= number <= limit:
-        raise CorruptData(f"the manifest has {number!r} where 0 to {limit} can be")
+        raise CorruptData(f"the manifest has a number where 0 to {limit} can be, which is none of them")
     return number
 
 
 def _indexes(told: dict[str, Any]) -> list[tuple[str, tuple[int, int]]]:
     return [
-        (kind, (_within(told[name]["position"], _INT32), _within(told[name]["size"], _INT32)))
+        (kind, (_within(told[name]["position"], _INT32), _within(told[name]["size"], LARGEST_CHUNK)))
         for name, kind in _INDEXES.items()
         if told.get(name) is not None
     ]
 
 
-def _chunks(told: dict[str, Any]) -> Chunks:
+def _chunks(told: dict[str, Any], is_plain: bool) -> Chunks:
     size, chunk_size = _within(told["originalFileSize"], _INT32), _within(told["originalChunkSize"], _INT32)
-    if chunk_size == 0:
-        raise CorruptData("the manifest says that a chunk has no bytes")
-    count = -(-size // chunk_size)
+    if is_plain:
+        return Chunks(size, max(size, 1), np.array((0, size), np.int64))
+    count = -(-size // chunk_size) if chunk_size else 0
+    if chunk_size == 0 or count > MOST_CHUNKS or min(size, chunk_size) > LARGEST_CHUNK:
+        raise CorruptData(
+            f"its {size} bytes are in chunks of {chunk_size}, and kafkafs reads {MOST_CHUNKS} of up to {LARGEST_CHUNK}"
+        )
     if told["type"] == "fixed":
         sizes = np.full(count, _within(told["transformedChunkSize"], _INT32), np.int64)
         if count:
             sizes[-1] = _within(told["finalTransformedChunkSize"], _INT32)
     else:
         sizes = _sizes(base64.b64decode(told["transformedChunks"], validate=True), count)
+    if count and not 0 <= int(sizes.min()) <= int(sizes.max()) <= _LARGEST_PIECE:
+        raise CorruptData("the manifest has a chunk of a size that cannot be")
     return Chunks(size, chunk_size, np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))))
 
 
@@ -176,8 +212,6 @@ def _sizes(packed: bytes, count: int) -> Positions:
             sizes = np.append(base + more, final).astype(np.int64)
     except struct.error as error:
         raise CorruptData("the manifest's chunk sizes are cut") from error
-    if int(sizes.min()) < 0 or int(sizes.max()) > _INT32:
-        raise CorruptData("the manifest has a chunk of a size that cannot be")
     return sizes
 
 

@@ -116,7 +116,7 @@ class Plain(_BrokersFiles):
 
 
 class Aiven:
-    """Those of Aiven's plug-in, in a bucket or in files. Manifests are read when they are asked for, and kept."""
+    """Those of Aiven's plug-in, in a bucket or in files. Manifests are read when they are asked for."""
 
     def __init__(self, objects: Objects, cache: ChunkCache, keys: "Keys | None", options: DiskOptions) -> None:
         self._objects = objects
@@ -124,7 +124,6 @@ class Aiven:
         self._keys = keys
         self._options = options
         self._topics: dict[str, str] = {}  # folders by the topic's id
-        self._manifests: dict[str, Manifest] = {}
 
     def partitions(self) -> list[TierPartition]:
         """See `Layout`. A topic's name is in its manifests."""
@@ -183,19 +182,18 @@ class Aiven:
             raise DiskError(f"the remote segment {upload.object!r} cannot be read: {error}") from error
 
     def _manifest(self, upload: Upload) -> Manifest:
+        """Parsed anew each time: what is kept of it is in the one memory that is bounded."""
         found = upload.files[MANIFEST]
-        known = self._manifests.get(found.key)
-        if known is None:
+        try:
             if found.size > LARGEST:
-                raise DiskError(f"the manifest {found.key!r} has {found.size} bytes")
-            try:
-                known = parse_manifest(self._objects.read(found.key, 0, found.size))
-            except (CorruptData, Unsupported) as error:
-                raise DiskError(f"the manifest {found.key!r} cannot be used: {error}") from error
-            if (known.start_offset, known.segment_id) != (upload.base_offset, upload.segment_id):
-                raise DiskError(f"the manifest {found.key!r} is of another segment: {known.segment_id}")
-            self._manifests[found.key] = known
-        return known
+                raise CorruptData(f"it has {found.size} bytes")
+            told = parse_manifest(self._cache.get(found.key, lambda: self._objects.read(found.key, 0, found.size)))
+        except (CorruptData, Unsupported) as error:
+            raise DiskError(f"the manifest {found.key!r} cannot be used: {error}") from error
+        place = parse_object_directory(found.key.rpartition("/")[0])
+        if (told.start_offset, told.segment_id, (told.topic_id, told.partition)) != (*upload[:2], place):
+            raise DiskError(f"the manifest {found.key!r} is of another segment: {told.segment_id} of {told.topic_id}")
+        return told
 
 
 def layout_of(

@@ -18,8 +18,8 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.reading import Reader
 from kafkafs.log.tier.upload import Upload
 
-FINISHED = 1
-"""The state of an upload that was copied whole and is not being deleted."""
+FINISHED, _DELETED = 1, 3
+"""The state of an upload that was copied whole and is not being deleted, and the last one of any."""
 
 
 class _State:
@@ -48,6 +48,8 @@ class _State:
                 value["maxTimestampMs"],
             )  # fmt: skip
             known[segment_id] = upload, state
+        elif state == _DELETED:
+            known.pop(segment_id, None)
         elif segment_id in known:
             known[segment_id] = known[segment_id][0], state
 

@@ -51,12 +51,14 @@ def chunked_log(
     cache: ChunkCache,
     options: DiskOptions,
 ) -> DataFile:
-    """A log in chunks that may be compressed and encrypted."""
+    """A log in chunks that may be compressed and encrypted; one that is neither is a plain file."""
     found, chunks = upload.files.get("log"), manifest.chunks
     if found is None:
         raise DiskError("its log is not in the tier, and its manifest is")
-    if int(chunks.positions[-1]) > found.size:
+    if int(chunks.positions[-1]) != found.size:
         raise DiskError(f"{found.key!r} has {found.size} bytes, and its manifest tells of {chunks.positions[-1]}")
+    if manifest.is_plain:
+        return plain_file(objects, found, "log", upload, cache, options)
     unpack = _unpacked if manifest.is_compressed else _as_it_is
 
     def chunk(number: int) -> bytes:
@@ -76,6 +78,8 @@ def index_of(
     if found is None:
         raise NotFound(f"the indexes of segment {manifest.segment_id} are not in the tier")
     position, size = manifest.indexes.get(kind, (0, 0))
+    if position + size > found.size:
+        raise DiskError(f"{found.key!r} has {found.size} bytes, and its manifest tells of {position + size}")
     about = objects.stat(found)
     if cipher is None or size == 0:
         data: Callable[[int], bytes] = lambda _: objects.read(found.key, position, size)  # noqa: E731

@@ -4,6 +4,7 @@ import base64
 import copy
 import json
 import struct
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData, Unsupported
-from kafkafs.format.tiers.manifest import parse_manifest, unpacked_frame
+from kafkafs.format.tiers.manifest import LARGEST, LARGEST_CHUNK, parse_manifest, unpacked_frame
 from tests.kafka import aiven
 
 MANIFEST = {
@@ -61,7 +62,7 @@ def test_a_fixed_index_has_one_size_for_all_but_the_last():
     assert chunks.positions.tolist() == [0, 5028, 10056, 12084]
 
 
-@given(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=40))
+@given(st.lists(st.integers(0, LARGEST_CHUNK), min_size=1, max_size=40))
 def test_sizes_come_back_as_they_were_packed(sizes):
     index = {"type": "variable", "originalChunkSize": 10, "originalFileSize": 10 * len(sizes),
              "transformedChunks": base64.b64encode(aiven._packed(sizes)).decode()}  # fmt: skip
@@ -85,6 +86,9 @@ def test_sizes_come_back_as_they_were_packed(sizes):
         ("remoteLogSegmentMetadata/segmentLeaderEpochs", {"x": 1}),
         ("remoteLogSegmentMetadata/remoteLogSegmentId", None),
         ("encryption", {"dataKey": "k1:!!", "aad": "AA=="}),
+        ("remoteLogSegmentMetadata/maxTimestampMs", 10**400),
+        ("remoteLogSegmentMetadata/maxTimestampMs", float("inf")),
+        ("remoteLogSegmentMetadata/remoteLogSegmentId/topicIdPartition/topicPartition/topic", "../up"),
     ],
 )
 def test_what_cannot_be_is_refused(path, value):
@@ -120,3 +124,48 @@ def test_a_count_that_lies_is_refused():
     lying = zstandard.ZstdCompressor().compress(struct.pack(">ii", 1, 700))
     with pytest.raises(CorruptData, match="sizes of 1 chunks, and its segment has 6"):
         parse_manifest(changed("chunkIndex/transformedChunks", base64.b64encode(lying).decode()))
+
+
+FIXED = {"type": "fixed", "originalFileSize": 2**31 - 1, "transformedChunkSize": 1, "finalTransformedChunkSize": 1}
+
+
+def packed(count: int) -> str:
+    return base64.b64encode(
+        zstandard.ZstdCompressor().compress(struct.pack(">iib", count, 1, 4) + bytes(count))
+    ).decode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        changed("chunkIndex", FIXED | {"originalChunkSize": 1}),
+        changed("chunkIndex", FIXED | {"originalChunkSize": 1000}),
+        changed("chunkIndex", FIXED | {"originalChunkSize": 2**31 - 1}),
+        changed("chunkIndex/originalChunkSize", 2**31 - 1).replace(b"28212", str(2**31 - 1).encode()),
+        changed("chunkIndex", FIXED | {"type": "", "originalChunkSize": 1, "transformedChunks": packed(1 << 28)}),
+        changed("chunkIndex/transformedChunks", base64.b64encode(aiven._packed([1] * 5 + [2**31 - 1])).decode()),
+        changed("segmentIndexes/offset", {"position": 0, "size": 2**31 - 1}),
+        b'{"version":"1","chunkIndex":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"version":"1","chunkIndex":[' + b"{}," * 500_000 + b"{}]}",
+        b" " * (LARGEST + 1),
+    ],
+    ids=["chunks of a byte", "many chunks", "one chunk", "one unpacked chunk", "a count", "a fetched chunk", "an index",
+         "depth", "parts", "length"],
+)  # fmt: skip
+def test_what_would_take_much_memory_is_refused_before_it_is_taken(data):
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptData):
+            parse_manifest(data)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_window_is_no_larger_than_what_it_holds():
+    """A frame of a few bytes that says nothing of its size may ask for a window of gigabytes."""
+    silent = zstandard.ZstdCompressor(
+        compression_params=zstandard.ZstdCompressionParameters(window_log=27, write_content_size=False)
+    ).compressobj()
+    with pytest.raises(CorruptData):
+        unpacked_frame(silent.compress(b"abc") + silent.flush(), 5000)

@@ -49,6 +49,7 @@ def test_what_a_broker_wrote_is_each_complete_upload():
 def test_the_last_state_counts():
     assert states(started("a"), update("a", 1), started("b", 10)) == {"a": 1, "b": 0}
     assert states(started("a"), update("a", 1), update("a", 2)) == {"a": 2}
+    assert states(started("a"), update("a", 1), update("a", 2), update("a", 3)) == {}, "nothing is remembered of it"
     assert states(update("never-started", 1)) == {}
     assert states(started("a"), update("a", 1), {**IDS, "remotePartitionDeleteState": 2}) == {}
     assert states(started("a"), update("a", 1), {**IDS, "remotePartitionDeleteState": 0}) == {"a": 1}

@@ -1,6 +1,11 @@
 """Objects that are cut, altered or gone: an error there, and nowhere else."""
 
+import base64
+import json
+import tracemalloc
+
 import pytest
+import zstandard
 
 from kafkafs.errors import DiskError
 from kafkafs.log.options import TierSource
@@ -11,7 +16,7 @@ from tests.view.trees import cat, tree
 TIERED = Tiered()
 
 
-@pytest.mark.parametrize("damage", ["cut", "altered", "manifest", "no indexes"])
+@pytest.mark.parametrize("damage", ["cut", "longer", "altered", "manifest", "bomb", "no indexes"])
 def test_damaged_objects_are_errors_there_and_nowhere_else(tmp_path, damage):
     place = aiven.write(TIERED, tmp_path / "tier", compress=True)
     folder = next(place.glob("orders-*/0"))
@@ -19,6 +24,15 @@ def test_damaged_objects_are_errors_there_and_nowhere_else(tmp_path, damage):
     base = int(log.name[:20])
     if damage == "cut":
         log.write_bytes(log.read_bytes()[:-10])
+    elif damage == "longer":
+        log.write_bytes(log.read_bytes() + bytes(10))
+    elif damage == "bomb":  # 64 MiB in each of its chunks, of which some bytes are stated
+        told = json.loads(log.with_suffix(".rsm-manifest").read_bytes())
+        piece = zstandard.ZstdCompressor().compress(bytes(64 << 20))
+        count = -(-told["chunkIndex"]["originalFileSize"] // aiven.CHUNK)
+        told["chunkIndex"]["transformedChunks"] = base64.b64encode(aiven._packed([len(piece)] * count)).decode()
+        log.with_suffix(".rsm-manifest").write_text(json.dumps(told))
+        log.write_bytes(piece * count)
     elif damage == "altered":
         data = bytearray(log.read_bytes())
         data[10:40] = bytes(30)
@@ -31,8 +45,11 @@ def test_damaged_objects_are_errors_there_and_nowhere_else(tmp_path, damage):
     if damage == "no indexes":  # a hint: it costs time only
         assert cat(left, f"orders-0/by-offset/{base + 3}.jsonl") == cat(whole, f"orders-0/by-offset/{base + 3}.jsonl")
     else:
+        tracemalloc.start()
         with pytest.raises(DiskError):
             cat(left, f"orders-0/by-offset/{base + 3}.jsonl")
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+        tracemalloc.stop()
     assert cat(left, "orders-0/by-offset/0..100.jsonl") == cat(whole, "orders-0/by-offset/0..100.jsonl")
     later = f"orders-0/by-offset/{base + 1000}...jsonl"
     assert cat(left, later) == cat(whole, later)
