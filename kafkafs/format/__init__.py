@@ -14,6 +14,7 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     offset_index, time_index   sorted entries (`abstract_index`); `transaction_index`: what was aborted
     producer_snapshot, control, checkpoints   the files and records that brokers write for themselves
     jsonl            records as lines; `cells`: which schemas their keys and values name
+    merging          the lines of several partitions as one text, by time
     batch_lines      headers as lines; `json_string`, `long_line`, `java_text`: the text in them, and in the dump
     key_rows         keys as sorted numbers; `key_index`: those of a segment as a file
     needle           which batches hold some bytes; `differences`: in what two replicas differ

@@ -52,12 +52,18 @@ class LineMaker(Protocol):
         """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
 
 
+class Room:
+    """What is left of the room that lines were written into last: for all that one reader has made."""
+
+    left: Array = np.empty(0, np.uint8)
+
+
 class JsonLines:
     """The lines of one partition's records."""
 
-    def __init__(self, topic: str, partition: int) -> None:
+    def __init__(self, topic: str, partition: int, shared: Room | None = None) -> None:
         self._prefix, self._padded = padded_prefix(topic, partition)
-        self._left: Array = np.empty(0, np.uint8)  # of the room that was written last
+        self._shared = Room() if shared is None else shared
 
     def pieces(self, records: Records) -> Iterator[memoryview]:
         """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
@@ -67,7 +73,7 @@ class JsonLines:
             room = np.empty(_ONE, np.uint8) if total == 1 and not tried else self._room(table, number, total)
             made, number = kernels.json_lines(table, number, total, records.data, self._padded, len(self._prefix), room)
             tried = True
-            self._left = room[made:] if made else self._left[:0]
+            self._shared.left = room[made:] if made else self._shared.left[:0]
             if made:
                 yield room.data[:made]
             elif len(room) >= _ROOMS.size:
@@ -76,8 +82,8 @@ class JsonLines:
 
     def _room(self, rows: Rows, number: int, total: int) -> Array:
         """Where the next piece goes: on in the same room, or into a small buffer where only few records are left."""
-        if len(self._left) >= _LITTLE:
-            return self._left
+        if len(self._shared.left) >= _LITTLE:
+            return self._shared.left
         if total - number > _FEW:
             return _ROOMS.take()
         bound = kernels.lines_bound(rows, number, total, len(self._prefix))

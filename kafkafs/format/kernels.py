@@ -36,6 +36,7 @@ if TYPE_CHECKING or _CHOICE == "python":
     from kafkafs.format.native.lines import json_lines as json_lines
     from kafkafs.format.native.lines import lines_bound as lines_bound
     from kafkafs.format.native.lines import text_piece as text_piece
+    from kafkafs.format.native.merging import merge_lines as merge_lines
     from kafkafs.format.native.messages import check_wrapped as check_wrapped
     from kafkafs.format.native.messages import decode_plain as decode_plain
     from kafkafs.format.native.messages import decode_wrapped as decode_wrapped

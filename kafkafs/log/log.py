@@ -151,10 +151,10 @@ class Log:
         """The last segment, if it may be read: the file that what is empty yet will be read from."""
         return list(filter(Segment.is_readable, self.segments[-1:]))
 
-    def hold(self, start: int, end: int) -> list[DataFile]:
+    def hold(self, start: int, end: int, most: int = HELD) -> list[DataFile]:
         """The files behind the offsets [start, end), for a handle to hold open: the first ones, if there are many."""
         held = []
-        for segment in self.segments_between(start, end)[:HELD]:
+        for segment in self.segments_between(start, end)[:most]:
             file = segment.hold()
             if file is not None:
                 held.append(file)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.format.jsonl import JsonLines, LineMaker
+from kafkafs.format.jsonl import JsonLines, LineMaker, Room
 from kafkafs.format.memory import Memory
 from kafkafs.format.names import PartitionName
 from kafkafs.view.node import Attributes
@@ -38,12 +38,13 @@ class Lines(Protocol):
 class PlainLines:
     """Lines as section "Lines" of docs/queries.md has them."""
 
-    def __init__(self, view: PartitionView) -> None:
+    def __init__(self, _view: PartitionView) -> None:
         """Nothing but the log tells what they are."""
+        self._room = Room()
 
     def maker(self, name: PartitionName) -> LineMaker:
         """See `Lines`."""
-        return JsonLines(name.topic, name.partition)
+        return JsonLines(name.topic, name.partition, self._room)
 
     @staticmethod
     def attributes(_view: PartitionView, about: Attributes) -> Attributes:

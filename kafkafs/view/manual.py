@@ -30,6 +30,7 @@ FILES = Section(
         ("earliest, latest", "links to the first and the last visible record: raw bytes"),
         ("info.json", "offsets, times, sizes, segments, problems"),
         ("/.kafkafs/", "status.json and metrics: how the mount fares"),
+        ("/.topics/TOPIC/", "one topic: its partitions as links; by-time/RANGE.jsonl of all of them, merged by time"),
         ("/.cluster/", "groups, lag, transactions, topics and configurations, from Kafka's own topics"),
     ),
 )

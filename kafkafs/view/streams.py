@@ -23,7 +23,9 @@ from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers
 
-_MARK_EVERY = 1 << 20
+MARK_EVERY = 1 << 20
+"""Bytes between two marks, at least."""
+
 _BYTES_AHEAD = 4 << 20
 """Bytes that are made before they are asked for."""
 
@@ -85,14 +87,16 @@ class Stream:
         budget: TextBudget,
         grown: Callable[[], bool] | None = None,
         held: object = None,
+        besides: int = 0,
     ) -> None:
         """`budget` is told how much it holds. `grown` makes it a follower: asked at its end whether there may be more.
 
-        `held` is kept until the end: the files that the text is made from.
+        `held` is kept until the end: the files that the text is made from. What makes it takes `besides` bytes.
         """
         self._make = make
         self._budget = budget
         self._held = held
+        self._besides = besides
         self._grown = grown
         self.follows = grown is not None
         self._making = threading.Lock()
@@ -152,7 +156,8 @@ class Stream:
         """
         if self._grown is None:
             text = sum(len(text) for _, text in self._kept)
-            self._budget.hold(self, text + (2 * len(self._kept[-1][1]) if self._kept and self._pieces else 0))
+            making = self._besides + (2 * len(self._kept[-1][1]) if self._kept else 0) if self._pieces else 0
+            self._budget.hold(self, text + making)
 
     def _made(self, offset: int, size: int) -> bytes | memoryview | None:
         """The answer, as far as it is made already and nothing has to be asked or made for it; else None."""
@@ -205,7 +210,7 @@ class Stream:
             self._position += len(text)
         if behind is not None:
             self._place = behind
-            if self._position - self._marks[-1][0] >= _MARK_EVERY:
+            if self._position - self._marks[-1][0] >= MARK_EVERY:
                 self._marks.append((self._position, behind))
         return True
 

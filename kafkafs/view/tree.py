@@ -1,4 +1,4 @@
-"""The mount's root: a directory for each partition of all data directories, and what each of them holds; `.cluster`."""
+"""The mount's root: a directory for each partition of all data directories, and its views; `.cluster`, `.topics`."""
 
 import functools
 import threading
@@ -24,11 +24,12 @@ from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.resources import Resources
 from kafkafs.view.segments import Segments
 from kafkafs.view.targets import LogSnapshot
+from kafkafs.view.topics import TopicsDirectory
 
 if TYPE_CHECKING:
     from kafkafs.view.cluster import ClusterDirectory
 
-CLUSTER, INFO = ".cluster", "info.json"
+CLUSTER, TOPICS, INFO = ".cluster", ".topics", "info.json"
 
 
 class Root:
@@ -47,6 +48,7 @@ class Root:
         self._lock = threading.Lock()
         self._shown: dict[str, tuple[DataDirectory, str]] = {}
         self._shown_of: list[object] = []
+        self._topics = TopicsDirectory(self._names, self._view, self.attributes)
 
     def check_tier(self) -> None:
         """UsageError where `-o tiered=` names what is no tier. That one does not answer is heard of by its readers."""
@@ -62,20 +64,22 @@ class Root:
         return Attributes("directory", granted.mode, granted.uid, granted.gid, 0, 0, newest, 2, keep_s)
 
     def entries(self) -> Sequence[Entry]:
-        """`.cluster`, then all partitions by the names that they are shown by."""
-        return [Entry(name, "directory", None) for name in (CLUSTER, *sorted(self._names()))]
+        """`.cluster` and `.topics`, then all partitions by the names that they are shown by."""
+        return [Entry(name, "directory", None) for name in (CLUSTER, TOPICS, *sorted(self._names()))]
 
     def child(self, name: str) -> Node:
-        """`.cluster`, or a partition by the name that it is shown by; NotFound where no directory has it by now."""
+        """`.cluster`, `.topics`, or a partition by the name that it is shown by; NotFound where no directory has it by
+        now."""
         if name == CLUSTER:
             return self._cluster.get(self._cluster_directory)
+        return self._topics if name == TOPICS else PartitionDirectory(self._view(name))
+
+    def _view(self, name: str) -> PartitionView:
         place = self._names().get(name)
         if place is None:
             raise NotFound(f"there is no partition {name!r}")
         directory, real = place
-        return PartitionDirectory(
-            PartitionView(directory, real, name, self._resources, functools.partial(self._replicas, directory, real))
-        )
+        return PartitionView(directory, real, name, self._resources, functools.partial(self._replicas, directory, real))
 
     def _cluster_directory(self) -> "ClusterDirectory":
         """Imported only when it is first asked for: that takes as long as all the rest of this tree."""

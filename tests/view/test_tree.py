@@ -15,7 +15,7 @@ from tests.view.trees import cat, node, tree
 
 def listed(root: Root, path: str = "") -> list[str]:
     directory = cast(DirectoryNode, node(root, path)) if path else root
-    return [entry.name for entry in directory.entries() if entry.name != ".cluster"]
+    return [entry.name for entry in directory.entries() if not entry.name.startswith(".")]
 
 
 def test_partitions_come_and_go(tmp_path):

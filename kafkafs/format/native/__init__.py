@@ -11,6 +11,7 @@ outside of its buffers, whatever they hold. What Python calls are the functions 
     records, messages      those batches to rows of RECORD, of v2 and of v0 and v1
     columns, needle, differences, keys, siphash, sketch   what is done with rows: Arrow, searches, comparisons, indexes
     numbers, text, lines, batch_lines, java_text, dump    rows to lines
+    merging                lines of several partitions to one text
     avro (decimals, doubles, calendar), json_text, cells, decoded_lines   keys and values by their schemas
 """
 
@@ -19,7 +20,7 @@ MODULES = {
         *("varint", "checksum", "headers", "records", "messages", "runs", "columns", "differences"),
         *("siphash", "keys", "sketch", "needle"),
     ),
-    "_lines": ("varint", "numbers", "text", "lines", "batch_lines", "java_text", "dump"),
+    "_lines": ("varint", "numbers", "text", "lines", "batch_lines", "java_text", "dump", "merging"),
     "_cells": (
         *("varint", "numbers", "text", "lines", "calendar", "decimals", "doubles", "avro", "json_text"),
         *("cells", "decoded_lines"),

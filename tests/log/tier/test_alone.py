@@ -14,7 +14,7 @@ TIERED = Tiered()
 def test_a_tier_alone_answers_up_to_its_last_upload(tmp_path, kind):
     top = TIERED.tier if kind == "local" else aiven.write(TIERED, tmp_path / "tier", prefix="prod-", compress=True)
     alone, whole = tree(top), tree(TIERED.whole)
-    names = [".cluster", "orders-0", "orders-1", "payments-0", "with.dots-and-9-0"]
+    names = [".cluster", ".topics", "orders-0", "orders-1", "payments-0", "with.dots-and-9-0"]
     assert [entry.name for entry in alone.entries()] == names
     end = latest(alone, "orders-0") + 1
     assert RECORDS - 400 < end < RECORDS
