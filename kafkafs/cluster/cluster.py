@@ -243,15 +243,18 @@ class Cluster:
 
     def open_transactions(self) -> list[Open]:
         """The open transactions of all partitions on these disks, by topic and partition."""
-        count = self.partition_count(TRANSACTIONS_TOPIC)
-        owners = Owners([each for each, _ in self.transactions()], count is not None and self._are_whole(count))
-        partitions = self.partitions()
+        owners, partitions = self.owners(), self.partitions()
         self._open.keep_only(partitions)
         return [
             owners.join(partition.name.topic, partition.name.partition, each)
             for partition in partitions
             for each in self._open.of(partition)
         ]
+
+    def owners(self) -> Owners:
+        """Who has the open transactions."""
+        count = self.partition_count(TRANSACTIONS_TOPIC)
+        return Owners([each for each, _ in self.transactions()], count is not None and self._are_whole(count))
 
     def _are_whole(self, count: int) -> bool:
         """Whether all of the transactions' partitions are here, and could be read from end to end."""

@@ -94,7 +94,16 @@ class Owners:
 
     def join(self, topic: str, partition: int, found: OpenTransaction) -> Open:
         """The open transaction with its id, and whether it hangs."""
-        owner = self._now.get(found.producer_id) or self._other.get(found.producer_id)
+        owner = self._owner(found.producer_id)
+        transactional_id = owner.transactional_id if owner else None
+        return Open(topic, partition, found, transactional_id, self.hangs(topic, partition, found.producer_id))
+
+    def hangs(self, topic: str, partition: int, producer_id: int) -> bool | None:
+        """Whether nobody will end a transaction that the producer has open there: see `Open`."""
+        owner = self._owner(producer_id)
         if owner is None:
-            return Open(topic, partition, found, None, True if self._all_here else None)
-        return Open(topic, partition, found, owner.transactional_id, (topic, partition) not in owner.partitions)
+            return True if self._all_here else None
+        return (topic, partition) not in owner.partitions
+
+    def _owner(self, producer_id: int) -> Transaction | None:
+        return self._now.get(producer_id) or self._other.get(producer_id)

@@ -56,3 +56,8 @@ def coordinator_epoch(value: bytes | memoryview) -> int | None:
         return None
     _, epoch = _MARKER.unpack_from(value)
     return int(epoch)
+
+
+def transaction_marker(kind: ControlType, epoch: int) -> tuple[bytes, bytes]:
+    """Key and value of the record that ends a transaction, by a coordinator of that epoch."""
+    return _KEY.pack(0, kind), _MARKER.pack(0, epoch)

@@ -10,7 +10,7 @@ furthest; *kept* is what of its log goes along.
     releases     what each release of Kafka can hold
 
     job          the work, step by step; for each partition
-    scanning     its log, read once: what is kept, and what it tells
+    scanning     its log, read once: what is kept (`keeping`), and what it tells; `markers`: what damage took
     partitions   its new directory: `copying` has the ways of a log's bytes into it
     snapshot     the metadata as the new controller reads it
     settings     server.properties and what says whose the directory is

@@ -14,8 +14,8 @@ from kafkafs.disk.data_file import LONG_SIZE, DataFile
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.local_file import LocalFile
 from kafkafs.errors import DiskError, UsageError, Vanished
+from kafkafs.revive.keeping import Piece, size_of
 from kafkafs.revive.place import Target
-from kafkafs.revive.scanning import Range
 
 Method = Literal["copy", "reflink", "link"]
 _FICLONE = 0x40049409
@@ -35,17 +35,20 @@ def can_reflink(source: DataFile, target: Target) -> bool:
 
 
 def make_log(
-    source: DataFile, ranges: Sequence[Range], target: Target, name: str, mtime_ns: int, method: Method
+    source: DataFile, pieces: Sequence[Piece], target: Target, name: str, mtime_ns: int, method: Method
 ) -> None:
-    """A new file that holds these ranges of another, and was last written when that one was."""
-    size = sum(each for _, each in ranges)
-    is_beginning = len(ranges) == 1 and ranges[0][0] == 0
+    """A new file that holds these pieces of another, and was last written when that one was."""
+    size = sum(map(size_of, pieces))
+    is_beginning = pieces == ((0, size),)
     with target.new_file(name) as descriptor:
         if method == "reflink" and is_beginning and _cloned(source, descriptor):
             os.ftruncate(descriptor, size)
         else:
-            for position, length in ranges:
-                _copy(source, position, length, descriptor)
+            for piece in pieces:
+                if isinstance(piece, bytes):
+                    os.write(descriptor, piece)
+                else:
+                    _copy(source, *piece, descriptor)
         os.utime(descriptor, ns=(mtime_ns, mtime_ns))
 
 

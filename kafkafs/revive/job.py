@@ -7,13 +7,22 @@ all of that stands, on the disk.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from kafkafs.cluster.metadata import NAME
+from kafkafs.cluster.open_transactions import Owners
 from kafkafs.errors import CorruptData
 from kafkafs.format.checkpoints import TopicPartition, offset_checkpoint_bytes
-from kafkafs.format.names import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, META_PROPERTIES, RECOVERY_POINTS
+from kafkafs.format.names import (
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    META_PROPERTIES,
+    RECOVERY_POINTS,
+)
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.revive.partitions import PartitionWriter, told_of
@@ -21,7 +30,6 @@ from kafkafs.revive.place import NewDirectory, check_target
 from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, next_block
 from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.settings import (
-    CLEAN_SHUTDOWN,
     OFF,
     SERVER_PROPERTIES,
     clean_shutdown,
@@ -104,8 +112,19 @@ class _Work:
                 continue
             interval = topic.configs.get(_INTERVAL, "")
             every = int(interval) if interval.isascii() and interval.isdigit() else DEFAULT_INTERVAL
-            scan = PartitionScan(partition, log, self._choices.corrupt, self._choices.until_ms, every)
+            is_over = partial(self._is_over, topic.name, each.number)
+            scan = PartitionScan(partition, log, self._choices.corrupt, self._choices.until_ms, every, is_over)
             yield each.replica, topic.topic_id, scan
+
+    @cached_property
+    def _owners(self) -> Owners:
+        """Asked for where a disk is damaged: it reads all of Kafka's own topics."""
+        self.plan.cluster.look()
+        return self.plan.cluster.owners()
+
+    def _is_over(self, topic: str, partition: int, producer_id: int) -> bool:
+        """Whether no coordinator has a transaction of the producer there any more."""
+        return self._owners.hangs(topic, partition, producer_id) is True
 
     def only_scan(self, replica: Replica, scan: PartitionScan) -> None:
         """Finds out what there is to say of a partition."""

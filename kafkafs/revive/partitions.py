@@ -2,7 +2,7 @@
 
 While a segment is copied, by a second thread, the next one is read. Whatever the method, only `.log` files are ever
 shared with the original. What a hard link leads to must never be written again, so behind such a log stands an empty
-segment, to which the broker appends.
+segment, to which the broker appends. One stands as well where the log's last offsets are lost.
 """
 
 import time
@@ -14,8 +14,9 @@ from kafkafs.format.checkpoints import leader_epochs_bytes, partition_metadata_b
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, segment_file
 from kafkafs.format.producer_snapshot import producer_snapshot_bytes
 from kafkafs.revive.copying import Method, link_log, make_log
+from kafkafs.revive.keeping import KeptSegment
 from kafkafs.revive.place import Target
-from kafkafs.revive.scanning import KeptSegment, PartitionScan, as_of_now
+from kafkafs.revive.scanning import PartitionScan, as_of_now
 from kafkafs.revive.topics import Replica
 
 Moved = Callable[[int], None]
@@ -45,11 +46,11 @@ class PartitionWriter:
     def _segment(self, kept: KeptSegment) -> None:
         segment, target = kept.segment, self._target
         base, source = segment.base_offset, segment.log()
-        if self._method == "link" and kept.size and kept.ranges == ((0, source.size),):
+        if self._method == "link" and kept.size and kept.pieces == ((0, source.size),):
             link_log(self._replica.directory.root, source, target, segment_file(base, "log"))
         else:
             mtime_ns = segment.listed["log"].mtime_ns
-            make_log(source, kept.ranges, target, segment_file(base, "log"), mtime_ns, self._method)
+            make_log(source, kept.pieces, target, segment_file(base, "log"), mtime_ns, self._method)
         segment.check(source)
         indexes = kept.indexes
         self._index(base, "index", indexes.offset_index)
@@ -73,7 +74,8 @@ class PartitionWriter:
                 target.remove(name)
             self._files.clear()
         end = tally.end_offset
-        if segment_file(end, "log") not in self._files and (self._method == "link" or not self._files):
+        is_rolled = self._method == "link" or tally.is_beyond or not self._files
+        if is_rolled and segment_file(end, "log") not in self._files:
             for kind in ("log", "index", "timeindex"):
                 self._index(end, kind, b"")
         producers = as_of_now(tally.producers, time.time_ns() // 1_000_000)
@@ -98,5 +100,8 @@ def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
         "leaderEpoch": max((each.epoch for each in tally.epochs), default=-1),
         "largestProducerId": tally.largest_producer_id,
         "lost": tally.lost,
+        "endedTransactions": [
+            {"producerId": each.producer_id, "offset": each.offset, "aborted": each.is_abort} for each in tally.ended
+        ],
         "losses": [{"first": each.first, "last": each.last, "reason": each.reason} for each in tally.losses],
     }

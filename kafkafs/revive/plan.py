@@ -61,6 +61,7 @@ class Plan:
     size: int
     sentences: tuple[str, ...]
     problems: tuple[str, ...]
+    cluster: Cluster
 
     def partitions(self) -> Iterator[tuple[RevivedTopic, RevivedPartition]]:
         """All partitions, each with its topic, in order."""
@@ -119,7 +120,7 @@ def make_plan(paths: Sequence[Path], choices: Choices, options: ReadOptions) -> 
         disks, metadata, tuple(chosen.topics), target, kept, node, cluster_id,
         _next_producer_id(cluster, image.next_producer_id if image else 0), _size(chosen.topics),
         (*metadata.sentences, *chosen.sentences, *sentences),
-        (*disks.problems, *metadata.problems, *_checkpoint_problems(disks)),
+        (*disks.problems, *metadata.problems, *_checkpoint_problems(disks)), cluster,
     )  # fmt: skip
 
 

@@ -1,44 +1,44 @@
 """One partition, read once from its log start to its end: what is kept of each segment, and what it all tells.
 
-    scan = PartitionScan(replica, choices, interval)
+    scan = PartitionScan(partition, log, corrupt, until_ms, interval, is_over)
     for segment in scan.segments(): ...     `KeptSegment`s, each good until the next is asked for
     scan.tally                              how far it came: offsets, records, epochs, producers, losses
 
 Only whole, valid batches are kept. Damage ends the partition (`cut`) or is left out, as compaction would leave it out
 (`skip`); under `refuse` the scan goes on, so that all of it can be named. What lies below the log start is in no way
-missed. A partition as of a moment ends before the first batch with a later record.
+missed. A partition as of a moment ends before the first batch with a later record. Ends of transactions that are lost
+with what is damaged are written anew, see `markers`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, DiskError, NotFound
+from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound
 from kafkafs.format.batches import Batches, is_control, is_wrapped
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
-from kafkafs.format.names import LEADER_EPOCHS
+from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.records import Refusal, decode
 from kafkafs.format.transaction_index import DTYPE as TRANSACTION
-from kafkafs.format.transaction_index import ENTRY_SIZE, parse_transaction_index
+from kafkafs.format.transaction_index import ENTRY_SIZE, AbortedTransaction, parse_transaction_index
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.producer_states import ProducerStates
 from kafkafs.log.producers import snapshot_at
-from kafkafs.log.rebuilding import Indexes, Rebuilding
 from kafkafs.log.segment import Segment
 from kafkafs.log.transaction_events import Tracker
+from kafkafs.revive.keeping import Keeping, KeptSegment
+from kafkafs.revive.markers import IsOver, Marker, lost_behind, lost_between, marker_bytes, next_events
 
 Corrupt = Literal["refuse", "cut", "skip"]
-Range = tuple[int, int]
-"""Position and size of bytes in a log."""
-
 _MOST_LOSSES = 100
 _LARGEST_UNPACKED = 256 << 20
+_TORN = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,35 +51,19 @@ class Loss:
     is_damage: bool
 
 
-@dataclass(frozen=True, slots=True)
-class KeptSegment:
-    """What is kept of a segment: ranges of its log in order, and the indexes of what they make together.
-
-    `producers`: those that a broker noted where it begins; None where it did not.
-    """
-
-    segment: Segment
-    ranges: tuple[Range, ...]
-    indexes: Indexes
-    producers: tuple[ProducerState, ...] | None
-
-    @property
-    def size(self) -> int:
-        """Bytes that are kept."""
-        return sum(size for _, size in self.ranges)
-
-
 @dataclass(slots=True)
 class Tally:
     """What a scan has found out so far. `losses` are the first ones; `lost` counts all.
 
     `end_offset`: the one that the next record gets; where the log ends before its start, as if all were deleted, the
-    start. `is_below_start`: that is so, and nothing of what was kept is to be seen.
+    start. `is_below_start`: that is so, and nothing of what was kept is to be seen. `is_beyond`: its last offsets are
+    lost, and the next one is behind them all the same. `ended`: what was written anew.
     """
 
     start_offset: int
     end_offset: int
     is_below_start: bool = True
+    is_beyond: bool = False
     largest_producer_id: int = -1
     records: int = 0
     size: int = 0
@@ -88,6 +72,7 @@ class Tally:
     producers: ProducerStates = field(default_factory=ProducerStates)
     losses: list[Loss] = field(default_factory=list)
     lost: int = 0
+    ended: list[Marker] = field(default_factory=list)
 
     def lose(self, loss: Loss) -> None:
         """One more thing that is not revived."""
@@ -96,12 +81,27 @@ class Tally:
             self.losses.append(loss)
 
 
+def _nobody_knows(producer_id: int) -> bool:  # noqa: ARG001
+    """An `IsOver` without a coordinator."""
+    return False
+
+
 class PartitionScan:
     """See the module."""
 
-    def __init__(self, partition: Partition, log: Log, corrupt: Corrupt, until_ms: int | None, interval: int) -> None:
-        """`until_ms`: the moment, None for the end. `interval`: index.interval.bytes."""
+    def __init__(
+        self,
+        partition: Partition,
+        log: Log,
+        corrupt: Corrupt,
+        until_ms: int | None,
+        interval: int,
+        is_over: IsOver = _nobody_knows,
+    ) -> None:
+        """`until_ms`: the moment, None for the end. `interval`: index.interval.bytes. `is_over`: as coordinators know
+        at the end."""
         self.log = log
+        self._known_over = is_over if until_ms is None else _nobody_knows
         self._partition, self._corrupt, self._until_ms, self._interval = partition, corrupt, until_ms, interval
         self.tally = Tally(log.start_offset, log.start_offset)
         self._segments = log.visible_segments()
@@ -123,7 +123,7 @@ class PartitionScan:
             kept = self._keep(segment, known, transactions)
             if segment is self._segments[-1] and not self._is_over:
                 self._reach(segment.base_offset)
-            if kept.ranges or segment is self._segments[-1]:
+            if kept.pieces or segment is self._segments[-1]:
                 tally.size += kept.size
                 tally.segments += 1
                 yield kept
@@ -132,28 +132,101 @@ class PartitionScan:
         self._finish()
 
     def _keep(self, segment: Segment, known: tuple[ProducerState, ...] | None, transactions: Tracker) -> KeptSegment:
-        rebuilding, ranges = Rebuilding(segment.base_offset, self._interval, transactions), list[Range]()
-        kept = 0
+        keeping, end = Keeping(segment.base_offset, self._interval, transactions), self.log.walk_end(segment)
         try:
-            for item in segment.walk(Start(0, segment.base_offset), self.log.walk_end(segment)):
+            for item in segment.walk(Start(0, segment.base_offset), end):
                 if isinstance(item, Damage):
                     self._damage(item.base_offset, item.last_offset, f"{item.size} bytes at {item.position} of"
                                  f" {segment.log_name} are no valid batch")  # fmt: skip
                     if self._is_over:
                         break
+                    behind = segment.walk(Start(item.end, item.last_offset + 1), end)
+                    self._end_between(item, behind, segment, transactions, keeping)
                     continue
                 run = self._up_to_the_moment(item)
                 if len(run.rows):
-                    kept = self._take(run, rebuilding, ranges, kept)
+                    keeping.take(run)
+                    self._follow(run)
                 if self._is_over:
                     break
         except (DiskError, NotFound) as error:
             last = self.log.end_offset if segment.next_base is None else segment.next_base
-            self._damage(self.tally.end_offset, max(self.tally.end_offset, last - 1), str(error))
-        indexes = rebuilding.finish()
+            lost = Damage(0, 0, self.tally.end_offset, max(self.tally.end_offset, last - 1))
+            self._damage(lost.base_offset, lost.last_offset, str(error))
+            self._end_between(lost, (), segment, transactions, keeping)
+        noted_end = self._lost_end(segment) if segment is self._segments[-1] and not self._is_over else 0
+        if self._is_over or segment is self._segments[-1]:
+            self._end_behind(segment, transactions, keeping)
+        if noted_end > self.tally.end_offset and self._corrupt == "skip":
+            self.tally.end_offset, self.tally.is_beyond = noted_end, True
+        indexes = keeping.finish()
         if self._is_damaged:
             indexes = replace(indexes, transaction_index=self._told_aborts(segment, indexes.transaction_index))
-        return KeptSegment(segment, tuple(ranges), indexes, known)
+        return KeptSegment(segment, tuple(keeping.pieces), indexes, known)
+
+    def _end_between(
+        self,
+        lost: Damage,
+        behind: Iterable[BatchRun | Damage],
+        segment: Segment,
+        transactions: Tracker,
+        keeping: Keeping,
+    ) -> None:
+        """Writes the ends of transactions anew that were where the segment is damaged."""
+        if self._corrupt == "skip":
+            first, last, begun = lost.base_offset, lost.last_offset, transactions.open
+            known, following = self._is_over_at(segment, first), next_events(behind, {*begun})
+            self._end(lost_between(first, last, begun, _aborts(segment), following, known), keeping)
+
+    def _end_behind(self, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
+        """The same, behind all that is kept, where damage made that the end."""
+        end = self.tally.end_offset
+        if not transactions.open or not (self._is_damaged or self._is_torn(segment)):
+            return
+        rest = self._segments[self._segments.index(segment) :]
+        noted = (each for some in rest for each in _aborts(some))
+        known = self._known_over if self._is_over else self._is_over_at(segment, end)
+        self._end(lost_behind(end, transactions.open, noted, known), keeping)
+
+    def _end(self, markers: list[Marker], keeping: Keeping) -> None:
+        tally = self.tally
+        for each in markers:
+            known = tally.producers.states.get(each.producer_id)
+            epoch = tally.epochs[-1].epoch if tally.epochs else 0
+            self._follow(keeping.make(marker_bytes(each, known, epoch)))
+            tally.ended.append(each)
+
+    def _is_over_at(self, segment: Segment, offset: int) -> IsOver:
+        """Whether what was open before `offset` is over, as the broker noted at the segment's end, or coordinators
+        know."""
+        noted = snapshot_at(self._partition, self.log.end_offset if segment.next_base is None else segment.next_base)
+        if noted is None or self._until_ms is not None:
+            return self._known_over if segment.next_base is None else _nobody_knows
+        begun = {each.producer_id: each.transaction_first_offset for each in noted}
+        return lambda producer_id: not 0 <= begun.get(producer_id, -1) < offset
+
+    def _lost_end(self, segment: Segment) -> int:
+        """The end that the log had where what stands behind its last batch is damage, and no write that did not come to
+        its end: the broker stopped in order. Else 0."""
+        if not self._is_torn(segment) or not self._stopped_in_order():
+            return 0
+        end, position = self.tally.end_offset, self.log.walk_end(segment)
+        noted = max(end + 1, self.log.high_watermark or 0, *self._partition.listing().snapshots)
+        self._damage(end, noted - 1, f"{segment.log().size - position} bytes at {position} of {segment.log_name} are no"
+                     " valid batch")  # fmt: skip
+        return noted
+
+    def _stopped_in_order(self) -> bool:
+        try:
+            self._partition.root.stat(CLEAN_SHUTDOWN)
+        except KafkafsError:
+            return False
+        return True
+
+    def _is_torn(self, segment: Segment) -> bool:
+        """Whether something stands behind the log's last batch, as where a write did not come to its end."""
+        end, file = self.log.walk_end(segment), segment.log()
+        return any(file.read(end, min(_TORN, file.size - end)))
 
     def _told_aborts(self, segment: Segment, rebuilt: bytes) -> bytes:
         """The transaction index where markers may be among what was lost: what the broker noted of a marker counts."""
@@ -165,20 +238,8 @@ class PartitionScan:
         kept = [entries[last] for last in sorted(entries) if last < self.tally.end_offset]
         return np.array(kept, TRANSACTION).tobytes()
 
-    def _take(self, run: BatchRun, rebuilding: Rebuilding, ranges: list[Range], kept: int) -> int:
-        """A run of batches goes in: how many bytes are kept by now."""
-        first, size = int(run.rows["position"][0]), run.end - int(run.rows["position"][0])
-        moved = first - kept
-        if moved:  # something before it was left out
-            rows = run.rows.copy()
-            rows["position"] -= moved
-            run = BatchRun(run.data, run.position - moved, rows)
-        if rebuilding.take(run) is not run:
-            raise DiskError("offsets that are too far from their segment's base offset")
-        if ranges and sum(ranges[-1]) == first:
-            ranges[-1] = (ranges[-1][0], ranges[-1][1] + size)
-        else:
-            ranges.append((first, size))
+    def _follow(self, run: BatchRun) -> None:
+        """A run of batches is kept."""
         tally = self.tally
         largest = int(run.rows["producer_id"].max())
         if largest >= 0:
@@ -187,7 +248,6 @@ class PartitionScan:
         self._follow_epochs(run.rows)
         tally.records += self._count(run)
         self._reach(run.last_offset + 1)
-        return kept + size
 
     def _reach(self, end_offset: int) -> None:
         """The log goes up to there."""
@@ -263,6 +323,14 @@ class PartitionScan:
         noted = [each for each in self._known_epochs if each.start_offset <= tally.end_offset]
         last = noted[-1].epoch if noted else -1
         tally.epochs = [*noted, *(each for each in tally.epochs if each.epoch > last)]
+
+
+def _aborts(segment: Segment) -> tuple[AbortedTransaction, ...]:
+    """What the broker noted of aborts in a segment; nothing where that cannot be read."""
+    try:
+        return parse_transaction_index(noted_aborts(segment), segment.base_offset)
+    except (CorruptData, DiskError, NotFound):
+        return ()
 
 
 def noted_aborts(segment: Segment) -> bytes:

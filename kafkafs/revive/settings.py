@@ -13,7 +13,6 @@ from kafkafs.revive.snapshot import BROKER_EPOCH, Node
 from kafkafs.revive.topics import SHARE_TOPIC, RevivedTopic
 
 SERVER_PROPERTIES = "server.properties"
-CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _NEVER_MS, _NEVER = str(2**63 - 1), str(2**31 - 1)
 
 OFF: Mapping[str, tuple[str, str]] = {

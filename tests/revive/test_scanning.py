@@ -10,7 +10,8 @@ from kafkafs.format.transaction_index import DTYPE
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.producer_states import ProducerStates
-from kafkafs.revive.scanning import KeptSegment, PartitionScan, as_of_now, noted_aborts
+from kafkafs.revive.keeping import KeptSegment
+from kafkafs.revive.scanning import PartitionScan, as_of_now, noted_aborts
 from tests.kafka.dataset import Dataset
 
 SOURCE = Dataset("4.3.1", "stopped")
@@ -25,7 +26,8 @@ def scanned(path, name, corrupt="refuse", until_ms=None):
 
 
 def bytes_of(kept: KeptSegment) -> bytes:
-    return b"".join(kept.segment.log().read(position, size) for position, size in kept.ranges)
+    log = kept.segment.log()
+    return b"".join(each if isinstance(each, bytes) else log.read(*each) for each in kept.pieces)
 
 
 @pytest.fixture
@@ -122,6 +124,31 @@ def test_where_a_marker_is_lost_the_brokers_own_index_tells_of_it(segments):
     assert [(each.first, each.last) for each in scan.tally.losses] == [(int(first["last"]),) * 2]
     (made,) = (each.indexes.transaction_index for each, _ in kept if each.segment.base_offset == segment.base_offset)
     assert made == noted
+
+
+def destroy_the_end(data):
+    """The last bytes of the last batch are others now: the offset where that one begins."""
+    log = open_data_directory(data).partition("segments-0").log()
+    assert log.tail is not None
+    assert log.tail.last is not None
+    with open(data / "segments-0" / log.segments[-1].log_name, "r+b") as file:
+        file.seek(log.tail.position - 4)
+        file.write(b"\xff" * 4)
+    return log.tail.last.base_offset
+
+
+def test_damage_at_the_end_is_named_where_the_broker_stopped_in_order(segments):
+    """A broker that was killed leaves half a batch there, which nobody was promised."""
+    first, end = destroy_the_end(segments), SOURCE.offsets("segments").latest
+    scan, _ = scanned(segments, "segments-0")
+    assert [(each.first, each.last) for each in scan.refused] == [(first, end - 1)]
+    scan, _ = scanned(segments, "segments-0", "skip")
+    assert (scan.tally.end_offset, scan.tally.is_beyond) == (end, True)
+    scan, _ = scanned(segments, "segments-0", "cut")
+    assert (scan.tally.end_offset, scan.tally.is_beyond, scan.tally.lost) == (first, False, 1)
+    (segments / ".kafka_cleanshutdown").unlink()
+    scan, _ = scanned(segments, "segments-0")
+    assert (scan.tally.end_offset, scan.tally.lost) == (first, 0)
 
 
 def test_a_segment_that_cannot_be_read_is_damage(segments):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kafkafs.cluster.metadata import NAME as METADATA
 from kafkafs.errors import DiskError, KafkafsError, NotFound, Vanished
-from kafkafs.format.names import parse_partition_name
+from kafkafs.format.names import CLEAN_SHUTDOWN, parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
 from kafkafs.log.segment import Segment
@@ -36,7 +36,6 @@ from kafkafs.spark.locations import data_directory
 from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, segments_of
 
 Check = Callable[[Segment, Where, LogTable, bool], list[Finding]]
-CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,79 @@
+"""What is kept of one segment, as it grows: ranges of its log, batches that are written anew, the indexes of both."""
+
+from dataclasses import dataclass
+
+from kafkafs.errors import DiskError
+from kafkafs.format.batches import walk
+from kafkafs.format.producer_snapshot import ProducerState
+from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.rebuilding import Indexes, Rebuilding
+from kafkafs.log.segment import Segment
+from kafkafs.log.transaction_events import Tracker
+
+Piece = tuple[int, int] | bytes
+"""Position and size of bytes in a log, or bytes that are not from there."""
+
+
+def size_of(piece: Piece) -> int:
+    """Its bytes."""
+    return len(piece) if isinstance(piece, bytes) else piece[1]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSegment:
+    """What is kept of a segment: pieces in order, and the indexes of what they make together.
+
+    `producers`: those that a broker noted where it begins; None where it did not.
+    """
+
+    segment: Segment
+    pieces: tuple[Piece, ...]
+    indexes: Indexes
+    producers: tuple[ProducerState, ...] | None
+
+    @property
+    def size(self) -> int:
+        """Bytes that are kept."""
+        return sum(map(size_of, self.pieces))
+
+
+class Keeping:
+    """See the module. `pieces` are those until now."""
+
+    def __init__(self, base_offset: int, interval: int, transactions: Tracker) -> None:
+        """`interval`: index.interval.bytes. `transactions`: those open where the segment begins."""
+        self.pieces: list[Piece] = []
+        self._rebuilding, self._size = Rebuilding(base_offset, interval, transactions), 0
+
+    def take(self, run: BatchRun) -> None:
+        """A run of the segment's batches goes in. DiskError where the indexes could not lead there."""
+        first, size = int(run.rows["position"][0]), run.end - int(run.rows["position"][0])
+        moved = first - self._size
+        if moved:  # something before it was left out
+            rows = run.rows.copy()
+            rows["position"] -= moved
+            run = BatchRun(run.data, run.position - moved, rows)
+        last = self.pieces[-1] if self.pieces else b""
+        if isinstance(last, tuple) and sum(last) == first:
+            self._index(run)
+            self.pieces[-1] = last[0], last[1] + size
+        else:
+            self._index(run)
+            self.pieces.append((first, size))
+        self._size += size
+
+    def make(self, batch: bytes) -> BatchRun:
+        """A batch that is not from the segment goes in: as a run."""
+        run = BatchRun(batch, self._size, walk(batch, self._size).rows)
+        self._index(run)
+        self.pieces.append(batch)
+        self._size += len(batch)
+        return run
+
+    def finish(self) -> Indexes:
+        """The indexes; called once."""
+        return self._rebuilding.finish()
+
+    def _index(self, run: BatchRun) -> None:
+        if self._rebuilding.take(run) is not run:
+            raise DiskError("offsets that are too far from their segment's base offset")

@@ -1,0 +1,103 @@
+"""Ends of transactions that are lost with damaged bytes: which they were, as far as something still tells of them.
+
+Without the marker of a commit its transaction is open for ever, and readers of committed records stop there; without
+that of an abort they leave out what its producer committed later, too. What was aborted is noted in the transaction
+index. A transaction was committed where it is over and neither noted as aborted nor ended by a marker behind.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafkafs.format.batch_bytes import batch_bytes
+from kafkafs.format.control import ControlType, transaction_marker
+from kafkafs.format.producer_snapshot import ProducerState
+from kafkafs.format.transaction_index import AbortedTransaction
+from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.log.transaction_events import Event, events
+
+IsOver = Callable[[int], bool]
+"""Whether a producer's transaction, of which the log tells no end, has had one."""
+
+
+class Marker(NamedTuple):
+    """An end of a transaction, and the offset at which it is to stand."""
+
+    offset: int
+    producer_id: int
+    is_abort: bool
+
+
+def lost_between(
+    first: int,
+    last: int,
+    begun: Mapping[int, int],
+    noted: Sequence[AbortedTransaction],
+    behind: Mapping[int, Event],
+    is_over: IsOver,
+) -> list[Marker]:
+    """Those among the lost offsets `first` to `last`. `begun`: the transactions open before, producer to first offset;
+    `behind`: what follows of them, see `next_events`."""
+    found = {each.last_offset: Marker(each.last_offset, each.producer_id, is_abort=True)
+             for each in noted if first <= each.last_offset <= last}  # fmt: skip
+    still = dict(begun)
+
+    def commit(producer_id: int, limit: int) -> None:
+        """At the last free offset up to there."""
+        at = next((at for at in range(limit, first - 1, -1) if at not in found), None)
+        if at is not None:
+            found[at] = Marker(at, producer_id, is_abort=False)
+
+    for each in noted:
+        if first <= each.last_offset <= last and still.pop(each.producer_id, each.first_offset) < each.first_offset:
+            commit(each.producer_id, each.first_offset - 1)
+    aborts = {each.last_offset: each.first_offset for each in noted}
+    for producer_id, begun_at in still.items():
+        event = behind.get(producer_id)
+        if event is None and is_over(producer_id):
+            commit(producer_id, last)
+        elif event is not None and event.kind == "abort" and aborts.get(event.offset, -1) > begun_at:
+            commit(producer_id, min(last, aborts[event.offset] - 1))
+    return sorted(found.values())
+
+
+def next_events(items: Iterable[BatchRun | Damage], producers: set[int]) -> dict[int, Event]:
+    """Of each of these producers the next end of a transaction; where there is none, a batch of it, if there is one."""
+    found: dict[int, Event] = {}
+    left = set(producers)
+    for item in items if left else ():
+        for event in events(item) if isinstance(item, BatchRun) else ():
+            if event.producer in left:
+                found[event.producer] = event
+                left -= {event.producer} if event.kind != "begin" else set()
+        if not left:
+            break
+    return found
+
+
+def lost_behind(
+    end: int, begun: Mapping[int, int], noted: Iterable[AbortedTransaction], is_over: IsOver
+) -> list[Marker]:
+    """Those of a log of which nothing is kept from offset `end` on."""
+    next_aborts: dict[int, int] = {}
+    for each in noted:
+        if each.last_offset >= end:
+            next_aborts.setdefault(each.producer_id, each.first_offset)
+    made: list[Marker] = []
+    for producer_id, begun_at in sorted(begun.items(), key=lambda item: item[1]):
+        aborted_from = next_aborts.get(producer_id)
+        if aborted_from is not None or is_over(producer_id):
+            is_abort = aborted_from is not None and aborted_from <= begun_at
+            made.append(Marker(end + len(made), producer_id, is_abort))
+    return made
+
+
+def marker_bytes(marker: Marker, known: ProducerState | None, leader_epoch: int) -> bytes:
+    """The batch. `known`: what is known of its producer there; None where all that was is lost."""
+    kind = ControlType.ABORT if marker.is_abort else ControlType.COMMIT
+    epoch, coordinator, timestamp = (0, 0, -1) if known is None else (
+        known.producer_epoch, max(0, known.coordinator_epoch), known.timestamp,
+    )  # fmt: skip
+    return batch_bytes(
+        [transaction_marker(kind, coordinator)], marker.offset, timestamp=timestamp, leader_epoch=leader_epoch,
+        is_control=True, producer=(marker.producer_id, epoch),
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""Pieces of a segment and batches that are written anew, put together."""
+
+import pytest
+
+from kafkafs.errors import DiskError
+from kafkafs.format.batch_bytes import batch_bytes
+from kafkafs.format.batches import walk
+from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.transaction_events import Tracker
+from kafkafs.revive.keeping import Keeping
+
+
+def batch(offset: int) -> bytes:
+    return batch_bytes([(None, b"value")], offset, timestamp=1000, leader_epoch=0)
+
+
+def run(position: int, *offsets: int) -> BatchRun:
+    data = b"".join(map(batch, offsets))
+    return BatchRun(data, position, walk(data, position).rows)
+
+
+def test_what_stands_side_by_side_is_one_piece_and_what_is_made_stands_between():
+    size, keeping = len(batch(0)), Keeping(0, 1, Tracker())
+    keeping.take(run(0, 0, 1))
+    keeping.take(run(2 * size, 2))
+    made = keeping.make(batch(3))
+    keeping.take(run(4 * size, 4))
+    assert keeping.pieces == [(0, 3 * size), batch(3), (4 * size, size)]
+    assert [int(each) for each in made.rows["position"]] == [3 * size]
+    assert keeping.finish().valid_end == 5 * size
+
+
+def test_the_indexes_lead_to_where_batches_are_in_what_is_made():
+    size, keeping = len(batch(0)), Keeping(0, 1, Tracker())
+    keeping.take(run(0, 0))
+    keeping.take(run(3 * size, 3, 4))  # two were left out
+    offsets = keeping.finish().offset_index
+    assert [offsets[at : at + 8] for at in (0, 8)] == [
+        (3).to_bytes(4, "big") + size.to_bytes(4, "big"),
+        (4).to_bytes(4, "big") + (2 * size).to_bytes(4, "big"),
+    ]
+
+
+def test_offsets_too_far_from_the_base_are_refused():
+    with pytest.raises(DiskError, match="too far"):
+        Keeping(0, 4096, Tracker()).take(run(0, 2**31))
