@@ -5,7 +5,8 @@
 
 An entry (T, o) promises that every record of the segment with a timestamp above T has an offset above o. One is tried
 whenever an offset index entry is written and when the segment is closed; it is kept only where T has grown. So the last
-entry of a closed segment is its largest timestamp, and that of a growing segment is behind.
+entry of a closed segment is its largest timestamp, and that of a growing segment is behind. The time before any is -1:
+where the first record has the time 0 and no later one is newer, one entry of zeros is all of the file.
 """
 
 import struct
@@ -51,6 +52,9 @@ class TimeIndex(AbstractIndex):
     def last(self) -> TimestampOffset:
         """The last entry before the padding: for a closed segment its largest timestamp."""
         return self.entry(self.entries - 1)
+
+    def _find_padding(self) -> int:
+        return 1 if self.slots == 1 else super()._find_padding()  # what is preallocated has room for more than one
 
     def _at(self, slot: int, pages: Pages) -> TimestampOffset:
         if slot < 0:

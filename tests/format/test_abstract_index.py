@@ -5,7 +5,7 @@ from bisect import bisect_right
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kafkafs.format.abstract_index import PAGE, Probe, rises
@@ -85,6 +85,7 @@ def test_each_look_is_told_and_leads_there(offsets, data):
 @given(times=st.lists(st.integers(0, 2**62), unique=True, max_size=2000).map(sorted), tail=tails, data=st.data())
 def test_a_time_finds_its_floor(times, tail, data):
     """The twelve-byte entries straddle pages; none may be read wrong for that."""
+    assume(times or len(tail) != 12)  # one entry of zeros is an entry: test_time_index
     entries = [(time, number) for number, time in enumerate(times, start=1)]
     index, _ = time_index(entries, tail)
     assert index.entries == len(entries)

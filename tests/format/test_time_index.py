@@ -21,6 +21,14 @@ def test_entries_tell_time_and_absolute_offset():
     assert index.lookup_offset(23387) == TimestampOffset(-1, -1, 23147)
 
 
+def test_a_file_of_one_entry_is_not_padded():
+    """A preallocated one has room for more. Kafka counts from -1, so a first record of time 0 has an entry of zeros."""
+    index = index_of(bytes(12), 700)
+    assert not index.is_padded
+    assert index.last() == TimestampOffset(0, 0, 700)
+    assert index_of(bytes(24)).is_padded
+
+
 @pytest.mark.parametrize(
     ("pairs", "sane"),
     [

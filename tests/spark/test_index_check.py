@@ -68,7 +68,7 @@ def kinds(findings: list[Finding]) -> list[str]:
     return [each.kind for each in findings]
 
 
-_times = st.lists(st.integers(1, 30).map(lambda number: number * 100), min_size=2, max_size=8)
+_times = st.lists(st.integers(0, 30).map(lambda number: number * 100), min_size=2, max_size=8)
 _few = settings(max_examples=60, deadline=None)
 
 
@@ -99,6 +99,16 @@ def test_each_changed_entry_is_found(times, data):
     assert slot in [each.slot for each in found if each.kind.endswith("-entry")]
     assert {each.severity for each in found} == {"rebuildable index"}
     assert all(each.position == each.slot * layout.size for each in found if each.slot is not None)
+
+
+def test_one_entry_of_zeros_is_an_entry():
+    """Regression: a closed segment of nothing but times of 1970's first moment was told to have a padded index."""
+    log = [made(BASE, [0]), made(BASE + 1, [0, 0])]
+    indexes = written(log, [True] * len(log))
+    assert indexes[1] == bytes(TIMES.size)
+    assert look(log, indexes) == look(log, indexes, closed=False, clean=True) == []
+    newer = [*log, made(BASE + 3, [100])]
+    assert kinds(look(newer, (written(newer, [False, True, True])[0], indexes[1]))) == ["time-index-end"]
 
 
 @pytest.mark.parametrize("times", [[LAST], [100, LAST], [LAST, 100, LAST], [100, 200, LAST - 1, LAST]])

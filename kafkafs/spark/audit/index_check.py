@@ -180,6 +180,7 @@ def _entries(index: AbstractIndex, padded: bool) -> np.ndarray[tuple[int], np.dt
     """The entries, without the zeros at the end. Of megabytes of padding only the beginning is read."""
     slots = min(index.entries if padded else index.slots, index.possible_entries)
     data = index.read_slots(slots + _PADDING_READ).rstrip(b"\0")
+    data = data.ljust(min(index.entries, slots) * index.entry_size, b"\0")  # one time entry may be of zeros
     data += bytes(-len(data) % index.entry_size)
     return np.frombuffer(data, index.dtype)
 
