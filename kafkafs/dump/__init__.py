@@ -11,5 +11,5 @@
                         topics
 
 Text is UTF-8 whatever the locale. Where Kafka's tool ends with an exception, the same text stands up to there, and what
-can still be shown follows. Source: DumpLogSegments of 4.4.0.
+can still be shown follows. Source: DumpLogSegments.
 """

@@ -1,6 +1,6 @@
 """What `kafkafs/format/messages` ships of Kafka, from its jars: schema files, licence and notice, names of configs.
 
-`python -m tests.kafka.schemas` writes it anew (`scripts/make-schemas`).
+`python -m tests.kafka.schemas` writes it anew (`scripts/new-kafka`).
 """
 
 import zipfile

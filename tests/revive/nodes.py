@@ -22,7 +22,7 @@ from tests.kafka.clusters import PROGRAM as CLUSTER
 
 FACTS = Path(nodes.__file__).parent / "java/Facts.java"
 LOG4J_BACK_END = "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"
-TARGETS = ("3.9.1", "4.3.1", "4.4.0")
+TARGETS = jars.KRAFT_RELEASES
 LOG4J_1 = nodes.LOG4J_1.replace("WARN", "INFO")
 LOG4J_2 = nodes.LOG4J_2.replace('level="WARN"', 'level="INFO"')
 

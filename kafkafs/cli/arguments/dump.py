@@ -1,4 +1,4 @@
-"""The arguments of `kafkafs dump`: those of kafka-dump-log.sh of Kafka 4.4.0, and more."""
+"""The arguments of `kafkafs dump`: those of kafka-dump-log.sh, and more."""
 
 from kafkafs.cli.parser import TIME_BACK, Commands, Version, take_for_values
 from kafkafs.dump.options import ALL_BYTES, LARGEST_MESSAGE

@@ -1,6 +1,6 @@
 """Kafka's own messages, read and written by its schemas: one reader and one writer for every type and version.
 
-    shipped    Kafka's files: schemas from the jars of 4.4.0 (Apache-2.0; licence and notice beside), names of configs
+    shipped    Kafka's files: schemas from its newest jars (Apache-2.0; licence and notice beside), names of configs
     schema     such a file as a value
     values     readers of single values; `reading` makes those of a message's version out of them
     writing    the way back, by the same schemas: fields -> bytes

@@ -1,7 +1,7 @@
 """What must not come out of decoded views: SCRAM secrets, delegation tokens, and configs that are or may be passwords.
 
 Emptied fields are None, and `redacted` is True beside them. A config is shown only if its name is one that Kafka 4.4.0
-defines with another type than PASSWORD (`configs.json`, made by `scripts/make-schemas`): a name unknown to it may be
+defines with another type than PASSWORD (`configs.json`, made by `scripts/new-kafka`): a name unknown to it may be
 a plugin's, and hold anything. Kafka's own shell does the same (MetadataNodeRedactionCriteria, KafkaConfigSchema).
 """
 

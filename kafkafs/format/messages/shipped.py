@@ -1,4 +1,4 @@
-"""The files that come with this package: Kafka's schemas and names of configs, made by `scripts/make-schemas`.
+"""The files that come with this package: Kafka's schemas and names of configs, made by `scripts/new-kafka`.
 
 They are read when this is imported, for a mount's daemon can open none later (2 ms); the rest of the package parses
 what it needs when it needs it.
@@ -22,7 +22,7 @@ def _by_name(jar: Path) -> Mapping[str, str]:
 SCHEMAS: Mapping[str, Mapping[str, str]] = {
     jar.name: _by_name(jar) for jar in (_PLACE / "schemas").iterdir() if jar.is_dir()
 }
-"""The text of each schema by its jar (`kafka-<this>-4.4.0.jar`) and its name."""
+"""The text of each schema by its jar (`kafka-<this>-VERSION.jar`) and its name."""
 
 CONFIGS = (_PLACE / "configs.json").read_text("utf-8")
 """JSON: the names of the configs that are no passwords, by what they belong to."""
