@@ -1,10 +1,7 @@
 """A log across segments: lookups that fall through, what is bounded, what threads share, what may not be read."""
 
 import os
-import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -20,9 +17,8 @@ from kafkafs.view.node import LinkNode
 from tests.disk.descriptors import open_below
 from tests.log.making import log_of, made, partition_of, spread, write_partition, write_start
 from tests.log.reading import lookup_of, reader, rows
+from tests.nobody import as_nobody, let_in, takes_root
 from tests.view.trees import cat, node, tree
-
-NOBODY = 65534
 
 
 def test_an_offset_behind_a_compacted_tail_falls_through_to_the_next_segment(tmp_path):
@@ -147,23 +143,12 @@ def test_an_index_is_opened_at_its_first_lookup_only(tmp_path):
     assert opened() - first == {f"{0:020}.index"}
 
 
-@contextmanager
-def as_nobody() -> Iterator[None]:
-    os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@takes_root
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 def test_a_log_that_may_not_be_read_is_a_gap(tmp_path, isolation):
     """One file with a wrong owner must not hide the partition, whose info names it."""
     batches = [made(number * 3, [number] * 3) for number in range(12)]
-    scratch = Path(tempfile.gettempdir())
-    for parent in (each for each in (tmp_path, *tmp_path.parents) if each.is_relative_to(scratch) and each != scratch):
-        parent.chmod(0o755)  # those of pytest and of a worker of its
+    let_in(tmp_path)
     closed = write_partition(tmp_path, spread(batches, 4)) / f"{12:020}.log"
     closed.chmod(0o600)
     with as_nobody():

@@ -1,0 +1,112 @@
+"""Whose files these are: a daemon of root becomes that user, who should be able to read them and little else."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kafkafs.disk.directory import Directory
+from kafkafs.log import ownership
+from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory, open_data_directory
+from kafkafs.log.ownership import Owner, owner_of
+from tests.log.making import made, write_partition
+from tests.nobody import takes_root
+
+KAFKA, GROUP, OTHER = 2001, 2002, 2003
+
+
+def owner(data: Path) -> Owner:
+    return owner_of([open_data_directory(data)])
+
+
+def given(data: Path, uid: int = KAFKA, gid: int = GROUP) -> Path:
+    """All of it belongs to one user, as a broker leaves it."""
+    for path in (data, *data.rglob("*")):
+        os.chown(path, uid, gid)
+    return data
+
+
+@pytest.fixture
+def data(tmp_path):
+    write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]})
+    write_partition(tmp_path, {0: [made(0, [1])]}, "t-1")
+    return tmp_path
+
+
+def test_a_directory_of_this_user(data):
+    assert owner(data) == Owner(os.geteuid(), data.stat().st_gid, True)
+
+
+@takes_root
+def test_the_one_who_has_most_of_it(data):
+    """A file that root has put there changes nothing but that its owner alone may not do."""
+    given(data)
+    assert owner(data) == Owner(KAFKA, GROUP, True)
+    log = next((data / "t-0").glob("*.log"))
+    os.chown(log, 0, 0)
+    log.chmod(0o644)
+    assert owner(data) == Owner(KAFKA, GROUP, True)
+    log.chmod(0o600)
+    assert owner(data) == Owner(KAFKA, GROUP, False)
+    os.chown(log, 0, GROUP)
+    log.chmod(0o640)
+    assert owner(data) == Owner(KAFKA, GROUP, True)
+
+
+@takes_root
+@pytest.mark.parametrize(("mode", "alone"), [(0o700, True), (0o400, False), (0o100, False), (0o077, False)])
+def test_a_directory_takes_searching_and_listing(data, mode, alone):
+    given(data)
+    (data / "t-1").chmod(mode)
+    assert owner(data) == Owner(KAFKA, GROUP, alone)
+
+
+@takes_root
+def test_the_group_is_that_of_this_users_files(data):
+    """Most files of another user's may be of another group."""
+    given(data)
+    for path in (data / "t-0").iterdir():
+        os.chown(path, KAFKA, GROUP)
+    for path in (data, data / "t-0", data / "t-1"):
+        os.chown(path, KAFKA, OTHER)
+    for path in (data / "t-1").iterdir():
+        os.chown(path, OTHER, OTHER)
+    assert (owner(data).uid, owner(data).gid) == (KAFKA, GROUP)
+
+
+@takes_root
+def test_rebuilt_indexes_and_further_directories_count_too(data, tmp_path_factory):
+    given(data)
+    indexes = tmp_path_factory.mktemp("indexes")
+    write_partition(indexes, {0: [made(0, [1])]})
+    rebuilt = DataDirectory(data, DEFAULT_OPTIONS, Directory(str(indexes)))
+    for bits, alone in ((0o755, True), (0o700, False)):
+        for path in (indexes, *indexes.rglob("*")):
+            path.chmod(bits)
+        assert owner_of([rebuilt]) == Owner(KAFKA, GROUP, alone)
+    second = tmp_path_factory.mktemp("second")
+    write_partition(second, {base: [made(base, [1])] for base in range(20)})
+    given(second, OTHER)
+    assert owner_of([open_data_directory(data), open_data_directory(second)]).uid == OTHER
+
+
+@takes_root
+def test_what_is_no_regular_file_and_what_vanishes_is_passed_over(data):
+    given(data)
+    os.mkfifo(data / "t-0" / "pipe", 0o000)
+    (data / "t-0" / "link").symlink_to("/etc/shadow")
+    opened = open_data_directory(data)
+    opened.names()
+    for path in (data / "t-1").iterdir():
+        path.unlink()
+    (data / "t-1").rmdir()
+    assert owner_of([opened]) == Owner(KAFKA, GROUP, True)
+
+
+def test_no_more_is_looked_at_than_is_needed_to_tell(data, monkeypatch):
+    looked: list[object] = []
+    real = ownership._may_read
+    monkeypatch.setattr(ownership, "_may_read", lambda *about: looked.append(about) or real(*about))
+    monkeypatch.setattr(ownership, "LOOKED_AT", 3)
+    owner(data)
+    assert len(looked) == 3
