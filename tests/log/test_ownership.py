@@ -104,9 +104,14 @@ def test_what_is_no_regular_file_and_what_vanishes_is_passed_over(data):
 
 
 def test_no_more_is_looked_at_than_is_needed_to_tell(data, monkeypatch):
-    looked: list[object] = []
-    real = ownership._may_read
-    monkeypatch.setattr(ownership, "_may_read", lambda *about: looked.append(about) or real(*about))
+    looked: list[os.stat_result] = []
+    may_read = ownership._may_read
+
+    def asked(about: os.stat_result, uid: int, gid: int) -> bool:
+        looked.append(about)
+        return may_read(about, uid, gid)
+
+    monkeypatch.setattr(ownership, "_may_read", asked)
     monkeypatch.setattr(ownership, "LOOKED_AT", 3)
     owner(data)
     assert len(looked) == 3

@@ -1,0 +1,124 @@
+"""The files of a segment, by what happens to their names meanwhile."""
+
+import os
+import shutil
+
+import pytest
+
+from kafkafs.disk.directory import Directory
+from kafkafs.errors import NotFound, Vanished
+from kafkafs.format.names import segment_file
+from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory
+from kafkafs.log.segment_files import SegmentFiles
+from tests.log.making import log_of, made, write_partition
+
+BATCHES = [made(number * 3, [1000 + number] * 3) for number in range(4)]
+
+
+@pytest.fixture
+def place(tmp_path):
+    return write_partition(tmp_path, {0: BATCHES[:2], 6: BATCHES[2:]})
+
+
+def files_of(data, base: int = 0) -> SegmentFiles:
+    found = next(segment.files for segment in log_of(data).segments if segment.base_offset == base)
+    assert isinstance(found, SegmentFiles)
+    return found
+
+
+def replace(path) -> None:
+    """Another file of the same bytes takes the name."""
+    shutil.copy(path, path.with_name("other"))
+    path.with_name("other").rename(path)
+
+
+def test_each_file_is_what_its_name_was_when_it_was_listed(tmp_path, place):
+    files = files_of(tmp_path)
+    log = place / files.name_of("log")
+    assert files.open("log").read(0, 1 << 20) == log.read_bytes()
+    assert files.open("log") is files.open("log")
+    assert (files.log_size(), files.log_seen) == (log.stat().st_size, (log.stat().st_size, log.stat().st_mtime_ns))
+    assert files.name_of("txnindex") == segment_file(0, "txnindex")
+    assert not files.is_cut_short
+    files.check_names()
+    once = files.open_once("log")
+    assert once is not None
+    assert once.inode == log.stat().st_ino
+
+
+@pytest.mark.parametrize("kind", ["log", "index", "timeindex"])
+def test_a_name_that_belongs_to_another_file_is_told(tmp_path, place, kind):
+    files = files_of(tmp_path)
+    with files.inside() as inside:
+        before = files.stamp(inside)
+        replace(place / files.name_of(kind))
+        assert files.stamp(inside) != before
+    assert files.open_once(kind) is None
+    with pytest.raises(Vanished, match="was replaced"):
+        files.check_names()
+
+
+@pytest.mark.parametrize("kind", ["log", "index", "timeindex"])
+def test_a_name_that_is_gone_is_told(tmp_path, place, kind):
+    files = files_of(tmp_path)
+    with files.inside() as inside:
+        (place / files.name_of(kind)).unlink()
+        with pytest.raises(Vanished, match="is gone"):
+            files.stamp(inside)
+    with pytest.raises(Vanished, match="was replaced"):
+        files.check_names()
+
+
+def test_an_index_that_has_come_is_told(tmp_path, place):
+    files = files_of(tmp_path)
+    (place / segment_file(0, "txnindex")).write_bytes(b"")
+    with pytest.raises(Vanished, match="txnindex"):
+        files.check_names()
+
+
+def test_what_is_lent_is_used_and_not_kept(tmp_path, place):
+    files = files_of(tmp_path)
+    with files.inside() as inside:
+        lent = files.lend(inside)
+        assert {file.inode for file in lent} == {listed.inode for listed in files.listed.values()}
+        assert files.open("log") in lent
+        assert all(any(file is other for other in lent) for file in files.lend(inside))
+
+
+def test_of_what_cannot_be_opened_or_is_another_nothing_is_remembered(tmp_path, place):
+    """Whoever asks for it by name gets the error."""
+    files = files_of(tmp_path)
+    (place / files.name_of("log")).unlink()
+    replace(place / files.name_of("index"))
+    with files.inside() as inside:
+        files.lend(inside)
+    for kind in ("log", "index"):
+        with pytest.raises((NotFound, Vanished)):
+            files.open(kind)
+
+
+def test_the_same_files_anew_and_a_small_one_beside_them(tmp_path, place):
+    files = files_of(tmp_path)
+    (place / "partition.metadata").write_text("version: 0")
+    assert files.read_beside("partition.metadata") == b"version: 0"
+    with pytest.raises(NotFound):
+        files.read_beside("none")
+    again = files.anew()
+    assert again is not files
+    assert (again.base_offset, again.listed) == (0, files.listed)
+    assert again.may_hold_more()
+
+
+def test_a_rebuilt_index_is_opened_where_it_lies(tmp_path, place, tmp_path_factory):
+    rebuilt = write_partition(tmp_path_factory.mktemp("indexes"), {0: BATCHES[:2], 6: BATCHES[2:]})
+    for log in rebuilt.glob("*.log"):
+        log.unlink()
+    directory = DataDirectory(tmp_path, DEFAULT_OPTIONS, Directory(str(rebuilt.parent)))
+    files = directory.partition("t-0").log().segments[0].files
+    assert isinstance(files, SegmentFiles)
+    index = files.open("index")
+    assert index.inode == os.stat(rebuilt / segment_file(0, "index")).st_ino
+    with files.inside() as inside:
+        files.stamp(inside)
+        assert {file.inode for file in files.lend(inside)} == {index.inode, files.open("log").inode}
+    files.check_names()
