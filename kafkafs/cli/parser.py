@@ -89,6 +89,14 @@ class Parser(argparse.ArgumentParser):
         return f"; did you mean {found[0]}?" if found else ""
 
 
+def whole_number(word: str) -> int:
+    """A `type` of arguments, whose error is in plain words."""
+    try:
+        return int(word)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{word!r} is no whole number") from None
+
+
 def take_for_values(parser: argparse.ArgumentParser, pattern: str) -> None:
     """What begins like this is a value, though it begins with a dash: argparse by itself lets only numbers be."""
     parser._negative_number_matcher = re.compile(pattern)

@@ -224,7 +224,7 @@ def _is_data_directory(path: Path) -> bool:
 
 def _is_kafkas(directory: DataDirectory, entries: set[str]) -> bool:
     is_marked = not entries.isdisjoint(_MARKS_OF_KAFKA)
-    return is_marked or any(_holds_partition(directory, name) for name in directory.names())
+    return is_marked or any(parse_partition_name(name) and _holds_partition(directory, name) for name in entries)
 
 
 def _holds_partition(directory: DataDirectory, name: str) -> bool:

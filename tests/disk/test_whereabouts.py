@@ -65,6 +65,15 @@ def test_what_is_near_nothing_is_told_what_to_look_for(tmp_path):
     assert said(tmp_path).endswith("with segments in them")
 
 
+def test_what_is_near_is_looked_at_in_silence(tmp_path, caplog):
+    """Regression: `kafkafs ls /` said 90 times that a link in `/bin` (`gcc-12`) is not served, before its sentence."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/gcc-12").symlink_to("gcc")
+    assert said(tmp_path).endswith("with segments in them")
+    assert said(tmp_path / "bin")
+    assert caplog.messages == []
+
+
 def test_partitions_are_named_by_their_ends():
     names = ["orders-10", "orders-9", "orders-eu-3", "orders-0", f"orders-7.{'0' * 32}-delete", "x"]
     assert partitions_of("orders", names) == "orders-0 to orders-10"

@@ -1,6 +1,6 @@
 """The arguments of `kafkafs dump`: those of kafka-dump-log.sh, and more."""
 
-from kafkafs.cli.parser import TIME_BACK, Commands, Version, take_for_values
+from kafkafs.cli.parser import TIME_BACK, Commands, Version, take_for_values, whole_number
 from kafkafs.dump.options import ALL_BYTES, LARGEST_MESSAGE
 
 WINDOW = {
@@ -58,9 +58,9 @@ def add(commands: Commands) -> None:
     for flag, text in flags.items():
         parser.add_argument(flag, action="store_true", help=text)
     parser.add_argument(
-        "--max-bytes", type=int, default=ALL_BYTES, metavar="N", help="read the first N bytes of a log only"
+        "--max-bytes", type=whole_number, default=ALL_BYTES, metavar="N", help="read the first N bytes of a log only"
     )
-    parser.add_argument("--max-message-size", type=int, default=LARGEST_MESSAGE, metavar="N",
+    parser.add_argument("--max-message-size", type=whole_number, default=LARGEST_MESSAGE, metavar="N",
                         help="largest batch that an index entry may lead to (default: %(default)s)")  # fmt: skip
     for part in ("key", "value"):
         flag = f"--{part}-decoder-class"

@@ -2,7 +2,7 @@
 
 from kafkafs.cli.arguments.spark import add_common, add_replicas
 from kafkafs.cli.arguments.topics import add_topics
-from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
+from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values, whole_number
 from kafkafs.log.options import ISOLATIONS
 
 DESCRIPTION = """Writes records as Parquet: OUT/topic=T/partition=P/<first offset>-<behind the last>.parquet, with the
@@ -49,6 +49,6 @@ def add(commands: Commands) -> None:
                         help="partition by the date of the record, in UTC, too: topic=T/date=D/partition=P, or"
                         " topic=T/date=D/hour=H/partition=P")  # fmt: skip
     parser.add_argument("--compression", choices=COMPRESSIONS, default="snappy", help="default: %(default)s")
-    parser.add_argument("--file-mb", type=int, default=128, metavar="N",
+    parser.add_argument("--file-mb", type=whole_number, default=128, metavar="N",
                         help="log that goes into one file, in megabytes (default: %(default)s)")  # fmt: skip
     parser.set_defaults(interrupted="interrupted; the same command goes on from here")

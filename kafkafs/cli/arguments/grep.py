@@ -1,7 +1,7 @@
 """The arguments of `kafkafs grep`: those of grep(1) where it has them."""
 
 from kafkafs.cli.arguments.topics import add_topics
-from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
+from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values, whole_number
 
 DESCRIPTION = """Prints the records that have PATTERN in their key or value as lines of JSON, those of a partition in
 the order of their offsets. PATTERN is a regular expression as Python has them (., [a-z], (?i), ...), text where a field
@@ -25,7 +25,9 @@ def add(commands: Commands) -> None:
     parser.add_argument("-v", "--invert-match", action="store_true", help="print records without PATTERN")
     parser.add_argument("-c", "--count", action="store_true", help="print TOPIC-PARTITION:COUNT, no records")
     parser.add_argument("-l", "--files-with-matches", action="store_true", help="print TOPIC-PARTITION, no records")
-    parser.add_argument("-m", "--max-count", type=int, metavar="N", help="stop after N records of each partition")
+    parser.add_argument(
+        "-m", "--max-count", type=whole_number, metavar="N", help="stop after N records of each partition"
+    )
     fields = parser.add_argument_group("where PATTERN is looked for (default: keys and values)")
     fields.add_argument("--key", action="store_true", help="in keys")
     fields.add_argument("--value", action="store_true", help="in values")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kafkafs.cli.arguments.spark import add_common, add_engine, add_replicas
 from kafkafs.cli.arguments.topics import add_topics
-from kafkafs.cli.parser import Commands
+from kafkafs.cli.parser import Commands, whole_number
 
 DESCRIPTION = """Builds the offset, time and transaction index of every segment anew, byte for byte what the broker
 writes when it rebuilds its own, and puts them under another directory, which `kafkafs mount -o index_dir=` then
@@ -26,7 +26,7 @@ def add(commands: Commands) -> None:
     add_replicas(parser)
     parser.add_argument("--index-dir", required=True, type=Path, metavar="DIR", help="where the indexes are put")
     parser.add_argument(
-        "--interval-bytes", type=int, metavar="N",
+        "--interval-bytes", type=whole_number, metavar="N",
         help="index.interval.bytes, log between two entries (default: each topic's own where KRaft's metadata log is in"
         " the data directory, else Kafka's 4096)",
     )  # fmt: skip

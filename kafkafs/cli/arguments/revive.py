@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values
+from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values, whole_number
 
 DESCRIPTION = """Writes a data directory from which one real Kafka, broker and controller in one, starts as the cluster
 that was on these disks: every record at its own offset, topics with their ids and settings, groups with their offsets,
@@ -24,7 +24,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--to", required=True, type=Path, metavar="NEW_DIR", help="an empty or missing directory")
     parser.add_argument("--plan", action="store_true", help="print as JSON what would be done, and write nothing")
     parser.add_argument(
-        "--node-id", type=int, metavar="N", help="of the new node (default: that of the first DATA_DIR)"
+        "--node-id", type=whole_number, metavar="N", help="of the new node (default: that of the first DATA_DIR)"
     )
     parser.add_argument(
         "--topics", "--topic", action="append", metavar="TOPIC[,TOPIC...]",
