@@ -49,13 +49,13 @@ class ChunkCache:
                 finally:
                     with self._lock:
                         self._fetching.pop(name, None)
-                self._keep(name, piece)
+                self.keep(name, piece)
             return piece
 
     @contextmanager
     def _counted(self, size: int) -> Iterator[None]:
         with self._room:
-            self._room.wait_for(lambda: not self._under_way or self._under_way + size <= self.limit)
+            self._room.wait_for(lambda: not size or self._under_way + size <= max(self.limit, size))
             self._under_way += size
         try:
             yield
@@ -64,7 +64,12 @@ class ChunkCache:
                 self._under_way -= size
                 self._room.notify_all()
 
-    def _keep(self, name: Hashable, piece: bytes) -> None:
+    def has(self, name: Hashable) -> bool:
+        """Whether the piece is here, which is not asked for by that."""
+        return name in self._kept
+
+    def keep(self, name: Hashable, piece: bytes) -> None:
+        """The piece, which was fetched with another, is here now."""
         with self._lock:
             before = self._kept.pop(name, None)
             self._size += len(piece) - len(before or b"")

@@ -1,4 +1,6 @@
-"""A file that lies elsewhere in chunks, each fetched whole and kept for a while: an object of a remote tier.
+"""A file that lies elsewhere in chunks, fetched whole and kept for a while: an object of a remote tier.
+
+What a read needs and is not here is fetched together, up to `TOGETHER` bytes or two chunks.
 
 It never changes: an object that was written is replaced by none. What a chunk is made of (compressed, encrypted) is not
 known here: `chunk` gives its bytes in clear.
@@ -14,18 +16,20 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.options import DiskOptions
 from kafkafs.errors import DiskError, NotFound, Vanished
 
-FetchChunk = Callable[[int], bytes]
-"""The bytes in clear of the chunk of that number. DiskError where it cannot be had, NotFound where its object is gone,
-WouldBlock never."""
+FetchChunks = Callable[[int, int], list[bytes]]
+"""The bytes in clear of the chunks from that number on, so many. DiskError where they cannot be had, NotFound where
+their object is gone, WouldBlock never."""
+
+TOGETHER = 4 << 20
 
 
 class ChunkedFile(DataFile):
     """`size` bytes, in chunks of `chunk_size`; the last one is shorter."""
 
-    __slots__ = ("_about", "_cache", "_chunk", "_chunk_size", "_size", "_stat")
+    __slots__ = ("_about", "_cache", "_chunk_size", "_chunks", "_size", "_stat")
 
     def __init__(
-        self, name: str, about: os.stat_result, chunk_size: int, chunk: FetchChunk, cache: ChunkCache,
+        self, name: str, about: os.stat_result, chunk_size: int, chunks: FetchChunks, cache: ChunkCache,
         options: DiskOptions,
     ) -> None:  # fmt: skip
         """`name` is the object's, and tells its chunks from those of others; `about` has its size."""
@@ -33,7 +37,7 @@ class ChunkedFile(DataFile):
         self._stat = about
         self._size = about.st_size
         self._chunk_size = chunk_size
-        self._chunk = chunk
+        self._chunks = chunks
         self._cache = cache
 
     def stat(self) -> os.stat_result:
@@ -66,35 +70,49 @@ class ChunkedFile(DataFile):
         """See `DataFile`: there are no holes."""
         return position
 
+    def fetch(self, position: int, size: int) -> None:
+        """See `DataFile`."""
+        self._parts(position, min(size, TOGETHER))
+
     def _parts(self, position: int, size: int) -> list[memoryview]:
         """What the chunks have of [position, position + size)."""
         end = min(position + size, self._size)
+        last = (end - 1) // self._chunk_size
         parts = []
         while position < end:
             number, skipped = divmod(position, self._chunk_size)
-            part = self._cached(number)[skipped : skipped + end - position]
+            part = self._cached(number, last)[skipped : skipped + end - position]
             parts.append(part)
             position += len(part)
         return parts
 
-    def _cached(self, number: int) -> memoryview:
-        name = (self.name, number)
-        piece = self._cache.known(name)
+    def _cached(self, number: int, last: int) -> memoryview:
+        """A chunk. Where it has to be fetched, so are those behind it up to `last` that are not here either."""
+        piece = self._cache.known((self.name, number))
         if piece is None:
             if is_non_blocking():
                 may_block()
-            piece = self._cache.get(name, lambda: self._fetched(number), min(self._chunk_size, self._size))
+            most = min(max(2 * self._chunk_size, TOGETHER), self._cache.limit) // self._chunk_size
+            most = min(last - number + 1, max(1, most))
+            count = next((each for each in range(1, most) if self._cache.has((self.name, number + each))), most)
+            size = min(count * self._chunk_size, self._size - number * self._chunk_size)
+            piece = self._cache.get((self.name, number), lambda: self._fetched(number, count), size)
         return memoryview(piece)
 
-    def _fetched(self, number: int) -> bytes:
+    def _fetched(self, first: int, count: int) -> bytes:
+        """The first of so many chunks; the others are in the cache by then."""
         try:
-            piece = self._chunk(number)
+            pieces = self._chunks(first, count)
         except NotFound as error:  # which would say that there is no such record
             raise Vanished(f"{self.name!r} went away: {error}") from error
-        expected = min(self._chunk_size, self._size - number * self._chunk_size)
-        if len(piece) != expected:
-            raise DiskError(f"chunk {number} of {self.name!r} has {len(piece)} bytes, and {expected} were announced")
-        return piece
+        for number, piece in enumerate(pieces, first):
+            expected = min(self._chunk_size, self._size - number * self._chunk_size)
+            if len(piece) != expected:
+                told = f"chunk {number} of {self.name!r} has {len(piece)} bytes"
+                raise DiskError(f"{told}, and {expected} were announced")
+        for number, piece in enumerate(pieces[1:], first + 1):
+            self._cache.keep((self.name, number), piece)
+        return pieces[0]
 
 
 def inode_of(name: str) -> int:

@@ -69,6 +69,9 @@ class DataFile(ABC):
     def next_data(self, position: int) -> int:
         """`position`, or the next one that is not in a hole; the end of the file where only holes follow."""
 
+    def fetch(self, position: int, size: int) -> None:  # noqa: B027 (a file on the disk has nothing to do)
+        """These bytes will be read, one after the other: where each read is a request, one for all."""
+
     def stat_lately(self) -> os.stat_result:
         """As `stat`, of now or a moment ago."""
         return self._about.fresh() or self._about.store(self.stat())

@@ -76,6 +76,8 @@ class LogOverlaps:
         segment = self._log.segments[number]
         try:
             if segment.is_doubtful is None:
+                if segment.object is not None:  # its first bytes are a request: whoever reads it sees reason to look
+                    return NONE
                 first = segment.log().read(0, min(FIRST_READ, self._log.walk_end(segment)))
                 segment.is_doubtful = _begins_doubtfully(first)
             if not segment.is_doubtful:

@@ -12,7 +12,7 @@ from kafkafs.format.abstract_index import Probe
 from kafkafs.format.batch import FRAME_SIZE, Batch, parse_batch
 from kafkafs.format.batches import VALID, batch_at
 from kafkafs.format.offset_index import OffsetIndex
-from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, Start, batch_runs, first_window
+from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Bounds, Damage, Start, batch_runs, first_window
 from kafkafs.log.segment import Segment
 from kafkafs.log.sound_batches import SoundBatches
 from kafkafs.log.trace import Trace, no_trace, probes_told
@@ -30,6 +30,10 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
     index, name = segment.indexes.offset_index, segment.name_of("index")
     probes: list[Probe] | None = None if trace is no_trace else []
     entry = index.lookup(offset, probes)
+    if segment.object is not None:
+        # The batch at the next entry reaches behind the offset: the one that is looked for ends before the one after.
+        end = index.entry(entry.slot + 2).position if entry.slot + 2 < index.entries else 0
+        segment.log().fetch(entry.position, max(FIRST_READ, end - entry.position))
     step = 1
     while entry.slot >= 0:
         confirmed = _confirmed(segment, entry.position, entry.offset) if entry.offset <= offset else None
@@ -128,6 +132,8 @@ def closed_end(segment: Segment) -> int:
 
 
 def _end_before_zeros(segment: Segment) -> int:
+    if segment.object is not None:  # what is uploaded has been cut where it ends
+        return segment.seen[0]
     file = segment.log()
     size = file.size
     tail = file.read(max(0, size - FRAME_SIZE), FRAME_SIZE)

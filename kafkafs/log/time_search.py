@@ -144,8 +144,11 @@ class Newest(NamedTuple):
 def largest_timestamp(segment: Segment, log_end: int) -> int:
     """The largest timestamp of the segment's valid batches up to `log_end`; -1 where none has one; remembered.
 
-    Of a healthy closed segment only what stands behind the batch of the last time index entry is read.
+    Of a healthy closed segment only what stands behind the batch of the last time index entry is read. Of a remote one
+    what is told counts, as it does for a broker: to read of each would be requests for each.
     """
+    if segment.object is not None and (told := segment.indexes.indexed_largest()) >= 0:
+        return told
     known = segment.indexes.known_largest
     if known is None or known[0] != log_end:
         found = newest(segment, log_end)

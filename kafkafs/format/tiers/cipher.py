@@ -39,15 +39,18 @@ class Keys:
 
 
 class Cipher:
-    """Decrypts the chunks and indexes of one segment."""
+    """Decrypts the chunks and indexes of one segment. `overhead` is by how many bytes a piece is longer than what is in
+    it."""
+
+    overhead = IV_SIZE + TAG_SIZE
 
     def __init__(self, key: bytes, aad: bytes) -> None:
         self._aead = AESGCM(key)
         self._aad = aad
 
-    def decrypt(self, piece: bytes) -> bytes:
+    def decrypt(self, piece: bytes | memoryview) -> bytes:
         """The piece in clear; CorruptData where its tag does not hold."""
-        if len(piece) < IV_SIZE + TAG_SIZE:
+        if len(piece) < self.overhead:
             raise CorruptData(f"an encrypted piece has {len(piece)} bytes")
         try:
             return self._aead.decrypt(piece[:IV_SIZE], piece[IV_SIZE:], self._aad)

@@ -5,7 +5,7 @@ readers of a tier share for a while (`disk.chunk_cache`).
 """
 
 import os
-from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kafkafs.disk.chunk_cache import ChunkCache
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from kafkafs.format.tiers.cipher import Cipher
 
 PIECE = 1 << 20
-"""Bytes of a plain object that one request asks for."""
+"""Bytes of a plain object that are kept together."""
+
+JOINED = 8 << 20
+"""Bytes of an object of indexes that one request asks for: those of a segment of a gigabyte are 5 MiB."""
 
 
 def plain_file(
@@ -35,12 +38,13 @@ def plain_file(
     if isinstance(objects, DirectoryObjects):
         return objects.root.open_now(found.key)
 
-    def piece(number: int) -> bytes:
+    def pieces(first: int, count: int) -> list[bytes]:
         """Its bytes from there on."""
-        at = number * PIECE
-        return objects.read(found.key, at, min(PIECE, found.size - at))
+        at = first * PIECE
+        data = memoryview(objects.read(found.key, at, min(count * PIECE, found.size - at)))
+        return [bytes(data[at : at + PIECE]) for at in range(0, len(data), PIECE)]
 
-    return ChunkedFile(found.key, objects.stat(found), PIECE, piece, cache, options)
+    return ChunkedFile(found.key, objects.stat(found), PIECE, pieces, cache, options)
 
 
 def chunked_log(
@@ -61,43 +65,51 @@ def chunked_log(
         return plain_file(objects, found, "log", upload, cache, options)
     unpack = _unpacked if manifest.is_compressed else _as_it_is
 
-    def chunk(number: int) -> bytes:
-        """Fetched, decrypted, unpacked."""
-        position, size = chunks.place(number)
-        piece = objects.read(found.key, position, size)
-        return unpack(_clear(piece, cipher, found.key), chunks.length(number))
+    def fetched(first: int, count: int) -> list[bytes]:
+        """Fetched together, decrypted and unpacked one by one."""
+        places = chunks.positions[first : first + count + 1].tolist()
+        data = memoryview(objects.read(found.key, places[0], places[-1] - places[0]))
+        return [
+            unpack(_clear(data[at - places[0] : behind - places[0]], cipher, found.key), chunks.length(number))
+            for number, (at, behind) in enumerate(pairwise(places), first)
+        ]
 
-    return ChunkedFile(found.key, _sized(objects.stat(found), chunks.size), chunks.chunk_size, chunk, cache, options)
+    return ChunkedFile(found.key, _sized(objects.stat(found), chunks.size), chunks.chunk_size, fetched, cache, options)
 
 
 def index_of(
     objects: Objects, found: Object | None, kind: str, manifest: Manifest, cipher: "Cipher | None", cache: ChunkCache,
     options: DiskOptions,
 ) -> DataFile:  # fmt: skip
-    """An index, which lies beside others in one object and is encrypted as a whole."""
+    """An index: a piece, encrypted by itself, of an object that is fetched as a whole where it is small."""
     if found is None:
         raise NotFound(f"the indexes of segment {manifest.segment_id} are not in the tier")
     position, size = manifest.indexes.get(kind, (0, 0))
     if position + size > found.size:
         raise DiskError(f"{found.key!r} has {found.size} bytes, and its manifest tells of {position + size}")
-    about = objects.stat(found)
-    if cipher is None or size == 0:
-        data: Callable[[int], bytes] = lambda _: objects.read(found.key, position, size)  # noqa: E731
-        return ChunkedFile(f"{found.key}:{kind}", _sized(about, size), max(size, 1), data, cache, options)
-    clear = _clear(objects.read(found.key, position, size), cipher, found.key)
-    return ChunkedFile(
-        f"{found.key}:{kind}", _sized(about, len(clear)), max(len(clear), 1), lambda _: clear, cache, options
-    )
+
+    def piece(_first: int, _count: int) -> list[bytes]:
+        """All of it."""
+        if found.size > JOINED:
+            data = objects.read(found.key, position, size)
+        else:
+            whole = cache.get(found.key, lambda: objects.read(found.key, 0, found.size))
+            data = whole[position : position + size]
+        return [_clear(data, cipher, found.key)]
+
+    clear_size = max(0, size - (0 if cipher is None else cipher.overhead))
+    about = _sized(objects.stat(found), clear_size)
+    return ChunkedFile(f"{found.key}:{kind}", about, max(clear_size, 1), piece, cache, options)
 
 
 def _empty(objects: Objects, upload: Upload, kind: str, cache: ChunkCache, options: DiskOptions) -> DataFile:
     about = _sized(objects.stat(upload.files["log"]), 0)
-    return ChunkedFile(f"{upload.object}:{kind}", about, 1, lambda _: b"", cache, options)
+    return ChunkedFile(f"{upload.object}:{kind}", about, 1, lambda *_: [b""], cache, options)
 
 
-def _clear(piece: bytes, cipher: "Cipher | None", key: str) -> bytes:
+def _clear(piece: bytes | memoryview, cipher: "Cipher | None", key: str) -> bytes:
     if cipher is None:
-        return piece
+        return bytes(piece)
     try:
         return cipher.decrypt(piece)
     except CorruptData as error:

@@ -1,27 +1,58 @@
-"""What a tier costs, and when it is listed anew."""
+"""What a tier costs: the requests to a bucket, counted."""
 
-from kafkafs.disk.objects import DirectoryObjects
+from collections.abc import Iterator
+
+import pytest
+
 from kafkafs.log.options import TierSource
-from tests.kafka import aiven
-from tests.kafka.tiered import Tiered
-from tests.view.trees import cat, tree
+from kafkafs.view.tree import Root
+from tests.kafka import aiven, tiers
+from tests.kafka.tiered import FIRST_MS, RECORDS, Tiered
+from tests.view.trees import cat, latest, tree
 
 TIERED = Tiered()
+AT_MOST = 6  # three objects: the size of each is asked for, and one range
 
 
-def test_a_cold_point_takes_few_requests(tmp_path, monkeypatch):
-    """Its manifest, its indexes, and one chunk of that segment alone, or two."""
-    monkeypatch.setattr(aiven, "CHUNK", 20_000)
-    left = tree(TIERED.left, tiered=TierSource(str(aiven.write(TIERED, tmp_path / "tier", compress=True))))
-    cat(left, "orders-0/by-offset/3.jsonl")  # the partition is listed
-    asked: list[str] = []
-    read = DirectoryObjects.read
+@pytest.fixture(scope="module", params=[1 << 22, 20_000, 5000])
+def cold(request, tmp_path_factory) -> Iterator[Root]:
+    """A tier in a bucket, encrypted in chunks of that size, of which the segments of a partition are listed."""
+    place, key = tmp_path_factory.mktemp("tier"), aiven.key_pair("k1")
+    (place / "k1.pem").write_bytes(key.pem)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aiven, "CHUNK", request.param)
+        aiven.write(TIERED, place / "tier", compress=True, key=key)
+    with tiers.s3_server() as server:
+        source = TierSource(
+            tiers.uploaded(place / "tier", f"cold-{request.param}", server), (("k1", place / "k1.pem"),)
+        )
+        left = tree(TIERED.left, tiered=source)
+        for name in ("orders-0", "orders-1", "payments-0"):
+            cat(left, f"{name}/by-offset/{latest(left, name)}.jsonl")
+        yield left
 
-    def counted(self: DirectoryObjects, key: str, at: int, size: int) -> bytes:
-        asked.append(key)
-        return read(self, key, at, size)
 
-    monkeypatch.setattr(DirectoryObjects, "read", counted)
-    cat(left, "orders-0/by-offset/1500.jsonl")
-    assert 3 <= len(asked) <= 4, asked
-    assert len({key.rpartition("/")[2][:43] for key in asked}) == 1
+def asked_for(left: Root, path: str) -> list[str]:
+    """What the bucket is asked for, all of it of one segment; the answer is that of the whole log. (A partition is
+    listed anew now and then: that is none of the point's.)"""
+    with tiers.requests() as every:
+        answer = cat(left, path)
+    asked = [request for request in every if "list-type" not in request]
+    assert answer == cat(tree(TIERED.whole), path)
+    assert len({request.split()[1].rpartition("/")[2][:43] for request in asked}) <= 1, asked
+    return asked
+
+
+def test_a_cold_point_takes_six_requests(cold):
+    """Each of another segment: its manifest, its indexes, and the chunks where the record is, fetched together."""
+    costs = [len(asked_for(cold, f"orders-0/by-offset/{offset}.jsonl")) for offset in range(130, RECORDS - 360, 370)]
+    assert max(costs) == AT_MOST
+    assert len(asked_for(cold, "payments-0/by-offset/707.jsonl")) <= AT_MOST
+    assert asked_for(cold, "payments-0/by-offset/707.jsonl") == []
+
+
+def test_a_cold_time_takes_six_requests_where_the_metadata_tells_of_the_segments(cold):
+    costs = [
+        len(asked_for(cold, f"orders-1/by-time/{FIRST_MS + 1000 * number}.jsonl")) for number in (200, 500, 900, 1300)
+    ]
+    assert max(costs) <= AT_MOST
