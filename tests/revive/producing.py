@@ -1,0 +1,43 @@
+"""Produce requests byte by byte: what a client library never sends, a batch again or out of turn.
+
+Source: ProduceRequest.json and ProduceResponse.json, version 7, which every release from 2.8 to 4.4 knows.
+"""
+
+import socket
+import struct
+from typing import NamedTuple
+
+from kafkafs.format.kernels import crc32c
+
+_PRODUCE, _VERSION, _CORRELATION = 0, 7, 1
+_CRC_AT, _CHECKED_FROM, _SEQUENCE_AT = 17, 21, 53
+OUT_OF_ORDER_SEQUENCE = 45
+
+
+class Answer(NamedTuple):
+    """Error code and the offset of the batch's first record."""
+
+    error: int
+    offset: int
+
+
+def with_sequence(batch: bytes, sequence: int) -> bytes:
+    """The same v2 batch with another sequence number."""
+    changed = bytearray(batch)
+    struct.pack_into(">i", changed, _SEQUENCE_AT, sequence)
+    struct.pack_into(">I", changed, _CRC_AT, crc32c(bytes(changed[_CHECKED_FROM:])))
+    return bytes(changed)
+
+
+def produce(address: str, topic: str, partition: int, batch: bytes) -> Answer:
+    """Appends one batch, as all replicas acknowledge it."""
+    body = struct.pack(">hhih", _PRODUCE, _VERSION, _CORRELATION, -1)  # no client id
+    body += struct.pack(">hhii", -1, -1, 30_000, 1)  # no transactional id, all replicas, a topic
+    body += struct.pack(">h", len(topic)) + topic.encode() + struct.pack(">iii", 1, partition, len(batch)) + batch
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection, connection.makefile("rb") as answers:
+        connection.sendall(struct.pack(">i", len(body)) + body)
+        answer = answers.read(*struct.unpack(">i", answers.read(4)))
+    told = answer[4 + 4 + 2 + len(topic) + 4 :]  # behind correlation id, count, name and count
+    _, error, offset = struct.unpack_from(">ihq", told)
+    return Answer(error, offset)
