@@ -91,8 +91,6 @@ class _BesideABar(io.FileIO):
 
 def _standard_output(progress: Progress) -> io.BufferedWriter:
     """Standard output with a large buffer, whatever Python has made of it."""
-    if sys.stdout is None:
-        raise UsageError("standard output is closed, so there is nowhere to print")
     descriptor = sys.stdout.fileno()
     is_shared = progress.is_between_lines
     raw = _BesideABar(descriptor, progress) if is_shared else io.FileIO(descriptor, "w", closefd=False)

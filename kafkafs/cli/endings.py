@@ -13,14 +13,19 @@ EXIT_USAGE = 2
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits(3)
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 EXIT_LEFT = 141  # 128 + SIGPIPE: what cat and grep leave in a shell
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)  # the last of one that was closed
 
 
 def run_honestly(command: Callable[[], int], interrupted: Callable[[], str] = str) -> int:
     """Runs a command; what it raises becomes one sentence on standard error, never a traceback. After Ctrl-C that is
     what `interrupted` answers, if there is something to say."""
+    fill_closed_streams()
     try:
-        code = command()
+        try:
+            code = command()
+        except SystemExit:  # argparse has printed help, or said what is wrong
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -34,7 +39,7 @@ def run_honestly(command: Callable[[], int], interrupted: Callable[[], str] = st
         say(str(error))
         return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
             drop_output()
             say(f"standard output cannot be written: {error.strerror}")
             return EXIT_FAILED
@@ -47,6 +52,18 @@ def run_honestly(command: Callable[[], int], interrupted: Callable[[], str] = st
         where = f"{place.filename}:{place.lineno}, kafkafs {kafkafs.__version__}"
         say(f"this is a bug, please report it: {error!r} at {where}")
         return EXIT_BUG
+
+
+def fill_closed_streams() -> None:
+    """Standard streams that whoever called has closed (`>&-`) get their places back, so that no file is opened there:
+    what is written to standard output is an error then, and a sentence goes nowhere."""
+    for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # the lowest number that is free
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def drop_output() -> None:

@@ -83,8 +83,6 @@ class _Printer:
     """Standard output, flushed at once, and how far the search is on standard error, until the end of `with`."""
 
     def __init__(self, partitions: Mapping[str, Partition], window: Window) -> None:
-        if sys.stdout is None:
-            raise UsageError("standard output is closed, so there is nowhere to print")
         self._out, self._size, self._done = sys.stdout.buffer, 0, 0
         self._progress = Progress()
         for partition in partitions.values() if self._progress.is_shown else ():

@@ -7,6 +7,7 @@ all that is heavy (pyfuse3, pyarrow, Spark; numpy comes with the options), once 
 
 import argparse
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -68,6 +69,10 @@ class Parser(argparse.ArgumentParser):
         if left:
             self.error(f"too many arguments: {' '.join(left)}")
         return parsed, left
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """As argparse does, but what cannot be written is no success."""
+        (file or sys.stderr).write(message)
 
     def _looks_like_option(self, word: str) -> bool:
         return word.startswith("-") and not self._negative_number_matcher.match(word)

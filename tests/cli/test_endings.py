@@ -48,6 +48,24 @@ def test_what_is_not_printable_is_shown_as_python_shows_it():
     assert printable("a'b\\ ü 日 😀") == "a'b\\ ü 日 😀"
 
 
+@pytest.mark.parametrize("word", ["ls", "cat", "groups", "grep -c .", "dump", "help", "help mount", "--version"])
+def test_a_closed_standard_output_is_a_sentence(word, tmp_path):
+    """Regression: "this is a bug, please report it", and exit code 0 where all that was to be printed was lost."""
+    data = "" if word.startswith(("help", "--")) else unpack(tmp_path)
+    path = "test-0/by-offset/latest.jsonl" if word == "cat" else ""
+    done = subprocess.run(f"{KAFKAFS} {word} {data} {path} >&-", shell=True, capture_output=True, text=True)
+    assert done.returncode in (1, 2)
+    assert done.stderr.startswith("kafkafs: ")
+    assert done.stderr.endswith(": Bad file descriptor\n")
+
+
+@pytest.mark.parametrize("word", ["grep -c .", "dump", "audit --engine local"])
+def test_a_closed_standard_error_hears_nothing(word, tmp_path):
+    """Nor does a file of the data get its number, which would then be written to."""
+    done = subprocess.run(f"{KAFKAFS} {word} {unpack(tmp_path)} 2>&- <&-", shell=True, stdout=subprocess.PIPE)
+    assert done.returncode == 0
+
+
 @pytest.mark.parametrize("word", ["ls", "groups"])
 def test_a_full_disk_behind_standard_output_is_a_sentence(word, tmp_path):
     """Regression: "this is a bug, please report it"."""
