@@ -30,5 +30,6 @@ def serve_data(
         readable=[path for path in (options.reading.index_dir, tier) if path is not None],
         owner=tree.owner(),
         network=network_for(place_of_tier) if is_far else None,
+        exact=options.reading.exact,
     )
     serve(tree, place, settings, on_ready)

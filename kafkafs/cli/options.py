@@ -11,6 +11,7 @@ from kafkafs.errors import UsageError
 from kafkafs.log.options import ISOLATIONS, ReadOptions, TierSource, isolation
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+ALL = 2**63 - 1  # more than any log has
 LARGEST_BATCH = 1024 << 30  # that `max_batch` may let through: beyond any machine's memory, and far below 64 bits
 
 
@@ -52,6 +53,12 @@ def _max_batch(options: MountOptions, value: str) -> MountOptions:
     if size > LARGEST_BATCH:
         raise UsageError(f"max_batch={value[:40]!r} is more than any batch takes; write {LARGEST_BATCH >> 30}G at most")
     return replace(options, reading=replace(options.reading, max_batch=size))
+
+
+def _exact(options: MountOptions, value: str) -> MountOptions:
+    sizes = {"all": ALL, "0": 0}
+    size = sizes[value] if value in sizes else min(ALL, _size("exact", value, "64M, exact=all or exact=0"))
+    return replace(options, reading=replace(options.reading, exact=size))
 
 
 def _size(name: str, value: str, example: str) -> int:
@@ -110,6 +117,9 @@ WORDS = (
     Word("isolation=LEVEL", "read_uncommitted (default) or read_committed, for decoded views", _isolation, ISOLATIONS),
     Word("corrupt=skip", "decoded ranges go on behind a corrupt batch instead of failing", _corrupt),
     Word("max_batch=SIZE", "largest batch a decoded view unpacks: bytes, or with K, M, G (default 256M)", _max_batch),
+    Word(
+        "exact=SIZE", "largest decoded range that is a file with a size: bytes, K, M, G, 0 or all (default 8M)", _exact
+    ),
     Word("index_dir=DIR", "use the indexes that `kafkafs reindex` rebuilt there", _index_dir),
     Word("tiered=SOURCE", "older segments lie in this tier: a directory, s3://bucket/prefix, ...", _tiered),
     Word("tiered_key=ID:FILE", "a private key (PEM) that Aiven's plug-in encrypted segments for", _tiered_key),

@@ -28,9 +28,10 @@ def open_tree(arguments: argparse.Namespace) -> Tree:
     """
     named: str = arguments.data_dirs
     paths = [named] if os.path.isdir(named) else named.split(",")
-    root = Root([Path(path).absolute() for path in paths], mount_options.parse(arguments.options).reading)
+    reading = mount_options.parse(arguments.options).reading
+    root = Root([Path(path).absolute() for path in paths], reading)
     root.check_tier()
-    return Top(root, AboutDirectory({}))
+    return Top(root, AboutDirectory({}, reading.exact))
 
 
 def expanded(tree: Tree, patterns: list[str]) -> list[str]:

@@ -32,7 +32,10 @@ class PackedLines:
     def __init__(self, lines: Iterable[bytes]) -> None:
         waiting = iter(lines)
         self._pieces: list[bytes] = []
+        self.size = 0
+        """Bytes of all lines."""
         while piece := b"".join(islice(waiting, _LINES_A_PIECE)):
+            self.size += len(piece)
             self._pieces.append(zlib.compress(piece, 1))
 
     def pieces(self, first: int) -> Iterator[tuple[int, bytes]]:

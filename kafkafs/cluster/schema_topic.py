@@ -139,6 +139,7 @@ class SchemaTopic:
         self._registry: CachedValue[Registry] = CachedValue(_FRESH_S, options.clock)
         self._following: Following | None = None
         self._records = SchemaRecords()
+        self._nothing = Registry()
 
     def registry(self, *, anew: bool = False) -> Registry:
         """The registry as it is now (`anew`) or was a moment ago; an empty one where no directory has the topic."""
@@ -163,7 +164,7 @@ class SchemaTopic:
         chosen = self.partition()
         if chosen is None:
             self._following = None
-            return Registry()
+            return self._nothing
         if self._following is None or self._following.partition is not chosen:
             self._records = SchemaRecords()
             self._following = Following(chosen, self._records, self._options)
@@ -173,6 +174,6 @@ class SchemaTopic:
             self._following.catch_up()
         except NotFound:
             self._following = None
-            return Registry()
+            return self._nothing
         known = self._registry.latest
         return self._records.registry() if self._records.changed or known is None else known

@@ -19,6 +19,8 @@ from kafkafs.format.long_line import long_line
 _ROOMS = Buffers(2 << 20, keep=4)
 """Each for some pieces of output, one behind the other."""
 
+_NO_ROOM: Array = np.empty(0, np.uint8)
+
 _LITTLE = 64 << 10
 """Bytes of a room that are not worth another piece."""
 
@@ -53,9 +55,22 @@ class LineMaker(Protocol):
 
 
 class Room:
-    """What is left of the room that lines were written into last: for all that one reader has made."""
+    """What is left of the room that lines were written into last: for all that one reader has made. Two threads that
+    make lines of one text at the same time never get the same."""
 
-    left: Array = np.empty(0, np.uint8)
+    def __init__(self) -> None:
+        self._left: list[Array] = []
+
+    def take(self) -> Array:
+        """It, for nobody else until it is left again; nothing where there is none."""
+        try:
+            return self._left.pop()
+        except IndexError:
+            return _NO_ROOM
+
+    def leave(self, left: Array) -> None:
+        """So much is left of it."""
+        self._left = [left]
 
 
 class JsonLines:
@@ -73,8 +88,8 @@ class JsonLines:
             room = np.empty(_ONE, np.uint8) if total == 1 and not tried else self._room(table, number, total)
             made, number = kernels.json_lines(table, number, total, records.data, self._padded, len(self._prefix), room)
             tried = True
-            self._shared.left = room[made:] if made else self._shared.left[:0]
             if made:
+                self._shared.leave(room[made:])
                 yield room.data[:made]
             elif len(room) >= _ROOMS.size:
                 yield from long_line(line_head(self._prefix, records.rows[number]), records, number)
@@ -82,8 +97,9 @@ class JsonLines:
 
     def _room(self, rows: Rows, number: int, total: int) -> Array:
         """Where the next piece goes: on in the same room, or into a small buffer where only few records are left."""
-        if len(self._shared.left) >= _LITTLE:
-            return self._shared.left
+        left = self._shared.take()
+        if len(left) >= _LITTLE:
+            return left
         if total - number > _FEW:
             return _ROOMS.take()
         bound = kernels.lines_bound(rows, number, total, len(self._prefix))

@@ -13,6 +13,9 @@ ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 MAX_BATCH = 256 << 20
 """Bytes that a batch may unpack to, unless a reader is told otherwise."""
 
+EXACT = 8 << 20
+"""Bytes of log up to which a decoded range has a size, unless a reader is told otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class TierSource:
@@ -30,6 +33,7 @@ class ReadOptions(DiskOptions):
     isolation: Isolation = "read_uncommitted"
     corrupt_skip: bool = False  # decoded ranges go on behind a corrupt batch instead of failing
     max_batch: int = MAX_BATCH  # bytes a batch may unpack to in a decoded view; above it: TooLarge
+    exact: int = EXACT  # bytes of log, or of text without one, up to which text has a size; 0: none has one
     index_dir: Path | None = None  # where `kafkafs reindex` put rebuilt indexes
     tiered: TierSource | None = None  # where older segments of tiered topics lie
     log_fresh_s: float = 0.05  # for so long a look at a partition counts as now: less than followers wait between two

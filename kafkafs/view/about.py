@@ -9,13 +9,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from kafkafs.errors import NotFound
+from kafkafs.log.options import EXACT
 from kafkafs.view import manual
-from kafkafs.view.node import Attributes, DirectoryNode, Disk, Entry, Kind, Node, NoXattrs, TextContent, Tree
+from kafkafs.view.made import MadeFile, MadeTexts
+from kafkafs.view.node import Attributes, DirectoryNode, Disk, Entry, Kind, Node, Tree
 
 NAME = ".kafkafs"
 
 
-def _attributes(kind: Kind, mode: int) -> Attributes:
+def _attributes(kind: Kind, mode: int, timeout_s: float) -> Attributes:
     return Attributes(
         kind=kind,
         mode=mode,
@@ -25,23 +27,20 @@ def _attributes(kind: Kind, mode: int) -> Attributes:
         blocks=0,
         mtime_ns=time.time_ns(),
         nlink=2 if kind == "directory" else 1,
-        timeout_s=1.0,
+        timeout_s=timeout_s,
     )
 
 
-class TextFile(NoXattrs):
-    """A file whose bytes are made anew for each open; like one of `/proc` it claims no size."""
+class TextFile(MadeFile):
+    """A file whose bytes are made anew whenever it is looked up."""
 
-    def __init__(self, make: Callable[[], bytes]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], bytes], texts: MadeTexts) -> None:
+        self._texts = texts
+        self._make = make  # type: ignore[method-assign]
 
-    def attributes(self) -> Attributes:
-        """For all to read, of whoever serves it, changed just now, and of size 0 however long the text is."""
-        return _attributes("file", 0o444)
-
-    def open(self) -> TextContent:
-        """A snapshot: the text is made by this call and stays the same for this reader."""
-        return TextContent(self._make())
+    def _about(self) -> Attributes:
+        """For all to read, of whoever serves it, changed just now."""
+        return _attributes("file", 0o444, 0.0)
 
 
 class AboutDirectory:
@@ -49,18 +48,20 @@ class AboutDirectory:
 
     lane = ""
 
-    def __init__(self, files: Mapping[str, Callable[[], bytes]]) -> None:
+    def __init__(self, files: Mapping[str, Callable[[], bytes]], exact: int = EXACT) -> None:
+        """`exact`: bytes up to which a file has a size."""
+        self._texts = MadeTexts(exact)
         self._files = {"README": lambda: manual.plain().encode(), **files}
 
     def attributes(self) -> Attributes:
         """For all to enter, of whoever serves it, changed just now."""
-        return _attributes("directory", 0o555)
+        return _attributes("directory", 0o555, 1.0)
 
     def child(self, name: str) -> Node:
         """`README` or one of the files handed in; NotFound for any other name."""
         if name not in self._files:
             raise NotFound(f"{NAME} has no {name!r}")
-        return TextFile(self._files[name])
+        return TextFile(self._files[name], self._texts)
 
     def entries(self) -> Sequence[Entry]:
         """All of them, README first."""

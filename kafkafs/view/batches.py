@@ -1,6 +1,6 @@
 """`.batches.jsonl`: a line for each batch, its header, its place and whether its CRC holds. Nothing is left out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from kafkafs.format.batch import Batch
 from kafkafs.format.batch_lines import batch_lines, unreadable_line
@@ -9,10 +9,11 @@ from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import first_offset, overlapping
-from kafkafs.view.node import KEEP_S, Attributes, BytesContent, NoXattrs
+from kafkafs.view.node import KEEP_S, Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import RawPoint
-from kafkafs.view.streams import Pieces, Stream
+from kafkafs.view.streams import Pieces
 from kafkafs.view.targets import LogSnapshot, PointTarget, RangeTarget
 
 _WINDOW = 1 << 20
@@ -93,31 +94,16 @@ class BatchesPoint:
         return RawPoint(self._view, self._target).xattrs()
 
 
-class BatchesRange(NoXattrs):
-    """The lines of all batches that overlap a range: a stream."""
+class BatchesRange(RangeFile):
+    """The lines of all batches that overlap a range. Damage has lines, and does not end it."""
+
+    isolated = False
 
     def __init__(self, view: PartitionView, target: RangeTarget) -> None:
-        self._view = view
-        self._target = target
+        super().__init__(view, target, "batches")
 
-    def attributes(self) -> Attributes:
-        """A stream's, of size 0; the time is the largest timestamp that the indexes tell for the range."""
-        return self._view.ask(
-            lambda snapshot: self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, isolated=False))
-        )
+    def _end(self, snapshot: LogSnapshot) -> int:
+        return snapshot.log.end_offset
 
-    def open(self) -> Stream:
-        """A stream of the log as it is now, up to its present end at most. Damage has lines, and does not end it."""
-        return self._view.ask(self._open)
-
-    def _open(self, snapshot: LogSnapshot) -> Stream:
-        log = snapshot.log
-        start, end = self._target.offsets(snapshot, isolated=False)
-        stop = log.end_offset if end is None else min(end, log.end_offset)
-        start = max(start, log.start_offset)
-        return Stream(
-            lambda offset: batches_between(log, offset, stop),
-            start,
-            self._view.resources.text,
-            held=log.hold(start, stop),
-        )
+    def _maker(self) -> tuple[object, Callable[[LogSnapshot, int], Make]]:
+        return None, lambda snapshot, end: lambda offset: batches_between(snapshot.log, offset, end)

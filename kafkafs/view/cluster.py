@@ -1,7 +1,7 @@
 """`.cluster/`: groups, transactions and metadata as files (docs/after-an-incident.md); the answers are `cluster`'s.
 
-Every file is a stream of lines, made when it is opened. Owner and mode are what the internal partitions that it is told
-by grant together, and of `offsets.jsonl` those that it tells the ends of.
+Every file is lines, made when it is looked up; a long one is a stream. Owner and mode are what the internal partitions
+that it is told by grant together, and of `offsets.jsonl` those that it tells the ends of.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,24 +11,25 @@ from typing import NamedTuple, TypeVar
 from kafkafs.cluster import files
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
-from kafkafs.cluster.files import LISTS, METADATA_TOPIC, Rows
-from kafkafs.cluster.lines import PackedLines
+from kafkafs.cluster.files import LISTS, METADATA_TOPIC
+from kafkafs.cluster.lines import PackedLines, line
 from kafkafs.cluster.offsets import Commit
-from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC, SchemaTopic
+from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import NotFound
 from kafkafs.log.partition import Partition
 from kafkafs.view import schema_files
-from kafkafs.view.node import KEEP_S, Attributes, Entry, Kind, Node, NoXattrs
+from kafkafs.view.made import MadeFile, MadeTexts
+from kafkafs.view.node import KEEP_S, Attributes, BytesContent, Entry, Kind, Node
 from kafkafs.view.permissions import Access, common
-from kafkafs.view.streams import Pieces, Stream, TextBudget
+from kafkafs.view.resources import Resources
+from kafkafs.view.streams import Stream
 from kafkafs.view.topic_access import GONE, partition_access
 
 _STATE = "state.json"
 _GROUPS = "groups"
 _TOPICS = (METADATA_TOPIC, GROUPS_TOPIC, TRANSACTIONS_TOPIC)
-_LINES_AT_ONCE = 512
 
 Answer = TypeVar("Answer")
 ShownAs = Callable[[Partition], str | None]
@@ -46,20 +47,15 @@ class Sources:
     """The cluster, and what the partitions that it is told by grant."""
 
     def __init__(
-        self,
-        cluster: Cluster,
-        schemas: SchemaTopic,
-        root: Callable[[], Attributes],
-        shown_as: ShownAs,
-        budget: TextBudget,
-        clock: Callable[[], float],
+        self, cluster: Cluster, resources: Resources, root: Callable[[], Attributes], shown_as: ShownAs
     ) -> None:
         self.cluster = cluster
-        self.schemas = schemas
+        self.schemas = resources.schemas
         self.shown_as = shown_as
-        self.budget = budget
+        self.budget = resources.text
+        self.texts = resources.made
         self._root = root
-        self._clock = clock
+        self._clock = resources.options.clock
         self._granted: dict[tuple[str, ...], CachedValue[_Granted]] = {}
         self._answers: dict[str, tuple[object, PackedLines]] = {}  # each with the version that it is of
 
@@ -200,8 +196,8 @@ class ClusterDirectory(_Node):
 
     def _schemas(self, name: str) -> Node:
         if name == schema_files.LINES:
-            return schema_files.lines_file(self._sources.schemas, self._about_schemas)
-        return schema_files.SchemaTextsDirectory(self._sources.schemas, self._about_schemas)
+            return schema_files.lines_file(self._sources.schemas, self._about_schemas, self._sources.texts)
+        return schema_files.SchemaTextsDirectory(self._sources.schemas, self._about_schemas, self._sources.texts)
 
     def _about_schemas(self, kind: Kind) -> Attributes:
         return self._attributes(self._sources.granted((SCHEMAS_TOPIC,)), kind)
@@ -214,42 +210,52 @@ def _is_there(cluster: Cluster, name: str) -> bool:
     return cluster.image is not None if topic == METADATA_TOPIC else bool(cluster.sources(topic))
 
 
-class _File(NoXattrs, _Node):
-    """A file of lines: a stream, of size 0. The cluster is asked when it is opened; lines are written as it is read."""
+class _File(MadeFile, _Node):
+    """A file of lines. The cluster is asked, and the lines are written, when its size is."""
 
     kind: Kind = "file"
 
-    def _stream(self, made: Rows) -> Stream:
-        count = len(made.values)
+    @property
+    def _texts(self) -> MadeTexts:  # type: ignore[override]
+        return self._sources.texts
 
-        def pieces(first: int) -> Pieces:
-            """The lines from number `first` on: a place in the stream is here a line's number."""
-            for start in range(first, count, _LINES_AT_ONCE):
-                stop = min(start + _LINES_AT_ONCE, count)
-                yield stop, made.lines(start, stop)
-
-        return Stream(pieces, 0, self._sources.budget)
+    def _about(self) -> Attributes:
+        return self._attributes(self._sources.granted(self._topics))
 
 
 class StateFile(_File):
-    """`state.json`."""
+    """`state.json`: one line, how far which topics were read, and what could not be."""
 
-    def open(self) -> Stream:
-        """One line: how far which topics were read, and what could not be."""
-        row = self._sources.ask(files.state)
-        return self._stream(Rows([row], lambda _: row))
+    def _make(self) -> bytes:
+        return line(self._sources.ask(files.state))
 
 
 class LinesFile(_File):
-    """One of the files of lines at the top."""
+    """One of the files of lines at the top. NotFound where there is nothing any more that tells them."""
 
     def __init__(self, sources: Sources, topics: tuple[str, ...], name: str) -> None:
         super().__init__(sources, topics)
         self._name = name
 
-    def open(self) -> Stream:
-        """All its lines as of now. NotFound where there is nothing any more that tells them."""
-        return Stream(self._sources.lines(self._name).pieces, 0, self._sources.budget)
+    def _make(self) -> bytes:
+        return b"".join(piece for _, piece in self._sources.lines(self._name).pieces(0))
+
+    def attributes(self) -> Attributes:
+        """What all its sources grant, and the true size, unless it is a long file."""
+        if not self._is_long(self._sources.lines(self._name)):
+            return super().attributes()
+        self._told = None
+        return self._about()
+
+    def open(self) -> BytesContent | Stream:  # type: ignore[override]
+        """The text whose size was told; of a long file a stream of its lines as of now."""
+        lines = self._sources.lines(self._name) if self._told is None else None
+        if lines is None or not self._is_long(lines):
+            return super().open()
+        return Stream(lines.pieces, 0, self._sources.budget)
+
+    def _is_long(self, lines: PackedLines) -> bool:
+        return lines.size > self._texts.limit
 
 
 class GroupsDirectory(_Node):
@@ -312,25 +318,22 @@ class GroupDirectory(_OfGroup):
 
 
 class GroupFile(_File, _OfGroup):
-    """`group.json`."""
+    """`group.json`: one line, the group with its members. NotFound where it is gone."""
 
-    def open(self) -> Stream:
-        """One line: the group with its members, as of now. NotFound where it is gone."""
-        row = self._ask(lambda _, found: files.group(found))
-        return self._stream(Rows([row], lambda _: row))
+    def _make(self) -> bytes:
+        return line(self._ask(lambda _, found: files.group(found)))
 
 
 class OffsetsFile(_File, _OfGroup):
-    """`offsets.jsonl`."""
+    """`offsets.jsonl`: a line for each offset committed or pending, with the ends as of now."""
 
-    def attributes(self) -> Attributes:
-        """What its sources grant together with the partitions whose ends it tells. NotFound where the group is gone."""
+    def _about(self) -> Attributes:
         commits = self._ask(lambda cluster, found: cluster.commits(found))
         return self._attributes(self._sources.with_ends(commits))
 
-    def open(self) -> Stream:
-        """A line for each offset committed or pending, with the ends as of now. NotFound where the group is gone."""
-        return self._stream(self._ask(files.offsets))
+    def _make(self) -> bytes:
+        offsets = self._ask(files.offsets)
+        return offsets.lines(0, len(offsets.values))
 
 
 class LinksDirectory(_OfGroup):

@@ -1,6 +1,6 @@
 """Decoded views: records as lines of JSON, a record's key or value alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 from kafkafs.errors import NoData
@@ -13,6 +13,7 @@ from kafkafs.view.following import Follower
 from kafkafs.view.line_makers import Lines, PlainLines
 from kafkafs.view.node import KEEP_S, Attributes, BytesContent, NoXattrs
 from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import batch_xattrs
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.targets import LogSnapshot, PointTarget, RangeTarget
@@ -89,15 +90,33 @@ class FieldPoint(_OneRecord):
         return None if data is None else bytes(data)
 
 
-class JsonRange(NoXattrs):
-    """`.jsonl` and `.follow.jsonl` of a range, decoded too: a stream of the visible records, a line each."""
+class JsonRange(RangeFile):
+    """`.jsonl` of a range, decoded too: the visible records, a line each."""
 
-    def __init__(
-        self, view: PartitionView, target: RangeTarget, follows: bool, lines: type[Lines] = PlainLines
-    ) -> None:
+    isolated = True
+
+    def __init__(self, view: PartitionView, target: RangeTarget, lines: type[Lines] = PlainLines) -> None:
+        super().__init__(view, target, lines)
+        self._lines = lines
+
+    def attributes(self) -> Attributes:
+        """See `RangeFile`. Decoded lines are for those only who may read the schemas too."""
+        return self._lines.attributes(self._view, super().attributes())
+
+    def _end(self, snapshot: LogSnapshot) -> int:
+        return snapshot.visible.visible_end
+
+    def _maker(self) -> tuple[object, Callable[[LogSnapshot, int], Make]]:
+        lines = self._lines(self._view)
+        return lines.made_by, lambda snapshot, end: lambda offset: _between(lines, snapshot, offset, end)
+
+
+class JsonFollower(NoXattrs):
+    """`.follow.jsonl` of an open range, decoded too: a stream that goes on with what becomes visible."""
+
+    def __init__(self, view: PartitionView, target: RangeTarget, lines: type[Lines] = PlainLines) -> None:
         self._view = view
         self._target = target
-        self._follows = follows
         self._lines = lines
 
     def attributes(self) -> Attributes:
@@ -108,23 +127,13 @@ class JsonRange(NoXattrs):
         return self._lines.attributes(self._view, own)
 
     def open(self) -> Stream:
-        """A stream of what is visible now; a follower goes on with what becomes visible, until it is another log."""
+        """What is visible now and what will be, until it is another log."""
         return self._view.ask(self._open)
 
     def _open(self, snapshot: LogSnapshot) -> Stream:
+        following = Follower(self._view, snapshot, self._target)
         budget = self._view.resources.text
-        if self._follows:
-            following = Follower(self._view, snapshot, self._target)
-            return Stream(
-                lambda offset: self._followed(following, offset), following.earliest, budget, following.has_more
-            )
-        start, end = self._target.offsets(snapshot, isolated=True)
-        start = max(start, snapshot.log.start_offset)
-        end = snapshot.visible.visible_end if end is None else end
-        lines = self._lines(self._view)
-        return Stream(
-            lambda offset: _between(lines, snapshot, offset, end), start, budget, held=snapshot.log.hold(start, end)
-        )
+        return Stream(lambda offset: self._followed(following, offset), following.earliest, budget, following.has_more)
 
     def _followed(self, following: Follower, offset: int) -> Pieces:
         snapshot = following.snapshot_from(offset)

@@ -20,7 +20,8 @@ from kafkafs.log.replicas import progress
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.log.time_search import largest_timestamp
-from kafkafs.view.node import Attributes, NoXattrs, TextContent
+from kafkafs.view.made import MadeFile
+from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView, ShownReplica
 from kafkafs.view.targets import LogSnapshot
 
@@ -30,20 +31,20 @@ _FEW_SEGMENTS, _FEW_BYTES = 16, 4 << 20
 """Up to so many all records are looked at: some milliseconds."""
 
 
-class Info(NoXattrs):
-    """The file, made when it is opened. Like `/proc` it claims no size, so that `ls -l` looks at no index."""
+class Info(MadeFile):
+    """The file. Its size takes a look at all segments, and at all records where they are few: always by a worker."""
 
     def __init__(self, view: PartitionView) -> None:
+        self._texts = view.resources.made
         self._view = view
 
-    def attributes(self) -> Attributes:
-        """Of size 0; what all its logs grant that can be opened, and the time of the last one. No index is read."""
+    def _about(self) -> Attributes:
+        """What all its logs grant that can be opened, and the time of the last one. No index is read."""
         return self._view.ask(lambda snapshot: self._view.attributes_over(snapshot.log.segments, _logs(snapshot), -1))
 
-    def open(self) -> TextContent:
-        """A snapshot, always made by a worker: it looks at all segments, and at all records where they are few."""
+    def _make(self) -> bytes:
         may_block()
-        return TextContent(self._view.ask(self._text))
+        return self._view.ask(self._text)
 
     def _text(self, snapshot: LogSnapshot) -> bytes:
         fields = (f"  {json.dumps(name)}: {_json(value)}" for name, value in describe(self._view, snapshot).items())

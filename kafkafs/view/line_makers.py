@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 class Lines(Protocol):
     """The lines of one suffix, for one reader."""
 
+    @property
+    def made_by(self) -> object:
+        """What they depend on besides the log: the same object as long as they are the same lines."""
+
     def __init__(self, view: PartitionView) -> None:
         """Settled as of now."""
 
@@ -40,6 +44,7 @@ class PlainLines:
 
     def __init__(self, _view: PartitionView) -> None:
         """Nothing but the log tells what they are."""
+        self.made_by = None
         self._room = Room()
 
     def maker(self, name: PartitionName) -> LineMaker:
@@ -57,6 +62,7 @@ class SchemaLines:
 
     def __init__(self, view: PartitionView) -> None:
         may_block()  # schemas may have to be read, and compiled
+        self.made_by = view.resources.schemas.registry()
         self.maker = lines_with_schemas(view.resources.schemas, view.options.memory)
 
     @staticmethod

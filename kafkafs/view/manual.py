@@ -96,7 +96,7 @@ ERRORS = Section(
         ("No data available", "the key or the value is null"),
         ("Input/output error", "a batch is damaged, or the disk does not answer"),
         ("File too large", "a batch would unpack to more than -o max_batch="),
-        ("Illegal seek", "a decoded range is a stream: cat it into a file first (tac, tail -c, split)"),
+        ("Illegal seek", "a large decoded range is a stream: cat it into a file first, or -o exact=all"),
         ("Stale file handle", "the log became another one meanwhile: open it again"),
     ),
 )

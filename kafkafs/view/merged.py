@@ -15,7 +15,7 @@ from kafkafs.errors import CorruptData, NotFound, TooLarge, Vanished
 from kafkafs.format.columns import Records
 from kafkafs.format.merging import MergedLines
 from kafkafs.log.log import HELD
-from kafkafs.view.decoded import JsonRange
+from kafkafs.view.decoded import JsonFollower
 from kafkafs.view.following import Follower
 from kafkafs.view.grammar import FromEnd, TimeRange
 from kafkafs.view.line_makers import Lines
@@ -68,7 +68,7 @@ class MergedRange(NoXattrs):
         found = []
         for view in views:
             with suppress(NotFound):
-                found.append((view.directory_attributes(), JsonRange(view, target, False, self._lines).attributes()))
+                found.append((view.directory_attributes(), JsonFollower(view, target, self._lines).attributes()))
         if not found:
             raise self._gone()
         granted = [Access(own.uid, own.gid, own.mode) for _, own in found]

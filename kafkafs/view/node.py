@@ -34,6 +34,8 @@ class Attributes(NamedTuple):
     mtime_ns: int
     nlink: int
     timeout_s: float
+    version: Hashable = None  # of the bytes: where it is another one, whoever has the file open has another file open
+    is_fixed: bool = False  # an `open` gives this version or fails, and it never grows
 
 
 class Entry(NamedTuple):
@@ -70,6 +72,12 @@ class Content(Protocol):
         """Lets go of what the content holds, without waiting. Called once, after the last read has ended."""
 
 
+class Passing(NamedTuple):
+    """A `kept_as` of pages that are for those who have the file open, to map it too: then the kernel drops them."""
+
+    version: Hashable
+
+
 class Prefetching(Protocol):
     """A content that can make what the next read will ask for while the reader takes what it got."""
 
@@ -83,6 +91,10 @@ class Prefetching(Protocol):
 
 class Growing(Protocol):
     """A content that gets what is appended, and keeps what it has whatever is deleted."""
+
+    @property
+    def version(self) -> Hashable:
+        """That of the attributes that lead to it: see `Attributes`."""
 
     def grow(self) -> int:
         """Its size by now."""
@@ -127,7 +139,7 @@ class BytesContent:
     """A small answer, whole in memory."""
 
     follows = False
-    kept_as = None
+    kept_as: Hashable = None
 
     def __init__(self, data: bytes) -> None:
         self._data = data

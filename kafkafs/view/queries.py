@@ -11,7 +11,7 @@ from functools import partial
 from kafkafs.disk.blocking import may_block
 from kafkafs.format.times import MAX_INT64, doubt
 from kafkafs.view.batches import BatchesPoint, BatchesRange
-from kafkafs.view.decoded import FieldPoint, JsonPoint, JsonRange
+from kafkafs.view.decoded import FieldPoint, JsonFollower, JsonPoint, JsonRange
 from kafkafs.view.explain import Explanation
 from kafkafs.view.grammar import (
     BEFORE,
@@ -49,10 +49,10 @@ _POINTS: dict[Suffix, Callable[[PartitionView, PointTarget, str], FileNode]] = {
 }
 _RANGES: dict[Suffix, Callable[[PartitionView, RangeTarget], FileNode]] = {
     Suffix.RAW: RawRange,
-    Suffix.JSONL: lambda view, target: JsonRange(view, target, follows=False),
-    Suffix.FOLLOW: lambda view, target: JsonRange(view, target, follows=True),
-    Suffix.DECODED: lambda view, target: JsonRange(view, target, False, SchemaLines),
-    Suffix.DECODED_FOLLOW: lambda view, target: JsonRange(view, target, True, SchemaLines),
+    Suffix.JSONL: lambda view, target: JsonRange(view, target),
+    Suffix.FOLLOW: lambda view, target: JsonFollower(view, target),
+    Suffix.DECODED: lambda view, target: JsonRange(view, target, SchemaLines),
+    Suffix.DECODED_FOLLOW: lambda view, target: JsonFollower(view, target, SchemaLines),
     Suffix.BATCHES: BatchesRange,
 }
 

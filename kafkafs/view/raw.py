@@ -60,13 +60,19 @@ class RawContent:
     follows = False
 
     def __init__(
-        self, extents: list[Extent], growth: "Growth | None", kept_as: Hashable, budget: PrefetchBudget
+        self,
+        extents: list[Extent],
+        growth: "Growth | None",
+        version: Hashable,
+        kept_as: Hashable,
+        budget: PrefetchBudget,
     ) -> None:
         self._extents = extents
         self._starts = _starts(extents)
         self._growth = growth
         self._growing = threading.Lock()
         self._prefetch = Prefetch(budget)
+        self.version = version
         self.kept_as = kept_as
 
     @property
@@ -246,7 +252,8 @@ class RawRange(NoXattrs):
         timestamp_ms = snapshot.log.indexed_timestamp(start, end)
         keep_s = KEEP_S if settled else 0.0
         segments = [extent.segment for extent in extents] or snapshot.log.growing()
-        return self._view.file_attributes((segment.log() for segment in segments), size, timestamp_ms, keep_s)
+        about = self._view.file_attributes((segment.log() for segment in segments), size, timestamp_ms, keep_s)
+        return about._replace(version=_version(extents, end))
 
     def open(self) -> RawContent:
         """What is there now; without an end it grows as it is read. For whether pages are kept see `_kept_as`."""
@@ -257,7 +264,18 @@ class RawRange(NoXattrs):
         growth = Growth(self._view, snapshot, self._target) if end is None else None
         extents = extents_between(snapshot.log, start, end)
         extents = [extent.hold() for extent in extents[:HELD]] + extents[HELD:]
-        return RawContent(extents, growth, _kept_as(self._view, self._target, extents), self._view.resources.prefetch)
+        kept_as = _kept_as(self._view, self._target, extents)
+        return RawContent(extents, growth, _version(extents, end), kept_as, self._view.resources.prefetch)
+
+
+def _version(extents: Sequence[Extent], end: int | None) -> Hashable:
+    """What tells a range from one of the same name: where it begins and ends in which generations of which segments.
+
+    Of one that grows not where it ends, but in its last segment: it is the same as long as that is."""
+    places = [(extent.segment.number, extent.position, extent.end) for extent in extents]
+    if end is None and places:
+        places[-1] = (*places[-1][:2], -1)
+    return hash(tuple(places))
 
 
 def _kept_as(view: PartitionView, target: PointTarget | RangeTarget, extents: Sequence[Extent]) -> Hashable:

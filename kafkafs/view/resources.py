@@ -22,6 +22,8 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view.answer_cache import AnswerCache, Explained, RecordAnswer
+from kafkafs.view.exact import ExactTexts
+from kafkafs.view.made import MadeTexts
 from kafkafs.view.node import KEEP_S
 from kafkafs.view.permissions import Access
 from kafkafs.view.streams import TextBudget
@@ -75,13 +77,19 @@ class Resources:
         self.explanations: AnswerCache[Explained] = AnswerCache()
         self.prefetch = PrefetchBudget(options.clock)
         self.text = TextBudget(options.clock)
+        self.exact = ExactTexts(options.clock)
+        self.made = MadeTexts(options.exact)
         self.keys = Budget(KEY_MEMORY, options.clock)
         self.warned: tuple[str, ...] = ()  # at most WARNINGS; a new one with each, as any thread may warn
         self._directories = directories
         self._schemas: MadeOnce[SchemaTopic] = MadeOnce()
         self._schema_access: MadeOnce[TopicAccess] = MadeOnce()
         if isinstance(options.memory, MemoryBudget):
-            options.memory.reclaim_with(self.text.release_idle)
+            options.memory.reclaim_with(self._release_idle)
+
+    def _release_idle(self) -> None:
+        self.text.release_idle()
+        self.exact.budget.release_idle()
 
     @property
     def schemas(self) -> "SchemaTopic":

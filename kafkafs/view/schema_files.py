@@ -8,7 +8,8 @@ from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
 from kafkafs.format.json_string import escape_controls
-from kafkafs.view.node import Attributes, Entry, Kind, NoXattrs, TextContent
+from kafkafs.view.made import MadeFile, MadeTexts
+from kafkafs.view.node import Attributes, Entry, Kind
 
 LINES, TEXTS = "schemas.jsonl", "schemas"
 
@@ -53,9 +54,10 @@ def _place(schema: RegisteredSchema) -> tuple[bool, str, int]:
 class SchemaTextsDirectory:
     """`schemas/`: a file for each id."""
 
-    def __init__(self, topic: SchemaTopic, about: About) -> None:
+    def __init__(self, topic: SchemaTopic, about: About, texts: MadeTexts) -> None:
         self._topic = topic
         self._about = about
+        self._texts = texts
 
     def attributes(self) -> Attributes:
         """What the schemas' topic grants, and when it was last written."""
@@ -69,27 +71,28 @@ class SchemaTextsDirectory:
         """The text of that name, `<id>.avsc`, `.proto` or `.json`; NotFound where the registry has none by now."""
         if name not in schema_texts(self._topic.registry()):
             raise NotFound(f"there is no schema {name!r}")
-        return SchemaFile(self._topic, self._about, lambda registry: schema_texts(registry).get(name, "").encode())
+        text = lambda registry: schema_texts(registry).get(name, "").encode()  # noqa: E731
+        return SchemaFile(self._topic, self._about, text, self._texts)
 
 
-class SchemaFile(NoXattrs):
-    """A file that is made of the registry when it is opened."""
+class SchemaFile(MadeFile):
+    """A file that is made of the registry; empty where the schema has gone since it was looked up."""
 
-    def __init__(self, topic: SchemaTopic, about: About, text: Callable[[Registry], bytes]) -> None:
+    def __init__(self, topic: SchemaTopic, about: About, text: Callable[[Registry], bytes], texts: MadeTexts) -> None:
+        self._texts = texts
         self._topic = topic
-        self._about = about
+        self._granted = about
         self._text = text
 
-    def attributes(self) -> Attributes:
-        """Of size 0; what the schemas' topic grants, and when it was last written."""
-        return self._about("file")
+    def _about(self) -> Attributes:
+        """What the schemas' topic grants, and when it was last written."""
+        return self._granted("file")
 
-    def open(self) -> TextContent:
-        """A snapshot of the registry as it is now; empty where the schema has gone since it was looked up."""
+    def _make(self) -> bytes:
         may_block()
-        return TextContent(self._text(self._topic.registry()))
+        return self._text(self._topic.registry())
 
 
-def lines_file(topic: SchemaTopic, about: About) -> SchemaFile:
+def lines_file(topic: SchemaTopic, about: About, texts: MadeTexts) -> SchemaFile:
     """`schemas.jsonl`."""
-    return SchemaFile(topic, about, lambda registry: b"".join(schema_lines(registry)))
+    return SchemaFile(topic, about, lambda registry: b"".join(schema_lines(registry)), texts)

@@ -53,7 +53,16 @@ class RealFile(NoXattrs):
         granted = access(about, file.acl(about)).of_file()
         keep_s = KEEP_S if self._keeps else 0.0  # the kernel asks before each read from its cache
         return Attributes(
-            "file", granted.mode, granted.uid, granted.gid, about.st_size, about.st_blocks, about.st_mtime_ns, 1, keep_s
+            "file",
+            granted.mode,
+            granted.uid,
+            granted.gid,
+            about.st_size,
+            about.st_blocks,
+            about.st_mtime_ns,
+            1,
+            keep_s,
+            about.st_ino,
         )
 
     def open(self) -> "RealContent":
@@ -62,7 +71,7 @@ class RealFile(NoXattrs):
         file = root.open_now(name)
         about = file.stat()
         kept_as = (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns) if self._keeps else None
-        return RealContent(file, kept_as, self._view.resources.prefetch)
+        return RealContent(file, about.st_ino, kept_as, self._view.resources.prefetch)
 
     @property
     def _keeps(self) -> bool:
@@ -80,15 +89,20 @@ class RealContent:
 
     follows = False
 
-    def __init__(self, file: DataFile, kept_as: Hashable, budget: PrefetchBudget) -> None:
+    def __init__(self, file: DataFile, version: Hashable, kept_as: Hashable, budget: PrefetchBudget) -> None:
         self._file: DataFile | None = file
         self._prefetch = Prefetch(budget)
+        self.version = version
         self.kept_as = kept_as
 
     @property
     def size(self) -> int:
         """The file's own at this moment, which grows as the file does; 0 once it is closed."""
         return self._file.size if self._file else 0
+
+    def grow(self) -> int:
+        """The same."""
+        return self.size
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """What stands there now, up to the file's end of now; nothing once it is closed."""

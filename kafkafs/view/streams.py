@@ -13,12 +13,13 @@ piece made already: `fuse` has a worker `prefetch` while the reader takes what i
 
 import os
 import threading
+from array import array
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
-from kafkafs.disk.blocking import may_block
+from kafkafs.disk.blocking import acquired, check_time_slice, may_block
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
 from kafkafs.format.buffers import Buffers
@@ -73,6 +74,32 @@ class TextBudget(Budget):
                 self._turns.release()
 
 
+class Marks:
+    """Places that a text can be made again from, each with the byte of the text that is made there: 16 bytes a mark."""
+
+    def __init__(self, place: int) -> None:
+        self._bytes, self._places = array("q", (0,)), array("q", (place,))
+
+    def __getitem__(self, number: int) -> tuple[int, int]:
+        return self._bytes[number], self._places[number]
+
+    def add(self, at: int, place: int) -> None:
+        """One more, if it is a good way behind the last."""
+        if at - self._bytes[-1] >= MARK_EVERY:
+            self._bytes.append(at)
+            self._places.append(place)
+
+    def before(self, at: int) -> int:
+        """The number of the last one at or before a byte."""
+        return bisect_right(self._bytes, at) - 1
+
+    def copy(self) -> "Marks":
+        """The same, to be added to."""
+        other = Marks(0)
+        other._bytes, other._places = self._bytes[:], self._places[:]
+        return other
+
+
 class Stream:
     """The text that `make(place)` gives from a place on (an offset, a position in a file, a line's number), as a
     content (see `node.Content`). What is called an offset here is a byte of the text."""
@@ -88,10 +115,12 @@ class Stream:
         grown: Callable[[], bool] | None = None,
         held: object = None,
         besides: int = 0,
+        marks: Marks | None = None,
     ) -> None:
         """`budget` is told how much it holds. `grown` makes it a follower: asked at its end whether there may be more.
 
-        `held` is kept until the end: the files that the text is made from. What makes it takes `besides` bytes.
+        `held` is kept until the end: the files that the text is made from. What makes it takes `besides` bytes. `marks`
+        are all of another one's of the same text, and stay as they are.
         """
         self._make = make
         self._budget = budget
@@ -102,7 +131,7 @@ class Stream:
         self._making = threading.Lock()
         self._state = threading.Lock()  # held for moments only: around `_kept` and what is known of it
         self._read_to = 0
-        self._marks: list[tuple[int, int]] = [(0, place)]  # a byte of the text, and the place that it is made from
+        self.marks, self._marks_it = Marks(place) if marks is None else marks, marks is None
         self._kept: deque[tuple[int, bytes | memoryview]] = deque()
         self._pieces: Pieces | None = None
         self._position = 0
@@ -139,6 +168,38 @@ class Stream:
             finally:
                 self._making.release()
 
+    def make_all(self, keep: int) -> tuple[int, KafkafsError | None]:
+        """Make it to its end, in parts (see `disk.blocking.time_slice`): its size, and the error that it ends in.
+
+        All of it is kept for who reads it, if it is no more than `keep` bytes.
+        """
+        may_block()
+        with acquired(self._making):
+            try:
+                while self._end is None and self._advance():
+                    if self._position > keep:
+                        self._forget(self._position)
+                    check_time_slice()
+            finally:
+                self._say_what_it_holds()
+            return (self._position, None) if self._error is None else self._error
+
+    def go_on_as(self, make: Callable[[int], Pieces], size: int, place: int) -> "Stream":
+        """Another stream, whose text has this one's first `size` bytes, made up to `place`, and goes on there."""
+        with acquired(self._making), self._state:
+            other = Stream(make, place, self._budget, marks=self.marks.copy())
+            other._marks_it = True
+            other._position, other._place = size, place
+            if self._kept and self._kept[0][0] == 0 and self._position == size:
+                other._kept = deque(self._kept)
+            return other
+
+    def reaches(self, offset: int) -> bool:
+        """Whether who reads there goes on where it is, rather than begins anew at a mark."""
+        with self._state:
+            first = self._kept[0][0] if self._kept else self._position
+            return first <= offset <= self._position + MARK_EVERY
+
     def release(self) -> bool:
         """Let go of what is made and of what it is made from, unless it is being made; see `Budget`."""
         if not self._making.acquire(blocking=False):
@@ -172,8 +233,8 @@ class Stream:
     def _make_and_cut(self, offset: int, size: int) -> bytes | memoryview:
         if (text := self._made(offset, size)) is not None:
             return text
-        if (not self._kept or offset < self._kept[0][0]) and offset != self._position:
-            self._go_back(offset)
+        if not (self._kept[0][0] if self._kept else self._position) <= offset <= self._position:
+            self._go_to(offset)
         while self._position < offset + size and self._advance():
             self._forget(offset)
         self._say_what_it_holds()
@@ -210,8 +271,8 @@ class Stream:
             self._position += len(text)
         if behind is not None:
             self._place = behind
-            if self._position - self._marks[-1][0] >= MARK_EVERY:
-                self._marks.append((self._position, behind))
+            if self._marks_it:
+                self.marks.add(self._position, behind)
         return True
 
     def _keep(self, text: bytes | memoryview) -> None:
@@ -239,16 +300,16 @@ class Stream:
             while len(self._kept) > 1 and self._kept[1][0] <= reading_at - _KEPT:
                 self._kept.popleft()
 
-    def _go_back(self, offset: int) -> None:
+    def _go_to(self, offset: int) -> None:
         """Start again at the last mark at or before `offset`, or go on from where the text was made last."""
-        mark = bisect_right(self._marks, (offset, 2**63)) - 1
-        if not self._marks[mark][0] <= self._position <= offset:
+        mark = self.marks.before(offset)
+        if not self.marks[mark][0] <= self._position <= offset:
             self._begin_at_mark(mark)
 
     def _begin_at_mark(self, number: int) -> None:
         with self._state:
             self._kept.clear()
-            self._position, self._place = self._marks[number]
+            self._position, self._place = self.marks[number]
             self._pieces = self._end = self._error = None
 
     def _cut(self, offset: int, size: int) -> bytes | memoryview:

@@ -88,8 +88,7 @@ class Root:
 
         resources = self._resources
         cluster = Cluster(self._directories, resources.options)
-        clock = resources.options.clock
-        sources = Sources(cluster, resources.schemas, self.attributes, self._name_of, resources.text, clock)
+        sources = Sources(cluster, resources, self.attributes, self._name_of)
         return ClusterDirectory(sources)
 
     def _replicas(self, own: DataDirectory, real: str) -> Sequence[ShownReplica]:

@@ -15,6 +15,7 @@ from tests.kafka.dataset import Dataset, Record
 from tests.mounting import run, shell
 from tests.view.json_model import line
 
+RANGES = ("by-offset/5...jsonl", "by-time/0...jsonl", "by-offset/0...batches.jsonl", "info.json")
 KINDS = {None: -1, "CreateTime": 0, "LogAppendTime": 1}
 
 
@@ -30,6 +31,12 @@ def dataset(request):
 @pytest.fixture(scope="module")
 def mounted(dataset, mount_for_module):
     return mount_for_module(dataset.path)
+
+
+@pytest.fixture(scope="module")
+def streaming(dataset, mount_for_module):
+    """A mount in which no range is small."""
+    return mount_for_module(dataset.path, options="exact=0")
 
 
 def golden(record: Record) -> Golden:
@@ -248,12 +255,22 @@ def test_no_tool_loses_lines_of_a_stream_in_silence(mounted, tmp_path):
     assert b"".join(part.read_bytes() for part in sorted(tmp_path.glob("part.*"))) == whole
 
 
-@pytest.mark.parametrize(
-    "name", ["by-offset/5...jsonl", "by-time/0...jsonl", "by-offset/0...batches.jsonl", "info.json", "log.txt"]
-)
-def test_a_stream_cannot_be_sought(mounted, name):
+@pytest.mark.parametrize("name", RANGES)
+def test_a_small_range_is_a_file_of_its_true_size(mounted, name):
+    path, chance = mounted / "codec-none-0" / name, random.Random(name)
+    with open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        whole = b"".join(iter(lambda: os.read(file.fileno(), 70_000), b""))
+        assert size == len(whole) == path.stat().st_size > 0
+        for _ in range(200):
+            at, length = chance.randrange(size + 10), chance.randrange(1, 9000)
+            assert os.pread(file.fileno(), length, at) == whole[at : at + length]
+
+
+@pytest.mark.parametrize("name", [*RANGES, "log.txt"])
+def test_a_stream_cannot_be_sought(streaming, name):
     """What claims no size is read forwards, like a pipe; who seeks in it hears so at once, not wrong bytes later."""
-    directory = mounted / "codec-none-0"
+    directory = streaming / "codec-none-0"
     path = directory / "segments" / f"{0:020}.log.txt" if name == "log.txt" else directory / name
     whole = run("cat", path).stdout
     with open(path, "rb", buffering=0) as file:

@@ -29,10 +29,10 @@ def test_each_topic_is_decoded(mounted: Mounted, topic: str) -> None:
         ]
 
 
-def test_a_point_has_its_true_size(mounted: Mounted) -> None:
-    point = mounted / "paid-0/by-offset/0.decoded.jsonl"
-    assert point.stat().st_size == len(Path(point).read_bytes())
-    assert (mounted / "paid-0/by-offset/0...decoded.jsonl").stat().st_size == 0
+@pytest.mark.parametrize("name", ["0.decoded.jsonl", "0...decoded.jsonl"])
+def test_points_and_ranges_have_their_true_size(mounted: Mounted, name: str) -> None:
+    path = mounted / "paid-0/by-offset" / name
+    assert path.stat().st_size == len(Path(path).read_bytes()) > 0
 
 
 def test_names_that_are_none(mounted: Mounted) -> None:

@@ -7,7 +7,7 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.fuse.serve.entry_reply import FILE_TYPE, NO_NODE, EntryReply
+from kafkafs.fuse.serve.entry_reply import FILE_TYPE, FIXED_S, NO_NODE, EntryReply
 from kafkafs.view.node import Attributes, Kind
 
 FIELDS = (
@@ -71,6 +71,6 @@ def test_it_says_what_the_attributes_say(node_id, inode_number, about):
     kinds = {"directory": stat.S_ISDIR, "file": stat.S_ISREG, "symlink": stat.S_ISLNK}
     assert [kind for kind, is_it in kinds.items() if is_it(mode)] == [about.kind]
     same = {"st_nlink": about.nlink, "st_uid": about.uid, "st_gid": about.gid, "st_size": about.size,
-            "st_blocks": about.blocks, "st_mtime_ns": about.mtime_ns, "attr_timeout": about.timeout_s,
-            "entry_timeout": about.timeout_s}  # fmt: skip
+            "st_blocks": about.blocks, "st_mtime_ns": about.mtime_ns, "entry_timeout": about.timeout_s,
+            "attr_timeout": FIXED_S if about.is_fixed else about.timeout_s}  # fmt: skip
     assert {name: shown[name] for name in same} == same

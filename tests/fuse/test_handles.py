@@ -37,6 +37,7 @@ class Follower(Text):
 
 
 class Growing(Text):
+    version = "first"
     prefetch_is_due = True
     prefetched = 0
 
@@ -135,16 +136,14 @@ def test_only_one_that_waits_is_asked_who_opened_it():
     assert opener.pid == os.getpid()
 
 
-def test_an_inode_knows_what_each_thread_opened_last_of_what_grows():
+def test_an_inode_knows_what_is_open_of_it_and_grows():
     place = inode()
-    first, other, second = (OpenFile(place, Growing(), pid) for pid in (7, 8, 7))
-    unseen = OpenFile(place, Growing(), 0)
-    assert place.growing == {7: second, 8: other}
-    for file in (first, unseen):
-        file.release()
-    assert place.growing == {7: second, 8: other}
-    second.release()
-    assert place.growing == {8: other}
+    first, plain, second = (OpenFile(place, content, 0) for content in (Growing(), Text(), Growing()))
+    assert list(place.growing) == [first, second]
+    plain.release()
+    first.release()
+    assert list(place.growing) == [second]
+    assert second.version == "first"
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 20)), max_size=40))

@@ -57,13 +57,14 @@ def test_a_file_is_made_anew_for_each_open_and_stays_as_it_was_made():
     assert (first.read(0, 2), read(second), first.read(2, 100)) == (b"1 ", b"2 2 2 ", b"1 1 ")
 
 
-def test_its_files_claim_no_size_and_nobody_may_write():
-    """A size that is taken before the text is made is another text's."""
-    directory = AboutDirectory({"status.json": lambda: b"{}"})
+@pytest.mark.parametrize("exact", [0, 2, 1 << 20])
+def test_its_files_have_the_size_of_their_text_or_none_and_nobody_may_write(exact):
+    directory = AboutDirectory({"status.json": lambda: b"{}"}, exact)
     for name in [entry.name for entry in directory.entries()]:
         file = cast(FileNode, directory.child(name))
-        assert file.open().size is None
-        about = file.attributes()
-        assert (about.kind, about.size, about.mode & 0o222) == ("file", 0, 0)
+        about, content = file.attributes(), file.open()
+        text = read(content)
+        assert (about.kind, about.mode & 0o222) == ("file", 0)
+        assert (about.size, content.size) == ((len(text), len(text)) if len(text) <= exact else (0, None))
     with pytest.raises(NotFound):
         directory.child("other")

@@ -39,10 +39,11 @@ def test_links_lead_to_what_a_group_has_not_read(place):
     assert sum(row["lag"] for row in rows) == 26
 
 
-def test_sizes_are_zero_and_names_are_encoded(place):
+def test_sizes_are_true_and_names_are_encoded(place):
     groups = place / ".cluster/groups"
     assert {"%2E%2E", "100%2541", "with%2Fslash", "grüße 🦀"} <= set(os.listdir(groups))
-    assert (groups / "simple/offsets.jsonl").stat().st_size == 0
+    for name in ("groups.jsonl", "state.json", "groups/simple/offsets.jsonl", "groups/simple/group.json"):
+        assert (place / ".cluster" / name).stat().st_size == len((place / ".cluster" / name).read_bytes()) > 0
     assert not (groups / "nobody").exists()
 
 

@@ -40,7 +40,7 @@ def test_any_read_is_a_slice_of_the_text(pieces, asked, kept, mark, small):
     whole = b"".join(piece for group in pieces for piece in group)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streams, "_KEPT", kept)
-        patch.setattr(streams, "_MARK_EVERY", mark)
+        patch.setattr(streams, "MARK_EVERY", mark)
         patch.setattr(streams, "_SMALL", small)
         stream = Stream(maker(pieces), 0, TextBudget(time.monotonic))
         for at, size in asked:
@@ -55,7 +55,7 @@ def test_who_rests_reads_on_as_if_he_had_not(pieces, asked, budget):
     """Streams that hold too much together let go of it; only who was read last may hold more than there is."""
     whole = b"".join(piece for group in pieces for piece in group)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "_MARK_EVERY", 200)
+        patch.setattr(streams, "MARK_EVERY", 200)
         text_budget = TextBudget(time.monotonic, budget)
         opened = [Stream(maker(pieces), 0, text_budget) for _ in range(5)]
         for number, places in asked:

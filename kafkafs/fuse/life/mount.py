@@ -39,6 +39,7 @@ from kafkafs.fuse.serve.sweeping import sweep
 from kafkafs.fuse.serve.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
+from kafkafs.log.options import EXACT
 from kafkafs.log.ownership import Owner
 from kafkafs.view.about import AboutDirectory, Top
 from kafkafs.view.node import Tree
@@ -56,7 +57,7 @@ log = logging.getLogger(__name__)
 class Settings:
     """How to mount. `readable` are further directories to read, `network` is what stays open of it.
 
-    A daemon that is root becomes `owner`.
+    A daemon that is root becomes `owner`. `exact`: bytes up to which a file of `.kafkafs/` has a size.
     """
 
     data_dirs: Sequence[Path]
@@ -65,6 +66,7 @@ class Settings:
     readable: Sequence[Path] = ()
     owner: Owner | None = None
     network: Network | None = None
+    exact: int = EXACT
 
     @property
     def fsname(self) -> str:
@@ -79,7 +81,8 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
         {
             "status.json": lambda: metrics.as_status(_about(tree, mountpoint, settings, confinement)),
             "metrics": metrics.as_prometheus,
-        }
+        },
+        settings.exact,
     )
     operations = Operations(Top(tree, about), metrics, on_ready)
     sys.setswitchinterval(SWITCH_INTERVAL_S)

@@ -18,6 +18,8 @@ from kafkafs.view.node import Attributes, Kind
 FILE_TYPE: dict[Kind, int] = {"directory": stat.S_IFDIR, "file": stat.S_IFREG, "symlink": stat.S_IFLNK}
 BLOCK_SIZE = 1 << 20  # bytes; cat and stdio read as much at once, and without a page cache each read is a request
 NO_NODE = 0
+FIXED_S = 60.0
+"""For how long the kernel may keep the attributes of an inode that is one content for good, whatever its name is."""
 
 
 class EntryReply:
@@ -44,7 +46,8 @@ class EntryReply:
         answer.st_gid = attributes.gid
         answer.st_size = attributes.size
         answer.st_blocks = attributes.blocks
-        answer.attr_timeout = answer.entry_timeout = attributes.timeout_s
+        answer.entry_timeout = timeout_s = attributes.timeout_s
+        answer.attr_timeout = FIXED_S if attributes.is_fixed else timeout_s
         mtime_ns = attributes.mtime_ns
         if mtime_ns != self._mtime_ns:  # three long divisions, often the same
             self._mtime_ns = answer.st_mtime_ns = answer.st_ctime_ns = answer.st_atime_ns = mtime_ns

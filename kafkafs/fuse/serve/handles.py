@@ -6,11 +6,11 @@ descriptor is closed, and may find a read still running in a worker, whose calle
 long. So the content counts its users: it is closed once, by `release` or by the last read that ends behind it, and a
 read that begins later is Vanished. An open that is not waited for any more is closed by the worker pool (`late`).
 
-`inode.growing` leads from a thread to what it opened last of what grows, for `tail -f`: see `operations.getattr`.
+`inode.growing` has what is open of it and grows with the log, for `tail -f`: see `operations.getattr`.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 from typing import Generic, ParamSpec, TypeVar, cast
 
@@ -35,8 +35,8 @@ class OpenFile:
         self.content = content
         self.follows = content.follows
         self.prefetching: Prefetching | None = content if _can(type(content), "prefetch") else None  # type: ignore[assignment]
-        if pid and _can(type(content), "grow"):
-            inode.growing = {**inode.growing, pid: self}
+        if _can(type(content), "grow"):
+            inode.growing = (*inode.growing, self)
         self.opener = opener(pid) if self.follows else None  # only a read that waits asks for it
         self._lock = threading.Lock()
         self._reading = 0
@@ -53,6 +53,11 @@ class OpenFile:
                 self.prefetching.prefetch()
             finally:
                 self._finish()
+
+    @property
+    def version(self) -> Hashable:
+        """See `Growing`."""
+        return cast(Growing, self.content).version
 
     def grow(self) -> int:
         """The size of the content by now, which is a `Growing`."""
@@ -84,7 +89,7 @@ class OpenFile:
         """No descriptor is left through which it is open."""
         self.inode.opened -= 1
         if self.inode.growing:
-            self.inode.growing = {pid: file for pid, file in self.inode.growing.items() if file is not self}
+            self.inode.growing = tuple(file for file in self.inode.growing if file is not self)
         with self._lock:
             self._released = True
             is_last = not self._reading

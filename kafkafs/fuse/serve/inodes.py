@@ -1,24 +1,27 @@
 """Which node stands behind a number the kernel holds. A lookup adds a reference, a forget takes them back.
 
 Node ids are given out one after another and never used twice. The same path has the same one while the kernel
-remembers it; a change of kind (a file where a directory was) is another inode, as the kernel demands. All of it belongs
-to the trio thread.
+remembers it, with two exceptions: a change of kind (a file where a directory was), as the kernel demands; and a change
+of size or version while somebody has the file open. The kernel knows one size an inode, whichever name or handle is
+asked: so an inode that is open stays what it was opened on, and whoever comes by the name gets the next one. All of it
+belongs to the trio thread.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from itertools import islice
 from typing import Any
 
 import pyfuse3
 
 from kafkafs.errors import Vanished
-from kafkafs.view.node import DirectoryNode, Growing, Kind, Node
+from kafkafs.view.node import Attributes, DirectoryNode, Growing, Kind, Node, Passing
 
 MOST_LEAVES = 32_768
 """Files and links that the kernel may know; by itself it would forget none before memory is short, theirs and ours."""
 
 _POSITIVE = (1 << 63) - 1
-_NOTHING: Mapping[int, Growing] = {}
+_MOST_PASSING = 32 << 20
+"""Bytes that are read of an inode before its pages are dropped, though it is open."""
 
 
 def inode_number(parent: int, name: bytes) -> int:
@@ -41,9 +44,20 @@ class Inode:
         "number",
         "opened",
         "parent",
+        "read_since",
+        "told",
     )
 
-    def __init__(self, node_id: int, number: int, parent: "Inode | None", name: bytes, kind: Kind, node: Node) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        number: int,
+        parent: "Inode | None",
+        name: bytes,
+        kind: Kind,
+        node: Node,
+        told: Attributes | None = None,
+    ) -> None:
         self.node_id = node_id
         self.number = number
         self.parent = parent
@@ -54,7 +68,14 @@ class Inode:
         self.lookups = 0
         self.opened = 0  # handles
         self.kept_as: Hashable = None  # of which content the kernel may have pages: see `operations.open`
-        self.growing = _NOTHING  # what a thread, by its id, opened last of what grows with the log
+        self.growing: tuple[Growing, ...] = ()  # of those, what grows with the log
+        self.told = told  # what the kernel was told last; None of the root
+        self.read_since = 0  # bytes, since its pages were dropped
+
+    def may_become(self, about: Attributes) -> bool:
+        """Whether the kernel may be told these attributes of it now."""
+        told = self.told
+        return not self.opened or told is None or (told.size, told.version) == (about.size, about.version)
 
 
 class Inodes:
@@ -65,6 +86,7 @@ class Inodes:
         self._by_id = {top.node_id: top}
         self._by_path: dict[tuple[int, bytes, Kind], Inode] = {}
         self._leaves: dict[int, Inode] = {}  # all but directories, the oldest first
+        self._passed: dict[int, None] = {}
         self._last_id = top.node_id
 
     def __len__(self) -> int:
@@ -77,11 +99,12 @@ class Inodes:
         except KeyError:
             raise Vanished(f"no inode {node_id}") from None
 
-    def refer(self, parent: Inode, name: bytes, kind: Kind, node: Node) -> Inode:
+    def refer(self, parent: Inode, name: bytes, about: Attributes, node: Node) -> Inode:
         """The inode of a path that was looked up, now answering from `node`, with one more reference."""
+        kind = about.kind
         key = (parent.node_id, name, kind)
         inode = self._by_path.get(key)
-        if inode is None:
+        if inode is None or not inode.may_become(about):
             self._last_id += 1
             inode = Inode(self._last_id, inode_number(parent.number, name), parent, name, kind, node)
             self._by_path[key] = self._by_id[inode.node_id] = inode
@@ -89,6 +112,7 @@ class Inodes:
                 self._leaves[inode.node_id] = inode
         else:
             inode.node = node
+        inode.told = about
         inode.lookups += 1
         return inode
 
@@ -101,9 +125,24 @@ class Inodes:
         if inode.lookups <= 0:
             del self._by_id[node_id]
             self._leaves.pop(node_id, None)
-            self._by_path.pop((inode.parent.node_id, inode.name, inode.kind), None)
+            key = (inode.parent.node_id, inode.name, inode.kind)
+            if self._by_path.get(key) is inode:
+                del self._by_path[key]
 
     def superfluous(self) -> list[Inode]:
         """What the kernel should forget: the oldest leaves beyond `MOST_LEAVES`, but for those that are being read."""
         excess = max(0, len(self._leaves) - MOST_LEAVES)
         return list(islice((leaf for leaf in self._leaves.values() if not leaf.opened), excess))
+
+    def note_read(self, inode: Inode, size: int) -> None:
+        """So many bytes were read of it; 0 once it was closed."""
+        if isinstance(inode.kept_as, Passing):
+            inode.read_since += size
+            if inode.read_since > _MOST_PASSING or not (size or inode.opened):
+                inode.read_since = 0
+                self._passed[inode.node_id] = None
+
+    def take_passed(self) -> list[int]:
+        """The inodes whose pages the kernel should drop now: they were read, and are not read again."""
+        passed, self._passed = list(self._passed), {}
+        return passed

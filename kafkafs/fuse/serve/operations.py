@@ -26,7 +26,7 @@ from kafkafs.fuse.serve.metrics import Metrics
 from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
-from kafkafs.view.node import Attributes, Content, DirectoryNode, Disk, Laned, Node, Tree, Usage
+from kafkafs.view.node import Attributes, Content, DirectoryNode, Disk, Growing, Laned, Node, Tree, Usage
 
 XATTR_PREFIX = b"user.kafkafs."
 NAME_MAX = 255  # bytes
@@ -74,18 +74,23 @@ class Operations(pyfuse3.Operations):
             node, attributes = await self.workers.run(lane, look, gone=lambda: interrupted(ctx.pid) is True)
         if attributes is None:
             attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=CallKind.SHARED)
-        inode = self.inodes.refer(parent, name, attributes.kind, node)
+        inode = self.inodes.refer(parent, name, attributes, node)
         return self._entry.fill(inode.node_id, inode.number, attributes)
 
     @answering
     async def getattr(self, node_id: int, ctx: RequestContext) -> EntryAttributes:
-        """The node's own as of now; to a thread that has it open and growing, with the size of its handle."""
+        """Of what is open what was told before, with the size by now of what grows; else the node's own as of now.
+
+        Who asks by name has been told by `lookup`: here it is the handle that is asked about, or might be.
+        """
         inode = self.inodes[node_id]
-        attributes = await self._ask(inode.lane, inode.node.attributes)
-        if ctx.pid in inode.growing:  # `tail -f` begins anew where its file shrinks, as the name's does by retention
-            size = await self._ask(inode.lane, inode.growing[ctx.pid].grow)
-            attributes = attributes._replace(size=size)
-        return self._entry.fill(node_id, inode.number, attributes)
+        told = inode.told
+        if told is None or not (inode.opened or told.is_fixed):
+            now: Attributes = await self._ask(inode.lane, inode.node.attributes)
+            told = inode.told = now
+        elif inode.growing:
+            told = told._replace(size=await self._ask(inode.lane, inode.growing[-1].grow))
+        return self._entry.fill(node_id, inode.number, told)
 
     async def forget(self, forgotten: Sequence[tuple[int, int]]) -> None:
         """References are taken back. The kernel waits for no answer, and none can fail."""
@@ -174,6 +179,9 @@ class Operations(pyfuse3.Operations):
             content = inode.node.open()
         except WouldBlock:
             content = await self.workers.run(inode.lane, inode.node.open, late=_close)
+        if _is_another(inode.told, content):
+            content.close()
+            raise Vanished("it is another file since it was looked up; open it again")  # as the kernel does by itself
         opened = self._opened
         opened.keep_cache, opened.direct_io = _caching(inode, content.kept_as)
         opened.fh = self.files.add(OpenFile(inode, content, ctx.pid))
@@ -190,6 +198,7 @@ class Operations(pyfuse3.Operations):
             raise FUSEError(errno.EBADF)
         data: bytes = await (self._follow if file.follows else self._read)(file, offset, size)
         self.metrics.bytes_read += len(data)
+        self.inodes.note_read(file.inode, len(data))
         return data
 
     @answering
@@ -213,7 +222,9 @@ class Operations(pyfuse3.Operations):
     @answering
     async def release(self, handle: int) -> None:
         """No descriptor is left. A read that still runs in a worker closes the content when it ends."""
-        self.files.pop(handle).release()
+        file = self.files.pop(handle)
+        file.release()
+        self.inodes.note_read(file.inode, 0)
 
     # Asking
 
@@ -262,6 +273,15 @@ def _caching(inode: Inode, kept_as: Hashable) -> tuple[bool, bool]:
         return False, True
     inode.kept_as = kept_as
     return False, False
+
+
+def _is_another(told: Attributes | None, content: Content) -> bool:
+    """Whether what was opened is not what the kernel was told of: its size would be another one than `fstat` says."""
+    if told is None:
+        return False
+    if hasattr(content, "grow"):
+        return cast(Growing, content).version != told.version
+    return (content.size or 0) != told.size or (content.size is None and told.is_fixed)
 
 
 def _close(content: Content) -> None:

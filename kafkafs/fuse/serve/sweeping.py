@@ -32,6 +32,7 @@ async def sweep(tree: Tree, inodes: Inodes, workers: Workers) -> None:
         for disk in tree.disks():
             nursery.start_soon(_sweep_disk, disk, workers)
         nursery.start_soon(_have_names_forgotten, inodes, workers)
+        nursery.start_soon(_have_pages_dropped, inodes, workers)
         nursery.start_soon(_give_memory_back, workers)
 
 
@@ -56,6 +57,20 @@ async def _have_names_forgotten(inodes: Inodes, workers: Workers) -> None:
         for lane, dropped in by_lane.items():
             with suppress(KafkafsError):
                 await workers.run(lane, functools.partial(_drop, dropped), CallKind.SHARED)
+
+
+async def _have_pages_dropped(inodes: Inodes, workers: Workers) -> None:
+    """One inode at a time: a page that is being read is waited for, and its read may wait for a thread."""
+    while True:
+        await trio.sleep(EVERY_S)
+        for node_id in inodes.take_passed():
+            with suppress(KafkafsError):
+                await workers.run("", functools.partial(_drop_pages, node_id))
+
+
+def _drop_pages(node_id: int) -> None:
+    with suppress(OSError):  # it is forgotten already, or the mount is ending
+        pyfuse3.invalidate_inode(node_id)
 
 
 def _drop(inodes: Iterable[Inode]) -> None:

@@ -49,6 +49,7 @@ def patch(module: ModuleType) -> None:
         return
     from kafkafs.disk.blocking import may_block
     from kafkafs.view.about import TextFile
+    from kafkafs.view.made import MadeTexts
     from tests.security import forbidden
 
     def attack() -> bytes:
@@ -56,7 +57,7 @@ def patch(module: ModuleType) -> None:
         return forbidden.attempt_all()
 
     child = module.Root.child
-    module.Root.child = lambda self, name: TextFile(attack) if name == "forbidden" else child(self, name)
+    module.Root.child = lambda self, name: TextFile(attack, MadeTexts(0)) if name == "forbidden" else child(self, name)
 
 
 if WITHOUT == "kernels":

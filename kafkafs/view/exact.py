@@ -1,0 +1,265 @@
+"""Text of a size that is known before it is read: such a range is a file, with a size, to be sought in and mapped.
+
+The size costs one pass over the log. What it makes is kept for the read that follows, up to a limit, and a place every
+megabyte of text to begin anew at (`streams.Marks`); so a read anywhere makes no more than that. A text is of one state
+of the log: the same segments, of the same generations, up to one offset. Where the log only grew, the next text is this
+one and what came behind it. Whoever has one open keeps it; a name leads to the newest.
+"""
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from itertools import count
+from typing import NamedTuple
+
+from kafkafs.errors import KafkafsError, Vanished
+from kafkafs.log.log import Log
+from kafkafs.log.segment import Segment
+from kafkafs.view.node import Passing
+from kafkafs.view.streams import Pieces, Stream, TextBudget
+
+BUDGET = 64 << 20
+"""Bytes of text that are kept for reads to come."""
+
+_KEPT = 32 << 20
+"""Bytes of one text, at most."""
+
+_TEXTS = 128
+"""Texts whose size is remembered."""
+
+_REPLACED = 16
+"""Texts that are kept though there are newer ones: for who was told the size of one, and is about to open it."""
+
+_READERS = 4
+"""Places in one text that are read on from at a time."""
+
+_numbers = count(1)
+
+
+class Span(NamedTuple):
+    """The offsets [start, end) of one state of a log; `made_by` is what else the text depends on."""
+
+    start: int
+    end: int
+    segments: tuple[Segment, ...]
+    made_by: object
+
+    def stands_in(self, log: Log) -> bool:
+        """Whether the log still has all of it, as it was."""
+        return self.start >= log.start_offset and covering(log, self.start, self.end) == self.segments
+
+    def grew_to(self, other: "Span") -> bool:
+        """Whether the other one has all of it, and perhaps more behind."""
+        return (
+            self.start == other.start
+            and self.end <= other.end
+            and other.segments[: len(self.segments)] == self.segments
+            and self.made_by is other.made_by
+        )
+
+
+def covering(log: Log, start: int, end: int) -> tuple[Segment, ...]:
+    """The segments of the log that may have something of the offsets [start, end)."""
+    return tuple(segment for segment in log.segments_from(start) if segment.base_offset < end) if start < end else ()
+
+
+class ExactText:
+    """See the module. It is closed when neither `ExactTexts` nor a reader has it any more."""
+
+    def __init__(
+        self, span: Span, make: Callable[[int], Pieces], budget: TextBudget, before: "ExactText | None" = None
+    ) -> None:
+        """`make` makes the text from an offset on, `before` is a text that this one goes on from."""
+        self.number = next(_numbers)
+        self.span = span
+        self._make = make
+        self._budget = budget
+        self._lock = threading.Lock()
+        self._users = 1
+        self._length: int | None = None
+        self._error: KafkafsError | None = None
+        first = Stream(make, span.start, budget) if before is None else before._continued(make)
+        self._readers = [first]  # the one that made it first, then whoever was read last at the end
+
+    def _continued(self, make: Callable[[int], Pieces]) -> Stream:
+        return self._readers[0].go_on_as(make, self._length or 0, max(self.span.start, self.span.end))
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its size is known."""
+        return self._length is not None
+
+    @property
+    def ends_in_error(self) -> bool:
+        """Whether what comes behind its last byte cannot be read."""
+        return self._error is not None
+
+    def measure(self) -> None:
+        """Find its size. Unfinished and the like where that takes longer; Vanished where the log has changed."""
+        if self._length is None:
+            length, error = self._readers[0].make_all(_KEPT)
+            if isinstance(error, Vanished):
+                raise error
+            self._error = error
+            self._length = length
+
+    @property
+    def size(self) -> int:
+        """Bytes; one more, which cannot be read, where it ends in an error."""
+        return (self._length or 0) + (self._error is not None)
+
+    def reaches_error(self, offset: int, size: int) -> bool:
+        """Whether a read begins in the text and goes on into its error."""
+        return self._error is not None and offset < (self._length or 0) < offset + size
+
+    def read(self, offset: int, size: int) -> bytes | memoryview:
+        """The text at byte `offset`; fewer bytes only at its end. Behind that its error, or Vanished where the log is
+        not what it was: a page that the kernel has of it must be whole."""
+        length = self._length or 0
+        if offset >= length:
+            if self._error is not None and size:
+                raise self._error.with_traceback(None)
+            return b""
+        wanted = min(size, length - offset)
+        text = self._reader_at(offset).read(offset, wanted)
+        if len(text) < wanted:
+            raise Vanished("what was measured is not there any more; open it again")
+        return text
+
+    def _reader_at(self, offset: int) -> Stream:
+        with self._lock:
+            for reader in self._readers:
+                if reader.reaches(offset):
+                    break
+            else:
+                if len(self._readers) < _READERS:
+                    reader = Stream(self._make, self.span.start, self._budget, marks=self._readers[0].marks)
+                    self._readers.append(reader)
+                else:
+                    reader = self._readers[1]
+            if reader is not self._readers[0]:
+                self._readers.remove(reader)
+                self._readers.append(reader)
+            return reader
+
+    @property
+    def prefetch_is_due(self) -> bool:
+        """See `node.Prefetching`."""
+        return any(reader.prefetch_is_due for reader in self._readers)
+
+    def prefetch(self) -> None:
+        """See `node.Prefetching`."""
+        for reader in list(self._readers):
+            if reader.prefetch_is_due:
+                return reader.prefetch()
+        return None
+
+    def use(self) -> bool:
+        """Have it until `let_go`; False where it is closed already."""
+        with self._lock:
+            self._users += self._users > 0
+            return self._users > 0
+
+    def let_go(self) -> None:
+        """One less has it."""
+        with self._lock:
+            self._users -= 1
+            is_last = not self._users
+        if is_last:
+            for reader in self._readers:
+                reader.close()
+
+
+class ExactContent:
+    """A text that somebody has open, with the files that it is made from."""
+
+    follows = False
+
+    def __init__(self, text: ExactText, held: object) -> None:
+        """`text` is in use already."""
+        self._text = text
+        self._held = held
+        self._read_to = 0
+        self.size = text.size
+        self.kept_as: Hashable = None if text.ends_in_error else Passing(text.number)
+
+    def read(self, offset: int, size: int) -> bytes | memoryview:
+        """The bytes at `offset`. Before an error, whoever reads straight on gets what is left, and then the error; who
+        has jumped there the error alone: `tac` and `tail` take a little less than they asked for to be all there is."""
+        if offset != self._read_to and self._text.reaches_error(offset, size):
+            offset = self.size
+        data = self._text.read(offset, size)
+        self._read_to = offset + len(data)
+        return data
+
+    @property
+    def prefetch_is_due(self) -> bool:
+        """See `node.Prefetching`."""
+        return self._text.prefetch_is_due
+
+    def prefetch(self) -> None:
+        """See `node.Prefetching`."""
+        self._text.prefetch()
+
+    def close(self) -> None:
+        """Text and files are let go of."""
+        self._held = None
+        self._text.let_go()
+
+
+class ExactTexts:
+    """The texts of a tree that were asked for last, by what asks for them."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.budget = TextBudget(clock, BUDGET)
+        self._lock = threading.Lock()
+        self._known: OrderedDict[Hashable, ExactText] = OrderedDict()
+        self._replaced: deque[ExactText] = deque()
+
+    def measured(self, key: Hashable, span: Span, make: Callable[[int], Pieces]) -> ExactText:
+        """The text of that span, or of its beginning where that ends in an error: one that is known, or goes on from
+        one that is, or a new one. Unfinished where it takes longer than a part: the next call goes on."""
+        while True:
+            text = self._text(key, span, make)
+            try:
+                text.measure()
+            except Vanished:
+                self._forget(key, text)
+                raise
+            finally:
+                text.let_go()
+            if text.span.end >= span.end or text.ends_in_error:
+                return text
+
+    def _text(self, key: Hashable, span: Span, make: Callable[[int], Pieces]) -> ExactText:
+        """The text to measure, in use."""
+        with self._lock:
+            known = self._known.get(key)
+        if known is None or not known.span.grew_to(span) or not known.use():
+            return self._put(key, ExactText(span, make, self.budget))
+        if known.span.end == span.end or not known.is_measured or known.ends_in_error:
+            return known
+        try:
+            return self._put(key, ExactText(span, make, self.budget, known))
+        finally:
+            known.let_go()
+
+    def _put(self, key: Hashable, text: ExactText) -> ExactText:
+        text.use()
+        with self._lock:
+            if key in self._known:
+                self._replaced.append(self._known.pop(key))
+            self._known[key] = text
+            gone = [self._known.popitem(last=False)[1]] if len(self._known) > _TEXTS else []
+            gone += [self._replaced.popleft()] if len(self._replaced) > _REPLACED else []
+        for each in gone:
+            each.let_go()
+        return text
+
+    def _forget(self, key: Hashable, text: ExactText) -> None:
+        with self._lock:
+            is_known = self._known.get(key) is text
+            if is_known:
+                del self._known[key]
+        if is_known:
+            text.let_go()

@@ -1,0 +1,96 @@
+"""A range as text: a file with a size where it is small (`-o exact=`), a stream where it is not.
+
+What the kernel was told of is what is opened, as long as the log still has it as it was; else it is another text, and
+the kernel looks the name up anew.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+from weakref import ReferenceType, ref
+
+from kafkafs.log.extents import extents_between
+from kafkafs.log.log import Log
+from kafkafs.view.exact import ExactContent, ExactText, Span, covering
+from kafkafs.view.node import Attributes, NoXattrs
+from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.streams import Pieces, Stream
+from kafkafs.view.targets import LogSnapshot, RangeTarget
+
+Make = Callable[[int], Pieces]
+
+
+class RangeFile(NoXattrs):
+    """The file of one range; what its text is made of is said by `_span` and `_make`."""
+
+    isolated: ClassVar[bool]
+
+    def __init__(self, view: PartitionView, target: RangeTarget, kind: object) -> None:
+        """`kind` tells its text from others of the same range."""
+        self._view = view
+        self._target = target
+        self._kind = kind
+        self._told: ReferenceType[ExactText] | None = None
+
+    def _end(self, snapshot: LogSnapshot) -> int:
+        """Where an open range ends now."""
+        raise NotImplementedError
+
+    def _maker(self) -> tuple[object, Callable[[LogSnapshot, int], Make]]:
+        """What the text depends on besides the log; and what makes it, of a log and up to an offset."""
+        raise NotImplementedError
+
+    def attributes(self) -> Attributes:
+        """The true size of a small range, for which its text is made once; 0 of a stream. The time is the largest
+        timestamp that the indexes tell for the range. Kept no moment by its name."""
+        return self._view.ask(self._attributes)
+
+    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
+        about = self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, isolated=self.isolated))
+        text = self._text(snapshot)
+        if text is None:
+            self._told = None
+            return about
+        self._told = ref(text)
+        return about._replace(size=text.size, version=text.number, is_fixed=True)
+
+    def _text(self, snapshot: LogSnapshot) -> ExactText | None:
+        """The text of the range as it is in this log, measured; None of one that is not small."""
+        span, make = self._span_and_maker(snapshot)
+        if not _is_small(snapshot.log, span, self._view.options.exact):
+            return None
+        key = self._view.shown_as, self._target, self._kind
+        return self._view.resources.exact.measured(key, span, make(snapshot, span.end))
+
+    def _span_and_maker(self, snapshot: LogSnapshot) -> tuple[Span, Callable[[LogSnapshot, int], Make]]:
+        start, end = self._target.offsets(snapshot, isolated=self.isolated)
+        start, present = max(start, snapshot.log.start_offset), self._end(snapshot)
+        end = present if end is None else min(end, present)
+        made_by, make = self._maker()
+        return Span(start, end, covering(snapshot.log, start, end), made_by), make
+
+    def open(self) -> ExactContent | Stream:
+        """What `attributes` told, as long as the log has it; else what is there now, up to its present end at most."""
+        return self._view.ask(self._open)
+
+    def _open(self, snapshot: LogSnapshot) -> ExactContent | Stream:
+        if self._told is not None:
+            text = self._told()
+            if text is None or not text.span.stands_in(snapshot.log) or not text.use():
+                text = self._text(snapshot)
+                is_there = text is not None and text.use()
+            else:
+                is_there = True
+            if text is not None and is_there:
+                return ExactContent(text, snapshot.log.hold(text.span.start, text.span.end))
+        span, make = self._span_and_maker(snapshot)
+        held = snapshot.log.hold(span.start, span.end)
+        return Stream(make(snapshot, span.end), span.start, self._view.resources.text, held=held)
+
+
+def _is_small(log: Log, span: Span, limit: int) -> bool:
+    """Whether the range is made of no more than so many bytes of log. Those that obviously are not are told at once."""
+    if not limit or sum(segment.seen[0] for segment in span.segments[1:-1]) > limit:
+        return False
+    if limit >= 2**63 - 1:
+        return True
+    return sum(extent.end - extent.position for extent in extents_between(log, span.start, span.end)) <= limit

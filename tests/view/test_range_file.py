@@ -1,0 +1,103 @@
+"""Ranges as files: what `stat` told is what is opened, as long as the log has it; how little of the log that takes."""
+
+import gzip
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from kafkafs.errors import Vanished
+from kafkafs.view.exact import ExactContent
+from kafkafs.view.node import FileNode
+from kafkafs.view.streams import Stream
+from kafkafs.view.tree import Root
+from tests.counting import counted
+from tests.log.making import Made, made, spread, write_partition
+from tests.view.json_model import line
+from tests.view.trees import cat, node, read, tree
+
+BATCHES = [made(number * 10, [1000 + number] * 10, size=200) for number in range(100)]
+RANGE = "t-0/by-offset/0...jsonl"
+
+
+def text_of(batches: list[Made]) -> bytes:
+    return b"".join(line("t", 0, record) for batch in batches for record in batch.records)
+
+
+def file(root: Root, name: str = RANGE) -> FileNode:
+    return cast(FileNode, node(root, name))
+
+
+def append(directory: Path, batch: Made) -> None:
+    with (directory / f"{0:020}.log").open("ab") as log:
+        log.write(batch.data)
+
+
+def test_the_log_is_read_once_for_the_size_and_the_bytes(tmp_path):
+    """Whoever looks first pays, and nobody pays twice."""
+    write_partition(tmp_path, spread(BATCHES, 50))
+    root = tree(tmp_path)
+    about, first = counted(file(root).attributes)
+    found = file(root)
+    again, second = counted(found.attributes)
+    assert (again.version, again.size, about.is_fixed) == (about.version, about.size, True)
+    whole, third = counted(lambda: read(found.open()))
+    assert (len(whole), whole == text_of(BATCHES)) == (about.size, True)
+    assert second + third < first / 10
+
+
+@pytest.mark.parametrize(("exact", "is_file"), [(0, False), (10_000, False), (10**6, True), (2**63 - 1, True)])
+def test_small_is_told_by_the_bytes_of_log(tmp_path, exact, is_file):
+    """Text may be many times as long where batches are packed, and that is what the option does not mean."""
+    packed = [made(number * 10, [1] * 10, 2000, codec=1, compress=gzip.compress) for number in range(100)]
+    write_partition(tmp_path, spread(packed, 50))
+    root = tree(tmp_path, exact=exact)
+    found = file(root)
+    assert (found.attributes().size > 0) == is_file
+    assert isinstance(found.open(), ExactContent if is_file else Stream)
+    assert read(found.open()) == text_of(packed)
+
+
+@pytest.mark.parametrize("name", ["5..5.jsonl", "9999...jsonl", "5..5.batches.jsonl"])
+def test_an_empty_range_is_an_empty_file(tmp_path, name):
+    write_partition(tmp_path, {0: BATCHES[:2]})
+    found = file(tree(tmp_path), f"t-0/by-offset/{name}")
+    about, content = found.attributes(), found.open()
+    assert (about.size, content.size, read(content)) == (0, 0, b"")
+
+
+def test_what_was_told_is_opened_though_the_log_has_grown(tmp_path):
+    directory = write_partition(tmp_path, {0: BATCHES[:50]})
+    root = tree(tmp_path, log_fresh_s=0.0, names_fresh_s=0.0)
+    before = file(root)
+    size = before.attributes().size
+    append(directory, BATCHES[50])
+    assert file(root).attributes().size == len(text_of(BATCHES[:51])) > size
+    assert (before.open().size, read(before.open())) == (size, text_of(BATCHES[:50]))
+    assert cat(root, RANGE) == text_of(BATCHES[:51])
+
+
+def test_what_was_cut_is_not_opened_as_what_was_told(tmp_path):
+    """The mount compares sizes, and answers "Stale file handle"; the kernel then looks the name up again."""
+    directory = write_partition(tmp_path, {0: BATCHES[:50]})
+    root = tree(tmp_path, log_fresh_s=0.0, names_fresh_s=0.0)
+    before = file(root)
+    told, held = before.attributes(), before.open()
+    log = directory / f"{0:020}.log"
+    with log.open("r+b") as cut:
+        cut.truncate(sum(len(batch.data) for batch in BATCHES[:30]))
+    append(directory, BATCHES[70])
+    root.disks()[0].sweep()
+    now = before.open()
+    assert now.size != told.size
+    assert read(now) == text_of(BATCHES[:30] + BATCHES[70:71])
+    try:
+        assert read(held) == text_of(BATCHES[:50])
+    except Vanished:
+        held.close()
+
+
+def test_one_that_was_never_looked_up_is_a_stream(tmp_path):
+    """`kafkafs cat` asks for no size, and does not pay for one."""
+    write_partition(tmp_path, {0: BATCHES})
+    assert file(tree(tmp_path)).open().size is None
