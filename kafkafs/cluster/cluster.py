@@ -29,14 +29,17 @@ from kafkafs.cluster.open_transactions import Open, OpenScans, Owners
 from kafkafs.cluster.rows import Ends
 from kafkafs.cluster.transactions import Transaction
 from kafkafs.disk.cached_value import CachedValue, same_objects
+from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_partition_metadata
 from kafkafs.format.names import PARTITION_METADATA, PartitionName
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.log import Log
 from kafkafs.log.meta_properties import telling
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import furthest, replicas
+from kafkafs.log.tiered import log_start
 
 _UNREADABLE = (NotFound, Denied, DiskError, CorruptData, Vanished)
 
@@ -288,7 +291,7 @@ class Cluster:
             partition = self.partition(topic, number)
             if partition is None:
                 return Ends()
-            return partition.answer(lambda log: Ends(log.start_offset, log.high_watermark, log.end_offset))
+            return partition.answer(lambda log: _ends(log, partition.root))
         except _UNREADABLE:
             return Ends()
 
@@ -306,3 +309,7 @@ class Cluster:
         yield from self.group_problems()
         for number in sorted(self._transactions):
             yield from self._transactions[number].problems()
+
+
+def _ends(log: Log, root: Directory) -> Ends:
+    return Ends(log_start(log, root), log.high_watermark, log.end_offset, first_here=log.start_offset)

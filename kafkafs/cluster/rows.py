@@ -46,11 +46,13 @@ NO_OFFSET = -1
 
 
 class Ends(NamedTuple):
-    """Where a partition on these disks begins and ends; None where it is not here, or does not tell."""
+    """Where a partition begins and ends; None where it is not on these disks, or does not tell. `first_here` is the
+    first offset that can be read: behind the start of a log that begins in a tier, where that is not read."""
 
     log_start: int | None = None
     high_watermark: int | None = None
     log_end: int | None = None
+    first_here: int | None = None
 
 
 def group_row(name: bytes, group: Group, partition: int, stale: bool | None) -> Row:

@@ -23,6 +23,12 @@ def tiered_start(log: Log, root: Directory) -> int | None:
     return start if is_tiered else None
 
 
+def log_start(log: Log, root: Directory) -> int:
+    """The log start offset of any partition, also where the log begins in a tier that is not read."""
+    start = tiered_start(log, root)
+    return log.start_offset if start is None else start
+
+
 def _has_index_cache(root: Directory) -> bool:
     """Whether the broker keeps indexes of remote segments there."""
     try:

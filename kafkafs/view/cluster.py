@@ -376,7 +376,7 @@ class LinksDirectory(_OfGroup):
     def _is_there(self, commit: Commit) -> bool:
         """Whether something stands at the offset; also where these disks do not tell."""
         ends = self._sources.cluster.ends(commit.topic, commit.partition)
-        return (ends.log_start or 0) <= commit.offset and (ends.log_end is None or commit.offset < ends.log_end)
+        return (ends.first_here or 0) <= commit.offset and (ends.log_end is None or commit.offset < ends.log_end)
 
 
 class OffsetLink(_Node):

@@ -18,7 +18,7 @@ from kafkafs.log.meta_properties import node_id
 from kafkafs.log.newest import newest_data
 from kafkafs.log.replicas import progress
 from kafkafs.log.segment import Segment
-from kafkafs.log.tiered import tiered_start
+from kafkafs.log.tiered import log_start
 from kafkafs.log.time_search import largest_timestamp
 from kafkafs.view.made import MadeFile
 from kafkafs.view.node import Attributes
@@ -80,7 +80,6 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     replicas = shown_replicas(view.find_replicas())
     problems += twins(view, replicas)
     topic_id = _topic_id(view, problems)
-    remote = tiered_start(log, view.partition.root)
     epochs = _leader_epochs(view, problems)
     health = look_at_all(log.segments)
     for one in health:
@@ -92,7 +91,7 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
         "topic": name.topic,
         "partition": name.partition,
         "topicId": topic_id,
-        "logStartOffset": log.start_offset if remote is None else remote,
+        "logStartOffset": log_start(log, view.partition.root),
         "localLogStartOffset": log.local_start_offset,
         "logEndOffset": log.end_offset,
         "highWatermark": log.high_watermark,

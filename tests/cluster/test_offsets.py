@@ -5,10 +5,11 @@ import os
 
 import pytest
 
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.options import ReadOptions, TierSource
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, names
 from tests.cluster.writing import Data, commit, pair
+from tests.kafka import tiered
 from tests.mounting import run
 
 OFFSETS = "__consumer_offsets-0"
@@ -110,3 +111,16 @@ def test_next_leads_nowhere_below_the_log_start_and_at_the_log_end(place, offset
         with pytest.raises(OSError) as raised:
             path.open()
         assert raised.value.errno == errno.ENOENT
+
+
+def test_of_a_log_that_begins_in_a_tier_the_start_is_that_of_the_log():
+    """As `kafka-get-offsets.sh --time -2` has it; what the group reads next can be read where the tier is."""
+    made = tiered.Tiered()
+    for source in (None, TierSource(str(made.tier))):
+        root = Root([made.left], ReadOptions(tiered=source))
+        (row,) = lines(root, f"groups/{tiered.GROUP}/offsets.jsonl")
+        told = {field: row[field] for field in ("offset", "logStartOffset", "logEndOffset", "lag")}
+        assert told == {"offset": tiered.COMMITTED, "logStartOffset": 0, "logEndOffset": tiered.RECORDS,
+                        "lag": tiered.RECORDS - tiered.COMMITTED}  # fmt: skip
+        assert names(root, f"groups/{tiered.GROUP}/next") == ([] if source is None else ["orders-0"])
+        assert names(root, f"groups/{tiered.GROUP}/unread") == ["orders-0.jsonl"]

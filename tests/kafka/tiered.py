@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from confluent_kafka import Producer
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from tests.kafka import broker as node
@@ -33,6 +33,8 @@ TIERED = {
 TOPICS = {"orders": 2, "with.dots-and-9": 1, "payments": 1}
 """Tiered topics and their partitions; `payments` has transactions, some of which were aborted."""
 PLAIN = "plain"
+GROUP, COMMITTED = "readers", 700
+"""A group, and the offset of `orders-0` that it reads next, which local retention deletes."""
 
 
 def settings(tier: Path) -> dict[str, object]:
@@ -146,6 +148,8 @@ def _make(place: Path) -> None:
         produce(broker, "with.dots-and-9", 0, 0, RECORDS // 3)
         produce(broker, PLAIN, 0, 0, 100)
         _transactions(broker)
+        commit = ConsumerGroupTopicPartitions(GROUP, [TopicPartition("orders", 0, COMMITTED)])
+        broker.admin.alter_consumer_group_offsets([commit])[GROUP].result(30)
         stored = tier / "kafka-tiered-storage"
         for topic, partitions in TOPICS.items():
             for partition in range(partitions):
