@@ -9,11 +9,10 @@ import pytest
 
 from tests.format import golden
 from tests.format.batch_maker import v2_batch
-from tests.kafka import cache, jars
 from tests.log.making import Made, write_partition
 from tests.pages import DOCS, blocks
+from tests.spark import packages
 
-DELTA = ("io.delta", "delta-spark_4.2_2.13", "4.4.0")
 READ = """
 read = spark.read.format("delta").load("/data/delta/orders")
 print(*(f"{row.offset}:{row.date}" for row in read.orderBy("offset").collect()), read.inputFiles()[0].count("date="))
@@ -21,18 +20,9 @@ print(*(f"{row.offset}:{row.date}" for row in read.orderBy("offset").collect()),
 NOON_MS = 20_000 * 24 * 3_600_000 + 12 * 3_600_000
 
 
-def delta() -> Path:
-    """The directory of Delta's jars."""
-
-    def fetch(place: Path) -> None:
-        jars._copy_dependencies("Delta Lake", [DELTA], place)
-
-    return cache.once(cache.root() / "jars" / DELTA[1], fetch)
-
-
 def run(program: str, place: Path) -> str:
     """A program on a Spark that has Delta's jars, in a process of its own; its directories lie in `place`."""
-    every = ",".join(map(str, sorted(delta().glob("*.jar"))))
+    every = ",".join(map(str, packages.delta()))
     submit = f"--master local[1] --conf spark.ui.enabled=false --conf spark.log.level=OFF --jars {every} pyspark-shell"
     set_ = {"PYSPARK_SUBMIT_ARGS": submit, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     program = program.replace("/var/kafka-logs", str(place / "data")).replace("/data/", f"{place}/")

@@ -24,12 +24,13 @@ from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.spark.options import Choice
 from kafkafs.spark.session import in_one_sentence
 from kafkafs.spark.source import KafkafsDataSource
-from tests.kafka import cache, jars, registered
+from tests.kafka import registered
 from tests.kafka.broker import Broker
 from tests.kafka.dataset import Dataset
 from tests.kafka.registered import avro, prefix
 from tests.kafka.topics.formats import VERSIONS
 from tests.kafka.writer import Record, Topic, Writer, create
+from tests.spark import packages
 from tests.spark.reading import frame
 from tests.spark.streams import finish
 
@@ -93,7 +94,6 @@ ORDER = {"type": "record", "name": "Order", "fields": [
     {"name": "crc", "type": {"type": "fixed", "name": "Crc", "size": 4}},
 ]}  # fmt: skip
 LATER = ORDER | {"fields": [{"name": "amount", "type": "double"}, {"name": "note", "type": "string", "default": "-"}]}
-SPARK_AVRO = "org.apache.spark:spark-avro_2.13:4.2.0"
 FORMATS = {"old": "v0", "middle": "v1", "new": "v2"}
 
 
@@ -124,19 +124,9 @@ def register(writer: Writer, *versions: Mapping[str, Any]) -> None:
     writer.batch("_schemas", [Record(value, key) for key, value in told])
 
 
-def spark_avro() -> Path:
-    """The directory of the jar of Spark's own `from_avro`."""
-
-    def fetch(place: Path) -> None:
-        jars.maven("Spark's Avro", "dependency:copy", f"-Dartifact={SPARK_AVRO}", f"-DoutputDirectory={place}")
-
-    return cache.once(cache.root() / "jars" / "spark-avro", fetch)
-
-
 def beside_sparks_own(spark: SparkSession, place: Path) -> tuple[DataFrame, DataFrame]:
     """The orders that are in Avro, by the option and by `from_avro`."""
-    (jar,) = spark_avro().glob("*.jar")
-    spark.sql(f"ADD JAR '{jar}'")
+    spark.sql(f"ADD JAR '{packages.avro()}'")
     ours = frame(spark, place, subscribe="new", value="registry").where("value IS NOT NULL").select("offset", "value")
     plain = frame(spark, place, subscribe="new").where("substring(value, 1, 5) = X'0000000001'")
     theirs = plain.selectExpr("offset", f"from_avro(substring(value, 6), '{json.dumps(ORDER)}', map()) AS value")

@@ -52,7 +52,9 @@ def rows(out: Path) -> int:
 
 
 @pytest.mark.parametrize("with_id", [True, False], ids=["with-id", "without"])
-@pytest.mark.parametrize("end", [(), ("--to-offsets", '{"orders":{"0":200}}')], ids=["open", "fixed"])
+@pytest.mark.parametrize(
+    "end", [(), ("--to-offsets", '{"orders":{"0":200}}'), ("--by", "day")], ids=["open", "fixed", "by-day"]
+)
 def test_a_topic_made_anew_is_not_gone_on_with(data, tmp_path, export: Command, capsys, with_id, end):
     """Regression: the next day's run gave exit 0, and the new topic's first 150 records were missing."""
     assert export(data, *end) == 0

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pyarrow.dataset as ds
 import pytest
@@ -72,6 +73,31 @@ def test_all_that_an_export_promises_holds_on_s3(spark: SparkSession, bucket: Ou
     assert not [each.path for each in everything if each.path.endswith(".tmp")]
     with pytest.raises(UsageError, match="something else"):
         run(spark, bucket, request("partitions"))
+
+
+def test_partitions_by_date_on_s3_are_taken_up_too(spark: SparkSession, bucket: Output):
+    """Marks tell which ranges are done; a table that is missing has its range written anew."""
+    wanted = request("disorder", "segments-disorder", file_bytes=20_000, by="hour")
+    done = run(spark, bucket, wanted)
+    system, root = opened(bucket)
+
+    def offsets() -> list[tuple[str, int, str]]:
+        table = ds.dataset(root, filesystem=system, partitioning="hive", ignore_prefixes=["_", "."]).to_table()
+        dated = table.select(["topic", "offset", "date", "hour"]).to_pylist()
+        return sorted((row["topic"], row["offset"], f"{row['date']} {int(row['hour']):02}") for row in dated)
+
+    expected = sorted(
+        (str(topic), int(str(offset)), datetime.fromtimestamp(int(str(ms)) / 1000, UTC).strftime("%Y-%m-%d %H"))
+        for topic, _, offset, ms, *_ in truth("disorder", "segments-disorder")
+    )
+    assert offsets() == expected
+    names = sorted(name for name in bucket.sizes() if name.endswith(".parquet"))
+    for name in names[::2]:
+        system.delete_file(f"{root}/{name}")
+    again = run(spark, bucket, wanted)
+    assert (again.files, again.records) == (done.files, done.records)
+    assert again.written > 0
+    assert offsets() == expected
 
 
 def test_a_place_with_other_files_is_refused(bucket: Output):

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,8 @@ def environment(release: str) -> Path:
 
     def make(place: Path) -> None:
         run(sys.executable, "-m", "venv", place, timeout=100)
-        needed = (f"pyspark=={release}", "numpy", "isal", "zstandard", "pyarrow", "pandas")
+        own = [each for each in requires("kafkafs") or () if "extra ==" not in each]
+        needed = (f"pyspark[connect,pipelines]=={release}", "pyarrow", *own)
         run(place / "bin/python", "-m", "pip", "install", "--quiet", *needed, timeout=700)
 
     return cache.once(cache.root() / "spark" / release, make) / "bin/python"
