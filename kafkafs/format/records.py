@@ -41,10 +41,10 @@ def decode(
     work, stop = Work(data, batches, limit, memory), 0
     while stop < len(batches):
         first = stop
-        stop, way, announced = kernels.next_run(
+        stop, kind, announced = kernels.next_run(
             work.batches, first, len(batches), position, len(data), limit, work.spans
         )
-        yield from _WAYS[way](work, first, stop, announced)
+        yield from _BY_KIND[kind](work, first, stop, announced)
 
 
 def _plain_v2(work: Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
@@ -160,12 +160,12 @@ def _outside(_work: Work, first: int, _stop: int, _announced: int) -> Iterator[R
     raise ValueError(f"row {first} is of other data")
 
 
-_WAYS = {
-    layout.WAY_PLAIN_V2: _plain_v2,
-    layout.WAY_PLAIN_LEGACY: _plain_legacy,
-    layout.WAY_PACKED_V2: _packed_v2,
-    layout.WAY_PACKED_LEGACY: legacy.wrapped,
-    layout.WAY_BAD_CRC: _bad_crc,
-    layout.WAY_TOO_LARGE: _too_large,
-    layout.WAY_OUTSIDE: _outside,
+_BY_KIND = {
+    layout.KIND_PLAIN_V2: _plain_v2,
+    layout.KIND_PLAIN_LEGACY: _plain_legacy,
+    layout.KIND_PACKED_V2: _packed_v2,
+    layout.KIND_PACKED_LEGACY: legacy.wrapped,
+    layout.KIND_BAD_CRC: _bad_crc,
+    layout.KIND_TOO_LARGE: _too_large,
+    layout.KIND_OUTSIDE: _outside,
 }

@@ -141,8 +141,9 @@ COLUMN_NUMBERS = 48
 # How a walk over batches ends.
 WALK_END, WALK_CUT, WALK_BROKEN, WALK_FULL = range(4)
 
-# How a batch is decoded; OUTSIDE: its row and the data do not belong together.
-WAY_PLAIN_V2, WAY_PLAIN_LEGACY, WAY_PACKED_V2, WAY_PACKED_LEGACY, WAY_BAD_CRC, WAY_TOO_LARGE, WAY_OUTSIDE = range(7)
+# What kind of batch it is for who decodes it; OUTSIDE: its row and the data do not belong together.
+KIND_PLAIN_V2, KIND_PLAIN_LEGACY, KIND_PACKED_V2, KIND_PACKED_LEGACY = range(4)
+KIND_BAD_CRC, KIND_TOO_LARGE, KIND_OUTSIDE = range(4, 7)
 
 # What is wrong inside a batch. `records` has a sentence for each.
 (
@@ -259,7 +260,7 @@ CELL_NULL, CELL_PLAIN, CELL_PREFIX_ID, CELL_PREFIX_GUID, CELL_HEADER_ID, CELL_HE
 # A row of the table of decoders: four int64; where the program and its literals begin, in bytes; the tail.
 DECODER_ROW = 32
 DECODER_WAY, DECODER_CODE, DECODER_POOL = range(0, 24, 8)
-WAY_NONE, WAY_AVRO, WAY_JSON, WAY_PYTHON = range(4)
+WAY_NONE, WAY_AVRO, WAY_JSON, WAY_PYTHON = range(4)  # what decodes
 
 # Why `decode_cells` ended before the last cell.
 DECODED_ALL, DECODED_NO_ROOM, DECODED_ASKS = range(3)
