@@ -19,8 +19,6 @@ from kafkafs.format.long_line import long_line
 _ROOMS = Buffers(2 << 20, keep=4)
 """Each for some pieces of output, one behind the other."""
 
-_NO_ROOM: Array = np.empty(0, np.uint8)
-
 _LITTLE = 64 << 10
 """Bytes of a room that are not worth another piece."""
 
@@ -50,46 +48,32 @@ def line_head(prefix: bytes, row: np.void) -> bytes:
 class LineMaker(Protocol):
     """Makes the lines of one partition's records: `JsonLines` as they are, `decoded_lines` by their schemas."""
 
-    def pieces(self, records: Records) -> Iterator[memoryview]:
-        """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
+    def pieces(self, records: Records, room: Array | None = None) -> Iterator[memoryview]:
+        """The lines of all those records, in order. A piece ends with a line, unless that line is very long.
 
-
-class Room:
-    """What is left of the room that lines were written into last: for all that one reader has made. Two threads that
-    make lines of one text at the same time never get the same."""
-
-    def __init__(self) -> None:
-        self._left: list[Array] = []
-
-    def take(self) -> Array:
-        """It, for nobody else until it is left again; nothing where there is none."""
-        try:
-            return self._left.pop()
-        except IndexError:
-            return _NO_ROOM
-
-    def leave(self, left: Array) -> None:
-        """So much is left of it."""
-        self._left = [left]
+        The first ones are written into `room`, as far as they find room there.
+        """
 
 
 class JsonLines:
     """The lines of one partition's records."""
 
-    def __init__(self, topic: str, partition: int, shared: Room | None = None) -> None:
+    def __init__(self, topic: str, partition: int) -> None:
         self._prefix, self._padded = padded_prefix(topic, partition)
-        self._shared = Room() if shared is None else shared
+        self._left: Array = np.empty(0, np.uint8)  # of the room that was written last
 
-    def pieces(self, records: Records) -> Iterator[memoryview]:
-        """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
+    def pieces(self, records: Records, room: Array | None = None) -> Iterator[memoryview]:
+        """See `LineMaker`."""
+        if room is not None:
+            self._left = room
         number, total, tried = 0, len(records), False
         table = np.ascontiguousarray(records.rows)  # it may be every other row of another
         while number < total:
             room = np.empty(_ONE, np.uint8) if total == 1 and not tried else self._room(table, number, total)
             made, number = kernels.json_lines(table, number, total, records.data, self._padded, len(self._prefix), room)
             tried = True
+            self._left = room[made:] if made else self._left[:0]
             if made:
-                self._shared.leave(room[made:])
                 yield room.data[:made]
             elif len(room) >= _ROOMS.size:
                 yield from long_line(line_head(self._prefix, records.rows[number]), records, number)
@@ -97,9 +81,8 @@ class JsonLines:
 
     def _room(self, rows: Rows, number: int, total: int) -> Array:
         """Where the next piece goes: on in the same room, or into a small buffer where only few records are left."""
-        left = self._shared.take()
-        if len(left) >= _LITTLE:
-            return left
+        if len(self._left) >= _LITTLE:
+            return self._left
         if total - number > _FEW:
             return _ROOMS.take()
         bound = kernels.lines_bound(rows, number, total, len(self._prefix))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.format.jsonl import JsonLines, LineMaker, Room
+from kafkafs.format.jsonl import JsonLines, LineMaker
 from kafkafs.format.memory import Memory
 from kafkafs.format.names import PartitionName
 from kafkafs.view.node import Attributes
@@ -45,11 +45,10 @@ class PlainLines:
     def __init__(self, _view: PartitionView) -> None:
         """Nothing but the log tells what they are."""
         self.made_by = None
-        self._room = Room()
 
     def maker(self, name: PartitionName) -> LineMaker:
         """See `Lines`."""
-        return JsonLines(name.topic, name.partition, self._room)
+        return JsonLines(name.topic, name.partition)
 
     @staticmethod
     def attributes(_view: PartitionView, about: Attributes) -> Attributes:

@@ -139,18 +139,21 @@ def _records(part: _Part) -> Iterator[Records]:
         raise type(error)(f"{part.shown_as}: {error}") from None
 
 
-def _merged(lines: Lines, parts: Sequence[_Part]) -> Iterator[tuple[tuple[int, ...] | None, memoryview]]:
-    """Their text; with a piece that ends with a line, the offsets that what follows begins at."""
-    offsets = [part.start for part in parts]
+def _merged(lines: Lines, parts: Sequence[_Part]) -> Iterator[tuple[Callable[[], tuple[int, ...]] | None, memoryview]]:
+    """Their text; with a piece that ends with a line, what tells the offsets that what follows begins at."""
     there = [number for number, part in enumerate(parts) if part.start < part.end]
-    if not there:
-        return
     merged = MergedLines([(lines.maker(parts[number].snapshot.log.name), _records(parts[number])) for number in there],
-                         [offsets[number] for number in there])  # fmt: skip
-    for is_whole, piece in merged.pieces():
-        for number, offset in zip(there, merged.places if is_whole else (), strict=False):
+                         [parts[number].start for number in there])  # fmt: skip
+
+    def places() -> tuple[int, ...]:
+        """Of all partitions, as of now."""
+        offsets = [part.start for part in parts]
+        for number, offset in zip(there, merged.places, strict=True):
             offsets[number] = offset
-        yield tuple(offsets) if is_whole else None, piece
+        return tuple(offsets)
+
+    for is_whole, piece in merged.pieces():
+        yield places if is_whole else None, piece
 
 
 class _Text:
@@ -162,15 +165,16 @@ class _Text:
         self._lines = lines
         self._parts = parts
         self._offsets = {0: tuple(part.start for part in parts)}
+        self._newest = 0
 
     def pieces(self, place: int) -> Pieces:
         """The text from a place on."""
         parts = [part._replace(start=start) for part, start in zip(self._parts, self._offsets[place], strict=True)]
         position = place
-        for offsets, piece in _merged(self._lines, parts):
+        for places, piece in _merged(self._lines, parts):
             position += len(piece)
-            if offsets is not None and position >= max(self._offsets) + MARK_EVERY:
-                self._offsets[position] = offsets
+            if places is not None and position >= self._newest + MARK_EVERY:
+                self._newest, self._offsets[position] = position, places()
             yield position if position in self._offsets else None, piece
 
 
@@ -205,7 +209,7 @@ class _Followed:
             for behind, piece in _merged(self._lines, parts):
                 position += len(piece)
                 if behind is not None:
-                    self._note(position, number, behind)
+                    self._note(position, number, behind())
                 yield None if behind is None else position, piece
             number, offsets = number + 1, ends
             self._note(position, number, offsets)

@@ -19,7 +19,7 @@ def make(bench: Bench, partitions: int) -> Path:
         for number in range(partitions):
             _partition(place / f"many-{number}", batches, b"")
 
-    return _made_once(bench, f"many-{partitions}", fill)
+    return made_once(bench, f"many-{partitions}", fill)
 
 
 def make_segments(bench: Bench, segments: int) -> Path:
@@ -31,10 +31,10 @@ def make_segments(bench: Bench, segments: int) -> Path:
         # no producer has a transaction open: what else would be read to know that is no cost of a segment
         (place / f"many-0/{segments - 1:020d}.snapshot").write_bytes(_no_producers(bench))
 
-    return _made_once(bench, f"segments-{segments}", fill)
+    return made_once(bench, f"segments-{segments}", fill)
 
 
-def _made_once(bench: Bench, name: str, fill: Callable[[Path], None]) -> Path:
+def made_once(bench: Bench, name: str, fill: Callable[[Path], None]) -> Path:
     place = bench.home.with_name(name)
     if not place.exists():
         unfinished = place.with_name(f"{place.name}.part")

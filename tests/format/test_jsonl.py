@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.batches import walk
-from kafkafs.format.jsonl import JsonLines, Room
+from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import BATCHES, Record
@@ -27,14 +27,6 @@ def test_pieces_that_share_memory_do_not_touch_each_other() -> None:
     pieces = [list(lines.pieces(records)) for _ in range(50)]
     assert [b"".join(of_one) for of_one in pieces] == [expected] * 50
     assert sum(len(of_one) == 1 for of_one in pieces) > 40
-
-
-def test_two_that_share_a_room_never_write_into_the_same() -> None:
-    """Two readers of one text make lines at the same time, each in a thread of its own."""
-    room, left = Room(), np.empty(100_000, np.uint8)
-    room.leave(left)
-    assert room.take() is left
-    assert len(room.take()) == 0
 
 
 # Bytes that look for seams: controls, escapes, scripts, near misses of UTF-8, each in runs around 8 and 16 bytes.

@@ -49,7 +49,7 @@ class _Slow:
     def __init__(self, done: Path) -> None:
         self.done = done
 
-    def pieces(self, records: Records) -> Iterator[memoryview]:
+    def pieces(self, records: Records, room: object = None) -> Iterator[memoryview]:
         first = int(records.rows["offset"][0])
         if first == 0:
             wait_until(self.done.exists)

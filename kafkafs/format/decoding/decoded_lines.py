@@ -56,10 +56,11 @@ class DecodedLines:
         self._reasons: dict[int, str] = {}  # of cells of a chunk that Python could not decode
         self._scratch = np.empty(AVRO_SCRATCH, np.uint8)
 
-    def pieces(self, records: Records) -> Iterator[memoryview]:
-        """The lines of all those records, in order. A piece ends with a line, unless that line is very long."""
+    def pieces(self, records: Records, room: Array | None = None) -> Iterator[memoryview]:
+        """See `LineMaker`."""
         for part in self._decoded(records):
-            yield from self._lines(part)
+            yield from self._lines(part, room)
+            room = None
 
     def fields(self, records: Records) -> Iterator[tuple[bytes | None, bytes | None]]:
         """Key and value of each record, in order, as its line shows them: JSON text, of a string what it says; None for
@@ -161,17 +162,17 @@ class DecodedLines:
         self._held += text
         return place, len(text)
 
-    def _lines(self, part: "_Part") -> Iterator[memoryview]:
+    def _lines(self, part: "_Part", given: Array | None) -> Iterator[memoryview]:
         number = part.first
         while number < part.stop:
-            room = _ROOMS.take()
+            room, given = _ROOMS.take() if given is None else given, None
             made, number = kernels.decoded_lines(
                 part.records.rows, part.cells, number, part.stop, part.records.data, part.texts, part.held, part.tails,
                 self._padded, len(self._prefix), room,
             )  # fmt: skip
             if made:
                 yield room.data[:made]
-            else:
+            elif len(room) >= _ROOMS.size:
                 yield from self._long_line(part, number)
                 number += 1
 

@@ -2,68 +2,84 @@
 
 import cython
 
-from kafkafs.format.native.machine import Int, Span, copy_bytes, load_i64, native, room, span, store_64
+from kafkafs.format.native.machine import (
+    Int,
+    Span,
+    copy_16,
+    equal_16,
+    load_i64,
+    native,
+    room,
+    span,
+    store_64,
+    trailing_zeros,
+)
+
+NEW_LINE = 10
+ENTRY = 16  # bytes of an entry of the heap: the time of a source's next line, and the source
+HEAD = 24  # bytes of what is known of a source: the number of its next line, where that begins, where its text ends
 
 
 @native
-def _line_of(heads: Span, source: Int) -> Int:
-    """The number of the line that comes next of a source: a row of `heads` is that, and the number behind its last."""
-    return load_i64(heads, source * 16)
+def _copy_line(out: Span, to: Int, data: Span, at: Int, end: Int) -> Int:
+    """Copies a line, 16 bytes at a time: how many bytes it has; 0 where there is no room for it."""
+    size: Int = 0
+    while at + size < end and out.nbytes - to - size >= 16:
+        copy_16(out, to + size, data, at + size)
+        found: Int = equal_16(data, at + size, NEW_LINE)
+        if found:
+            return size + trailing_zeros(found) + 1
+        size += 16
+    return 0
 
 
 @native
-def _is_before(heads: Span, times: Span, one: Int, other: Int) -> Int:
-    """Whether a source's next line goes before that of another."""
-    time: Int = load_i64(times, _line_of(heads, one) * 8)
-    other_time: Int = load_i64(times, _line_of(heads, other) * 8)
-    return time < other_time or (time == other_time and one < other)
-
-
-@native
-def _sink(heap: Span, count: Int, heads: Span, times: Span) -> None:
-    """Brings the first source of the heap to its place, now that its next line is another."""
-    source: Int = load_i64(heap, 0)
+def _sink(heap: Span, count: Int, time: Int) -> None:
+    """Brings the first source of a heap to its place, now that its next line has another time."""
+    source: Int = load_i64(heap, 8)
     at: Int = 0
     while 2 * at + 1 < count:
         child: Int = 2 * at + 1
-        least: Int = load_i64(heap, child * 8)
+        least: Int = load_i64(heap, child * ENTRY)
         if child + 1 < count:
-            right: Int = load_i64(heap, child * 8 + 8)
-            if _is_before(heads, times, right, least):
+            right: Int = load_i64(heap, (child + 1) * ENTRY)
+            if right < least or (
+                right == least and load_i64(heap, (child + 1) * ENTRY + 8) < load_i64(heap, child * ENTRY + 8)
+            ):
                 child += 1
                 least = right
-        if _is_before(heads, times, source, least):
+        if time < least or (time == least and source < load_i64(heap, child * ENTRY + 8)):
             break
-        store_64(heap, at * 8, least)
+        store_64(heap, at * ENTRY, least)
+        store_64(heap, at * ENTRY + 8, load_i64(heap, child * ENTRY + 8))
         at = child
-    store_64(heap, at * 8, source)
+    store_64(heap, at * ENTRY, time)
+    store_64(heap, at * ENTRY + 8, source)
 
 
-def merge_lines(
-    queue: object, count: Int, table: object, stamps: object, bounds: object, source: object, target: object
-) -> int:
-    """Kernel: the lines of `count` sources as one text, until one of them has no line any more or the next does not fit
-    into `target`. Answers how many bytes were written.
+def merge_lines(queue: object, count: Int, table: object, stamps: object, source: object, target: object) -> int:
+    """Kernel: the lines of `count` sources as one text, until one of them has no more text or there is no room for the
+    next line in `target`. Answers how many bytes were written.
 
-    Lines have numbers: line i lies between bounds[i] and bounds[i + 1] of `source` and has the time stamps[i]. `table`
-    has for each source which one comes next, which is moved, and where they end. `queue` is a heap of the sources that
-    have one; at the end the first of it is the source that has none, or whose line did not fit.
+    `table` has what is known of each source, which moves; its text, in `source`, ends with a line, and 16 bytes follow
+    it. Line i has the time stamps[i]. `queue` is a heap of sources; at the end the first of it is the one meant above.
     """
     heap, heads, out = room(queue), room(table), room(target)
-    times, places, data = span(stamps), span(bounds), span(source)
+    times, data = span(stamps), span(source)
     to: Int = 0
     with cython.nogil:
         while True:
-            first: Int = load_i64(heap, 0)
-            line: Int = _line_of(heads, first)
-            at: Int = load_i64(places, line * 8)
-            size: Int = load_i64(places, line * 8 + 8) - at
-            if size > out.nbytes - to:
+            head: Int = load_i64(heap, 8) * HEAD
+            line: Int = load_i64(heads, head) + 1
+            at: Int = load_i64(heads, head + 8)
+            end: Int = load_i64(heads, head + 16)
+            size: Int = _copy_line(out, to, data, at, end)
+            if size == 0:
                 break
-            copy_bytes(out, to, data, at, size)
             to += size
-            store_64(heads, first * 16, line + 1)
-            if line + 1 >= load_i64(heads, first * 16 + 8):
+            store_64(heads, head, line)
+            store_64(heads, head + 8, at + size)
+            if at + size >= end:
                 break
-            _sink(heap, count, heads, times)
+            _sink(heap, count, load_i64(times, line * 8))
     return to

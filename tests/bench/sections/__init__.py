@@ -20,6 +20,7 @@ from tests.bench.sections import (
     spark,
     starting,
     stream,
+    topics,
 )
 
 Section = Callable[[Bench, int], Iterator[Result]]
@@ -28,6 +29,7 @@ SECTIONS: Mapping[str, Section] = {
     "points": points.run,
     "stream": stream.run,
     "decoded": decoded.run,
+    "topics": topics.run,
     "dump": dump.run,
     "listing": listing.run,
     "scale": scale.run,
