@@ -6,14 +6,13 @@ from typing import NamedTuple
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.log.lookup import Found, LocatedBatch
 from kafkafs.log.trace import Trace, no_trace
-from kafkafs.view.decoded import FieldPoint, JsonPoint, line_pieces
-from kafkafs.view.explain import Explanation
+from kafkafs.view.decoded import line_pieces
 from kafkafs.view.grammar import Suffix
 from kafkafs.view.key_names import HISTORY, parse_key_name, printable
-from kafkafs.view.line_makers import PlainLines, SchemaLines
+from kafkafs.view.line_makers import PlainLines
 from kafkafs.view.node import Attributes, Entry, FileNode, NoXattrs
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
-from kafkafs.view.raw import RawPoint
+from kafkafs.view.queries import SHOWN
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.targets import LogSnapshot
 
@@ -44,13 +43,10 @@ class AtKey(NamedTuple):
             return None
 
 
-_POINTS: dict[str, Callable[[PartitionView, AtKey], FileNode]] = {
-    Suffix.RAW.value: RawPoint,
-    Suffix.JSONL.value: JsonPoint,
-    Suffix.DECODED.value: lambda view, target: JsonPoint(view, target, SchemaLines),
-    Suffix.VALUE.value: lambda view, target: FieldPoint(view, target, "value"),
-    Suffix.EXPLAIN.value: lambda view, target: Explanation(view, target, f"by-key/{printable(target.key)}"),
-    HISTORY: lambda view, target: History(view, target),
+_SHOWN = (Suffix.RAW, Suffix.JSONL, Suffix.DECODED, Suffix.VALUE, Suffix.EXPLAIN)
+_MAKERS: dict[str, Callable[[PartitionView, AtKey, str], FileNode]] = {
+    HISTORY: lambda view, target, _: History(view, target),
+    **{suffix.value: SHOWN[suffix].point for suffix in _SHOWN},
 }
 
 
@@ -66,10 +62,10 @@ class ByKey(ViewDirectory):
     def child(self, name: str) -> FileNode:
         """A node for the key and the suffix, which looks for the key when it is asked; NotFound for what is no name."""
         asked = parse_key_name(name)
-        make = _POINTS.get(asked.suffix) if asked is not None else None
+        make = _MAKERS.get(asked.suffix) if asked is not None else None
         if asked is None or make is None:
             raise NotFound(f"{name!r} is no query by key")
-        return make(self._view, AtKey(asked.key))
+        return make(self._view, AtKey(asked.key), f"by-key/{printable(asked.key)}")
 
 
 class History(NoXattrs):

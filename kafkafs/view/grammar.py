@@ -114,7 +114,9 @@ class Query(NamedTuple, Generic[Target]):
 
 _FOLLOWING = frozenset({Suffix.FOLLOW, Suffix.DECODED_FOLLOW})
 _POINT_ONLY = frozenset({Suffix.KEY, Suffix.VALUE, Suffix.EXPLAIN})
-_LONGEST_FIRST = [(suffix.value, suffix) for suffix in sorted(Suffix, key=lambda suffix: -len(suffix.value))]
+LONGEST_FIRST = [(suffix.value, suffix) for suffix in sorted(Suffix, key=lambda suffix: -len(suffix.value))]
+"""As they are tried at the end of a name."""
+
 BEFORE = "before-"
 """Before the time in the name of a point in `by-time/`."""
 
@@ -186,7 +188,7 @@ def _range_name(start: int, stop: int | None, digits: int) -> str:
 
 def _splits(name: str) -> list[tuple[str, Suffix]]:
     """Each way to cut a suffix off; the empty one always fits."""
-    return [(name.removesuffix(text), suffix) for text, suffix in _LONGEST_FIRST if name.endswith(text)]
+    return [(name.removesuffix(text), suffix) for text, suffix in LONGEST_FIRST if name.endswith(text)]
 
 
 def _fits_point(suffix: Suffix) -> bool:

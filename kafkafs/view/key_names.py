@@ -13,10 +13,10 @@ import os
 import re
 from typing import NamedTuple
 
-from kafkafs.view.grammar import Suffix
+from kafkafs.view.grammar import LONGEST_FIRST, Suffix
 
 HISTORY = ".history.jsonl"
-_SUFFIXES = sorted((HISTORY, *(each.value for each in Suffix if each not in (Suffix.RAW, Suffix.KEY))), key=len)[::-1]
+_SUFFIXES = (HISTORY, *(text for text, suffix in LONGEST_FIRST if suffix is not Suffix.KEY))
 _ENCODED = re.compile(rb"%([0-9A-Fa-f]{2})?")
 
 
@@ -30,7 +30,7 @@ class KeyName(NamedTuple):
 def parse_key_name(name: str) -> KeyName | None:
     """What `name` asks for in `by-key/`, None where it is no name there."""
     encoded = os.fsencode(name)
-    suffix = next((each for each in _SUFFIXES if name.endswith(each)), "")
+    suffix = next(each for each in _SUFFIXES if name.endswith(each))
     stem = encoded[: len(encoded) - len(suffix)]
     if not (stem or suffix):
         return None

@@ -7,8 +7,10 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from kafkafs.disk.blocking import may_block
+from kafkafs.errors import NotFound
 from kafkafs.format.times import MAX_INT64, doubt
 from kafkafs.view.batches import BatchesPoint, BatchesRange
 from kafkafs.view.decoded import FieldPoint, JsonFollower, JsonPoint, JsonRange
@@ -28,7 +30,7 @@ from kafkafs.view.grammar import (
     parse_time_name,
     time_range_name,
 )
-from kafkafs.view.line_makers import SchemaLines
+from kafkafs.view.line_makers import Lines, PlainLines, SchemaLines
 from kafkafs.view.node import Entry, FileNode
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint, RawRange
@@ -38,29 +40,43 @@ from kafkafs.view.targets import PointTarget, RangeTarget, point_target, range_t
 
 logger = logging.getLogger(__name__)
 
-_POINTS: dict[Suffix, Callable[[PartitionView, PointTarget, str], FileNode]] = {
-    Suffix.RAW: lambda view, target, _: RawPoint(view, target),
-    Suffix.JSONL: lambda view, target, _: JsonPoint(view, target),
-    Suffix.DECODED: lambda view, target, _: JsonPoint(view, target, SchemaLines),
-    Suffix.KEY: lambda view, target, _: FieldPoint(view, target, "key"),
-    Suffix.VALUE: lambda view, target, _: FieldPoint(view, target, "value"),
-    Suffix.BATCHES: lambda view, target, _: BatchesPoint(view, target),
-    Suffix.EXPLAIN: Explanation,
+
+def _none(view: PartitionView, *_: object) -> FileNode:
+    raise NotFound(f"{view.shown_as} has no such name")
+
+
+class Shown(NamedTuple):
+    """What a suffix makes of a point, and of a range; NotFound where `grammar` has no such name. By `lines` a topic's
+    ranges are merged."""
+
+    point: Callable[[PartitionView, PointTarget, str], FileNode] = _none
+    range: Callable[[PartitionView, RangeTarget], FileNode] = _none
+    lines: type[Lines] | None = None
+
+
+SHOWN = {
+    Suffix.RAW: Shown(lambda view, target, _: RawPoint(view, target), RawRange),
+    Suffix.JSONL: Shown(lambda view, target, _: JsonPoint(view, target), JsonRange, PlainLines),
+    Suffix.FOLLOW: Shown(range=JsonFollower, lines=PlainLines),
+    Suffix.DECODED: Shown(
+        lambda view, target, _: JsonPoint(view, target, SchemaLines),
+        lambda view, target: JsonRange(view, target, SchemaLines),
+        SchemaLines,
+    ),
+    Suffix.DECODED_FOLLOW: Shown(range=lambda view, target: JsonFollower(view, target, SchemaLines), lines=SchemaLines),
+    Suffix.KEY: Shown(lambda view, target, _: FieldPoint(view, target, "key")),
+    Suffix.VALUE: Shown(lambda view, target, _: FieldPoint(view, target, "value")),
+    Suffix.BATCHES: Shown(lambda view, target, _: BatchesPoint(view, target), BatchesRange),
+    Suffix.EXPLAIN: Shown(Explanation),
 }
-_RANGES: dict[Suffix, Callable[[PartitionView, RangeTarget], FileNode]] = {
-    Suffix.RAW: RawRange,
-    Suffix.JSONL: lambda view, target: JsonRange(view, target),
-    Suffix.FOLLOW: lambda view, target: JsonFollower(view, target),
-    Suffix.DECODED: lambda view, target: JsonRange(view, target, SchemaLines),
-    Suffix.DECODED_FOLLOW: lambda view, target: JsonFollower(view, target, SchemaLines),
-    Suffix.BATCHES: BatchesRange,
-}
+"""The one table of suffixes: those of `by-offset/` and `by-time/`; `by-key/` and `.topics/` have some of them."""
 
 
 def _file(view: PartitionView, query: Query[OffsetPoint | OffsetRange] | Query[TimeTarget], asked: str) -> FileNode:
+    shown = SHOWN[query.suffix]
     if isinstance(query.target, OffsetRange | TimeRange):
-        return _RANGES[query.suffix](view, range_target(query.target))
-    return _POINTS[query.suffix](view, point_target(query.target), asked)
+        return shown.range(view, range_target(query.target))
+    return shown.point(view, point_target(query.target), asked)
 
 
 class ByOffset(ViewDirectory):

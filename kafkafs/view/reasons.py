@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from kafkafs.disk.whereabouts import partitions_of
 from kafkafs.errors import KafkafsError, NotFound
 from kafkafs.log.log import Log
-from kafkafs.view.grammar import Suffix, is_of_open_ranges_only, is_of_points_only
+from kafkafs.view.grammar import LONGEST_FIRST, Suffix, is_of_open_ranges_only, is_of_points_only
 from kafkafs.view.node import DirectoryNode
 
 OFFSETS = "an offset, earliest, latest or -N, or a range of them as FROM..TO or FROM.., and a suffix"
@@ -36,10 +36,10 @@ def refused(where: str, name: str, parse: Parse, syntax: str) -> NotFound:
 
 
 def _fault(name: str, parse: Parse, syntax: str) -> str:
-    for text in sorted(_SUFFIXES, key=len, reverse=True):
+    for text, suffix in LONGEST_FIRST:
         stem = name.removesuffix(text)
         if stem != name and parse(stem) is not None:
-            return _misplaced(Suffix(text), stem, parse)
+            return _misplaced(suffix, stem, parse)
     for at in range(len(name) - 1, 0, -1):
         if name[at] == "." and parse(name[:at]) is not None:
             near = get_close_matches(name[at:], _SUFFIXES, 1, _ALIKE)

@@ -15,21 +15,16 @@ from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import cluster_id
 from kafkafs.log.replicas import furthest
-from kafkafs.view.grammar import Query, Suffix, TimeRange, parse_time_name
-from kafkafs.view.line_makers import Lines, PlainLines, SchemaLines
+from kafkafs.view.grammar import TimeRange, is_of_open_ranges_only, parse_time_name
+from kafkafs.view.line_makers import Lines
 from kafkafs.view.merged import MergedRange
 from kafkafs.view.node import Attributes, Entry, FileNode, Node
 from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.queries import SHOWN
 from kafkafs.view.reasons import refused
 
 BY_TIME = "by-time"
 _RANGES = "a range of times as FROM..TO or FROM.., and .jsonl or .decoded.jsonl; of FROM.. also .follow.jsonl"
-_SUFFIXES: dict[Suffix, tuple[bool, type[Lines]]] = {
-    Suffix.JSONL: (False, PlainLines),
-    Suffix.FOLLOW: (True, PlainLines),
-    Suffix.DECODED: (False, SchemaLines),
-    Suffix.DECODED_FOLLOW: (True, SchemaLines),
-}
 
 Names = Mapping[str, tuple[DataDirectory, str]]
 """Where the partitions are that the root shows: the data directory of each, and its name there."""
@@ -169,18 +164,19 @@ class TopicByTime:
     def child(self, name: str) -> FileNode:
         """A file for any range of `by-time/` that has lines; NotFound for other names."""
         parse = partial(_parse_range, now_ms=time.time_ns() // 1_000_000)
-        query = parse(name)
-        if query is None:
+        asked = parse(name)
+        if asked is None:
             raise refused(f".topics/{self._topic}/{BY_TIME}", name, parse, _RANGES)
-        follows, lines = _SUFFIXES[query.suffix]
-        return MergedRange(self._topic, self._views, query.target, follows, lines)
+        return MergedRange(self._topic, self._views, *asked)
 
     def _views(self) -> list[PartitionView]:
         return [self._topics.view(names) for names in self._topics.partitions(self._topic).values()]
 
 
-def _parse_range(name: str, now_ms: int) -> Query[TimeRange] | None:
+def _parse_range(name: str, now_ms: int) -> tuple[TimeRange, bool, type[Lines]] | None:
+    """The range, whether it is followed, and its lines."""
     query = parse_time_name(name, now_ms)
-    if query is None or not isinstance(query.target, TimeRange) or query.suffix not in _SUFFIXES:
+    lines = SHOWN[query.suffix].lines if query is not None else None
+    if query is None or lines is None or not isinstance(query.target, TimeRange):
         return None
-    return Query(query.target, query.suffix)
+    return query.target, is_of_open_ranges_only(query.suffix), lines
