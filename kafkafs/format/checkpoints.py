@@ -99,7 +99,8 @@ def _entries(data: bytes, fields: int) -> Iterator[list[str]]:
 def _text(data: bytes) -> str:
     if nuls := data.count(0):
         what = "nothing but" if nuls == len(data) else f"among its {len(data)} bytes"
-        raise CorruptData(f"it has {what} {nuls} NUL bytes: it was allocated, and not written before the power went")
+        why = ": it was allocated, and not written before the power went" if data.endswith(b"\0") else ""
+        raise CorruptData(f"it has {what} {nuls} NUL byte{'s' if nuls > 1 else ''}{why}")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

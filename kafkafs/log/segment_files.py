@@ -4,6 +4,7 @@ The directory keeps few files open (see `disk.directory`), so each is asked for 
 """
 
 from contextlib import AbstractContextManager, suppress
+from stat import S_ISREG
 from typing import Protocol
 from weakref import ReferenceType, ref
 
@@ -159,7 +160,8 @@ class SegmentFiles:
             listed = self.listed.get(kind)
             name = f"{self._partition}/{self.name_of(kind)}"
             try:
-                inode = (self._root if listed is None else self._root_of(listed)).stat(name).st_ino
+                about = (self._root if listed is None else self._root_of(listed)).stat(name)
+                inode = about.st_ino if S_ISREG(about.st_mode) else None  # what is none was not listed
             except NotFound:
                 inode = None
             if inode != (None if listed is None else listed.inode):

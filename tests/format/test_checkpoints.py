@@ -135,3 +135,5 @@ def test_nul_bytes_are_counted_and_not_quoted(first, nuls, told):
     with pytest.raises(CorruptData, match=f"it has {told} NUL bytes") as refused:
         parse_offset_checkpoint(first + bytes(nuls))
     assert "\\x00" not in str(refused.value)
+    with pytest.raises(CorruptData, match=r"it has among its 5 bytes 1 NUL byte$"):
+        parse_offset_checkpoint(b"0\n\x001\n")

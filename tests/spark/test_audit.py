@@ -18,7 +18,7 @@ from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.segments import segments_of
 from tests.kafka.dataset import Dataset
 from tests.kafka.writer import Record, Topic, Writer, create, transactional
-from tests.log.making import made, write_partition
+from tests.log.making import NO_REGULAR_FILE, made, write_partition
 
 LATEST = Dataset("4.3.1", "stopped")
 FIRST = "00000000000000000000"
@@ -231,6 +231,37 @@ def test_segments_that_compaction_emptied_are_no_loss_where_no_checkpoint_tells_
     assert look(tmp_path) == []
     (directory / f"{2_148_249_632:020}.timeindex").write_bytes(struct.pack(">qi", 1_600_000_000_000, 5))
     assert [each.kind for each in look(tmp_path) if each.severity == "data loss"] == ["empty-log"]
+
+
+@pytest.mark.parametrize("kind", ["index", "timeindex", "txnindex"])
+@pytest.mark.parametrize("make", NO_REGULAR_FILE)
+def test_what_is_no_regular_file_in_an_index_s_place_ends_no_audit(make, kind, tmp_path):
+    """Regression: of a FIFO there, "the segment 0 of t-0 changes again and again while it is read", and exit code 2."""
+    directory = write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]})
+    (directory / f"{FIRST}.{kind}").unlink(missing_ok=True)
+    make(directory / f"{FIRST}.{kind}")
+    assert {each.kind for each in look(tmp_path)} - {"missing-index"} == {"not-regular"}
+
+
+@pytest.mark.parametrize("name", ["meta.properties", "log-start-offset-checkpoint", "replication-offset-checkpoint"])
+@pytest.mark.parametrize("make", NO_REGULAR_FILE)
+def test_what_is_no_regular_file_among_those_of_a_broker_is_found(make, name, tmp_path):
+    """Regression: of a FIFO or a link nothing was said, and what stood there counted as absent."""
+    write_partition(tmp_path, {0: [made(0, [1])]})
+    (tmp_path / name).unlink(missing_ok=True)
+    make(tmp_path / name)
+    (found,) = look(tmp_path)
+    assert (found.file, found.kind in ("not-regular", "foreign")) == (name, True)
+
+
+def test_a_transaction_index_of_a_hole_is_one_finding(tmp_path):
+    """Regression: each of 493,447 entries was one, in half a minute: as many as 16 MB of zeros have."""
+    directory = write_partition(tmp_path, {0: [made(0, [1])]})
+    with (directory / f"{FIRST}.txnindex").open("wb") as file:
+        file.truncate(1 << 33)
+    (found,) = look(tmp_path)
+    assert (found.kind, found.severity) == ("transaction-index-entry", "rebuildable index")
+    assert "more entries than there can be markers" in found.message
 
 
 def test_a_directory_that_is_no_partition_is_found(tmp_path):

@@ -8,8 +8,10 @@ from itertools import dropwhile
 from pathlib import Path
 
 from kafkafs.cluster.metadata import NAME as METADATA
-from kafkafs.errors import DiskError, KafkafsError, NotFound, Vanished
+from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Vanished
+from kafkafs.format.batch import SMALLEST
 from kafkafs.format.names import CLEAN_SHUTDOWN, parse_partition_name
+from kafkafs.format.transaction_index import ENTRY_SIZE
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
 from kafkafs.log.segment import Segment
@@ -237,6 +239,8 @@ def _checked(snapshot: SegmentSnapshot, unit: SegmentUnit, clean: bool, deep: bo
             findings += check(segment, where(kind), table, clean)
         except DiskError as error:
             findings.append(where(kind).finding("unreadable", str(error)))
+    transaction_index, wrong = _transaction_index(segment, where("txnindex"))
+    findings += wrong
     last = int(table.last_offsets[-1]) if len(table.last_offsets) else segment.base_offset - 1
     return SegmentReport(
         unit, findings, len(table.positions), table.epochs,
@@ -244,17 +248,26 @@ def _checked(snapshot: SegmentSnapshot, unit: SegmentUnit, clean: bool, deep: bo
         SegmentTransactions(
             where("txnindex"), segment.base_offset,
             last + 1 if segment.next_base is None and not clean else None, table.damaged,
-            table.events, _transaction_index(segment),
+            table.events, transaction_index,
         ),
     )  # fmt: skip
 
 
-def _transaction_index(segment: Segment) -> bytes:
-    """Its bytes, read after the log; the first abort makes the file, after the segment was listed perhaps."""
+def _transaction_index(segment: Segment, where: Where) -> tuple[bytes | None, list[Finding]]:
+    """Its bytes, read after the log; the first abort makes the file, after the segment was listed perhaps. Or None, and
+    why it is not read."""
     try:
-        return segment.read_beside(segment.name_of("txnindex"))
+        data = segment.read_beside(segment.name_of("txnindex"))
     except NotFound:
-        return b""
+        return b"", []
+    except (Denied, DiskError) as error:  # what is not listed is no regular file, which is told by another finding
+        return None, [where.finding("unreadable", str(error))] if "txnindex" in segment.listed else []
+    size = segment.log().size
+    if len(data) // ENTRY_SIZE > size // SMALLEST[2]:
+        return None, [where.finding(
+            "transaction-index-entry", f"it has more entries than there can be markers in {size} bytes of log"
+        )]  # fmt: skip
+    return data, []
 
 
 def _presence(segment: Segment, offsets: Where, times: Where, table: LogTable) -> list[Finding]:

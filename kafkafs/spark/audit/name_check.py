@@ -22,11 +22,16 @@ def check_names(directory: DataDirectory) -> list[Finding]:
     """Files and directories that no broker makes: it refuses to start beside a directory that is no partition."""
     findings = []
     with directory.root.scan() as entries:
-        found = sorted((each.name, each.is_symlink(), each.is_dir(follow_symlinks=False)) for each in entries)
-    for name, is_link, is_directory in found:
+        found = sorted(
+            (each.name, each.is_symlink(), each.is_dir(follow_symlinks=False), each.is_file(follow_symlinks=False))
+            for each in entries
+        )
+    for name, is_link, is_directory, is_file in found:
         where = Where(str(directory.path), name)
         if is_link and parse_partition_name(name):
             findings.append(where.finding("not-regular", "the partition is a symbolic link, which is not followed"))
+        elif is_of_data_directory(name) and not is_file and not is_directory:
+            findings.append(where.finding("not-regular", "it is no regular file, and only those are read"))
         elif is_directory and not parse_partition_name(name) and name not in BROKER_DIRECTORIES:
             findings.append(where.finding("foreign", "the directory is no partition, and a broker would not start"))
         elif not is_directory and not is_of_data_directory(name):
@@ -49,7 +54,9 @@ def _properties(directory: DataDirectory) -> list[Finding]:
         text = directory.root.read_whole(META_PROPERTIES).decode()
     except NotFound:
         return []
-    except (UnicodeDecodeError, KafkafsError) as error:
+    except UnicodeDecodeError:
+        return [where.finding("properties", "it cannot be read: it is not text")]
+    except KafkafsError as error:
         return [where.finding("properties", f"it cannot be read: {error}")]
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", "!"))]
     told = dict(line.split("=", 1) for line in lines if "=" in line)

@@ -23,7 +23,7 @@ class SegmentTransactions:
     growing_from: int | None  # the offset behind the last that was read, where the broker may go on meanwhile
     damaged: bool
     events: list[Event]
-    index: bytes
+    index: bytes | None  # None for one that was not read
 
 
 def check_transactions(
@@ -42,24 +42,25 @@ def check_transactions(
         if segment is None:
             continue
         aborted = [each for each in map(tracker.follow, segment.events) if each is not None]
-        yield from _Index(segment, is_known).check(aborted)
+        if segment.index is not None:
+            yield from _Index(segment, segment.index, is_known).check(aborted)
 
 
 class _Index:
     """One segment's transaction index."""
 
-    def __init__(self, segment: SegmentTransactions, is_known: bool) -> None:
+    def __init__(self, segment: SegmentTransactions, index: bytes, is_known: bool) -> None:
         self._segment = segment
         self._is_known = is_known  # what was open where the segment begins
-        self._cut = len(segment.index) % ENTRY_SIZE
-        self._rows = np.frombuffer(segment.index, DTYPE, len(segment.index) // ENTRY_SIZE)
+        self._cut = len(index) % ENTRY_SIZE
+        self._rows = np.frombuffer(index, DTYPE, len(index) // ENTRY_SIZE)
 
     def check(self, aborted: list[Aborted]) -> Iterator[Finding]:
         """What is wrong with the entries, then what of `aborted`, which the log's markers tell, has none."""
         where, rows = self._segment.where, self._rows
         if self._cut and self._segment.growing_from is None:
             yield where.finding(
-                "index-length", f"its {len(self._segment.index)} bytes are no multiple of {ENTRY_SIZE}",
+                "index-length", f"its {len(rows) * ENTRY_SIZE + self._cut} bytes are no multiple of {ENTRY_SIZE}",
                 position=len(rows) * ENTRY_SIZE,
             )  # fmt: skip
         markers = {each.last: each for each in aborted}
