@@ -13,8 +13,9 @@ from itertools import count
 from typing import NamedTuple
 
 from kafkafs.errors import KafkafsError, Vanished
+from kafkafs.format.batch import Batch
 from kafkafs.log.log import Log
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.view.node import Passing
 from kafkafs.view.streams import Pieces, Stream, TextBudget
 
@@ -37,25 +38,38 @@ _numbers = count(1)
 
 
 class Span(NamedTuple):
-    """The offsets [start, end) of one state of a log; `made_by` is what else the text depends on."""
+    """The offsets [start, end) of one state of a log; `made_by` is what else the text depends on. `seal` is the log's
+    last batch at that time, which tells that a segment that was rolled since was only appended to."""
 
     start: int
     end: int
     segments: tuple[Segment, ...]
     made_by: object
+    seal: Batch | None = None
 
     def stands_in(self, log: Log) -> bool:
         """Whether the log still has all of it, as it was."""
-        return self.start >= log.start_offset and covering(log, self.start, self.end) == self.segments
+        return self.start >= log.start_offset and self._begins(covering(log, self.start, self.end))
 
     def grew_to(self, other: "Span") -> bool:
         """Whether the other one has all of it, and perhaps more behind."""
         return (
             self.start == other.start
             and self.end <= other.end
-            and other.segments[: len(self.segments)] == self.segments
             and self.made_by is other.made_by
+            and self._begins(other.segments)
         )
+
+    def _begins(self, segments: tuple[Segment, ...]) -> bool:
+        before, now = self.segments, segments[: len(self.segments)]
+        if before == now:
+            return True
+        return before[:-1] == now[:-1] and len(before) == len(now) and self._was_rolled(before[-1], now[-1])
+
+    def _was_rolled(self, before: Segment, now: Segment) -> bool:
+        if self.seal is None or before.next_base is not None or before.base_offset != now.base_offset:
+            return False
+        return before.listed["log"].inode == now.listed["log"].inode and is_at_its_place(now.log(), self.seal)
 
 
 def covering(log: Log, start: int, end: int) -> tuple[Segment, ...]:

@@ -66,7 +66,9 @@ class RangeFile(NoXattrs):
         start, present = max(start, snapshot.log.start_offset), self._end(snapshot)
         end = present if end is None else min(end, present)
         made_by, make = self._maker()
-        return Span(start, end, covering(snapshot.log, start, end), made_by), make
+        tail = snapshot.log.tail
+        seal = None if tail is None else tail.last
+        return Span(start, end, covering(snapshot.log, start, end), made_by, seal), make
 
     def open(self) -> ExactContent | Stream:
         """What `attributes` told, as long as the log has it; else what is there now, up to its present end at most."""

@@ -1,6 +1,7 @@
 """Two ways to ask kafkafs: in this process, where each look is a new one, or through a real mount, as a user does.
 
-Both open contents that answer `read(offset, size)`, b"" at the end, and raise kafkafs' own errors.
+Both open contents that answer `read(offset, size)`, b"" at the end, and raise kafkafs' own errors. Their `size` is None
+for a stream. Ranges up to `EXACT` bytes of log have one, a few batches, so that they become streams as they grow.
 """
 
 import errno
@@ -18,6 +19,7 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.view import tree
 from tests.mounting import PATIENCE_S
 
+EXACT = 1500
 Answer = TypeVar("Answer")
 ERRORS: dict[int, type[KafkafsError]] = {errno.ENOENT: NotFound, errno.EIO: CorruptData, errno.ESTALE: Vanished}
 
@@ -45,7 +47,7 @@ class InProcess:
     late_s = 0.0
 
     def __init__(self, data: Path) -> None:
-        self._tree = tree.Root([data], ReadOptions(log_fresh_s=0.0, names_fresh_s=0.0))
+        self._tree = tree.Root([data], ReadOptions(log_fresh_s=0.0, names_fresh_s=0.0, exact=EXACT))
 
     def _node(self, name: str) -> Any:
         node: Any = self._tree.child("t-0")
@@ -54,7 +56,11 @@ class InProcess:
         return node
 
     def open(self, name: str) -> Any:
-        return self._node(name).open()
+        node = self._node(name)
+        size = node.attributes().size
+        content = node.open()
+        assert name.endswith("..") or (content.size or 0) == size, "another size than was told"  # those grow
+        return content
 
     def follow(self, name: str) -> Any:
         return self.open(name)
@@ -101,6 +107,14 @@ class _Opened:
     def __init__(self, path: Path) -> None:
         self._descriptor = _or_family(lambda: os.open(path, os.O_RDONLY))
         self._text = b""
+
+    @property
+    def size(self) -> int | None:
+        """What the kernel says of it now."""
+        with suppress(io.UnsupportedOperation):
+            _or_family(lambda: os.lseek(self._descriptor, 0, os.SEEK_CUR))
+            return os.fstat(self._descriptor).st_size
+        return None
 
     def read(self, offset: int, size: int) -> bytes:
         try:

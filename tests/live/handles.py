@@ -11,15 +11,18 @@ from tests.live.naive import Naive
 class Snapshot:
     """A raw or decoded view that was open when the log was as `looked`. `text` is all that it may ever say."""
 
-    def __init__(self, content: Any, text: bytes, fails: bool, must_hold: bool) -> None:
+    def __init__(self, content: Any, text: bytes, fails: bool, must_hold: bool, is_fixed: bool) -> None:
         self.content = content
         self.text = text
         self.fails = fails
         self.must_hold = must_hold
+        self.is_fixed = is_fixed
         self.stale = False
 
     def read(self, at: float, size: int) -> bool:
-        """Read somewhere and compare; False where the answer was "stale"."""
+        """Read somewhere and compare; False where the answer was "stale". Its size is that of what it gives."""
+        if self.is_fixed:
+            assert self.content.size in (None, len(self.text) + self.fails)
         return self._read(int(len(self.text) * at), size)
 
     def _read(self, offset: int, size: int) -> bool:

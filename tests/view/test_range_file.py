@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 from kafkafs.errors import Vanished
+from kafkafs.view import decoded
 from kafkafs.view.exact import ExactContent
 from kafkafs.view.node import FileNode
 from kafkafs.view.streams import Stream
@@ -75,6 +76,33 @@ def test_what_was_told_is_opened_though_the_log_has_grown(tmp_path):
     assert file(root).attributes().size == len(text_of(BATCHES[:51])) > size
     assert (before.open().size, read(before.open())) == (size, text_of(BATCHES[:50]))
     assert cat(root, RANGE) == text_of(BATCHES[:51])
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_roll_makes_nothing_anew_unless_the_log_was_cut_before(tmp_path, monkeypatch, cut):
+    """Once in a few minutes each name would cost a whole pass."""
+    begun = []
+
+    def between(*asked, between=decoded._between):
+        begun.append(asked[2])
+        return between(*asked)
+
+    monkeypatch.setattr(decoded, "_between", between)
+    directory = write_partition(tmp_path, {0: BATCHES[:90]}, indexed=False)
+    root = tree(tmp_path, log_fresh_s=0.0, names_fresh_s=0.0)
+    before = file(root)
+    before.attributes()
+    batches = BATCHES[:80] + BATCHES[85:90] if cut else BATCHES[:90]
+    with (directory / f"{0:020}.log").open("r+b") as log:
+        log.truncate(sum(len(batch.data) for batch in BATCHES[:80]))
+        log.seek(0, 2)
+        log.write(b"".join(batch.data for batch in batches[80:]))
+    (directory / f"{900:020}.log").write_bytes(b"".join(batch.data for batch in BATCHES[90:]))
+    assert file(root).attributes().size == len(text_of(batches + BATCHES[90:]))
+    assert begun == [0, 0 if cut else 900]
+    if not cut:
+        assert read(before.open()) == text_of(BATCHES[:90])
+    assert cat(root, RANGE) == text_of(batches + BATCHES[90:])
 
 
 def test_what_was_cut_is_not_opened_as_what_was_told(tmp_path):
