@@ -22,6 +22,7 @@ from kafkafs.dump.rendering import Text
 from kafkafs.dump.source import ReadableFile, Source, java_path
 from kafkafs.dump.window import WHOLE, OffsetWindow
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
+from kafkafs.format.tiers.names import parse_tier_file
 from kafkafs.format.times import MAX_INT64
 
 OUTPUT_BUFFER = 1 << 18
@@ -99,10 +100,10 @@ def _standard_output(progress: Progress) -> io.BufferedWriter:
 
 def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress) -> Iterator[Text]:
     """All that goes to standard output. A file that cannot be read is a finding, and the next one's turn comes."""
-    wanted = limits(arguments)
+    wanted, keys = limits(arguments), _keys(arguments.tiered_key)
     named = [*(path for files in arguments.files for path in files.split(",") if path), *arguments.paths]
     for directory, paths in groupby(_paths(named, logs_only=wanted != NO_LIMITS), os.path.dirname):
-        options, open_file = _options(arguments, directory), _opener(directory, progress)
+        options, open_file = _options(arguments, directory), _opener(directory, progress, keys)
         sources = [Source(path, os.path.join(os.getcwd(), path), open_file) for path in paths]
         windows = repeat(WHOLE) if wanted == NO_LIMITS else _windows(sources, wanted, options)
         for source, window in zip(sources, windows, strict=False):
@@ -110,6 +111,14 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress
                 yield from dump(source, options, findings, window)
             except KafkafsError as error:
                 findings.problem(source, str(error))
+
+
+def _keys(texts: list[str]) -> list[tuple[str, Path]]:
+    if not texts:
+        return []
+    from kafkafs.cli.options import tiered_key  # 5 ms, for what hardly any dump takes
+
+    return [tiered_key(text) for text in texts]
 
 
 def _windows(sources: Sequence[Source], wanted: Limits, options: DumpOptions) -> Iterator[OffsetWindow]:
@@ -197,14 +206,20 @@ def _listed(directory: str) -> list[str]:
         raise Denied(f"the directory {directory!r} cannot be listed: {error.strerror}") from None
 
 
-def _opener(directory: str, progress: Progress) -> Callable[[str], ReadableFile]:
-    """Opens files of one directory. A link that a user names is followed, as any program would."""
+def _opener(directory: str, progress: Progress, keys: Sequence[tuple[str, Path]]) -> Callable[[str], ReadableFile]:
+    """Opens files of one directory. A link that a user names is followed, as any program would. Those of a remote
+    segment are what was on the broker's disk."""
 
     def open_file(name: str) -> ReadableFile:
         """The file that a path names, links followed; NotFound where its directory cannot be opened."""
         folder, name = os.path.split(os.path.realpath(os.path.join(directory, name)))
         try:
-            return progress.of(name, Directory(folder).open_now(name))
+            file = None
+            if parse_tier_file(name) is not None:
+                from kafkafs.log.tier.lone import open_lone  # what a tier takes, other dumps do without
+
+                file = open_lone(os.path.join(folder, name), keys)
+            return progress.of(name, file or Directory(folder).open_now(name))
         except OSError as error:
             raise NotFound(f"the directory {folder!r} cannot be opened: {error.strerror}") from None
 

@@ -6,10 +6,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from kafkafs.cli.endings import EXIT_USAGE, say
+from kafkafs.cli.options import tier_of
 from kafkafs.cli.progress import Progress
 from kafkafs.cli.window import limits
 from kafkafs.errors import DiskError, KafkafsError, UsageError
@@ -118,8 +120,11 @@ class _Printer:
 def _directories(arguments: argparse.Namespace) -> list[DataDirectory]:
     """The data directories, each once."""
     paths = {os.path.realpath(path): Path(path).absolute() for path in arguments.data_dirs}
-    directories = [open_data_directory(path, OPTIONS) for path in paths.values()]
+    options = replace(OPTIONS, tiered=tier_of(arguments.options))
+    directories = [open_data_directory(path, options) for path in paths.values()]
     check_one_cluster(directories)
+    for directory in directories:
+        directory.stand_beside(directories)
     return directories
 
 

@@ -75,12 +75,17 @@ def _tiered(options: MountOptions, value: str) -> MountOptions:
     return _of_tier(options, place=place_of(value))
 
 
-def _tiered_key(options: MountOptions, value: str) -> MountOptions:
+def tiered_key(value: str) -> tuple[str, Path]:
+    """The id of a key, and the file of its private key."""
     key_id, _, path = value.partition(":")
     if not key_id or not path:
         raise UsageError(f"tiered_key={value!r} is no ID:FILE, the id of a key and the PEM file of its private key")
+    return key_id, Path(path).absolute()
+
+
+def _tiered_key(options: MountOptions, value: str) -> MountOptions:
     keys = options.reading.tiered.keys if options.reading.tiered is not None else ()
-    return _of_tier(options, keys=(*keys, (key_id, Path(path).absolute())))
+    return _of_tier(options, keys=(*keys, tiered_key(value)))
 
 
 def _tiered_cache(options: MountOptions, value: str) -> MountOptions:
@@ -111,6 +116,14 @@ def _allow_other(options: MountOptions, _: str) -> MountOptions:
 
 def _deny_other(options: MountOptions, _: str) -> MountOptions:
     return replace(options, allow_other=False)
+
+
+def tier_of(texts: Iterable[str]) -> TierSource | None:
+    """The tier in the `-o` arguments of a command that takes no other options; UsageError for those."""
+    reading = parse(texts).reading
+    if replace(reading, tiered=None) != ReadOptions():
+        raise UsageError("of the options of a mount it takes tiered=, tiered_key= and tiered_cache=")
+    return reading.tiered
 
 
 WORDS = (

@@ -46,13 +46,18 @@ class BucketObjects(Objects):
         """UsageError where nothing is known of such a place."""
         self.shown_as = re.sub(r"//[^/@]*@|\?.*", lambda cut: "//" if cut[0][0] == "/" else "", uri)
         self._uri = uri
+        self._begin()
+        if urlsplit(uri).scheme not in ("s3", "gs", "gcs", "abfs", "abfss", "hdfs"):
+            raise UsageError(f"the tier {self.shown_as} cannot be opened: pyarrow.fs knows s3, gs, abfs and hdfs")
+
+    def _begin(self) -> None:
+        """Nothing is open. A process that was forked begins anew: its parent has the connections."""
+        self._process = os.getpid()
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._client: tuple[Any, str] | None = None
         self._handles: OrderedDict[str, Any] = OrderedDict()
         self._is_suspect = False
         self._free = threading.BoundedSemaphore(AT_ONCE)
-        if urlsplit(uri).scheme not in ("s3", "gs", "gcs", "abfs", "abfss", "hdfs"):
-            raise UsageError(f"the tier {self.shown_as} cannot be opened: pyarrow.fs knows s3, gs, abfs and hdfs")
 
     def folders(self, folder: str = "") -> list[str]:
         """See `Objects`."""
@@ -110,6 +115,8 @@ class BucketObjects(Objects):
 
     def _asked(self, question: Callable[[], Answer], what: str) -> Answer:
         may_block()
+        if self._process != os.getpid():
+            self._begin()
         limit_s = SUSPECT_S if self._is_suspect else LIMIT_S
         future: Future[Answer] = Future()
         late = DiskError(f"{what!r} of the tier {self.shown_as} cannot be read: the store did not answer in time")

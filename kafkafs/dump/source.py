@@ -11,6 +11,7 @@ import numpy as np
 
 from kafkafs.dump.options import DumpOptions
 from kafkafs.errors import NotFound
+from kafkafs.format.tiers.names import parse_tier_file
 
 Entries = np.ndarray[tuple[int], np.dtype[np.void]]
 
@@ -64,7 +65,10 @@ class Source:
 
     @property
     def base_offset(self) -> int | None:
-        """The offset in the name, or None where it holds none."""
+        """The offset in the name, or None where it holds none. In a remote tier the segment's id stands behind it."""
+        tiered = parse_tier_file(self.name)
+        if tiered is not None:
+            return tiered.base_offset
         if not _OFFSET.fullmatch(self.stem):
             return None
         offset = int(self.stem)

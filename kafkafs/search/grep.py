@@ -92,7 +92,10 @@ def _bounds(reader: Reader, window: Window) -> tuple[int, int]:
 
 def _cuts(log: Log, segment: Segment, behind: int) -> Iterator[tuple[int, int]]:
     """Offsets at which a segment may be cut, as its index tells, and the bytes before each; `behind` is the last. The
-    first come early."""
+    first come early. A remote segment is not: whoever searches it fetches its index, and nobody else."""
+    if segment.object is not None:
+        yield behind, segment.seen[0]
+        return
     entries = segment.indexes.offset_index.load()
     offsets = entries["offset"].astype(np.int64) + segment.base_offset + 1
     positions, end = entries["position"].astype(np.int64), log.walk_end(segment)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka import registered
+from tests.kafka import aiven, registered, tiers
+from tests.kafka.tiered import Tiered
 from tests.log.making import made, spread, write_partition
 from tests.mounting import KAFKAFS, wait_until
 
@@ -189,3 +190,36 @@ def test_a_process_that_is_killed_ends_the_search_with_a_sentence(data):
 
 def members(session: int) -> list[str]:
     return subprocess.run(["pgrep", "-s", str(session)], capture_output=True, text=True).stdout.split()
+
+
+@pytest.mark.parametrize("kind", ["directory", "bucket"])
+def test_remote_segments_are_searched_too(tmp_path, kind):
+    """In processes of their own, each with connections of its own."""
+    tiered = Tiered()
+    flags = ("-F", "value 2", "--topics", "orders")
+
+    def found(*words: str | Path) -> tuple[int, list[str], str]:
+        """Lines in any order of the partitions."""
+        code, lines, told = grep(*flags, *words)
+        return code, sorted(lines), told
+
+    whole = found(tiered.whole)
+    assert len(whole[1]) > len(found(tiered.left)[1])
+    if kind == "directory":
+        assert found("-o", f"tiered={tiered.tier}", tiered.left) == whole
+        code, _, told = found("-o", f"tiered={tiered.tier},corrupt=skip", tiered.left)
+        assert (code, told) == (
+            2,
+            "kafkafs: of the options of a mount it takes tiered=, tiered_key= and tiered_cache=\n",
+        )
+        return
+    place = aiven.write(tiered, tmp_path / "tier", compress=True)
+    with tiers.s3_process() as (server, process):
+        uri = tiers.uploaded(place, "searched", server)
+        assert found("-o", f"tiered={uri}", tiered.left) == whole
+        process.kill()
+        process.wait()
+        code, lines, told = found("-o", f"tiered={uri}", tiered.left)
+    assert (code, lines) == (2, found(tiered.left)[1])
+    assert "cannot be read" in told
+    assert "secret" not in told

@@ -62,6 +62,10 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--max-message-size", type=whole_number, default=LARGEST_MESSAGE, metavar="N",
                         help="largest batch that an index entry may lead to (default: %(default)s)")  # fmt: skip
+    parser.add_argument(
+        "--tiered-key", action="append", default=[], metavar="ID:FILE",
+        help="a private key (PEM) that Aiven's plug-in encrypted remote segments for",
+    )  # fmt: skip
     for part in ("key", "value"):
         flag = f"--{part}-decoder-class"
         parser.add_argument(flag, nargs="?", const="StringDecoder", metavar="CLASS", help=DECODER_HELP)

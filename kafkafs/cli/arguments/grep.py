@@ -34,6 +34,10 @@ def add(commands: Commands) -> None:
     fields.add_argument("--header", action="append", default=[], metavar="NAME", help="in the headers of that name")
     part = parser.add_argument_group("what is searched")
     add_topics(part)
+    part.add_argument(
+        "-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[],
+        help="tiered=SOURCE and what belongs to it, as of mount: in remote segments, too",
+    )  # fmt: skip
     part.add_argument("--from-offset", metavar="OFFSET", help="the first offset")
     part.add_argument("--to-offset", metavar="OFFSET", help="the first offset that is too large")
     part.add_argument("--from-time", metavar="TIME", help="from the first record at or after this; as in by-time/")

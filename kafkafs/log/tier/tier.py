@@ -9,7 +9,9 @@ something was not as it was told.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
@@ -24,6 +26,9 @@ from kafkafs.log.tier.counting import Piece, pieces
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of
 from kafkafs.log.tier.remote_files import RemoteFiles
 from kafkafs.log.tier.upload import Epochs, Upload
+
+if TYPE_CHECKING:
+    from kafkafs.format.tiers.cipher import Keys
 
 RELIST_S = 10.0
 
@@ -42,11 +47,7 @@ class Tier:
         self._lock = threading.Lock()
         self._layout: Layout | None = None
         objects = open_objects(source.place, options)
-        keys = None
-        if source.keys:
-            from kafkafs.format.tiers.cipher import Keys  # it takes a library that other tiers do without
-
-            keys = Keys(read_keys(source.keys))
+        keys = keys_of(source.keys)
         cache = ChunkCache(source.cache_size)
         self._open: Callable[[], Layout] = lambda: layout_of(objects, cache, keys, options, deepest)
         try:
@@ -74,6 +75,16 @@ class Tier:
         with acquired(self._lock):
             self._layout = self._layout or self._open()
             return self._layout
+
+
+def keys_of(files: Iterable[tuple[str, Path]]) -> "Keys | None":
+    """The private keys in those files, by id; None where there are none. UsageError for what is no key."""
+    given = read_keys(files)
+    if not given:
+        return None
+    from kafkafs.format.tiers.cipher import Keys  # it takes a library that other tiers do without
+
+    return Keys(given)
 
 
 class RemotePart:
