@@ -60,7 +60,7 @@ def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
     whose CRC fails: its length is outside the CRC, so look at `valid` before it is trusted.
     """
     tables: list[Batches] = []
-    at, capacity, reason = 0, max(16, len(data) // 4096), WALK_FULL
+    at, capacity, reason = 0, max(64, len(data) // 1024), WALK_FULL
     while reason == WALK_FULL:
         table = np.empty(capacity, BATCH)
         made, at, reason, missing = kernels.walk(data, at, position, verify, table, capacity)

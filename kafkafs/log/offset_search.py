@@ -5,8 +5,6 @@ the index: a batch that really stands at the position named, with offsets that t
 before it. Where no entry passes, the scan starts at the segment's start. Source: LogSegment.translateOffset.
 """
 
-import numpy as np
-
 from kafkafs.disk.data_file import DataFile
 from kafkafs.format.abstract_index import Probe
 from kafkafs.format.batch import FRAME_SIZE, Batch, parse_batch
@@ -168,4 +166,4 @@ def _stand_in_end(segment: Segment) -> int:
 
 def _row_reaching(run: BatchRun, offset: int) -> int:
     """The first row whose last offset is at or after `offset`."""
-    return int(np.searchsorted(run.rows["last_offset"], offset))
+    return int(run.rows["last_offset"].searchsorted(offset))

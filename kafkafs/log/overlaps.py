@@ -35,7 +35,7 @@ class Overlaps(NamedTuple):
 
     def since(self, offset: int) -> "Overlaps":
         """Those that a reader gets who begins at `offset`, the log start: a fetch asks for no batch that ends below."""
-        first = int(np.searchsorted(self.lasts, offset))
+        first = int(self.lasts.searchsorted(offset))
         return overlaps_of(*(column[first:] for column in self[:-1])) if first else self
 
     def floors(self, bases: Offsets) -> Offsets:
@@ -44,7 +44,7 @@ class Overlaps(NamedTuple):
 
     def begin(self, offset: int) -> int:
         """The first offset of the first batch that reaches `offset`; `offset` itself where none before it does."""
-        row = int(np.searchsorted(self.reaches, offset))
+        row = int(self.reaches.searchsorted(offset))
         return min(offset, int(self.bases[row])) if row < len(self.bases) else offset
 
 

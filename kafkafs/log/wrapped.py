@@ -3,8 +3,6 @@
 It is asked for where it decides: whether a message reaches into a range, and which offsets a corrupt neighbour owns.
 """
 
-import numpy as np
-
 from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, is_wrapped, walk
@@ -40,8 +38,8 @@ def contents(file: DataFile, batch: Batch) -> tuple[int, int]:
 
 def overlapping(rows: Batches, start: int, end: int) -> Batches:
     """The rows that may hold offsets in [start, end): of compressed messages at its end one more than surely do."""
-    low = int(np.searchsorted(rows["last_offset"], start))
-    high = int(np.searchsorted(rows["base_offset"], end))
+    low = int(rows["last_offset"].searchsorted(start))
+    high = int(rows["base_offset"].searchsorted(end))
     if high < len(rows) and is_wrapped(rows[high : high + 1])[0]:
         before = int(rows["last_offset"][high - 1]) if high else -1
         high += before < end - 1
