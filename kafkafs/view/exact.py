@@ -47,6 +47,11 @@ class Span(NamedTuple):
     made_by: object
     seal: Batch | None = None
 
+    @property
+    def is_appended(self) -> bool:
+        """Whether what the log gets stands behind the text that there is."""
+        return True
+
     def stands_in(self, log: Log) -> bool:
         """Whether the log still has all of it, as it was."""
         return self.start >= log.start_offset and self._begins(covering(log, self.start, self.end))
@@ -242,7 +247,7 @@ class ExactTexts:
                 raise
             finally:
                 text.let_go()
-            if text.span.end >= span.end or text.ends_in_error:
+            if text.span.end >= span.end or text.ends_in_error or not span.is_appended:
                 return text
 
     def _text(self, key: Hashable, span: Span, make: Callable[[int], Pieces]) -> ExactText:
@@ -251,10 +256,11 @@ class ExactTexts:
             known = self._known.get(key)
         if known is None or not known.span.grew_to(span) or not known.use():
             return self._put(key, ExactText(span, make, self.budget))
-        if known.span.end == span.end or not known.is_measured or known.ends_in_error:
+        is_all = known.span.end == span.end or (known.ends_in_error and span.is_appended)
+        if is_all or not known.is_measured:
             return known
         try:
-            return self._put(key, ExactText(span, make, self.budget, known))
+            return self._put(key, ExactText(span, make, self.budget, known if span.is_appended else None))
         finally:
             known.let_go()
 

@@ -8,20 +8,23 @@ one, so that a partition that stays quiet holds no other back.
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
+from weakref import ReferenceType, ref
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Vanished
 from kafkafs.format.columns import Records
 from kafkafs.format.merging import MergedLines
-from kafkafs.log.log import HELD
+from kafkafs.log.log import HELD, Log
 from kafkafs.view.decoded import JsonFollower
+from kafkafs.view.exact import ExactContent, ExactText, Span, covering
 from kafkafs.view.following import Follower
 from kafkafs.view.grammar import FromEnd, TimeRange
 from kafkafs.view.line_makers import Lines
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.permissions import Access, common
+from kafkafs.view.range_file import is_small
 from kafkafs.view.streams import MARK_EVERY, TEXT_MEMORY, Pieces, Stream
 from kafkafs.view.targets import BetweenTimes, LogSnapshot
 
@@ -41,34 +44,61 @@ class _Part(NamedTuple):
     start: int
     end: int
 
+    @property
+    def span(self) -> Span:
+        """The same without the log."""
+        return Span(self.start, self.end, covering(self.snapshot.log, self.start, self.end), None)
 
-class MergedRange(NoXattrs):
-    """`.jsonl` and `.follow.jsonl` of a range of a topic, decoded too: a stream."""
+
+_MadeBy = tuple[object, tuple[Span, ...]]
+
+
+class _Spans(Span):
+    """The spans of all parts, of which `made_by` has a tuple, too: what comes behind any of them may be in the midst of
+    the text."""
+
+    @property
+    def is_appended(self) -> bool:
+        """No."""
+        return False
+
+    @classmethod
+    def of(cls, parts: Sequence[_Part], made_by: object) -> "_Spans":
+        """Those parts, as lines that depend on something."""
+        spans = tuple(part.span for part in parts)
+        return cls(0, sum(span.end for span in spans), (), (made_by, spans))
+
+    def grew_to(self, other: Span) -> bool:
+        """Whether each has what it had."""
+        (made_by, own), (other_by, others) = cast(_MadeBy, self.made_by), cast(_MadeBy, other.made_by)
+        return made_by is other_by and len(own) == len(others) and all(map(Span.grew_to, own, others))
+
+    def stand_in(self, logs: Sequence[Log]) -> bool:
+        """Whether the logs still have all of them, as they were."""
+        _, own = cast(_MadeBy, self.made_by)
+        return len(own) == len(logs) and all(map(Span.stands_in, own, logs))
+
+
+class _OfTopic(NoXattrs):
+    """What a range and its follower share: the partitions, and what all of them grant."""
 
     lane = ".topics"
 
     def __init__(
-        self,
-        topic: str,
-        views: Callable[[], Sequence[PartitionView]],
-        range_: TimeRange,
-        follows: bool,
-        lines: type[Lines],
+        self, topic: str, views: Callable[[], Sequence[PartitionView]], range_: TimeRange, lines: type[Lines]
     ) -> None:
         """`views` are those of the partitions that are here now, by their numbers."""
         self._topic = topic
         self._views = views
         self._range = range_
-        self._follows = follows
         self._lines = lines
 
     def attributes(self) -> Attributes:
         """A stream's, of size 0; what all partitions grant together, and the newest time of theirs."""
         views, target = self._targeted()
-        found = []
-        for view in views:
-            with suppress(NotFound):
-                found.append((view.directory_attributes(), JsonFollower(view, target, self._lines).attributes()))
+        found = _of_each(
+            views, lambda view: (view.directory_attributes(), JsonFollower(view, target, self._lines).attributes())
+        )
         if not found:
             raise self._gone()
         granted = [Access(own.uid, own.gid, own.mode) for _, own in found]
@@ -76,21 +106,6 @@ class MergedRange(NoXattrs):
         uid, gid, mode = common(granted)
         newest = max(own.mtime_ns for _, own in found)
         return found[0][1]._replace(uid=uid, gid=gid, mode=mode & 0o444, mtime_ns=newest)
-
-    def open(self) -> Stream:
-        """A stream of what is visible now; a follower goes on with what becomes visible in the partitions of now."""
-        views, target = self._targeted()
-        lines = self._lines(views[0])
-        held: list[object] = []
-        text: _Text | _Followed
-        if self._follows:
-            text = _Followed(lines, _of_each(views, lambda view: (view.shown_as, _follower(view, target))))
-        else:
-            parts = _of_each(views, lambda view: view.ask(lambda snapshot: _part(view.shown_as, snapshot, target)))
-            held = [part.snapshot.log.hold(part.start, part.end, HELD // len(parts) + 1) for part in parts]
-            text = _Text(lines, parts)
-        besides = min(len(views) * _EACH, TEXT_MEMORY // 4)
-        return Stream(text.pieces, 0, views[0].resources.text, text.has_more, held, besides)
 
     def _targeted(self) -> tuple[Sequence[PartitionView], BetweenTimes]:
         """The partitions, and what the range means for each of them now."""
@@ -110,6 +125,60 @@ class MergedRange(NoXattrs):
         return NotFound(f"nothing of the topic {self._topic!r} is here any more")
 
 
+class MergedRange(_OfTopic):
+    """`.jsonl` of a range of a topic, decoded too: a file where it is small, as of one partition, else a stream."""
+
+    _told: ReferenceType[ExactText] | None = None
+
+    def attributes(self) -> Attributes:
+        """What all partitions grant together, and the newest time of theirs; the true size of a small range."""
+        about = super().attributes()
+        view, parts = self._parts()
+        text = self._text(view, parts)
+        self._told = None if text is None else ref(text)
+        return about if text is None else about._replace(size=text.size, version=text.number, is_fixed=True)
+
+    def open(self) -> ExactContent | Stream:
+        """What `attributes` told, as long as all logs have it; else what is visible now."""
+        view, parts = self._parts()
+        text = None
+        if self._told is not None:
+            text, logs = self._told(), [part.snapshot.log for part in parts]
+            if text is None or not cast(_Spans, text.span).stand_in(logs) or not text.use():
+                text = self._text(view, parts)
+                text = text if text is not None and text.use() else None
+        held = [part.snapshot.log.hold(part.start, part.end, HELD // len(parts) + 1) for part in parts]
+        if text is not None:
+            return ExactContent(text, held)
+        besides = min(len(parts) * _EACH, TEXT_MEMORY // 4)
+        return Stream(_Text(self._lines(view), parts).pieces, 0, view.resources.text, held=held, besides=besides)
+
+    def _parts(self) -> tuple[PartitionView, Sequence[_Part]]:
+        views, target = self._targeted()
+        parts = _of_each(views, lambda view: view.ask(lambda snapshot: _part(view.shown_as, snapshot, target)))
+        return views[0], parts
+
+    def _text(self, view: PartitionView, parts: Sequence[_Part]) -> ExactText | None:
+        """The text of these parts, measured; None where it is not small. One whose measuring was under way, and that
+        has less where the logs have grown since, counts for it: or a topic that is written to would have none."""
+        if not is_small([(part.snapshot.log, part.span) for part in parts], view.options.exact):
+            return None
+        lines = self._lines(view)
+        key = ".topics", self._topic, self._range, self._lines
+        return view.resources.exact.measured(key, _Spans.of(parts, lines.made_by), _Text(lines, parts).pieces)
+
+
+class MergedFollower(_OfTopic):
+    """`.follow.jsonl` of an open range of a topic, decoded too: a stream."""
+
+    def open(self) -> Stream:
+        """What is visible now, and what becomes visible in the partitions of now."""
+        views, target = self._targeted()
+        followers = _of_each(views, lambda view: (view.shown_as, _follower(view, target)))
+        text = _Followed(self._lines(views[0]), followers)
+        return Stream(text.pieces, 0, views[0].resources.text, text.has_more)
+
+
 def _of_each(views: Sequence[PartitionView], ask: Callable[[PartitionView], Answer]) -> list[Answer]:
     """What each of the partitions answers that is still there."""
     answers = []
@@ -125,8 +194,8 @@ def _follower(view: PartitionView, target: BetweenTimes) -> Follower:
 
 def _part(shown_as: str, snapshot: LogSnapshot, target: BetweenTimes) -> _Part:
     start, end = target.offsets(snapshot, isolated=True)
-    start = max(start, snapshot.log.start_offset)
-    return _Part(shown_as, snapshot, start, snapshot.visible.visible_end if end is None else end)
+    start, present = max(start, snapshot.log.start_offset), snapshot.visible.visible_end
+    return _Part(shown_as, snapshot, start, present if end is None else min(end, present))
 
 
 def _records(part: _Part) -> Iterator[Records]:
@@ -158,8 +227,6 @@ def _merged(lines: Lines, parts: Sequence[_Part]) -> Iterator[tuple[Callable[[],
 
 class _Text:
     """What is there, as a stream takes it: a place is a byte of the text, from which on offsets are remembered."""
-
-    has_more = None
 
     def __init__(self, lines: Lines, parts: Sequence[_Part]) -> None:
         self._lines = lines

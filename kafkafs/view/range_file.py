@@ -4,7 +4,7 @@ What the kernel was told of is what is opened, as long as the log still has it a
 the kernel looks the name up anew.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 from weakref import ReferenceType, ref
 
@@ -56,7 +56,7 @@ class RangeFile(NoXattrs):
     def _text(self, snapshot: LogSnapshot) -> ExactText | None:
         """The text of the range as it is in this log, measured; None of one that is not small."""
         span, make = self._span_and_maker(snapshot)
-        if not _is_small(snapshot.log, span, self._view.options.exact):
+        if not is_small([(snapshot.log, span)], self._view.options.exact):
             return None
         key = self._view.shown_as, self._target, self._kind
         return self._view.resources.exact.measured(key, span, make(snapshot, span.end))
@@ -89,10 +89,11 @@ class RangeFile(NoXattrs):
         return Stream(make(snapshot, span.end), span.start, self._view.resources.text, held=held)
 
 
-def _is_small(log: Log, span: Span, limit: int) -> bool:
-    """Whether the range is made of no more than so many bytes of log. Those that obviously are not are told at once."""
-    if not limit or sum(segment.seen[0] for segment in span.segments[1:-1]) > limit:
+def is_small(ranges: Sequence[tuple[Log, Span]], limit: int) -> bool:
+    """Whether ranges are made of no more than so many bytes of log. Those that obviously are not are told at once."""
+    if not limit or sum(segment.seen[0] for _, span in ranges for segment in span.segments[1:-1]) > limit:
         return False
     if limit >= 2**63 - 1:
         return True
-    return sum(extent.end - extent.position for extent in extents_between(log, span.start, span.end)) <= limit
+    extents = (extent for log, span in ranges for extent in extents_between(log, span.start, span.end))
+    return sum(extent.end - extent.position for extent in extents) <= limit

@@ -17,7 +17,7 @@ from kafkafs.log.meta_properties import cluster_id
 from kafkafs.log.replicas import furthest
 from kafkafs.view.grammar import TimeRange, is_of_open_ranges_only, parse_time_name
 from kafkafs.view.line_makers import Lines
-from kafkafs.view.merged import MergedRange
+from kafkafs.view.merged import MergedFollower, MergedRange
 from kafkafs.view.node import Attributes, Entry, FileNode, Node
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.queries import SHOWN
@@ -167,16 +167,17 @@ class TopicByTime:
         asked = parse(name)
         if asked is None:
             raise refused(f".topics/{self._topic}/{BY_TIME}", name, parse, _RANGES)
-        return MergedRange(self._topic, self._views, *asked)
+        kind, range_, lines = asked
+        return kind(self._topic, self._views, range_, lines)
 
     def _views(self) -> list[PartitionView]:
         return [self._topics.view(names) for names in self._topics.partitions(self._topic).values()]
 
 
-def _parse_range(name: str, now_ms: int) -> tuple[TimeRange, bool, type[Lines]] | None:
-    """The range, whether it is followed, and its lines."""
+def _parse_range(name: str, now_ms: int) -> tuple[type[MergedRange | MergedFollower], TimeRange, type[Lines]] | None:
+    """What it is, of which range, with which lines."""
     query = parse_time_name(name, now_ms)
     lines = SHOWN[query.suffix].lines if query is not None else None
     if query is None or lines is None or not isinstance(query.target, TimeRange):
         return None
-    return query.target, is_of_open_ranges_only(query.suffix), lines
+    return MergedFollower if is_of_open_ranges_only(query.suffix) else MergedRange, query.target, lines

@@ -9,22 +9,25 @@ import os
 import random
 import resource
 import shutil
+from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from kafkafs.disk.blocking import time_slice
 from kafkafs.disk.descriptor_budget import DescriptorBudget
-from kafkafs.errors import CorruptData, Vanished
+from kafkafs.errors import CorruptData, Unfinished, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.view import merged
-from kafkafs.view.node import Content
+from kafkafs.view.node import Content, FileNode
 from kafkafs.view.streams import MARK_EVERY
 from kafkafs.view.tree import Root
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
 from tests.log.making import Made, made, spread, write_partition
-from tests.mounting import resident_bytes
+from tests.mounting import resident_bytes, wait_until
 from tests.view.trees import assert_random_access, cat, node, opened, read, tree
 
 
@@ -37,6 +40,11 @@ def naive(texts: list[bytes]) -> bytes:
 def own(root: Root, topic: str, count: int, name: str) -> list[bytes]:
     """What each partition has under a name by itself."""
     return [cat(root, f"{topic}-{number}/by-time/{name}") for number in range(count)]
+
+
+def append(directory: Path, *batches: Made) -> None:
+    with open(directory / segment_file(0, "log"), "ab") as log:
+        log.write(b"".join(batch.data for batch in batches))
 
 
 def partition(chance: random.Random, count: int, disorder: int) -> dict[int, list[Made]]:
@@ -186,9 +194,84 @@ def test_a_partition_that_is_deleted_meanwhile(tmp_path, monkeypatch):
         content.read(len(got), 1)
 
 
-def append(directory: Path, *batches: Made) -> None:
-    with open(directory / segment_file(0, "log"), "ab") as log:
-        log.write(b"".join(batch.data for batch in batches))
+def told(root: Root, name: str = "0...jsonl") -> tuple[int, Content]:
+    """The size that is told, and what is opened then."""
+    file = cast(FileNode, node(root, f".topics/t/by-time/{name}"))
+    return file.attributes().size, file.open()
+
+
+@pytest.mark.parametrize("name", ["0...jsonl", "1200..2000.jsonl", "0...decoded.jsonl", "now...jsonl"])
+@pytest.mark.parametrize("limit", [8 << 20, (1 << 63) - 1])
+def test_a_small_one_is_a_file(tmp_path, limit, name):
+    """Of the size that was told, and any read gives the same bytes."""
+    chance = random.Random(7)
+    for number in range(3):
+        write_partition(tmp_path, partition(chance, 3000, 5), f"t-{number}")
+    root = tree(tmp_path, exact=limit)
+    size, content = told(root, name)
+    whole = naive(own(root, "t", 3, name))
+    assert content.size == size == len(whole)
+    assert_random_access(content, whole, reads=40)
+
+
+def test_small_is_what_all_partitions_together_have_of_log(tmp_path):
+    for number in range(2):
+        write_partition(tmp_path, {0: [made(0, [10] * 30)]}, f"t-{number}")
+    log = (tmp_path / "t-0" / segment_file(0, "log")).stat().st_size
+    for limit, is_file in ((2 * log, True), (2 * log - 1, False), (0, False)):
+        size, content = told(tree(tmp_path, exact=limit))
+        assert (size > 0, content.size == size) == (is_file, is_file), limit
+
+
+def test_what_is_told_is_what_is_opened_while_the_logs_grow(tmp_path):
+    """And what comes then may be in the midst of the text."""
+    for number in range(2):
+        write_partition(tmp_path, {0: [made(0, [10 + number, 50])]}, f"t-{number}")
+    root = tree(tmp_path, log_fresh_s=0.0)
+    file = cast(FileNode, node(root, ".topics/t/by-time/0...jsonl"))
+    before, size = naive(own(root, "t", 2, "0...jsonl")), file.attributes().size
+    append(tmp_path / "t-1", made(2, [20]))
+    append(tmp_path / "t-0", made(2, [30]))
+    content = file.open()
+    assert (size, read(content)) == (len(before), before)
+    after = naive(own(root, "t", 2, "0...jsonl"))
+    size, newer = file.attributes().size, file.open()
+    assert (size, read(newer)) == (len(after), after)
+    assert read(content) == before
+    shutil.rmtree(tmp_path / "t-1")
+    wait_until(lambda: file.attributes().size < len(after))
+    assert read(file.open()) == cat(root, "t-0/by-time/0...jsonl")
+
+
+def test_one_that_ends_in_an_error_is_one_byte_longer(tmp_path):
+    """Which cannot be read; and what a sound partition gets goes in front of it."""
+    for number in range(2):
+        write_partition(tmp_path, {0: [made(offset, [10 * offset + number]) for offset in range(9)]}, f"t-{number}")
+    damage(tmp_path / "t-1" / segment_file(0, "log"), 4 * len(made(0, [1]).data) + 70)
+    root = tree(tmp_path, log_fresh_s=0.0)
+    size, content = told(root)
+    assert size == content.size == len(bytes(content.read(0, 1 << 20))) + 1
+    with pytest.raises(CorruptData):
+        content.read(size - 1, 1)
+    append(tmp_path / "t-0", made(9, [5]))
+    assert told(root)[0] == size  # the line of t-0 behind which it stands is behind the damage
+
+
+def test_the_size_of_a_topic_that_is_written_to_is_found(tmp_path):
+    """What takes longer than a part of the work goes on with the logs that it began with."""
+    for number in range(2):
+        batches = [made(base, [base] * 50, size=2000) for base in range(0, 2000, 50)]
+        write_partition(tmp_path, {0: batches}, f"t-{number}")
+    root = tree(tmp_path, log_fresh_s=0.0, exact=(1 << 63) - 1)
+    before, offset, size = len(naive(own(root, "t", 2, "0...jsonl"))), 2000, 0
+    while not size:
+        assert offset < 2100
+        with suppress(Unfinished), time_slice(0.0):
+            size, content = told(root)
+        append(tmp_path / "t-1", made(offset, [5]))
+        offset += 1
+    assert offset > 2002
+    assert (size, len(read(content))) == (before, before)
 
 
 def new(content: Content, at: int) -> list[tuple[int, int]]:
@@ -290,6 +373,6 @@ def test_what_all_grant_together(tmp_path):
     os.chmod(tmp_path / "t-1" / segment_file(0, "log"), 0o640)
     root = tree(tmp_path)
     about = node(root, ".topics/t/by-time/0...jsonl").attributes()
-    assert (about.mode, about.size) == (0o440, 0)
+    assert about.mode == 0o440
     os.chmod(tmp_path / "t-0", 0o700)
     assert node(tree(tmp_path), ".topics/t/by-time/0...jsonl").attributes().mode == 0o400

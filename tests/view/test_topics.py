@@ -113,6 +113,8 @@ def test_it_is_there_in_a_mount(mount_for_module):
     )
     assert len(set(merged.splitlines())) == 1
     assert shell(f"find {topics} -type f | wc -l; du -s {topics} | cut -f1").split() == ["0", "0"]
+    names = shell(f"cd {topics}/segments/by-time && stat -c %s 0...jsonl && wc -c < 0...jsonl && tac 0...jsonl | wc -c")
+    assert len(set(names.split())) == 1
     missing = run("cat", topics / "segments/by-time/0...key", check=False)
     assert missing.returncode == 1
     assert b"No such file or directory" in missing.stderr
