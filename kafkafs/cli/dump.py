@@ -183,7 +183,9 @@ def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
             continue
         found = [file for file in _inside(path) if is_log(file) or not logs_only]
         if not found:
-            raise UsageError(f"the directory {path!r} holds nothing that can be dumped")
+            from kafkafs.log.data_directory import near  # for who has named the wrong one only
+
+            raise UsageError(f"the directory {path!r} holds nothing that can be dumped{near(Path(path))}")
         yield from found
 
 

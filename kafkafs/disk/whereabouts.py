@@ -27,19 +27,24 @@ def hint(path: Path, is_data_directory: IsDataDirectory) -> str:
     if inside := _inside(path, is_data_directory):
         others = ", …" if len(inside) > MOST_NAMED else ""
         return f"; name what is in it: {', '.join(repr(str(each)) for each in inside[:MOST_NAMED])}{others}"
-    for place in (path, path.parent):
+    for place in (path, *list(path.parents)[:2]):
         if is_data_directory(place.parent):
-            return _above(place)
+            return _above(place, path)
     return ""
 
 
-def _above(place: Path) -> str:
-    """`place` stands in a data directory: a partition, or what a topic's name was taken for."""
+def _above(place: Path, path: Path) -> str:
+    """`place` stands in a data directory: a partition, a file, or what a topic's name was taken for; `path` is it, or
+    is below it."""
+    what = "it" if path == place else repr(str(place))
+    if place.is_dir():
+        return f"; {what} looks like one partition: name the directory above it, {str(place.parent)!r}"
     if place.exists():
-        return f"; it looks like one partition: name the directory above it, {str(place.parent)!r}"
+        return f"; {what} is a file of a data directory: name that, {str(place.parent)!r}"
     partitions = partitions_of(place.name, os.listdir(place.parent))
+    are = "are" if not partitions or " to " in partitions else "is"
     named = f"; did you mean {partitions}, which" if partitions else "; partitions"
-    return f"{named} are in {str(place.parent)!r}: name that directory"
+    return f"{named} {are} in {str(place.parent)!r}: name that directory"
 
 
 def partitions_of(topic: str, names: list[str]) -> str:

@@ -194,8 +194,8 @@ def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> D
             entries = {entry.name for entry in scanned}
     except (FileNotFoundError, NotADirectoryError) as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is no directory"
-        near = hint(path, _is_data_directory) or "; name a Kafka data directory, one of the broker's log.dirs"
-        raise UsageError(f"{str(path)!r} {what}{near}") from error
+        instead = near(path) or "; name a Kafka data directory, one of the broker's log.dirs"
+        raise UsageError(f"{str(path)!r} {what}{instead}") from error
     except PermissionError as error:
         raise UsageError(f"{str(path)!r} may not be read; run as its owner or as root") from error
     except OSError as error:
@@ -209,8 +209,13 @@ def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> D
         return DataDirectory(path, replace(options, tiered=None), indexes, tier)
     raise UsageError(
         f"{str(path)!r} is no Kafka data directory: it has neither meta.properties, nor checkpoints, nor"
-        f" <topic>-<partition> directories with segments in them{hint(path, _is_data_directory)}"
+        f" <topic>-<partition> directories with segments in them{near(path)}"
     )
+
+
+def near(path: Path) -> str:
+    """Which data directory to name instead of `path`, as the end of a sentence; "" where nothing near it tells."""
+    return hint(path, _is_data_directory)
 
 
 def _is_data_directory(path: Path) -> bool:

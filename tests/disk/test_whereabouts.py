@@ -50,6 +50,20 @@ def test_a_topic_is_no_directory(volume):
         " name that directory"
     )
     assert f"partitions are in '{above}': name that directory" in said(above / "payments")
+    write_partition(above, {0: [made(0, [1])]}, "solo-3")
+    assert said(above / "solo").endswith(f"did you mean solo-3, which is in '{above}': name that directory")
+
+
+def test_a_path_of_a_mount_below_a_data_directory(volume):
+    """`cat DATA_DIR/orders-0/by-offset/0.jsonl`: two words were made one."""
+    above = volume / "kafka-log0"
+    told = f"'{above}/orders-0' looks like one partition: name the directory above it, '{above}'"
+    assert said(above / "orders-0/by-offset/0.jsonl").endswith(told)
+
+
+def test_a_file_of_a_data_directory(volume):
+    above = volume / "kafka-log0"
+    assert said(above / "meta.properties").endswith(f"it is a file of a data directory: name that, '{above}'")
 
 
 def test_a_mount_and_a_partition_in_it(tmp_path):
