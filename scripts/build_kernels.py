@@ -10,8 +10,8 @@ import argparse
 import ast
 import importlib
 import os
-import platform
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -207,7 +207,7 @@ def _compile(sources: dict[str, Path], into: Path, scratch: Path, *, checked: bo
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    flags = _FLAGS + (_X86 if platform.machine() in ("x86_64", "AMD64") else [])
+    flags = _FLAGS + (_X86 if sysconfig.get_platform() == "linux-x86_64" else [])
     macros: list[tuple[str, str | None]] = [("Py_LIMITED_API", _LIMITED_API), ("CYTHON_INLINE", _INLINE)]
     macros += [("KAFKAFS_CHECKED", None)] if checked else []
     extensions = [
