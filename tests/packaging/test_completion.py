@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.sample import unpack
+from tests.cluster.writing import Data, commit
 from tests.mounting import KAFKAFS, run
 
 ROOT = Path(__file__).parents[2]
@@ -49,16 +50,36 @@ ASKED = [
 ]
 
 
+def asked_of_bash(pages: Path, directory: Path, *words: str) -> list[str]:
+    """What is offered for the last of the words behind `kafkafs`."""
+    asked = 'COMP_WORDS=(kafkafs "$@"); COMP_CWORD=$#; _kafkafs; printf "%s\\n" "${COMPREPLY[@]}"'
+    script = f"source {pages}/bash/kafkafs; {asked}"
+    lines = run("bash", "-c", script, "_", *words, cwd=directory, env=ENVIRONMENT).stdout.decode().splitlines()
+    return list(filter(None, lines))
+
+
 @pytest.mark.parametrize(("typed", "offered"), ASKED)
 def test_bash_offers_names_of_the_data_directory(pages, data, tmp_path, typed, offered):
     """Their numbers, zeros and dots are nothing to type by hand."""
     *words, last = typed.format(data=data).split(" ")
-    asked = 'COMP_WORDS=(kafkafs "$@"); COMP_CWORD=$#; _kafkafs; printf "%s\\n" "${COMPREPLY[@]}"'
-    script = f"source {pages}/bash/kafkafs; {asked}"
-    shown = run("bash", "-c", script, "_", *words, last, cwd=tmp_path, env=ENVIRONMENT).stdout.decode().split()
+    shown = asked_of_bash(pages, tmp_path, *words, last)
     assert set(offered.split()) <= set(shown)
     if last:
         assert set(shown) == set(offered.split())
+
+
+def test_no_name_of_a_strangers_is_run_by_a_shell(pages, tmp_path):
+    """Regression: a group called `$(...)` ran that at a TAB, and where it was the only one, again when it was typed."""
+    groups = ["bill$(touch run) x", "bill`touch run`", "bill;touch run;", "bill'q\"", "bill*", "bill{a,b}", "bill\\n$A"]
+    data = tmp_path / "data"
+    Data(data).write("__consumer_offsets-0", [commit(name, "t", 0, 1) for name in groups])
+    (empty := tmp_path / "empty").mkdir()
+    words = asked_of_bash(pages, empty, "groups", str(data), "--group", "bill")
+    paths = asked_of_bash(pages, empty, "cat", str(data), ".cluster/groups/bill\\$")
+    assert list(empty.iterdir()) == []
+    typed = run("bash", "-c", f"printf '%s\\n' {' '.join(words)} -- {' '.join(paths)}", cwd=empty).stdout.decode()
+    assert typed.splitlines() == [*sorted(groups), "--", f".cluster/groups/{groups[0]}/"]
+    assert list(empty.iterdir()) == []
 
 
 @pytest.mark.parametrize(
