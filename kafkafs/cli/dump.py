@@ -116,9 +116,9 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress
 def _keys(texts: list[str]) -> list[tuple[str, Path]]:
     if not texts:
         return []
-    from kafkafs.cli.options import tiered_key  # 5 ms, for what hardly any dump takes
+    from kafkafs.disk.sources import parse_key  # 5 ms, for what hardly any dump takes
 
-    return [tiered_key(text) for text in texts]
+    return [parse_key(text) for text in texts]
 
 
 def _windows(sources: Sequence[Source], wanted: Limits, options: DumpOptions) -> Iterator[OffsetWindow]:

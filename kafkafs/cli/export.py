@@ -14,7 +14,7 @@ from kafkafs.spark.export.job import export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
-from kafkafs.spark.options import Choice
+from kafkafs.spark.options import Choice, tier_source
 from kafkafs.spark.session import session
 
 
@@ -53,7 +53,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         paths, choice, _limit(arguments, "from", EARLIEST), _limit(arguments, "to", LATEST), arguments.isolation,
         arguments.value, arguments.compression, arguments.file_mb << 20, arguments.replicas,
         (arguments.from_offsets or arguments.from_time or "", arguments.to_offsets or arguments.to_time or ""),
-        arguments.by,
+        arguments.by, tier_source(arguments.tiered, arguments.tiered_key),
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kafkafs.disk.sources import place_of
+from kafkafs.disk.sources import parse_key, place_of
 from kafkafs.errors import UsageError
 from kafkafs.log.options import ISOLATIONS, ReadOptions, TierSource, isolation
 
@@ -75,17 +75,9 @@ def _tiered(options: MountOptions, value: str) -> MountOptions:
     return _of_tier(options, place=place_of(value))
 
 
-def tiered_key(value: str) -> tuple[str, Path]:
-    """The id of a key, and the file of its private key."""
-    key_id, _, path = value.partition(":")
-    if not key_id or not path:
-        raise UsageError(f"tiered_key={value!r} is no ID:FILE, the id of a key and the PEM file of its private key")
-    return key_id, Path(path).absolute()
-
-
 def _tiered_key(options: MountOptions, value: str) -> MountOptions:
     keys = options.reading.tiered.keys if options.reading.tiered is not None else ()
-    return _of_tier(options, keys=(*keys, tiered_key(value)))
+    return _of_tier(options, keys=(*keys, parse_key(value)))
 
 
 def _tiered_cache(options: MountOptions, value: str) -> MountOptions:

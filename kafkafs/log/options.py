@@ -1,6 +1,6 @@
 """What a reader of the log can choose: the `-o` options that are about Kafka, as one frozen value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -19,10 +19,11 @@ EXACT = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class TierSource:
-    """Where older segments lie, and what it takes to read them there."""
+    """Where older segments lie, and what it takes to read them there. An address may hold what opens it: no text of
+    this value has it."""
 
-    place: str  # a directory, or a URI that pyarrow.fs opens
-    keys: tuple[tuple[str, Path], ...] = ()  # of Aiven's encryption: id and PEM file
+    place: str = field(repr=False)  # a directory, or a URI that pyarrow.fs opens
+    keys: tuple[tuple[str, Path], ...] = field(default=(), repr=False)  # of Aiven's encryption: id and PEM file
     cache_size: int = CACHE_SIZE  # bytes of chunks that are kept
 
 

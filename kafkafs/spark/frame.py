@@ -188,7 +188,7 @@ def _fitting(tables: Iterable[Table], given: DataType) -> Iterator[Table]:
 
 def _passes(options: SourceOptions, name: Field) -> tuple[set[str], list[Pass]]:
     """The topics that are read, and passes over what is there of them."""
-    locations = chosen(options.paths, options.choice, options.replicas)
+    locations = chosen(options.paths, options.choice, options.replicas, options.tiered)
 
     def plan(snapshots: Snapshots) -> list[Pass]:
         """Passes over the ranges as of one look at all of them."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster
+from kafkafs.log.options import ReadOptions, TierSource
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
 from kafkafs.spark.offsets import TopicPartition, names
@@ -20,34 +21,47 @@ INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", 
 
 
 @dataclass(frozen=True, slots=True)
+class Tiered:
+    """A tier that logs go on in, and the data directories that tell together what of it counts."""
+
+    source: TierSource
+    beside: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Location:
     """A partition and the data directory that it is in."""
 
     data_directory: Path
     name: TopicPartition
+    tiered: Tiered | None = None
 
 
-_lock = threading.Lock()
-_open: dict[Path, tuple[tuple[int, int], DataDirectory]] = {}
+_lock = threading.RLock()
+_open: dict[tuple[Path, Tiered | None], tuple[tuple[int, int], DataDirectory]] = {}
 
 
-def data_directory(path: Path) -> DataDirectory:
+def data_directory(path: Path, tiered: Tiered | None = None) -> DataDirectory:
     """The data directory that is at `path` now, the same object each time in this process; UsageError where it is none.
 
     A process of Spark's lives on from job to job, and finds another directory under a name that it knows.
     """
     with _lock:
-        known, now = _open.get(path), _identity(path)
+        known, now = _open.get((path, tiered)), _identity(path)
         if known is None or known[0] != now:
-            for other in [each for each, (identity, _) in _open.items() if identity != _identity(each)]:
+            for other in [each for each, (identity, _) in _open.items() if identity != _identity(each[0])]:
                 del _open[other]  # what is gone or another by now: its files need not stay open
-            known = _open[path] = now, open_data_directory(path)
+            options = ReadOptions(tiered=None if tiered is None else tiered.source)
+            known = _open[path, tiered] = now, open_data_directory(path, options)
+            if tiered is not None:
+                together = [data_directory(each, tiered) for each in tiered.beside]
+                known[1].stand_beside(together)
         return known[1]
 
 
-def data_directories(paths: Iterable[Path]) -> list[DataDirectory]:
+def data_directories(paths: Iterable[Path], tiered: Tiered | None = None) -> list[DataDirectory]:
     """All of them; UsageError where one is none, or where they are of several clusters."""
-    directories = [data_directory(path) for path in paths]
+    directories = [data_directory(path, tiered) for path in paths]
     check_one_cluster(directories)
     return directories
 
@@ -62,26 +76,32 @@ def _identity(path: Path) -> tuple[int, int]:
 
 def partition(location: Location) -> Partition:
     """The partition as it is now; NotFound where it is gone."""
-    return data_directory(location.data_directory).partition(str(location.name))
+    return data_directory(location.data_directory, location.tiered).partition(str(location.name))
 
 
-def every_location(paths: Iterable[Path], replicas: Replicas = "furthest") -> dict[TopicPartition, Location]:
+def every_location(
+    paths: Iterable[Path], replicas: Replicas = "furthest", source: TierSource | None = None
+) -> dict[TopicPartition, Location]:
     """All live partitions below the data directories, each once: of several brokers' replicas the furthest.
 
     UsageError where one stands in two directories of the same broker, or replicas are refused.
     """
+    paths = tuple(paths)
+    tiered = None if source is None else Tiered(source, paths)
     found: dict[TopicPartition, list[DataDirectory]] = {}
-    for directory in data_directories(paths):
+    for directory in data_directories(paths, tiered):
         for name in directory.names().values():
             if not name.mark:
                 found.setdefault(TopicPartition(name.topic, name.partition), []).append(directory)
     refuse = replicas == "refuse"
-    return {name: Location(read_from(having, str(name), refuse).path, name) for name, having in found.items()}
+    return {name: Location(read_from(having, str(name), refuse).path, name, tiered) for name, having in found.items()}
 
 
-def chosen(paths: tuple[Path, ...], choice: Choice, replicas: Replicas = "furthest") -> dict[TopicPartition, Location]:
+def chosen(
+    paths: tuple[Path, ...], choice: Choice, replicas: Replicas = "furthest", source: TierSource | None = None
+) -> dict[TopicPartition, Location]:
     """The partitions that `assign`, `subscribe` or `subscribePattern` names. UsageError for what is not there."""
-    every = every_location(paths, replicas)
+    every = every_location(paths, replicas, source)
     if choice.pattern:
         wanted = re.compile(choice.pattern)  # a part of the name will do: SubscribePatternStrategy
         return {p: location for p, location in every.items() if p.topic not in INTERNAL and wanted.search(p.topic)}

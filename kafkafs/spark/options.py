@@ -15,8 +15,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, get_args
 
+from kafkafs.disk.sources import parse_key, place_of
 from kafkafs.errors import UsageError
-from kafkafs.log.options import Isolation, isolation
+from kafkafs.log.options import Isolation, TierSource, isolation
 from kafkafs.spark.offsets import (
     EARLIEST,
     LATEST,
@@ -36,7 +37,8 @@ KNOWN = (
     "path", "paths", "subscribe", "subscribePattern", "assign", "startingOffsets", "endingOffsets", "startingTimestamp",
     "endingTimestamp", "startingOffsetsByTimestamp", "endingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy",
     "includeHeaders", "failOnDataLoss", "minPartitions", "maxRecordsPerPartition", "maxOffsetsPerTrigger",
-    "minOffsetsPerTrigger", "maxTriggerDelay", "kafka.isolation.level", "replicas", "key", "value",
+    "minOffsetsPerTrigger", "maxTriggerDelay", "kafka.isolation.level", "replicas", "key", "value", "tiered",
+    "tiered_key",
     "kafka.bootstrap.servers", "kafka.group.id", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "provider",
 )  # fmt: skip
@@ -92,6 +94,7 @@ class SourceOptions:
     replicas: Replicas = "furthest"
     key: Form = "binary"
     value: Form = "binary"
+    tiered: TierSource | None = None
 
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
@@ -164,7 +167,16 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
         replicas=_replicas(options.get("replicas", "furthest")),
         key=_form(options, "key"),
         value=_form(options, "value"),
+        tiered=tier_source(options.get("tiered", ""), options.get("tiered_key", "").split(",")),
     )
+
+
+def tier_source(place: str, keys: Iterable[str]) -> TierSource | None:
+    """The tier at a place, None where none is named, and the keys of its segments. UsageError."""
+    found = tuple(parse_key(key.strip()) for key in keys if key.strip())
+    if found and not place.strip():
+        raise UsageError("tiered_key is of a tier: name it by tiered")
+    return TierSource(place_of(place.strip()), found) if place.strip() else None
 
 
 def _check_names(options: Iterable[str]) -> None:

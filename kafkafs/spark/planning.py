@@ -209,7 +209,11 @@ class _Measured:
 
 
 def _cuts(log: Log, segment: Segment) -> tuple["np.ndarray", "np.ndarray", int]:
-    """A segment's offsets behind which a batch begins, as its index tells, their positions, and the segment's end."""
+    """A segment's offsets behind which a batch begins, as its index tells, their positions, and the segment's end. Of a
+    remote one only its end: its index is a request, which its reader makes."""
+    if segment.object is not None:
+        end = segment.seen[0]
+        return np.array([segment.next_base or log.end_offset]), np.array([end]), end
     entries = segment.indexes.offset_index.load()
     offsets = entries["offset"].astype(np.int64) + segment.base_offset + 1
     positions, end = entries["position"].astype(np.int64), log.walk_end(segment)

@@ -67,7 +67,9 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """The tasks of the read. UsageError, or NotFound for records that are gone, says why there are none."""
         options = self._options
-        return planned(chosen(options.paths, options.choice, options.replicas), options.isolation, self._plan)
+        return planned(
+            chosen(options.paths, options.choice, options.replicas, options.tiered), options.isolation, self._plan
+        )
 
     def _plan(self, snapshots: Snapshots) -> list[InputPartition]:
         options = self._options

@@ -88,7 +88,8 @@ class StreamReader(DataSourceStreamReader):
         """Nothing to do: Spark's checkpoint is the only memory of a stream."""
 
     def _locations(self) -> dict[TopicPartition, Location]:
-        return chosen(self._options.paths, self._options.choice, self._options.replicas)
+        options = self._options
+        return chosen(options.paths, options.choice, options.replicas, options.tiered)
 
     def _now(self) -> PartitionOffsets:
         return planned(self._locations(), self._options.isolation, planning.latest)

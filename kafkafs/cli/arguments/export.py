@@ -1,6 +1,6 @@
 """The arguments of `kafkafs export`."""
 
-from kafkafs.cli.arguments.spark import add_common, add_replicas
+from kafkafs.cli.arguments.spark import add_common, add_replicas, add_tier
 from kafkafs.cli.arguments.topics import add_topics
 from kafkafs.cli.parser import TIME_BACK, Commands, take_for_values, whole_number
 from kafkafs.log.options import ISOLATIONS
@@ -23,6 +23,7 @@ def add(commands: Commands) -> None:
     take_for_values(parser, TIME_BACK)
     add_common(parser)
     add_replicas(parser)
+    add_tier(parser)
     parser.add_argument(
         "--to",
         required=True,

@@ -23,6 +23,18 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_tier(parser: argparse.ArgumentParser) -> None:
+    """`--tiered`, for commands that read remote segments, too."""
+    parser.add_argument(
+        "--tiered", default="", metavar="SOURCE",
+        help="older segments lie in this tier, too: a directory, s3://bucket/prefix, ...",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tiered-key", action="append", default=[], metavar="ID:FILE",
+        help="a private key (PEM) that Aiven's plug-in encrypted segments for",
+    )  # fmt: skip
+
+
 def add_replicas(parser: argparse.ArgumentParser) -> None:
     """`--replicas`, for commands that read each partition once."""
     parser.add_argument(

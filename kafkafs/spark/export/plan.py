@@ -13,7 +13,7 @@ from typing import Any
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.identity import BatchMark, LogIdentity, difference, identity
-from kafkafs.log.options import Isolation
+from kafkafs.log.options import Isolation, TierSource
 from kafkafs.spark import planning
 from kafkafs.spark.export.claim import CLAIM
 from kafkafs.spark.export.dates import By, undated
@@ -36,7 +36,7 @@ _ELSEWHERE = "name a new directory for an export"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a user asks for. Two requests that differ are not the same export."""
+    """What a user asks for. Two requests that differ are not the same export, but for where segments lie."""
 
     paths: tuple[Path, ...]
     choice: Choice
@@ -49,6 +49,7 @@ class Request:
     replicas: Replicas = "furthest"
     window: tuple[str, str] = ("", "")  # the limits as they were written: "now" is another time in a second run
     by: By = ""
+    tiered: TierSource | None = None
 
     def words(self) -> dict[str, str]:
         """In a form to be written down and compared."""
@@ -113,7 +114,7 @@ def settle(out: Output, request: Request) -> Plan:
         if request.ending != AllAt(LATEST):
             check_logs(request, before)
             return before
-    locations = chosen(request.paths, request.choice, request.replicas)
+    locations = chosen(request.paths, request.choice, request.replicas, request.tiered)
     if not locations:
         raise UsageError("no topic is chosen: name some with --topics, or a pattern that fits some")
     if not before.units:
@@ -132,7 +133,7 @@ def settle(out: Output, request: Request) -> Plan:
 
 def _where_they_are_now(units: Iterable[FileUnit], request: Request) -> list[FileUnit]:
     """The units, each to be read from where its partition lies by now: it may have moved to another disk."""
-    every = every_location(request.paths, request.replicas)
+    every = every_location(request.paths, request.replicas, request.tiered)
     return [
         replace(unit, range=replace(unit.range, location=every.get(unit.range.location.name, unit.range.location)))
         for unit in units
@@ -141,7 +142,7 @@ def _where_they_are_now(units: Iterable[FileUnit], request: Request) -> list[Fil
 
 def check_logs(request: Request, plan: Plan) -> None:
     """UsageError where a log of the plan, as it is now, is another one than the plan's."""
-    every = every_location(request.paths, request.replicas)
+    every = every_location(request.paths, request.replicas, request.tiered)
     there = {name: every[name] for name in plan.logs if name in every}
     planned(there, request.isolation, lambda snapshots: _check_same(snapshots, plan))
 
