@@ -35,6 +35,10 @@ def run(arguments: argparse.Namespace) -> int:
     for each in told["revived"]:
         for loss in each.get("losses", ()):
             say(f"{each['topic']}-{each['partition']}: offsets {loss['first']} to {loss['last']}: {loss['reason']}")
+        for end in each.get("endedTransactions", ()):
+            outcome = "aborted" if end["aborted"] else "committed"
+            say(f"{each['topic']}-{each['partition']}: a transaction of producer {end['producerId']} lost its end, and"
+                f" is {outcome} at offset {end['offset']}")  # fmt: skip
     if choices.method == "link":
         say("logs are hard links: what changes their bytes, owner or mode in one directory changes the other's")
     records, partitions = sum(each.get("records", 0) for each in told["revived"]), told["partitions"]

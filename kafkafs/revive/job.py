@@ -148,9 +148,10 @@ class _Work:
         """CorruptData that names the first places, where damage is to stop the work."""
         if self.damage:
             more = f" and {len(self.damage) - _NAMED} more" if len(self.damage) > _NAMED else ""
+            places = "1 place" if len(self.damage) == 1 else f"{len(self.damage)} places"
             raise CorruptData(
-                f"damage in {len(self.damage)} places: {'; '.join(self.damage[:_NAMED])}{more}; --corrupt skip leaves"
-                " it out, --corrupt cut ends the partition before it"
+                f"damage in {places}: {'; '.join(self.damage[:_NAMED])}{more}; --corrupt skip leaves it out, --corrupt"
+                " cut ends the partition before it"
             )
 
     def revived(self) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 STATE, REQUEST, BOOT = "state", "request", "bootId"
+CORRUPT, REFUSE = "corrupt", "refuse"
 
 
 class Target:
@@ -106,7 +107,7 @@ class NewDirectory(Target):
             self._read_progress()
         else:
             self.remove(_PROGRESS)
-            self.write(REPORT, as_json({STATE: "unfinished", REQUEST: dict(request), BOOT: boot}))
+        self.write(REPORT, as_json({STATE: "unfinished", REQUEST: dict(request), BOOT: boot}))
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
@@ -174,7 +175,8 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
         raise UsageError(f"{str(path)!r} is not empty; name a directory that is, or none")
     if state != "unfinished":
         raise UsageError(f"{str(path)!r} holds a cluster that was revived already; name another directory")
-    if before != json.loads(json.dumps(dict(request))):
+    wanted = json.loads(json.dumps(dict(request)))
+    if before not in (wanted, {**wanted, CORRUPT: REFUSE}):  # what was whole under `refuse` is so under the others
         raise UsageError(f"{str(path)!r} was begun by another command, with other disks or options; name another one")
 
 

@@ -22,6 +22,9 @@ from kafkafs.revive.topics import RevivedPartition, RevivedTopic, choose_topics,
 from kafkafs.revive.whole_image import ClusterMetadata, read_metadata
 
 _GROUPS = "group.version"
+_BLOCK, _OF_ALL, _OF_PARTITION, _OF_SEGMENT = 4096, 16, 4, 3
+"""Bytes that a small file takes, and how many there are of all, of each partition, of each segment."""
+
 _PRODUCER_BLOCK = 1000
 """So many producer ids at once a broker is given to hand out."""
 
@@ -114,6 +117,8 @@ def make_plan(paths: Sequence[Path], choices: Choices, options: ReadOptions) -> 
         number, made_up_id("directory", *where), made_up_id("incarnation", *where), choices.host, choices.port,
         before.rack if before else None,
     )  # fmt: skip
+    if disks.cluster_id is None:
+        sentences.append("nothing tells the cluster's id, so it gets one")
     if image is None:
         sentences.append("no metadata: settings, rights, quotas and users of the cluster are not on these disks")
     return Plan(
@@ -193,7 +198,10 @@ def check_room(plan: Plan, method: Method, place: Path, done: int) -> None:
     """DiskError where the disk will not hold it: logs unless they are shared, and indexes of a hundredth."""
     about = os.statvfs(place)
     free = about.f_bavail * about.f_frsize
-    beside = sum(8192 for _ in plan.partitions())
+    beside = _BLOCK * (_OF_ALL + sum(
+        _OF_PARTITION + _OF_SEGMENT * len(each.replica.partition.visible_segments() if each.replica else ())
+        for _, each in plan.partitions()
+    ))  # fmt: skip
 
     def needed(size: int) -> int:
         """For logs of so many bytes, of which some are there already."""

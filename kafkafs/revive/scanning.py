@@ -111,6 +111,8 @@ class PartitionScan:
     def segments(self) -> Iterator[KeptSegment]:
         """What is kept, segment by segment. One of which nothing is kept is left out, unless it is the last."""
         tally, transactions = self.tally, Tracker()
+        if not self._segments:
+            self._go_beyond(self._lost_end())
         for segment in self._segments:
             known = snapshot_at(self._partition, segment.base_offset)
             if known is not None:
@@ -154,11 +156,11 @@ class PartitionScan:
             lost = Damage(0, 0, self.tally.end_offset, max(self.tally.end_offset, last - 1))
             self._damage(lost.base_offset, lost.last_offset, str(error))
             self._end_between(lost, (), segment, transactions, keeping)
-        noted_end = self._lost_end(segment) if segment is self._segments[-1] and not self._is_over else 0
-        if self._is_over or segment is self._segments[-1]:
+        is_last = segment is self._segments[-1]
+        noted_end = self._lost_end() if is_last and not self._is_over else 0
+        if is_last or self._is_over:
             self._end_behind(segment, transactions, keeping)
-        if noted_end > self.tally.end_offset and self._corrupt == "skip":
-            self.tally.end_offset, self.tally.is_beyond = noted_end, True
+        self._go_beyond(noted_end)
         indexes = keeping.finish()
         if self._is_damaged:
             indexes = replace(indexes, transaction_index=self._told_aborts(segment, indexes.transaction_index))
@@ -205,15 +207,22 @@ class PartitionScan:
         begun = {each.producer_id: each.transaction_first_offset for each in noted}
         return lambda producer_id: not 0 <= begun.get(producer_id, -1) < offset
 
-    def _lost_end(self, segment: Segment) -> int:
-        """The end that the log had where what stands behind its last batch is damage, and no write that did not come to
-        its end: the broker stopped in order. Else 0."""
-        if not self._is_torn(segment) or not self._stopped_in_order():
+    def _go_beyond(self, noted_end: int) -> None:
+        """Offsets that are lost at the end are not given out again, where the others are to stay."""
+        if noted_end > self.tally.end_offset and self._corrupt == "skip":
+            self.tally.end_offset, self.tally.is_beyond = noted_end, True
+
+    def _lost_end(self) -> int:
+        """The end that the broker noted where the log does not reach it: damage, if it stopped in order. A disk that
+        was copied while it ran has newer notes than logs. Else 0."""
+        end, noted = self.tally.end_offset, max(self.log.high_watermark or 0, *self._partition.listing().snapshots, 0)
+        if noted <= end:
             return 0
-        end, position = self.tally.end_offset, self.log.walk_end(segment)
-        noted = max(end + 1, self.log.high_watermark or 0, *self._partition.listing().snapshots)
-        self._damage(end, noted - 1, f"{segment.log().size - position} bytes at {position} of {segment.log_name} are no"
-                     " valid batch")  # fmt: skip
+        reason = f"the log ends at {end}, and the broker noted that it ended at {noted}"
+        if self._stopped_in_order():
+            self._damage(end, noted - 1, reason)
+        else:
+            self.tally.lose(Loss(end, noted - 1, reason, is_damage=False))
         return noted
 
     def _stopped_in_order(self) -> bool:

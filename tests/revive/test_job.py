@@ -204,7 +204,7 @@ def damaged(tmp_path: Path) -> Path:
 
 def test_damage_is_refused_by_name_unless_it_may_be_passed_over(tmp_path):
     source = damaged(tmp_path)
-    with pytest.raises(CorruptData, match=r"damage in 1 places: test-0 at offset \d+: .*--corrupt skip"):
+    with pytest.raises(CorruptData, match=r"damage in 1 place: test-0 at offset \d+: .*--corrupt skip"):
         revive([source], Choices(to=tmp_path / "refused"))
     assert not (tmp_path / "refused/meta.properties").exists()
     assert "test-0" not in [
@@ -218,6 +218,17 @@ def test_damage_is_refused_by_name_unless_it_may_be_passed_over(tmp_path):
         assert told["lost"] == 1
         assert told["records"] < whole["records"]
         assert (told["endOffset"] == whole["endOffset"]) == (way == "skip")
+
+
+def test_the_way_out_that_a_refusal_names_leads_on(tmp_path):
+    """Into the same directory; what was whole stays, and the way back is closed."""
+    source, to = damaged(tmp_path), tmp_path / "new"
+    with pytest.raises(CorruptData, match="--corrupt skip"):
+        revive([source], Choices(to=to))
+    inode = (to / "orders-0").stat().st_ino
+    report = revive([source], Choices(to=to, corrupt="skip"))
+    assert (to / "orders-0").stat().st_ino == inode
+    assert report["revived"] == planned([source], Choices(to=tmp_path / "other", corrupt="skip"))["revived"]
 
 
 def test_some_topics_come_with_kafkas_own(tmp_path):

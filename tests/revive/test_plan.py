@@ -78,9 +78,9 @@ def test_a_disk_that_would_not_hold_it_is_told_first(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "statvfs", lambda path: Room(found.size))
     with pytest.raises(DiskError, match=r"bytes are needed and the disk of .* has .* free"):
         check_room(found, "copy", tmp_path, 0)
-    monkeypatch.setattr(os, "statvfs", lambda path: Room(2 * found.size + 200_000))
+    monkeypatch.setattr(os, "statvfs", lambda path: Room(2 * found.size + 400_000))
     check_room(found, "copy", tmp_path, 0)
-    monkeypatch.setattr(os, "statvfs", lambda path: Room(found.size // 50 + 200_000))
+    monkeypatch.setattr(os, "statvfs", lambda path: Room(found.size // 50 + 400_000))
     check_room(found, "link", tmp_path, 0)  # which takes no room
 
 

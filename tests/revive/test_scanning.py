@@ -148,7 +148,7 @@ def test_damage_at_the_end_is_named_where_the_broker_stopped_in_order(segments):
     assert (scan.tally.end_offset, scan.tally.is_beyond, scan.tally.lost) == (first, False, 1)
     (segments / ".kafka_cleanshutdown").unlink()
     scan, _ = scanned(segments, "segments-0")
-    assert (scan.tally.end_offset, scan.tally.lost) == (first, 0)
+    assert (scan.tally.end_offset, scan.tally.lost, scan.refused) == (first, 1, [])
 
 
 def test_a_segment_that_cannot_be_read_is_damage(segments):
@@ -208,3 +208,17 @@ def test_epochs_that_the_broker_did_not_note_are_read_from_the_log(tmp_path):
 def test_producers_without_an_open_transaction_count_as_of_now():
     states = ProducerStates([ProducerState(1, 0, 5, 9, 0, 100, 0, -1), ProducerState(2, 0, 5, 9, 0, 100, 0, 7)])
     assert [each.timestamp for each in as_of_now(states, 5000).states.values()] == [5000, 100]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_log_that_is_empty_where_the_broker_had_noted_more_is_damage(segments, is_there):
+    end = SOURCE.offsets("segments").latest
+    for log in (segments / "segments-0").glob("*.log"):
+        log.write_bytes(b"") if is_there else log.unlink()
+    scan, _ = scanned(segments, "segments-0")
+    assert scan.refused
+    assert scan.refused[-1].last == end - 1
+    (segments / ".kafka_cleanshutdown").unlink()
+    scan, _ = scanned(segments, "segments-0")
+    assert scan.tally.losses[-1].last == end - 1
+    assert (scan.tally.records, scan.refused) == (0, [each for each in scan.tally.losses if each.is_damage])
