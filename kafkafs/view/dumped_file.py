@@ -3,8 +3,9 @@
 Apart from `segments`, for all that dumps takes long to import.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import suppress
+from typing import TypeVar
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
@@ -12,11 +13,14 @@ from kafkafs.dump.files import dump_from, is_dumpable
 from kafkafs.dump.findings import Unheard
 from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.source import Source
-from kafkafs.errors import NotFound
+from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.segment import Segment
+from kafkafs.view.exact import ExactContent, ExactText, Span, Told
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
-from kafkafs.view.streams import Stream
+from kafkafs.view.streams import Pieces, Stream
+
+Bytes = TypeVar("Bytes", bytes, memoryview)
 
 
 def dumped_file(view: PartitionView, name: str) -> "DumpedFile":
@@ -27,80 +31,111 @@ def dumped_file(view: PartitionView, name: str) -> "DumpedFile":
 
 
 class DumpedFile(NoXattrs):
-    """What `kafka-dump-log.sh --print-data-log` prints about a file: a stream."""
+    """What `kafka-dump-log.sh --print-data-log` prints about a file; that of a large one (`-o exact=`) is a stream."""
 
     def __init__(self, view: PartitionView, name: str) -> None:
         self._view = view
         self._name = name
+        self._told = Told()
 
     def attributes(self) -> Attributes:
-        """A stream's, of size 0; the file's own time. Of an index: for those who may read its log, too."""
+        """The true size, for which the dump is made once; 0 of a stream. The time is the file's own. Of an index: for
+        those who may read its log, too. NotFound without such a file."""
         may_block()
-        return self._view.file_attributes(self._files(), 0, -1, 0.0)
+        files = self._files()
+        return self._told.attributes(self._view.file_attributes(files.files(), 0, -1, 0.0), self._text(files))
 
-    def _files(self) -> Iterator[DataFile]:
-        """The log that an index is held against, if it is there, and the file itself."""
-        root = self._view.partition.root
-        stem, _, kind = self._name.partition(".")
+    def open(self) -> ExactContent | Stream:
+        """The dump of what was told, as long as the files are as they were; else of those of that name now. NotFound
+        without one. Once its log was cut, a read is Vanished."""
+        files = self._files()
+        text = self._told.use(lambda told: told == files.span, lambda: self._text(files))
+        if text is not None:
+            return ExactContent(text, files)
+        return Stream(files.dump, 0, self._view.resources.text)
+
+    def _text(self, files: "_Files") -> ExactText | None:
+        """It, measured; None of a file that is not small."""
+        exact = self._view.options.exact
+        if not exact or files.span.end > exact:
+            return None
+        dumps, key = self._view.resources.dumps, files.key
+
+        def dump(position: int) -> Pieces:
+            """Whoever has it made, or reads it, has the files."""
+            files: _Files | None = dumps.get(key)
+            if files is None:
+                raise Vanished("nobody has it open any more")
+            return files.dump(position)
+
+        return self._view.resources.exact.measured((self._view.shown_as, self._name, "dump"), files.span, dump)
+
+    def _files(self) -> "_Files":
+        """The files of now: the same for all who have opened them in this state."""
+        files = _Files(self._view, self._name)
+        known: _Files = self._view.resources.dumps.setdefault(files.key, files)
+        return known
+
+
+class _Files:
+    """The files that one dump reads, as they were at first: a file, and of an index the log that it is held against."""
+
+    def __init__(self, view: PartitionView, name: str) -> None:
+        self._view = view
+        self._path = view.path_of(name)
+        self._logs = {segment.log_name: segment for segment in view.snapshot().log.segments}
+        self._opened: dict[str, _AsSeen] = {}
+        data, (stem, _, kind) = self.open(name), name.partition(".")
         if kind.startswith(("index", "timeindex")):
             with suppress(NotFound):
-                yield root.open_now(self._view.path_of(f"{stem}.log"))
-        yield root.open_now(self._view.path_of(self._name))
+                self.open(f"{stem}.log")
+        self.span = Span(0, data.size, (), tuple(file.state for file in self._opened.values()))
+        self.key: Hashable = (view.shown_as, name, self.span)
 
-    def open(self) -> Stream:
-        """A stream over the file of that name now; NotFound without one. Once its log was cut, a read is Vanished."""
-        path = self._view.path_of(self._name)
+    def files(self) -> Iterator[DataFile]:
+        """All of them."""
+        return (file.file for file in reversed(self._opened.values()))
+
+    def dump(self, position: int) -> Pieces:
+        """The text from such a position of the file on, as `Stream` takes it."""
         reading = self._view.options
         options = DumpOptions(print_data_log=True, limit=reading.max_batch, memory=reading.memory)
-        files = _OpenedOnce(self._view)
-        files.open(self._name)
+        yield from dump_from(Source(self._path, self._path, self.open), options, Unheard(), position)
 
-        return Stream(
-            lambda position: dump_from(Source(path, path, files.open), options, Unheard(), position),
-            0,
-            self._view.resources.text,
-        )
-
-
-class _OpenedOnce:
-    """The files that one dump reads. Each stays the one that was opened first, and its log the same generation."""
-
-    def __init__(self, view: PartitionView) -> None:
-        self._view = view
-        self._logs = {segment.log_name: segment for segment in view.snapshot().log.segments}
-        self._opened: dict[str, DataFile | _CheckedLog] = {}
-
-    def open(self, name: str) -> "DataFile | _CheckedLog":
+    def open(self, name: str) -> "_AsSeen":
         """NotFound where there is no such file."""
         known = self._opened.get(name)
         if known is None:
             file = self._view.partition.root.open_now(self._view.path_of(name))
             segment = self._logs.get(name)
             same = segment is not None and segment.listed["log"].inode == file.inode
-            known = self._opened[name] = _CheckedLog(file, segment) if segment is not None and same else file
+            known = self._opened[name] = _AsSeen(file, segment if same else None)
         return known
 
 
-class _CheckedLog:
-    """A segment's log: what is read from it is of the generation that was looked at, else it is Vanished."""
+class _AsSeen:
+    """A file up to where it ended when it was opened. What is read of a segment's log is of the generation that was
+    looked at, else it is Vanished."""
 
-    def __init__(self, file: DataFile, segment: Segment) -> None:
-        self._file = file
+    def __init__(self, file: DataFile, segment: Segment | None) -> None:
+        about = file.stat()
+        self.file = file
+        self.size = about.st_size
+        self.state = about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
         self._segment = segment
-
-    @property
-    def size(self) -> int:
-        """The file's own, as of now."""
-        return self._file.size
 
     def read(self, position: int, size: int) -> bytes:
         """The bytes at `position`; fewer only at the end."""
-        data = self._file.read(position, size)
-        self._segment.check(self._file)
-        return data
+        return self._checked(self.file.read(position, self._within(position, size)))
 
     def read_long(self, position: int, size: int) -> memoryview:
         """Like `read`, for a megabyte or more."""
-        data = self._file.read_long(position, size)
-        self._segment.check(self._file)
+        return self._checked(self.file.read_long(position, self._within(position, size)))
+
+    def _within(self, position: int, size: int) -> int:
+        return max(0, min(size, self.size - position))
+
+    def _checked(self, data: Bytes) -> Bytes:
+        if self._segment is not None:
+            self._segment.check(self.file)
         return data

@@ -11,12 +11,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from itertools import count
 from typing import NamedTuple
+from weakref import ReferenceType, ref
 
 from kafkafs.errors import KafkafsError, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment, is_at_its_place
-from kafkafs.view.node import Passing
+from kafkafs.view.node import Attributes, Passing
 from kafkafs.view.streams import Pieces, Stream, TextBudget
 
 BUDGET = 64 << 20
@@ -61,7 +62,7 @@ class Span(NamedTuple):
         return (
             self.start == other.start
             and self.end <= other.end
-            and self.made_by is other.made_by
+            and self.made_by == other.made_by
             and self._begins(other.segments)
         )
 
@@ -224,6 +225,31 @@ class ExactContent:
         """Text and files are let go of."""
         self._held = None
         self._text.let_go()
+
+
+class Told:
+    """Which text a file was said to be, in which size; it may be forgotten meanwhile."""
+
+    def __init__(self) -> None:
+        self._text: ReferenceType[ExactText] | None = None
+
+    def attributes(self, about: Attributes, text: ExactText | None) -> Attributes:
+        """Those of that text, by those of a stream; None: it is a stream."""
+        if text is None:
+            self._text = None
+            return about
+        self._text = ref(text)
+        return about._replace(size=text.size, version=text.number, is_fixed=True)
+
+    def use(self, stands: Callable[[Span], bool], anew: Callable[[], ExactText | None]) -> ExactText | None:
+        """That text, in use, where it `stands` as it was; else the one that is made `anew`. None of a stream."""
+        if self._text is None:
+            return None
+        text = self._text()
+        if text is not None and stands(text.span) and text.use():
+            return text
+        text = anew()
+        return text if text is not None and text.use() else None
 
 
 class ExactTexts:

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeVar, cast
-from weakref import ReferenceType, ref
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Vanished
@@ -17,7 +16,7 @@ from kafkafs.format.columns import Records
 from kafkafs.format.merging import MergedLines
 from kafkafs.log.log import HELD, Log
 from kafkafs.view.decoded import JsonFollower
-from kafkafs.view.exact import ExactContent, ExactText, Span, covering
+from kafkafs.view.exact import ExactContent, ExactText, Span, Told, covering
 from kafkafs.view.following import Follower
 from kafkafs.view.grammar import FromEnd, TimeRange
 from kafkafs.view.line_makers import Lines
@@ -92,6 +91,7 @@ class _OfTopic(NoXattrs):
         self._views = views
         self._range = range_
         self._lines = lines
+        self._told = Told()
 
     def attributes(self) -> Attributes:
         """A stream's, of size 0; what all partitions grant together, and the newest time of theirs."""
@@ -128,25 +128,15 @@ class _OfTopic(NoXattrs):
 class MergedRange(_OfTopic):
     """`.jsonl` of a range of a topic, decoded too: a file where it is small, as of one partition, else a stream."""
 
-    _told: ReferenceType[ExactText] | None = None
-
     def attributes(self) -> Attributes:
         """What all partitions grant together, and the newest time of theirs; the true size of a small range."""
-        about = super().attributes()
-        view, parts = self._parts()
-        text = self._text(view, parts)
-        self._told = None if text is None else ref(text)
-        return about if text is None else about._replace(size=text.size, version=text.number, is_fixed=True)
+        return self._told.attributes(super().attributes(), self._text(*self._parts()))
 
     def open(self) -> ExactContent | Stream:
         """What `attributes` told, as long as all logs have it; else what is visible now."""
         view, parts = self._parts()
-        text = None
-        if self._told is not None:
-            text, logs = self._told(), [part.snapshot.log for part in parts]
-            if text is None or not cast(_Spans, text.span).stand_in(logs) or not text.use():
-                text = self._text(view, parts)
-                text = text if text is not None and text.use() else None
+        logs = [part.snapshot.log for part in parts]
+        text = self._told.use(lambda told: cast(_Spans, told).stand_in(logs), lambda: self._text(view, parts))
         held = [part.snapshot.log.hold(part.start, part.end, HELD // len(parts) + 1) for part in parts]
         if text is not None:
             return ExactContent(text, held)

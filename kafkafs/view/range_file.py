@@ -6,11 +6,10 @@ the kernel looks the name up anew.
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
-from weakref import ReferenceType, ref
 
 from kafkafs.log.extents import extents_between
 from kafkafs.log.log import Log
-from kafkafs.view.exact import ExactContent, ExactText, Span, covering
+from kafkafs.view.exact import ExactContent, ExactText, Span, Told, covering
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.streams import Pieces, Stream
@@ -29,7 +28,7 @@ class RangeFile(NoXattrs):
         self._view = view
         self._target = target
         self._kind = kind
-        self._told: ReferenceType[ExactText] | None = None
+        self._told = Told()
 
     def _end(self, snapshot: LogSnapshot) -> int:
         """Where an open range ends now."""
@@ -46,12 +45,7 @@ class RangeFile(NoXattrs):
 
     def _attributes(self, snapshot: LogSnapshot) -> Attributes:
         about = self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, isolated=self.isolated))
-        text = self._text(snapshot)
-        if text is None:
-            self._told = None
-            return about
-        self._told = ref(text)
-        return about._replace(size=text.size, version=text.number, is_fixed=True)
+        return self._told.attributes(about, self._text(snapshot))
 
     def _text(self, snapshot: LogSnapshot) -> ExactText | None:
         """The text of the range as it is in this log, measured; None of one that is not small."""
@@ -75,15 +69,9 @@ class RangeFile(NoXattrs):
         return self._view.ask(self._open)
 
     def _open(self, snapshot: LogSnapshot) -> ExactContent | Stream:
-        if self._told is not None:
-            text = self._told()
-            if text is None or not text.span.stands_in(snapshot.log) or not text.use():
-                text = self._text(snapshot)
-                is_there = text is not None and text.use()
-            else:
-                is_there = True
-            if text is not None and is_there:
-                return ExactContent(text, snapshot.log.hold(text.span.start, text.span.end))
+        text = self._told.use(lambda told: told.stands_in(snapshot.log), lambda: self._text(snapshot))
+        if text is not None:
+            return ExactContent(text, snapshot.log.hold(text.span.start, text.span.end))
         span, make = self._span_and_maker(snapshot)
         held = snapshot.log.hold(span.start, span.end)
         return Stream(make(snapshot, span.end), span.start, self._view.resources.text, held=held)

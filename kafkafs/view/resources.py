@@ -6,8 +6,9 @@ measure what unpacks to too much (`format.codecs`), and hints, each of one file 
 state of one log (`log.sound_batches`).
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from kafkafs.disk.budget import Budget
 from kafkafs.disk.cached_value import CachedValue, MadeOnce
@@ -79,6 +80,7 @@ class Resources:
         self.text = TextBudget(options.clock)
         self.exact = ExactTexts(options.clock)
         self.made = MadeTexts(options.exact)
+        self.dumps: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()  # the files of each that is open
         self.keys = Budget(KEY_MEMORY, options.clock)
         self.warned: tuple[str, ...] = ()  # at most WARNINGS; a new one with each, as any thread may warn
         self._directories = directories

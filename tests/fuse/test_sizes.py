@@ -55,6 +55,7 @@ def appended(mounted: Mounted, log: Path, batch: Made) -> None:
 KINDS = [
     "t-0/by-offset/0...jsonl", "t-0/by-offset/777..1234.jsonl", "t-0/by-time/1005..1100.jsonl",
     "t-0/by-offset/0...decoded.jsonl", "t-0/by-offset/0...batches.jsonl", "t-0/info.json", "t-0/by-offset/5..5.jsonl",
+    "t-0/segments/00000000000000000000.log.txt", "t-0/segments/00000000000000000000.index.txt",
     ".kafkafs/README", ".cluster/state.json",
 ]  # fmt: skip
 
