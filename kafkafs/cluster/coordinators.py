@@ -16,6 +16,9 @@ from kafkafs.format.messages.records import InternalTopic
 GROUPS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 
+_Bad = dict[bytes, list[tuple[int, str]]]
+"""By name the records that cannot be read: offset, and what is wrong."""
+
 
 class GroupPartition:
     """One partition of `__consumer_offsets`."""
@@ -23,7 +26,7 @@ class GroupPartition:
     def __init__(self, number: int) -> None:
         self.number = number
         self.values = LastValues(InternalTopic.OFFSETS, f"{GROUPS_TOPIC}-{number}")
-        self._bad: dict[bytes, list[str]] = {}  # what of a group could not be read
+        self._bad: _Bad = {}  # of groups
 
     def names(self) -> list[bytes]:
         """The groups that are found here, sorted."""
@@ -48,21 +51,25 @@ class GroupPartition:
             self._bad.clear()
             changed = self.values.kept.by_name()
         for name, kept in changed:
-            said: list[str] = []
+            said: list[tuple[int, str]] = []
             read_group(kept, topics, said.append)
             read_commits(kept, said.append)
             self._bad.pop(name, None)
             if said:
                 self._bad[name] = said
-        found = Problems()
-        for bad in self._bad.values():
-            for each in bad:
-                found.add(f"{self.values.where}: {each}")
-        return [*self.values.sentences(), *found]
+        return [*self.values.sentences(), *_sentences(self.values.where, self._bad)]
 
 
-def _unsaid(_: str) -> None:
+def _unsaid(_: tuple[int, str]) -> None:
     """Problems are told by `problems`."""
+
+
+def _sentences(where: str, bad: _Bad) -> Problems:
+    """Thousands of records of which the same is wrong are one, whoever follows and whoever begins."""
+    found = Problems()
+    for offset, what in sorted(each for records in bad.values() for each in records):
+        found.add_record(where, offset, what)
+    return found
 
 
 class TransactionPartition:
@@ -72,30 +79,29 @@ class TransactionPartition:
         self.number = number
         self.values = LastValues(InternalTopic.TRANSACTIONS, f"{TRANSACTIONS_TOPIC}-{number}")
         self._read: dict[bytes, Transaction | None] = {}
-        self._problems: dict[bytes, list[str]] = {}
+        self._bad: _Bad = {}
 
     def transactions(self) -> list[Transaction]:
         """All transactional ids that are found here."""
         changed = self.values.changed()
         if changed is None:
             self._read.clear()
-            self._problems.clear()
+            self._bad.clear()
             changed = self.values.kept.by_name()
         for name, records in changed:
             self._read.pop(name, None)
-            self._problems.pop(name, None)
-            problems: list[str] = []
+            self._bad.pop(name, None)
+            said: list[tuple[int, str]] = []
             for key, kept in records:
-                self._read[name] = read_transaction(key, kept, problems.append)
-            if problems:
-                self._problems[name] = problems
+                self._read[name] = read_transaction(key, kept, said.append)
+            if said:
+                self._bad[name] = said
         return [each for each in self._read.values() if each is not None]
 
     def problems(self) -> list[str]:
         """What could not be read."""
         self.transactions()
-        found = [f"{self.values.where}: {each}" for problems in self._problems.values() for each in problems]
-        return [*self.values.sentences(), *found]
+        return [*self.values.sentences(), *_sentences(self.values.where, self._bad)]
 
 
 def partition_for(name: bytes, partitions: int) -> int:

@@ -14,11 +14,13 @@ from typing import Any, Literal, NamedTuple
 from kafkafs.cluster.kept import LastValue
 from kafkafs.cluster.last_values import OFFSET_COMMIT, kind_of
 from kafkafs.cluster.lines import known
+from kafkafs.cluster.problems import what_is_wrong
 from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, parse_fields, parse_record
 from kafkafs.format.messages.schema import names_by_number
 
 Kind = Literal["classic", "consumer", "share", "streams"]
-Problem = Callable[[str], None]
+Problem = Callable[[tuple[int, str]], None]
+"""Hears of a record that cannot be read: its offset, and what is wrong with it."""
 
 
 class Topics(NamedTuple):
@@ -105,7 +107,7 @@ def read_group(records: Iterable[tuple[bytes, LastValue]], topics: Topics, probl
             continue
         message = parse_record(InternalTopic.OFFSETS, key, kept.value)
         if isinstance(message, Unreadable):
-            problem(f"offset {kept.offset}: {message.reason}")
+            problem((kept.offset, what_is_wrong(message)))
             found.is_whole = False
             name = _record_name(kind_of(key))
         else:

@@ -15,13 +15,13 @@ import numpy as np
 from kafkafs.cluster.following import Following, Replay
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.lines import known
-from kafkafs.cluster.problems import Problems
+from kafkafs.cluster.problems import Problems, what_is_wrong
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Crowded, KafkafsError, WouldBlock
 from kafkafs.format.batches import Batches, is_control
 from kafkafs.format.columns import Records
 from kafkafs.format.control import ControlType, control_type
-from kafkafs.format.messages.records import InternalTopic, Message, Problem, Unreadable, parse_record
+from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, parse_record
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
 from kafkafs.log.data_directory import DataDirectory
@@ -153,7 +153,7 @@ class Metadata(Replay):
     def _record(self, place: str, offset: int, value: bytes | None) -> None:
         message = parse_record(InternalTopic.CLUSTER_METADATA, None, value)
         if isinstance(message, Unreadable):
-            self.problems.add_record(place, offset, _what_is_wrong(message))
+            self.problems.add_record(place, offset, what_is_wrong(message))
             self._is_gap_told = True
             return
         where = f"{place}: offset {offset}"
@@ -249,12 +249,6 @@ def metadata_version(directory: DataDirectory, options: ReadOptions) -> int | No
     except KafkafsError:
         return None
     return image.features.get(METADATA_VERSION) if image else None
-
-
-def _what_is_wrong(record: Unreadable) -> str:
-    if record.problem is Problem.UNKNOWN_TYPE:
-        return f"it is of type {record.number}, which only a newer Kafka knows"
-    return f"it is no record of {'the metadata' if record.number is None else f'type {record.number}'}"
 
 
 def _runs(file: DataFile) -> Iterator[BatchRun]:

@@ -7,6 +7,7 @@ from kafkafs.cluster.groups import Problem
 from kafkafs.cluster.kept import NO_PRODUCER, LastValue
 from kafkafs.cluster.last_values import OFFSET_COMMIT, kind_of
 from kafkafs.cluster.lines import known
+from kafkafs.cluster.problems import what_is_wrong
 from kafkafs.format.messages.records import InternalTopic, Unreadable, parse_record
 
 _ZERO_ID = "A" * 22
@@ -34,7 +35,7 @@ def read_commits(records: Iterable[tuple[bytes, LastValue]], problem: Problem) -
             continue
         message = parse_record(InternalTopic.OFFSETS, key, kept.value)
         if isinstance(message, Unreadable):
-            problem(f"offset {kept.offset}: {message.reason}")
+            problem((kept.offset, what_is_wrong(message)))
             continue
         commits.append(_commit(message.key or {}, message.value or {}, kept.producer_id))
     return sorted(commits, key=lambda each: (each.topic, each.partition, -1 if each.producer_id is None else 0))

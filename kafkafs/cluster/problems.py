@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from kafkafs.format.messages.records import InternalTopic, Problem, Unreadable
+
 MOST = 100
 
 
@@ -39,3 +41,13 @@ class Problems:
             yield f"{place}: offset {first}: {what}{more}"
         if self._left_out:
             yield f"{self._left_out:,} more problems like these"
+
+
+def what_is_wrong(record: Unreadable) -> str:
+    """In words that follow the record's offset."""
+    if record.problem is Problem.UNKNOWN_TYPE:
+        return f"it is of type {record.number}, which only a newer Kafka knows"
+    kind = "the metadata" if record.number is None else f"type {record.number}"
+    if record.topic is InternalTopic.CLUSTER_METADATA:
+        return f"it is no record of {kind}"
+    return f"it is no record of {kind} ({record.reason.removesuffix(' due to: null.')})"

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from kafkafs.cluster.groups import Problem
 from kafkafs.cluster.kept import LastValue
 from kafkafs.cluster.lines import known
+from kafkafs.cluster.problems import what_is_wrong
 from kafkafs.format.messages.records import TRANSACTION_STATES, InternalTopic, Unreadable, parse_record
 
 
@@ -26,13 +27,13 @@ def read_transaction(key: bytes, kept: LastValue, problem: Problem) -> Transacti
     """The transactional id of that record; None where it cannot be read."""
     message = parse_record(InternalTopic.TRANSACTIONS, key, kept.value)
     if isinstance(message, Unreadable):
-        problem(f"offset {kept.offset}: {message.reason}")
+        problem((kept.offset, what_is_wrong(message)))
         return None
     key_fields: dict[str, Any] = message.key or {}
     value: dict[str, Any] = message.value or {}
     status = value["transactionStatus"]
     if not 0 <= status < len(TRANSACTION_STATES):
-        problem(f"offset {kept.offset}: transaction status {status} is unknown")
+        problem((kept.offset, f"its transaction status {status} is unknown"))
         return None
     producer_ids = (value["producerId"], value.get("previousProducerId", -1), value.get("nextProducerId", -1))
     return Transaction(

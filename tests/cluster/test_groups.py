@@ -7,9 +7,9 @@ import pytest
 from kafkafs.log.options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, read
-from tests.cluster.writing import Data, commit, pair
+from tests.cluster.writing import Data, commit, pair, transaction
 
-OFFSETS = "__consumer_offsets-0"
+OFFSETS, TRANSACTIONS = "__consumer_offsets-0", "__transaction_state-0"
 KEY = {"groupId": "s"}
 MEMBER = KEY | {"memberId": "m"}
 TOPOLOGY = {
@@ -80,6 +80,22 @@ def test_of_a_value_of_an_unknown_version_only_the_group_is_known(data):
     assert [row["offset"] for row in lines(root, "groups/s/offsets.jsonl")] == [5]
     problems = json.loads(read(root, "state.json"))["problems"]
     assert [each for each in problems if "unknown record version 9" in each]
+
+
+@pytest.mark.parametrize("topic", [OFFSETS, TRANSACTIONS])
+def test_thousands_of_values_of_which_the_same_is_wrong_are_one_sentence(data, topic):
+    """Regression: 15,000 of a coordinator of transactions were as many sentences, and ended with `due to: null`."""
+    made = [commit(f"{at}", "t", 0, 5) if topic == OFFSETS else transaction(f"{at}") for at in range(3000)]
+    data.write(topic, [(key, b"\0\x4d" if at % 3 else b"\0\1\0") for at, (key, _) in enumerate(made)])
+    problems = json.loads(read(Root([data.path], ReadOptions()), "state.json"))["problems"]
+    number = 1 if topic == OFFSETS else 0
+    no_record = f"it is no record of type {number}"
+    assert [each for each in problems if each.startswith(f"{topic}:")] == [
+        f"{topic}: offset 0: {no_record} (Could not read record with version 1 from value's buffer), and so are 999"
+        " records behind it",
+        f"{topic}: offset 1: {no_record} (Found an unknown record version 77 for {number} type), and so are 1,999"
+        " records behind it",
+    ]
 
 
 def test_a_member_that_subscribed_to_a_pattern_has_the_topics_that_the_coordinator_found(data):
