@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeGuard
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.native.layout import CELL_HEADER_ID, CELL_PREFIX_ID
-from kafkafs.format.schemas.codebook import FoundSchema, SchemaName
+from kafkafs.format.schemas.decoder_table import FoundSchema, SchemaName
 from kafkafs.format.schemas.decoders import Decoder, known_decoder, refusing
 from kafkafs.format.schemas.reference import Reference
 
@@ -179,7 +179,7 @@ class Registry:
         return replace(chosen, type=meant.type, text=meant.text, references=meant.references)
 
     def found(self, name: SchemaName, topic: str, is_key: bool) -> FoundSchema | None:
-        """The same with its decoder, for a `Codebook`."""
+        """The same with its decoder, for a `DecoderTable`."""
         schema = self.find(name, topic, "key" if is_key else "value")
         if schema is None:
             return None

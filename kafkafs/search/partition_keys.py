@@ -78,7 +78,7 @@ class PartitionKeys:
                     yield Records(piece.data, piece.rows[found])
 
     def learn(self, reader: Reader) -> None:
-        """Know the keys of all segments, as far as there is room for them: `history` then reads only what it must."""
+        """Finds the keys of all segments, as far as there is room for them: `history` then reads only what it must."""
         may_block()
         for segment in reversed(reader.log.visible_segments()):
             known = self._known.get(segment.base_offset)
@@ -173,7 +173,7 @@ class PartitionKeys:
 
     @contextmanager
     def _scanning(self) -> Iterator[None]:
-        """Be the one thread that scans; a thread with a time slice does not wait for its turn."""
+        """A context in which no other thread scans; a thread with a time slice does not wait for its turn."""
         if not self._lock.acquire(blocking=not has_time_slice()):
             raise Unfinished("another reader looks for keys in the same partition; ask again")
         try:

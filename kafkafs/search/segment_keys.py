@@ -51,7 +51,7 @@ class SegmentKeys:
         return sum(part.rows.nbytes + part.checks.nbytes for part in self._parts)
 
     def use(self, index: KeyTable, end: int) -> None:
-        """Have all keys below the offset `end` from an index."""
+        """From an index: all keys below the offset `end`."""
         self._parts = []
         self.tables, self.reached = (index,), end
 
@@ -75,7 +75,7 @@ class SegmentKeys:
         return before.inode == now.inode and is_at_its_place(segment.log(), self._last)
 
     def go_on_in(self, segment: Segment) -> None:
-        """Be the keys of `segment` from now on."""
+        """The keys of `segment` from now on."""
         self.segment = segment
         self.tables = tuple(table._replace(segment=segment) for table in self.tables)
 

@@ -18,7 +18,7 @@ from kafkafs.view.permissions import Access
 if TYPE_CHECKING:
     from kafkafs.cluster.schema_topic import SchemaTopic
     from kafkafs.format.decoding.decoded_lines import DecodedLines
-    from kafkafs.format.schemas.codebook import FoundSchema, SchemaName
+    from kafkafs.format.schemas.decoder_table import FoundSchema, SchemaName
 
 
 class Lines(Protocol):
@@ -78,14 +78,14 @@ class SchemaLines:
 def lines_with_schemas(schemas: "SchemaTopic", memory: Memory) -> "Callable[[PartitionName], DecodedLines]":
     """What makes decoded lines of a partition, for one reader, by the schemas of that topic."""
     from kafkafs.format.decoding.decoded_lines import DecodedLines  # with Avro and all: other lines do without
-    from kafkafs.format.schemas.codebook import Codebook
+    from kafkafs.format.schemas.decoder_table import DecoderTable
 
     registry = _ReaderRegistry(schemas)
 
     def make(name: PartitionName) -> DecodedLines:
         """The lines of one partition; all that are made for one reader share its registry."""
-        book = Codebook(lambda schema, is_key: registry.found(schema, name.topic, is_key))
-        return DecodedLines(name.topic, name.partition, book, memory)
+        decoders = DecoderTable(lambda schema, is_key: registry.found(schema, name.topic, is_key))
+        return DecodedLines(name.topic, name.partition, decoders, memory)
 
     return make
 

@@ -10,7 +10,7 @@ import pytest
 from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_record
 from kafkafs.errors import CorruptData
 from kafkafs.format.native.layout import CELL_HEADER_GUID, CELL_HEADER_ID, CELL_PREFIX_ID
-from kafkafs.format.schemas.codebook import SchemaName
+from kafkafs.format.schemas.decoder_table import SchemaName
 from kafkafs.view.schema_files import schema_lines, schema_texts
 
 

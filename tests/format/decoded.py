@@ -8,7 +8,7 @@ from kafkafs.format.batches import walk
 from kafkafs.format.columns import Records
 from kafkafs.format.decoding.decoded_lines import DecodedLines
 from kafkafs.format.records import decode
-from kafkafs.format.schemas.codebook import Codebook, FoundSchema, SchemaName
+from kafkafs.format.schemas.decoder_table import DecoderTable, FoundSchema, SchemaName
 from kafkafs.format.schemas.decoders import Decoder, make_decoder
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
@@ -24,16 +24,16 @@ def records_of(*values: bytes | None) -> Records:
     return piece
 
 
-def book_of(decoder: Decoder) -> Codebook:
+def table_of(decoder: Decoder) -> DecoderTable:
     """A registry that has one schema, with id 1."""
     found = FoundSchema(decoder, 1, "t-value", 1, "ANY")
-    return Codebook(lambda name, _: found if name == SchemaName(name.kind, 1, 0) else None)
+    return DecoderTable(lambda name, _: found if name == SchemaName(name.kind, 1, 0) else None)
 
 
 def shown(kind: str, schema: Any, *payloads: bytes, references: Sequence[Any] = ()) -> list[dict[str, Any]]:
     """The lines of payloads in the wire format of that schema."""
     text = schema if isinstance(schema, str) else json.dumps(schema)
-    lines = DecodedLines("t", 0, book_of(make_decoder(kind, text, references)))
+    lines = DecodedLines("t", 0, table_of(make_decoder(kind, text, references)))
     made = b"".join(bytes(piece) for piece in lines.pieces(records_of(*(b"\0\0\0\0\1" + one for one in payloads))))
     return [json.loads(line) for line in made.splitlines()]
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkafs.format.decoding.decoded_lines import DecodedLines
-from kafkafs.format.schemas.codebook import Codebook
+from kafkafs.format.schemas.decoder_table import DecoderTable
 from kafkafs.format.schemas.decoders import make_decoder
-from tests.format.decoded import book_of, records_of
+from tests.format.decoded import records_of, table_of
 from tests.kafka import registered
 from tests.kafka.dataset import Dataset
 from tests.kafka.registered import Case
@@ -94,9 +94,9 @@ def test_no_control_character_comes_out(space: list[str], name: str, value: str)
         ("AVRO", json.dumps(avro), b"\0", {name: value}),
         ("AVRO", json.dumps("string"), bytes([2 * len(value.encode())]) + value.encode(), value),
     ):
-        book = book_of(make_decoder(kind, schema))
+        decoders = table_of(make_decoder(kind, schema))
         for records in (records_of(b"\0\0\0\0\1" + payload), records_of(payload)):
-            line = b"".join(map(bytes, DecodedLines("t", 0, book).pieces(records))).decode()
+            line = b"".join(map(bytes, DecodedLines("t", 0, decoders).pieces(records))).decode()
             assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", line)
             assert line.index("\n") == len(line) - 1
             if "valueSchema" in line:
@@ -129,7 +129,7 @@ def test_kafkas_own_topics_are_shown_as_the_dump_prints_them(topic: str, stopped
 
 def test_secrets_stay_hidden_where_a_record_cannot_be_read() -> None:
     """Of the cluster's metadata no bytes are shown that may hold a password."""
-    cells = DecodedLines("__cluster_metadata", 0, Codebook(lambda *_: None))
+    cells = DecodedLines("__cluster_metadata", 0, DecoderTable(lambda *_: None))
     line = json.loads(b"".join(cells.pieces(records_of(b"\1\xff\xffsecret"))))
     assert line["value"] is None
     assert "secret" not in str(line)

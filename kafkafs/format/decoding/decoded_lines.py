@@ -1,6 +1,6 @@
 """Records as JSON lines with their keys and values decoded (docs/queries.md): columns in, bytes out.
 
-A chunk of records at a time: a kernel looks which schema each key and value names, the `Codebook` says how those are
+A chunk of records at a time: a kernel looks which schema each key and value names, `DecoderTable` says how those are
 decoded, a second kernel makes JSON text of Avro and checks what is JSON already, a third writes the lines. Only
 Protobuf comes by Python. Whatever does not fit stands in the line as in `.jsonl`, with a sentence.
 """
@@ -32,7 +32,7 @@ from kafkafs.format.native.layout import (
     NOWHERE,
     TEXT_MOST,
 )
-from kafkafs.format.schemas.codebook import Codebook, error_tail
+from kafkafs.format.schemas.decoder_table import DecoderTable, error_tail
 
 _CHUNK = 1024
 """Records at a time."""
@@ -46,11 +46,11 @@ _PIECE = 1 << 20
 class DecodedLines:
     """The decoded lines of one partition's records."""
 
-    def __init__(self, topic: str, partition: int, book: Codebook, memory: Memory = UNLIMITED) -> None:
+    def __init__(self, topic: str, partition: int, decoders: DecoderTable, memory: Memory = UNLIMITED) -> None:
         """Large texts take their room from `memory`: Crowded."""
         self._memory = memory
         self._prefix, self._padded = padded_prefix(topic, partition)
-        self._book = book
+        self._decoders = decoders
         self._topic = internal_topic(topic)
         self._held = bytearray()  # texts and tails that Python has made
         self._reasons: dict[int, str] = {}  # of cells of a chunk that Python could not decode
@@ -79,8 +79,8 @@ class DecodedLines:
     def _chunk(self, records: Records) -> Iterator["_Part"]:
         cells, named = find_cells(records)
         if named and self._topic is None:
-            if self._book.is_full():
-                self._book.forget()
+            if self._decoders.is_full():
+                self._decoders.forget()
             self._choose(cells)
         self._reasons.clear()
         done, size = 0, _TEXTS.size
@@ -95,7 +95,7 @@ class DecodedLines:
                 size = min(size, TEXT_MOST) if size < TEXT_MOST * _GROWTH else size
                 continue
             size = _TEXTS.size
-            yield _Part(records, cells, done, stop, texts, self._held, self._book.tails)
+            yield _Part(records, cells, done, stop, texts, self._held, self._decoders.tails)
             self._held.clear()
             done = stop
             del texts
@@ -104,20 +104,20 @@ class DecodedLines:
         """Sets the decoder of each cell that names a schema."""
         places = np.nonzero(cells[:, CELL_SLOT.kind] >= layout.CELL_PREFIX_ID)[0]
         if len(places):
-            cells[places, CELL_SLOT.decoder] = self._book.rows(cells[places, NAME], places & 1 ^ 1)
+            cells[places, CELL_SLOT.decoder] = self._decoders.rows(cells[places, NAME], places & 1 ^ 1)
 
     def _decode(self, records: Records, cells: Cells, first: int, texts: Array) -> int:
         """The texts and tails of the cells from `first` on: the cell before which there was no more room."""
-        book, number, used, held, answer = self._book, first, 0, 0, DECODED_ASKS
+        decoders, number, used, held, answer = self._decoders, first, 0, 0, DECODED_ASKS
         while answer == DECODED_ASKS:
             answer, number, used = kernels.decode_cells(
                 cells,
                 number,
                 len(cells),
                 records.data,
-                book.table,
-                book.code,
-                book.literals,
+                decoders.table,
+                decoders.code,
+                decoders.literals,
                 texts,
                 used,
                 self._scratch,
@@ -133,7 +133,7 @@ class DecodedLines:
     def _ask(self, records: Records, cells: Cells, number: int) -> int:
         """Decodes a cell that no kernel can: how many bytes its text has."""
         cell = cells[number]
-        decoder = self._book.decoder(int(cell[CELL_SLOT.decoder]))
+        decoder = self._decoders.decoder(int(cell[CELL_SLOT.decoder]))
         try:
             text = decoder.decode(*payload_of(records, cell)) if decoder.decode is not None else b"null"
         except CorruptData as error:
@@ -147,12 +147,12 @@ class DecodedLines:
         part = cells[first:stop]
         places = np.nonzero(part[:, CELL_SLOT.decoder] >= 0)[0]
         rows = part[places, CELL_SLOT.decoder]
-        part[places, CELL_SLOT.tail_in], part[places, CELL_SLOT.tail] = IN_TAILS, self._book.table[rows, 3]
-        part[places, CELL_SLOT.tail_size] = self._book.tail_sizes[rows]
+        part[places, CELL_SLOT.tail_in], part[places, CELL_SLOT.tail] = IN_TAILS, self._decoders.table[rows, 3]
+        part[places, CELL_SLOT.tail_size] = self._decoders.tail_sizes[rows]
         for place in np.nonzero(part[:, CELL_SLOT.error])[0].tolist():
             cell = part[place]
             reason = self._reasons.get(first + place, int(cell[CELL_SLOT.error]))
-            sentence = self._book.misfit(int(cell[CELL_SLOT.decoder]), reason, int(cell[CELL_SLOT.error_at]))
+            sentence = self._decoders.misfit(int(cell[CELL_SLOT.decoder]), reason, int(cell[CELL_SLOT.error_at]))
             tail = error_tail("value" if (first + place) & 1 else "key", sentence)
             cell[TAIL] = IN_HELD, *self._hold(tail)
 

@@ -208,7 +208,7 @@ AVRO_DEPTH = 500  # containers and named types that are open at once
 AVRO_FRAME = 16  # bytes of one
 AVRO_SCRATCH = 16 << 10  # bytes: for frames, and for the digits of a decimal
 
-# Why a payload does not fit its schema. `schemas.codebook` has a sentence for each; NO_ROOM is no fault of the payload.
+# Why a payload does not fit its schema. `schemas.decoder_table` has a sentence for each; NO_ROOM is not its fault.
 (
     AVRO_NO_ROOM,
     AVRO_CUT,

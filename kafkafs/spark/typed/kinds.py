@@ -13,7 +13,7 @@ from kafkafs.format.cells import NAME, find_cells, payload_of
 from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CELL_SLOT
-from kafkafs.format.schemas.codebook import SchemaName
+from kafkafs.format.schemas.decoder_table import SchemaName
 from kafkafs.log.options import Isolation
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Engine, Progress, no_progress

@@ -18,7 +18,7 @@ from kafkafs.format.cells import NAME, Cells, OneCell, find_cells, payload_of
 from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_SLOT, DECODED_NO_ROOM
-from kafkafs.format.schemas.codebook import Codebook, FoundSchema, SchemaName
+from kafkafs.format.schemas.decoder_table import DecoderTable, FoundSchema, SchemaName
 from kafkafs.spark.typed.columns import Field, cells_of
 from kafkafs.spark.typed.lines import Lines, Numbers
 from kafkafs.spark.typed.tables import Table
@@ -36,7 +36,7 @@ class RegisteredColumn:
         self.fields = (
             pa.field(field, kind), pa.field(f"{field}Bytes", pa.binary()), pa.field(f"{field}Error", pa.string()),
         )  # fmt: skip
-        self._book = Codebook(self._find)
+        self._decoders = DecoderTable(self._find)
         self._lines = Lines(table.shape(), kind)
         self._scratch = np.empty(AVRO_SCRATCH, np.uint8)
         self._room: Array = np.empty(_ROOM, np.uint8)
@@ -51,8 +51,8 @@ class RegisteredColumn:
 
     def parts(self, pieces: list[Records], content: pa.Array) -> Iterator[list[pa.Array]]:
         """See `Column`: parts take some megabytes each."""
-        if self._book.is_full():
-            self._book.forget()
+        if self._decoders.is_full():
+            self._decoders.forget()
         open_ = _Part(0)
         for piece, cells, first in self._cells(pieces):
             done = 0
@@ -78,7 +78,7 @@ class RegisteredColumn:
             values = cells_of(cells, self._field)
             places = np.flatnonzero(values[:, CELL_SLOT.kind] >= layout.CELL_PREFIX_ID)
             if len(places):
-                values[places, CELL_SLOT.decoder] = self._book.rows(
+                values[places, CELL_SLOT.decoder] = self._decoders.rows(
                     values[places, NAME], np.zeros(len(places), np.int64)
                 )
             yield piece, cells, first
@@ -86,10 +86,10 @@ class RegisteredColumn:
 
     def _fill(self, piece: Records, cells: Cells, first: int, done: int, part: "_Part") -> int:
         """Adds the lines of rows [done, ...) of a piece to a part: the row before which there was no more room."""
-        book = self._book
+        decoders = self._decoders
         answer, cell, used = kernels.type_cells(
-            cells, 2 * done, len(cells), piece.data, book.table, book.code, book.literals, self._room, part.size,
-            self._scratch,
+            cells, 2 * done, len(cells), piece.data, decoders.table, decoders.code, decoders.literals,
+            self._room, part.size, self._scratch,
         )  # fmt: skip
         stop = cell // 2 if answer == DECODED_NO_ROOM else len(piece)
         values = cells_of(cells, self._field)[done:stop]
@@ -104,15 +104,15 @@ class RegisteredColumn:
     def _other(self, piece: Records, cell: OneCell, row: int, part: "_Part") -> None:
         """A value of which no kernel made a line: Python does, or says why not."""
         number, error = int(cell[CELL_SLOT.decoder]), int(cell[CELL_SLOT.error])
-        decoder = self._book.decoder(number)
+        decoder = self._decoders.decoder(number)
         if decoder.decode is None:
-            refusal = self._book.refusal(number)
-            part.errors[row] = refusal or self._book.misfit(number, error, int(cell[CELL_SLOT.error_at]))
+            refusal = self._decoders.refusal(number)
+            part.errors[row] = refusal or self._decoders.misfit(number, error, int(cell[CELL_SLOT.error_at]))
             return
         try:
             part.others += decoder.decode(*payload_of(piece, cell))
         except CorruptData as refused:
-            part.errors[row] = self._book.misfit(number, str(refused))
+            part.errors[row] = self._decoders.misfit(number, str(refused))
             return
         part.other_rows.append(row)
         part.other_ends.append(len(part.others))

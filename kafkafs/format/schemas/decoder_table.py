@@ -98,7 +98,7 @@ class _Bytes:
         return place
 
 
-class Codebook:
+class DecoderTable:
     """See the module. `find` looks a schema up by name, and whether it is a key's."""
 
     def __init__(self, find: Callable[[SchemaName, bool], FoundSchema | None]) -> None:

@@ -3,12 +3,14 @@
 import numpy as np
 
 from kafkafs.format.native.layout import CELL_HEADER_GUID, CELL_PREFIX_ID, WAY_JSON
-from kafkafs.format.schemas.codebook import _MIX, Codebook, FoundSchema, SchemaName
+from kafkafs.format.schemas.decoder_table import _MIX, DecoderTable, FoundSchema, SchemaName
 from kafkafs.format.schemas.decoders import Decoder
 
 
-def _book() -> Codebook:
-    return Codebook(lambda name, _: FoundSchema(Decoder(WAY_JSON), name.number, "s", 1, "JSON") if name.rest else None)
+def _decoders() -> DecoderTable:
+    return DecoderTable(
+        lambda name, _: FoundSchema(Decoder(WAY_JSON), name.number, "s", 1, "JSON") if name.rest else None
+    )
 
 
 def _signed(number: int) -> int:
@@ -24,11 +26,11 @@ def test_many_names_have_the_rows_that_each_has() -> None:
     is_key = np.array([0, 0, 0, 1], np.int64)
     mixed = (np.column_stack((names, is_key)) @ _MIX)[:2]
     assert mixed[0] == mixed[1]
-    rows = _book().rows(names, is_key)
-    alone = _book()
+    rows = _decoders().rows(names, is_key)
+    alone = _decoders()
     assert rows[2] == alone.row(SchemaName(CELL_PREFIX_ID, 5, 0), False) == -1
     assert len({*rows.tolist()}) == 4
-    book = _book()
-    assert book.rows(names, is_key).tolist() == book.rows(names, is_key).tolist()
-    for name, key, row in zip(names.tolist(), is_key.tolist(), book.rows(names, is_key).tolist(), strict=True):
-        assert book.row(SchemaName(*name), key == 1) == row
+    decoders = _decoders()
+    assert decoders.rows(names, is_key).tolist() == decoders.rows(names, is_key).tolist()
+    for name, key, row in zip(names.tolist(), is_key.tolist(), decoders.rows(names, is_key).tolist(), strict=True):
+        assert decoders.row(SchemaName(*name), key == 1) == row
