@@ -85,8 +85,8 @@ def logging_jars() -> Path:
     return cache.once_of("log4j", [LOG4J_BACK_END.encode()], make)
 
 
-def start(release: str, place: Path, home: Path, report: dict[str, Any]) -> Revived:
-    """The node, with a leader for every partition."""
+def start(release: str, place: Path, home: Path, report: dict[str, Any], under: Sequence[str] = ()) -> Revived:
+    """The node, with a leader for every partition. `under`: the command that runs it."""
     home.mkdir(exist_ok=True)
     (home / "log4j.properties").write_text(LOG4J_1)
     (home / "log4j2.xml").write_text(LOG4J_2)
@@ -101,7 +101,7 @@ def start(release: str, place: Path, home: Path, report: dict[str, Any]) -> Revi
     command[at] += f":{logging_jars()}/*" if release.startswith("4.") else ""
     with open(log, "ab") as out:
         process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", *command], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            ["setpriv", "--pdeathsig", "KILL", *under, *command], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
             start_new_session=True,
         )  # fmt: skip
     broker = Broker(release, home, report["listen"], [process])
@@ -131,9 +131,11 @@ def revived(release: str, scratch: Path, disks: Sequence[Path], **more: Any) -> 
 
 
 @contextmanager
-def started(release: str, place: Path, home: Path, report: dict[str, Any]) -> Iterator[Revived]:
+def started(
+    release: str, place: Path, home: Path, report: dict[str, Any], under: Sequence[str] = ()
+) -> Iterator[Revived]:
     """As `start`, and stopped at the end."""
-    node = start(release, place, home, report)
+    node = start(release, place, home, report, under)
     try:
         yield node
     finally:

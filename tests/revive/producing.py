@@ -5,6 +5,7 @@ Source: ProduceRequest.json and ProduceResponse.json, version 7, which every rel
 
 import socket
 import struct
+from pathlib import Path
 from typing import NamedTuple
 
 from kafkafs.format.kernels import crc32c
@@ -19,6 +20,13 @@ class Answer(NamedTuple):
 
     error: int
     offset: int
+
+
+def first_batch(disk: Path, directory: str) -> bytes:
+    """Of a partition: the bytes."""
+    (log, *_) = sorted((disk / directory).glob("*.log"))
+    content = log.read_bytes()
+    return content[: int.from_bytes(content[8:12], "big") + 12]
 
 
 def with_sequence(batch: bytes, sequence: int) -> bytes:

@@ -15,7 +15,6 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.job import revive
 from tests.kafka import broker as nodes
@@ -24,7 +23,7 @@ from tests.kafka.broker import wait_until
 from tests.kafka.clusters import STATES, Cluster
 from tests.kafka.dataset import Dataset
 from tests.revive.nodes import TARGETS, Revived, choices, revived, started
-from tests.revive.producing import OUT_OF_ORDER_SEQUENCE, produce, with_sequence
+from tests.revive.producing import OUT_OF_ORDER_SEQUENCE, first_batch, produce, with_sequence
 from tests.revive.users import ask_who_comes, assert_users_have_their_rights
 
 WHOLE = bool(os.environ.get("KAFKAFS_REVIVE"))
@@ -68,12 +67,9 @@ def test_the_cluster_is_as_it_was(source, state, target, tmp_path):
 
 def assert_producers_of_the_dead_have_their_places(node: Revived, disk: Path) -> None:
     """What one repeats is known, what is missing between is noticed, and what is next is appended."""
-    log = open_data_directory(disk).partition("shop-0").log()
-    ((_, only),) = log.walk(0, log.end_offset)
-    assert isinstance(only, BatchRun)
-    assert len(only.rows) == 1
-    batch = bytes(only.data[: only.end])
-    address, count = node.broker.address, log.end_offset
+    batch = first_batch(disk, "shop-0")
+    count = open_data_directory(disk).partition("shop-0").log().end_offset
+    address = node.broker.address
     assert produce(address, "shop", 0, batch) == (0, 0)
     assert produce(address, "shop", 0, with_sequence(batch, count + 5)).error == OUT_OF_ORDER_SEQUENCE
     assert produce(address, "shop", 0, with_sequence(batch, count)) == (0, count)

@@ -14,13 +14,16 @@ from confluent_kafka.admin import OffsetSpec
 from kafkafs.revive.job import revive
 from tests.kafka import broker as nodes
 from tests.kafka import replicated, truth
+from tests.kafka.clusters import Cluster
 from tests.kafka.dataset import Dataset
 from tests.kafka.writer import Record, Topic, Writer, create
-from tests.revive.nodes import choices, revived
+from tests.revive.nodes import choices, revived, started
+from tests.revive.producing import first_batch, produce
 from tests.revive.test_brokers import WHOLE, truth_record
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
 SOURCE = Dataset("4.3.1", "stopped")
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 
 
 def test_logs_that_are_linked_stay_as_they_were(tmp_path):
@@ -91,6 +94,36 @@ def test_retention_of_a_topics_own_deletes_nothing_at_the_first_start(tmp_path):
         time.sleep(45)  # that is the promise: so long nothing happens
         (answer,) = truth.ask(node.broker.admin, {("old", 0): OffsetSpec.earliest()}).values()
         assert answer == [0, -1]
+    assert node.complaints() == []
+
+
+LATE_MS = 60 * 24 * 3600 * 1000
+WALL_CLOCK_ALONE = "FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_FORCE_MONOTONIC_FIX=0"
+OFTEN = {"offsets.retention.check.interval.ms": 500, "producer.id.expiration.check.interval.ms": 500}
+
+
+@pytest.mark.skipif(not FAKETIME.exists(), reason="libfaketime of Debian")
+def test_two_months_later_nothing_has_expired(tmp_path, monkeypatch):
+    """The clock of the new node is that much ahead, and what looks for expired groups and producers looks often."""
+    before, now_ns = Cluster("4.3.1", "stopped"), time.time_ns
+    monkeypatch.setattr("kafkafs.revive.partitions.time.time_ns", lambda: now_ns() + LATE_MS * 1_000_000)
+    place = tmp_path / "revived"
+    report = revive([before.path], choices(place, "4.4.0"))
+    properties = place / "server.properties"
+    more = "".join(f"{name}={value}\n" for name, value in OFTEN.items())
+    properties.write_text(properties.read_text() + more)
+    clock = "env", f"LD_PRELOAD={FAKETIME}", f"FAKETIME=+{LATE_MS // 1000}s", *WALL_CLOCK_ALONE
+    with started("4.4.0", place, tmp_path / "home", report, clock) as node:
+        time.sleep(5)  # that is the promise: nothing happens, ten times
+        told = node.facts()
+        shop = truth.ask(node.broker.admin, {("shop", 0): OffsetSpec.earliest()})
+        assert shop == {("shop", 0): [0, -1]}
+        assert produce(node.broker.address, "shop", 0, first_batch(before.path, "shop-0")) == (
+            0,
+            0,
+        )  # known as repeated
+    for name in ("offsets", "ends", "producers", "transactions"):
+        assert sorted(map(str, told[name])) == sorted(map(str, before.truth[name])), name
     assert node.complaints() == []
 
 
