@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kafkafs.dump.source import ReadableFile
+from kafkafs.dump.dump_source import ReadableFile
 
 if TYPE_CHECKING:
     from kafkafs.cli.status_line import StatusLine

@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Iterator
 from zlib import crc32
 
-from kafkafs.dump.decoders import as_string
 from kafkafs.dump.entries import NO_SEQUENCE, SMALLEST_SIZE, sequence_after, wrap
-from kafkafs.dump.lines import DumpedRecord
+from kafkafs.dump.kafka_decoders import as_string
+from kafkafs.dump.single_lines import DumpedRecord
 from kafkafs.errors import CorruptData
 from kafkafs.format.batch import CODECS, HEADER_V2, LOG_OVERHEAD, Batch
 from kafkafs.format.codecs import decompress

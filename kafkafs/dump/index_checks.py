@@ -6,10 +6,10 @@ Nothing of this changes what is listed. Source: DumpLogSegments, `dumpIndex` and
 import numpy as np
 
 from kafkafs.dump.damaged import records
+from kafkafs.dump.dump_findings import NOT_FOUND, Findings
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_source import Entries, ReadableFile, Source, pieces
 from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at
-from kafkafs.dump.findings import NOT_FOUND, Findings
-from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import Entries, ReadableFile, Source, pieces
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import walk

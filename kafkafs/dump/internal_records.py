@@ -6,7 +6,7 @@ What is broken is told on the record's own line, in the tool's words. Source: Du
 
 from functools import partial
 
-from kafkafs.dump.decoders import RecordDecoder
+from kafkafs.dump.kafka_decoders import RecordDecoder
 from kafkafs.dump.remote_log import Refused, remote_log_text
 from kafkafs.format.messages.json_text import Embedded, jackson_string, key_json, value_json
 from kafkafs.format.messages.records import (

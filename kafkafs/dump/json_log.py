@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from kafkafs.dump.dump_findings import Findings
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_source import Source
 from kafkafs.dump.entries import UnreadableEntry
-from kafkafs.dump.findings import Findings
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.entry_runs import EntryRun, within
+from kafkafs.dump.offset_window import OffsetWindow
 from kafkafs.dump.rendering import Text
-from kafkafs.dump.runs import EntryRun, within
-from kafkafs.dump.source import Source
-from kafkafs.dump.window import OffsetWindow
 from kafkafs.format.batch import Batch
 from kafkafs.format.batch_lines import batch_lines, unreadable_line
 from kafkafs.format.batches import is_control

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from kafkafs.dump.decoders import Decoder, as_hexadecimal, as_integer, as_long, as_string
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.kafka_decoders import Decoder, as_hexadecimal, as_integer, as_long, as_string
 from kafkafs.format import kernels
 from kafkafs.format.batches import Batches
 from kafkafs.format.buffers import Buffers

@@ -10,16 +10,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from kafkafs.dump.control import control_text
+from kafkafs.dump.control_text import control_text
 from kafkafs.dump.damaged import records
+from kafkafs.dump.dump_findings import Findings
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_source import Source
 from kafkafs.dump.entries import UnreadableEntry
-from kafkafs.dump.findings import Findings
-from kafkafs.dump.lines import DumpedRecord, record_line, unreadable_header
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.entry_runs import EntryRun, within
+from kafkafs.dump.offset_window import WHOLE, OffsetWindow
 from kafkafs.dump.rendering import Text, has_kernels, header_lines, record_lines
-from kafkafs.dump.runs import EntryRun, within
-from kafkafs.dump.source import Source
-from kafkafs.dump.window import WHOLE, OffsetWindow
+from kafkafs.dump.single_lines import DumpedRecord, record_line, unreadable_header
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import CODECS, HEADER_V2, Batch, crc_holds
 from kafkafs.format.batches import UNCHECKED, VALID, Batches, Flags, batch_at, is_control, rows_of

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
-from kafkafs.dump.files import dump_from, is_dumpable
-from kafkafs.dump.findings import Unheard
-from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import Source
+from kafkafs.dump.dump_findings import Unheard
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_source import Source
+from kafkafs.dump.file_dump import dump_from, is_dumpable
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.segment import Segment
 from kafkafs.view.exact import ExactContent, ExactText, Span, Told

@@ -9,12 +9,12 @@ from typing import Any
 
 from kafkafs.cli.arguments.dump import TOPICS
 from kafkafs.disk.directory import Directory
-from kafkafs.dump.files import dump
-from kafkafs.dump.findings import Findings
+from kafkafs.dump.dump_findings import Findings
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_source import Source
+from kafkafs.dump.file_dump import dump
 from kafkafs.dump.internal_records import record_decoder
-from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import Source
-from kafkafs.dump.window import WHOLE, OffsetWindow
+from kafkafs.dump.offset_window import WHOLE, OffsetWindow
 from tests.kafka import cache, jars
 
 TOOL = "org.apache.kafka.tools.DumpLogSegments"

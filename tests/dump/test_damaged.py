@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from kafkafs.dump.damaged import MOST_RECORDS, records
+from kafkafs.dump.dump_findings import Findings
+from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.entries import HEADER_READ, entry_at
-from kafkafs.dump.files import dump
-from kafkafs.dump.findings import Findings
-from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.window import WHOLE
+from kafkafs.dump.file_dump import dump
+from kafkafs.dump.offset_window import WHOLE
 from kafkafs.errors import CorruptData
 from kafkafs.format.batch import Batch
 from kafkafs.format.memory import UNLIMITED

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import FieldLines
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_source import FieldLines
 from tests.dump.dumped import source_of
 
 

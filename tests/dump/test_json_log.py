@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.dump_options import DumpOptions
 from tests.dump.dumped import dumped
 from tests.kafka.dataset import Dataset
 

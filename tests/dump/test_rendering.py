@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.entries import sequence_after, wrap
-from kafkafs.dump.options import DumpOptions
 from kafkafs.dump.rendering import ROOM, header_lines, record_lines
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.format.batches import BATCH, rows_of, walk

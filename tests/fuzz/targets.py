@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kafkafs.dump.control import control_text
+from kafkafs.dump.control_text import control_text
 from kafkafs.dump.internal_records import record_decoder
 from kafkafs.errors import KafkafsError
 from kafkafs.format import codecs

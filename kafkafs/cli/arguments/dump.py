@@ -1,7 +1,7 @@
 """The arguments of `kafkafs dump`: those of kafka-dump-log.sh, and more."""
 
 from kafkafs.cli.parser import TIME_BACK, Commands, Version, take_for_values, whole_number
-from kafkafs.dump.options import ALL_BYTES, LARGEST_MESSAGE
+from kafkafs.dump.dump_options import ALL_BYTES, LARGEST_MESSAGE
 
 WINDOW = {
     "--from-offset": "the first offset",

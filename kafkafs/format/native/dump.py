@@ -1,4 +1,4 @@
-"""The lines of a log's dump from rows of BATCH and RECORD, as `dump/lines` has them. Source: DumpLogSegments."""
+"""The lines of a log's dump from rows of BATCH and RECORD, as `dump/single_lines` has them. Source: DumpLogSegments."""
 
 import cython
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kafkafs.cli.arguments.dump import TOPICS, WINDOW
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.dump_options import DumpOptions
 from tests.cli.arguments.parsing import parsed, refusal
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafkafs.dump.decoders import Decoder
+from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.entries import NO_SEQUENCE, UnreadableEntry
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.kafka_decoders import Decoder
 from kafkafs.errors import CorruptData
 from kafkafs.format.batch import Batch
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from kafkafs.dump.source import Source
+from kafkafs.dump.dump_source import Source
 from kafkafs.format.batches import INVALID, Batches
 
 NOT_FOUND = -1

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkafs.dump.findings import Findings, Unheard
+from kafkafs.dump.dump_findings import Findings, Unheard
 from tests.dump.dumped import source_of
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.dump.runs import READ_SIZE, EntryRun, read_run, within
-from kafkafs.dump.window import OffsetWindow
+from kafkafs.dump.entry_runs import READ_SIZE, EntryRun, read_run, within
+from kafkafs.dump.offset_window import OffsetWindow
 from kafkafs.format.batches import walk
 from tests.dump.dumped import source_of
 from tests.format.batch_maker import v2_around

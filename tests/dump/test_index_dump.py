@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.dump_options import DumpOptions
 from tests.dump.dumped import Dumped, dumped
 from tests.format.batch_maker import v2_around
 

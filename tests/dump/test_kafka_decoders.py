@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.dump.decoders import as_double, as_hexadecimal, as_integer, as_long, as_string, decoder
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.kafka_decoders import as_double, as_hexadecimal, as_integer, as_long, as_string, decoder
 from kafkafs.dump.rendering import record_lines
 from kafkafs.errors import CorruptData, UsageError
 from kafkafs.format.batches import BATCH

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.dump.decoders import Decoder, as_hexadecimal, as_integer, as_long, as_string
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.kafka_decoders import Decoder, as_hexadecimal, as_integer, as_long, as_string
 from tests.dump.dumped import dumped
 from tests.kafka.dataset import Dataset
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkafs.dump.source import Source
-from kafkafs.dump.window import OffsetWindow
+from kafkafs.dump.dump_source import Source
+from kafkafs.dump.offset_window import OffsetWindow
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.batches import Batches, is_wrapped, walk

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.dump.files import dump_from, is_dumpable, is_log
-from kafkafs.dump.findings import Unheard
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.dump_findings import Unheard
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.file_dump import dump_from, is_dumpable, is_log
 from kafkafs.errors import Vanished
 from tests.dump.dumped import dumped, source_of
 from tests.format.golden import V2_NONE

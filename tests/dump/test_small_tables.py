@@ -3,7 +3,7 @@
 import struct
 from pathlib import Path
 
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.format.kernels import crc32c
 from tests.dump.dumped import dumped
 

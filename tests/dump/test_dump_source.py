@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.dump.source import java_path
+from kafkafs.dump.dump_source import java_path
 from kafkafs.errors import NotFound
 from tests.dump.dumped import source_of
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kafkafs.dump.decoders import Decoder, RecordDecoder, as_string
+from kafkafs.dump.kafka_decoders import Decoder, RecordDecoder, as_string
 from kafkafs.format.memory import UNLIMITED, Memory
 
 ALL_BYTES = 2**31 - 1

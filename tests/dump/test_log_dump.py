@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkafs.dump.files import dump
-from kafkafs.dump.findings import Findings
-from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import Source
+from kafkafs.dump.dump_findings import Findings
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_source import Source
+from kafkafs.dump.file_dump import dump
 from kafkafs.errors import NotFound
 from tests.format.batch_maker import v2_around
 from tests.format.golden import V0_LZ4, V1_NONE, V2_GZIP, V2_NONE

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from kafkafs.dump.dump_findings import Findings
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_source import FieldLines, Source, pieces
 from kafkafs.dump.entries import sequence_before
-from kafkafs.dump.findings import Findings
-from kafkafs.dump.lines import optional_long
-from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import FieldLines, Source, pieces
+from kafkafs.dump.single_lines import optional_long
 from kafkafs.errors import CorruptData
 from kafkafs.format.producer_snapshot import HEADER_SIZE, ProducerState, check_size, parse_producer_snapshot
 from kafkafs.format.transaction_index import DTYPE

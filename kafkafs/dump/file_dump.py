@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
-from kafkafs.dump.findings import Findings
-from kafkafs.dump.log import Pieces, dump_log
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.dump_findings import Findings
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_source import Source
+from kafkafs.dump.log_dump import Pieces, dump_log
+from kafkafs.dump.offset_window import WHOLE, OffsetWindow
 from kafkafs.dump.rendering import Text
-from kafkafs.dump.source import Source
-from kafkafs.dump.window import WHOLE, OffsetWindow
 from kafkafs.format.names import OFFSET_DIGITS
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
@@ -56,13 +56,13 @@ def dump_from(source: Source, options: DumpOptions, findings: Findings, position
 
 def _table(suffix: str) -> Callable[[Source, DumpOptions, Findings], Iterator[bytes]]:
     """How a file that is no log is dumped. Imported only now: a log is dumped without."""
-    from kafkafs.dump import indexes, tables
+    from kafkafs.dump import index_dump, small_tables
 
     return {
-        ".index": indexes.dump_offset_index,
-        ".timeindex": indexes.dump_time_index,
-        ".txnindex": tables.transaction_index,
-        ".snapshot": tables.producer_snapshot,
+        ".index": index_dump.dump_offset_index,
+        ".timeindex": index_dump.dump_time_index,
+        ".txnindex": small_tables.transaction_index,
+        ".snapshot": small_tables.producer_snapshot,
     }[suffix]
 
 

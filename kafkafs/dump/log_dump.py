@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Protocol
 
+from kafkafs.dump.dump_findings import Findings
+from kafkafs.dump.dump_options import ALL_BYTES, DumpOptions
+from kafkafs.dump.dump_source import Source
 from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at, fatal_at
-from kafkafs.dump.findings import Findings
-from kafkafs.dump.options import ALL_BYTES, DumpOptions
+from kafkafs.dump.entry_runs import EntryRun, read_run
+from kafkafs.dump.offset_window import OffsetWindow
 from kafkafs.dump.rendering import Text
-from kafkafs.dump.runs import EntryRun, read_run
-from kafkafs.dump.source import Source
 from kafkafs.dump.text_log import TextLog
-from kafkafs.dump.window import OffsetWindow
 from kafkafs.format.batch import Batch
 
 Pieces = Iterator[tuple[int | None, Text]]

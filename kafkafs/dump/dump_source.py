@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.errors import NotFound
 from kafkafs.format.tiers.names import parse_tier_file
 

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from kafkafs.dump.control import control_text
+from kafkafs.dump.control_text import control_text
 from kafkafs.errors import CorruptData
 
 VOTER = bytes.fromhex("00000001") + bytes(range(16)) + b"\x02" + b"\x0bCONTROLLER" + b"\x05host" + b"\x23\x84\x00"

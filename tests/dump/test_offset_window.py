@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.dump.files import is_log
-from kafkafs.dump.options import DumpOptions
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_source import Source
+from kafkafs.dump.file_dump import is_log
+from kafkafs.dump.offset_window import WHOLE
 from kafkafs.dump.seeking import offset_at, window_of
-from kafkafs.dump.source import Source
-from kafkafs.dump.window import WHOLE
 from tests.dump.dumped import dumped, source_of
 from tests.kafka.dataset import Dataset
 

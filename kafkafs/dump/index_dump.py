@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkafs.dump.findings import Findings
+from kafkafs.dump.dump_findings import Findings
+from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_source import Entries, FieldLines, ReadableFile, Source, pieces
 from kafkafs.dump.index_checks import OffsetCheck, TimeCheck
-from kafkafs.dump.options import DumpOptions
-from kafkafs.dump.source import Entries, FieldLines, ReadableFile, Source, pieces
 from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.format.time_index import TimeIndex
 
