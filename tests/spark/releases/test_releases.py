@@ -1,6 +1,6 @@
 """Spark 4.0 to 4.3 side by side, each in an environment of its own, on executors that have no kafkafs.
 
-Five minutes, and at first 1.3 GB from the network: by hand, KAFKAFS_SPARK_RELEASES=1 pytest tests/spark/releases
+Fifteen minutes, and at first 1.3 GB from the network: by hand, KAFKAFS_SPARK_RELEASES=1 pytest tests/spark/releases
 """
 
 import json
