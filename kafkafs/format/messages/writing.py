@@ -2,7 +2,6 @@
 
     message_bytes("metadata", "TopicRecord", 0, {"name": "orders", "topicId": ...})
     metadata_record("TopicRecord", 0, {...})    the same, framed as a record of `__cluster_metadata`
-    record_bytes(message)                       key and value of a record as `parse_record` gave it
 
 A field that is not given has its default, and a tagged one with its default is not written. UsageError for a version
 that the schema has not. Source: MessageDataGenerator of 4.3.1.
@@ -15,12 +14,10 @@ from typing import Any
 
 from kafkafs.errors import UsageError
 from kafkafs.format.messages.reading import default
-from kafkafs.format.messages.records import FRAME_VERSION, InternalTopic, Message
+from kafkafs.format.messages.records import FRAME_VERSION, InternalTopic
 from kafkafs.format.messages.schema import NO_VERSIONS, Field, MessageSchema, names_by_number, schema
 from kafkafs.format.messages.values import NUMBERS
 from kafkafs.format.varints import unsigned_bytes
-
-_INT16 = struct.Struct(">h")
 
 
 def message_bytes(jar: str, name: str, version: int, fields: Mapping[str, Any]) -> bytes:
@@ -34,25 +31,9 @@ def message_bytes(jar: str, name: str, version: int, fields: Mapping[str, Any]) 
 
 def metadata_record(name: str, version: int, fields: Mapping[str, Any]) -> bytes:
     """The value of a record of `__cluster_metadata`."""
-    return _framed(InternalTopic.CLUSTER_METADATA.value, name, version, fields)
-
-
-def record_bytes(message: Message) -> tuple[bytes | None, bytes | None]:
-    """Key and value of the record that says this; a tombstone has no value, a record of cluster metadata no key."""
-    jar = message.topic.value
-    if message.key is None:
-        return None, _framed(jar, message.name, message.version or 0, message.value or {})
-    key = _INT16.pack(message.number) + message_bytes(jar, f"{message.name}Key", 0, message.key)
-    if message.value is None or message.version is None:
-        return key, None
-    value = message_bytes(jar, f"{message.name}Value", message.version, message.value)
-    return key, _INT16.pack(message.version) + value
-
-
-def _framed(jar: str, name: str, version: int, fields: Mapping[str, Any]) -> bytes:
+    jar = InternalTopic.CLUSTER_METADATA.value
     number = next(number for number, each in names_by_number(jar, "Record").items() if each == name)
-    head = b"".join(map(unsigned_bytes, (FRAME_VERSION, number, version)))
-    return head + message_bytes(jar, name, version, fields)
+    return b"".join(map(unsigned_bytes, (FRAME_VERSION, number, version))) + message_bytes(jar, name, version, fields)
 
 
 class _Writer:

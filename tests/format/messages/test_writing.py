@@ -7,9 +7,9 @@ import pytest
 
 from kafkafs.errors import UsageError
 from kafkafs.format.messages.reading import reader
-from kafkafs.format.messages.records import InternalTopic, Message, parse_record
+from kafkafs.format.messages.records import FRAME_VERSION, InternalTopic, Message, parse_record
 from kafkafs.format.messages.schema import schema
-from kafkafs.format.messages.writing import message_bytes, metadata_record, record_bytes
+from kafkafs.format.messages.writing import message_bytes, metadata_record
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
@@ -41,6 +41,18 @@ def _firsts(lines: list[str]) -> Iterator[int]:
         yield number
         key, _, value, *_ = line.split("\t")
         number += 1 + (key != "-") + 4 * (value != "-")
+
+
+def record_bytes(message: Message) -> Pair:
+    """Key and value of the record that says this; a tombstone has no value, a record of a log of events no key."""
+    jar, version = message.topic.value, message.version
+    if message.key is None:
+        head = FRAME_VERSION, message.number, version or 0
+        return None, bytes(head) + message_bytes(jar, message.name, version or 0, message.value or {})
+    key = message.number.to_bytes(2, "big") + message_bytes(jar, f"{message.name}Key", 0, message.key)
+    if message.value is None or version is None:
+        return key, None
+    return key, version.to_bytes(2, "big") + message_bytes(jar, f"{message.name}Value", version, message.value)
 
 
 @pytest.mark.parametrize("topic", InternalTopic, ids=lambda topic: topic.value)
