@@ -83,6 +83,12 @@ def covering(log: Log, start: int, end: int) -> tuple[Segment, ...]:
     return tuple(segment for segment in log.segments_from(start) if segment.base_offset < end) if start < end else ()
 
 
+def span_of(log: Log, start: int, end: int, made_by: object) -> Span:
+    """Those offsets, as they stand in the log now."""
+    seal = None if log.tail is None else log.tail.last
+    return Span(start, end, covering(log, start, end), made_by, seal)
+
+
 class ExactText:
     """See the module. It is closed when neither `ExactTexts` nor a reader has it any more."""
 

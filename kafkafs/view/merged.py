@@ -16,7 +16,7 @@ from kafkafs.format.columns import Records
 from kafkafs.format.merging import MergedLines
 from kafkafs.log.log import HELD, Log
 from kafkafs.view.decoded import JsonFollower
-from kafkafs.view.exact import ExactContent, ExactText, Span, Told, covering
+from kafkafs.view.exact import ExactContent, ExactText, Span, Told, span_of
 from kafkafs.view.following import Follower
 from kafkafs.view.grammar import FromEnd, TimeRange
 from kafkafs.view.line_makers import Lines
@@ -46,7 +46,7 @@ class _Part(NamedTuple):
     @property
     def span(self) -> Span:
         """The same without the log."""
-        return Span(self.start, self.end, covering(self.snapshot.log, self.start, self.end), None)
+        return span_of(self.snapshot.log, self.start, self.end, None)
 
 
 _MadeBy = tuple[object, tuple[Span, ...]]

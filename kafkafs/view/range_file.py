@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kafkafs.log.extents import extents_between
 from kafkafs.log.log import Log
-from kafkafs.view.exact import ExactContent, ExactText, Span, Told, covering
+from kafkafs.view.exact import ExactContent, ExactText, Span, Told, span_of
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.streams import Pieces, Stream
@@ -60,9 +60,7 @@ class RangeFile(NoXattrs):
         start, present = max(start, snapshot.log.start_offset), self._end(snapshot)
         end = present if end is None else min(end, present)
         made_by, make = self._maker()
-        tail = snapshot.log.tail
-        seal = None if tail is None else tail.last
-        return Span(start, end, covering(snapshot.log, start, end), made_by, seal), make
+        return span_of(snapshot.log, start, end, made_by), make
 
     def open(self) -> ExactContent | Stream:
         """What `attributes` told, as long as the log has it; else what is there now, up to its present end at most."""

@@ -1,12 +1,15 @@
 """`.topics/`: a directory a topic, a link a partition, and what no name in it is."""
 
+import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from kafkafs.errors import NotFound
+from kafkafs.format.names import segment_file
 from kafkafs.view.node import DirectoryNode, LinkNode
 from kafkafs.view.tree import Root
 from tests.kafka.dataset import Dataset
@@ -118,3 +121,26 @@ def test_it_is_there_in_a_mount(mount_for_module):
     missing = run("cat", topics / "segments/by-time/0...key", check=False)
     assert missing.returncode == 1
     assert b"No such file or directory" in missing.stderr
+
+
+def test_in_a_mount_what_is_open_stays_and_a_follower_goes_on(mount, tmp_path):
+    """What `fstat` tells is what an open file gives, whatever comes; and a quiet partition holds no follower back."""
+    data = tmp_path / "data"
+    for number in range(2):
+        write_partition(data, {0: [made(0, [10 + number])]}, f"t-{number}")
+    by_time = mount(data).path / ".topics/t/by-time"
+    with (
+        open(by_time / "0...jsonl", "rb") as file,
+        subprocess.Popen(
+            ["timeout", "60", "head", "-n", "3", by_time / "0...follow.jsonl"], stdout=subprocess.PIPE
+        ) as follower,
+    ):
+        before = os.fstat(file.fileno()).st_size
+        with open(data / "t-1" / segment_file(0, "log"), "ab") as log:
+            log.write(made(1, [5]).data)
+        followed, _ = follower.communicate()
+        wait_until(lambda: (by_time / "0...jsonl").stat().st_size > before)
+        text = file.read()
+    assert (len(text), text.count(b"\n")) == (before, 2)
+    assert followed.count(b"\n") == 3
+    assert (by_time / "0...jsonl").read_bytes() == followed
