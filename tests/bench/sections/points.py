@@ -27,6 +27,8 @@ _STAT_GOALS = dict.fromkeys(_NAMES, 5.0)
 _READ_GOALS = {"offset": 1.7, "time": 2.0, "offset .jsonl": 3.0, "time .jsonl": 3.0}
 _LARGE_GOALS = dict.fromkeys(_NAMES, 6.0)
 """Of points in batches of 850 KB, which are read and decoded whole; their `stat` has to do that, too."""
+_BEFORE_GOAL = 1.25
+"""`before-` against the time point of the same time: both are one search in the time index."""
 Visit = Callable[[str], object]
 
 
@@ -53,6 +55,8 @@ def _against_floor(
             "time": lambda number: f"{place}/by-time/{START_MS + number}",
             "offset .jsonl": lambda number: f"{place}/by-offset/{number}.jsonl",
             "time .jsonl": lambda number: f"{place}/by-time/{START_MS + number}.jsonl",
+            "before": lambda number: f"{place}/by-time/before-{START_MS + number}",
+            "before .jsonl": lambda number: f"{place}/by-time/before-{START_MS + number}.jsonl",
         }
         stat_goals = _STAT_GOALS if read_goals is _READ_GOALS else {}
         for verb, visit, goals in (("stat", os.stat, stat_goals), ("open, read, close", _read, read_goals)):
@@ -61,6 +65,10 @@ def _against_floor(
                 goal = goals.get(name)
                 yield Result("points", f"{verb} of {name}, {shape}", "us", found[name], "floor", found["floor"], goal,
                              at_most=True)  # fmt: skip
+            for name in ("before", "before .jsonl"):
+                time_point = name.replace("before", "time")
+                yield Result("points", f"{verb} of {name}, {shape}", "us", found[name], time_point, found[time_point],
+                             _BEFORE_GOAL, at_most=True)  # fmt: skip
 
 
 @contextlib.contextmanager
