@@ -14,6 +14,7 @@ from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.spark.audit.findings import Finding, Severity
 from kafkafs.spark.audit.job import Report, audit, untold
+from kafkafs.spark.options import tier_source
 
 EXIT_FINDINGS = 1
 EXIT_COULD_NOT_RUN = EXIT_USAGE
@@ -50,6 +51,7 @@ def _audit(arguments: argparse.Namespace) -> Report:
             report = audit(
                 where, paths, progress, topics, untold if place else partial(_print, progress),
                 deep=arguments.deep, compare_replicas=arguments.compare_replicas,
+                source=tier_source(arguments.tiered, arguments.tiered_key),
             )  # fmt: skip
     if place is not None:
         _write("".join(finding.to_json() + "\n" for finding in report.findings), place)

@@ -6,6 +6,7 @@ import sys
 from kafkafs.cli.spark_paths import chosen_topics, data_directories, file_to_write
 from kafkafs.cli.spark_progress import SparkProgress
 from kafkafs.errors import UsageError
+from kafkafs.spark.options import tier_source
 from kafkafs.spark.profile.job import profile
 from kafkafs.spark.session import session
 
@@ -19,7 +20,8 @@ def run(arguments: argparse.Namespace) -> int:
         with session(arguments.master, "profile", progress.starting) as spark:
             from kafkafs.spark.profile.page import page  # takes jinja2: whoever has no Spark either is told of Spark
 
-            numbers = profile(spark, paths, progress, arguments.replicas, topics)
+            source = tier_source(arguments.tiered, arguments.tiered_key)
+            numbers = profile(spark, paths, progress, arguments.replicas, topics, source)
     try:
         place.write_text(page(numbers, [str(path) for path in paths]))
     except OSError as error:

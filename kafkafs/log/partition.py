@@ -95,6 +95,10 @@ class Partition:
         """What stands in the directory now, by name. No log is read for it."""
         return self._listed().listing
 
+    def segments(self) -> tuple[Segment, ...]:
+        """All segments, those of a tier first. No log is read for it."""
+        return self._listed().segments
+
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start. No log is read for it."""
         segments = self._listed().segments

@@ -12,10 +12,11 @@ from typing import TypeVar
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
+from kafkafs.log.options import TierSource
 from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment
 from kafkafs.log.topics import ALL_TOPICS, TopicChoice
-from kafkafs.spark.locations import data_directories, data_directory, every_location
+from kafkafs.spark.locations import Tiered, data_directories, data_directory, every_location
 from kafkafs.spark.options import Replicas
 
 Answer = TypeVar("Answer")
@@ -35,7 +36,7 @@ class SegmentSnapshot:
         """Bytes of the `.log` at that moment, those behind the last valid batch among them."""
         if self.segment.next_base is None and self.log.tail is not None:
             return self.log.tail.size
-        return self.segment.listed["log"].size
+        return self.segment.seen[0]
 
     def runs(self) -> Iterator[BatchRun | Damage]:
         """All that stands in the log up to its last valid batch, in order; Vanished once it is another log."""
@@ -57,12 +58,14 @@ class SegmentSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SegmentUnit:
-    """A segment by name: its data directory, its partition's directory, its base offset. `weight`: bytes of its log."""
+    """A segment by name: its data directory, its partition's directory, its base offset. `weight`: bytes of its log, of
+    a remote one as many as are stored."""
 
     data_directory: Path
     partition_directory: str
     base_offset: int
     weight: int
+    tiered: Tiered | None = None
 
     def ask(self, question: Callable[[SegmentSnapshot], Answer]) -> Answer | None:
         """The answer of one moment; None where the broker has deleted the segment.
@@ -71,7 +74,7 @@ class SegmentUnit:
         """
         for attempt in range(_ATTEMPTS):
             try:
-                partition = data_directory(self.data_directory).partition(self.partition_directory)
+                partition = data_directory(self.data_directory, self.tiered).partition(self.partition_directory)
                 if attempt:
                     partition.look_again()
                 found = self._snapshot(partition)
@@ -98,27 +101,31 @@ class SegmentUnit:
         return None
 
 
-def segments_of(paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS) -> list[SegmentUnit]:
+def segments_of(
+    paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS, tiered: Tiered | None = None
+) -> list[SegmentUnit]:
     """A unit for each segment of the topics in data directories, whatever its partition's directory is called."""
     return [
         unit
-        for directory in data_directories(paths)
+        for directory in data_directories(paths, tiered)
         for name, parsed in sorted(directory.names().items())
         if topics.takes(parsed.topic)
-        for unit in _units(directory.path, name)
+        for unit in _units(directory.path, name, tiered)
     ]
 
 
-def live_segments(paths: Iterable[Path], replicas: Replicas, topics: TopicChoice = ALL_TOPICS) -> list[SegmentUnit]:
+def live_segments(
+    paths: Iterable[Path], replicas: Replicas, topics: TopicChoice = ALL_TOPICS, source: TierSource | None = None
+) -> list[SegmentUnit]:
     """A unit for each segment of the topics' live partitions, of each partition's one replica."""
-    locations = sorted(every_location(paths, replicas).values(), key=lambda each: each.name)
+    locations = sorted(every_location(paths, replicas, source).values(), key=lambda each: each.name)
     chosen = (each for each in locations if topics.takes(each.name.topic))
-    return [unit for each in chosen for unit in _units(each.data_directory, str(each.name))]
+    return [unit for each in chosen for unit in _units(each.data_directory, str(each.name), each.tiered)]
 
 
-def _units(path: Path, name: str) -> list[SegmentUnit]:
+def _units(path: Path, name: str, tiered: Tiered | None) -> list[SegmentUnit]:
     try:
-        segments = data_directory(path).partition(name).listing().segments
+        segments = data_directory(path, tiered).partition(name).segments()
     except (NotFound, Vanished):
         return []
-    return [SegmentUnit(path, name, base, files["log"].size) for base, files in segments.items()]
+    return [SegmentUnit(path, name, each.base_offset, each.listed["log"].size, tiered) for each in segments]

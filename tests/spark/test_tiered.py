@@ -1,5 +1,8 @@
 """The data source and the export over a log that goes on in a tier: as if all of it were local."""
 
+import json
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from kafkafs.spark.options import batch_options
 from kafkafs.spark.source import BatchReader
 from tests.kafka import aiven, tiers
 from tests.kafka.tiered import FIRST_MS, Tiered
+from tests.mounting import KAFKAFS
 from tests.spark.reading import frame, rows
 
 TIERED = Tiered()
@@ -61,6 +65,26 @@ def test_an_export_has_what_is_remote(command, tmp_path: Path, sources):
     )
     assert left == whole
     assert command("export", TIERED.left, "--to", tmp_path / "left", *topics, *said) == 0, "a second run goes on"
+
+
+def test_an_audit_finds_in_the_tier_what_is_wrong_there(tmp_path: Path, sources):
+    """Clean as the whole directory is; a batch that was altered is found, and where it is."""
+    words = ("audit", "--engine", "local", "--topics", "orders,payments")
+
+    def findings(*more: str) -> list[dict[str, object]]:
+        done = subprocess.run([KAFKAFS, *words, TIERED.left, *more], capture_output=True, text=True, timeout=120)
+        assert "Traceback" not in done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    bucket, local = sources["bucket"], findings()
+    assert findings(f"--tiered={bucket['tiered']}", f"--tiered-key={bucket['tiered_key']}") == local
+    shutil.copytree(TIERED.tier, tmp_path / "tier")
+    log = sorted(next((tmp_path / "tier").glob("orders-0-*")).glob("*.log"))[2]
+    data = bytearray(log.read_bytes())
+    data[100] ^= 1
+    log.write_bytes(data)
+    wrong = [each for each in findings(f"--tiered={tmp_path / 'tier'}") if each not in local]
+    assert [(each["kind"], each["offset"]) for each in wrong] == [("crc", int(log.name[:20]))]
 
 
 def test_keys_without_a_tier_are_refused():

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkafs.cli.arguments.spark import add_common, add_engine
+from kafkafs.cli.arguments.spark import add_common, add_engine, add_tier
 from kafkafs.cli.arguments.topics import add_topics
 from kafkafs.cli.parser import Commands
 
@@ -23,6 +23,7 @@ def add(commands: Commands) -> None:
         ],
     )  # fmt: skip
     add_common(parser)
+    add_tier(parser)
     add_engine(parser)
     add_topics(parser)
     parser.add_argument("--deep", action="store_true", help="unpack every batch and check every record in it, too")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkafs.cli.arguments.spark import add_common, add_replicas
+from kafkafs.cli.arguments.spark import add_common, add_replicas, add_tier
 from kafkafs.cli.arguments.topics import add_topics
 from kafkafs.cli.parser import Commands
 
@@ -21,6 +21,7 @@ def add(commands: Commands) -> None:
         ],
     )  # fmt: skip
     add_common(parser)
+    add_tier(parser)
     add_topics(parser)
     add_replicas(parser)
     parser.add_argument("--html", required=True, type=Path, metavar="FILE", help="the page to write")

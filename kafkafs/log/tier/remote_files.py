@@ -32,7 +32,11 @@ class RemoteFiles:
         self._told: Upload | None = None
         self._open: dict[str, ReferenceType[DataFile]] = {}
         inode = inode_of(self.object)
-        self.listed = {kind: ListedFile(segment_file(self.base_offset, kind), inode) for kind in KINDS}
+        stored = self.upload.files.get("log")
+        sizes = {"log": 0 if stored is None else stored.size}  # in the tier: it need not be asked for
+        self.listed = {
+            kind: ListedFile(segment_file(self.base_offset, kind), inode, sizes.get(kind, 0)) for kind in KINDS
+        }
 
     def is_of(self, piece: Piece, lineage: Epochs) -> bool:
         """Whether these are the files of that piece, seen in that lineage."""
@@ -115,8 +119,11 @@ class RemoteFiles:
         """Nothing takes the place of an object."""
 
     def read_beside(self, name: str) -> bytes:
-        """NotFound: nothing lies beside it that a reader needs."""
-        raise NotFound(f"{name!r} is not in the tier")
+        """Its transaction index; NotFound for all else: nothing lies beside it that a reader needs."""
+        if name != self.name_of("txnindex"):
+            raise NotFound(f"{name!r} is not in the tier")
+        file = self.open("txnindex")
+        return file.read(0, file.size)
 
     def may_hold_more(self) -> bool:
         """Whether a handle may hold a file open: it costs no descriptor, but for a while a chunk."""

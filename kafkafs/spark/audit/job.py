@@ -14,6 +14,7 @@ from kafkafs.format.names import CLEAN_SHUTDOWN, parse_partition_name
 from kafkafs.format.transaction_index import ENTRY_SIZE
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
+from kafkafs.log.options import TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
@@ -34,7 +35,7 @@ from kafkafs.spark.audit.partition_check import (
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.audit.transaction_check import SegmentTransactions, check_transactions
 from kafkafs.spark.jobs import Engine, Progress, no_progress
-from kafkafs.spark.locations import data_directory
+from kafkafs.spark.locations import Tiered, data_directory
 from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, segments_of
 
 Check = Callable[[Segment, Where, LogTable, bool], list[Finding]]
@@ -76,12 +77,14 @@ def audit(
     *,
     deep: bool = False,
     compare_replicas: bool = False,
+    source: TierSource | None = None,
 ) -> Report:
     """Looks at everything in the data directories, with `deep` at each record too, and at replicas side by side; where
     topics are chosen, at what is theirs. Each finding is `found` as soon as it is certain."""
     task = partial(check_segment, clean_directories=clean_of(data_directories), deep=deep)
-    units = segments_of(data_directories, topics)
-    report = joined(data_directories, jobs.each(engine, "audit", units, task, progress), topics, found)
+    tiered = None if source is None else Tiered(source, tuple(data_directories))
+    units = segments_of(data_directories, topics, tiered)
+    report = joined(data_directories, jobs.each(engine, "audit", units, task, progress), topics, found, tiered)
     if not compare_replicas:
         return report
     pairs = pairs_of(data_directories, topics)
@@ -106,12 +109,13 @@ def joined(
     reports: Iterable[SegmentReport],
     topics: TopicChoice = ALL_TOPICS,
     found: Callable[[Finding], None] = untold,
+    tiered: Tiered | None = None,
 ) -> Report:
     """What the segments gave, and what is to be seen only of them together.
 
     `reports` come in the order of `segments_of`. Each finding is `found` as soon as it is certain, in the final order.
     """
-    directories = [data_directory(path) for path in data_directories]
+    directories = [data_directory(path, tiered) for path in data_directories]
     report = _Growing(topics, found)
     report.tell([*check_twins(directories), *check_topic_ids(directories)])
     coming = _Coming(reports, [directory.path for directory in directories])

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.format.names import parse_partition_name
+from kafkafs.log.options import TierSource
 from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Progress, no_progress
@@ -23,9 +24,10 @@ def profile(
     progress: Progress = no_progress,
     replicas: Replicas = "furthest",
     topics: TopicChoice = ALL_TOPICS,
+    source: TierSource | None = None,
 ) -> dict[TopicPartition, Numbers]:
     """The numbers of every live partition, of one replica of each."""
-    units = live_segments(data_directories, replicas, topics)
+    units = live_segments(data_directories, replicas, topics, source)
     return added_up(units, jobs.run(spark, "profile", units, measure_segment, progress))
 
 
