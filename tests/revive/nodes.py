@@ -85,8 +85,16 @@ def logging_jars() -> Path:
     return cache.once_of("log4j", [LOG4J_BACK_END.encode()], make)
 
 
-def start(release: str, place: Path, home: Path, report: dict[str, Any], under: Sequence[str] = ()) -> Revived:
-    """The node, with a leader for every partition. `under`: the command that runs it."""
+def start(
+    release: str,
+    place: Path,
+    home: Path,
+    report: dict[str, Any],
+    under: Sequence[str] = (),
+    settings: str = "server.properties",
+) -> Revived:
+    """The node, with a leader for every partition. `under`: the command that runs it. `settings`: where below `place`
+    its own stand."""
     home.mkdir(exist_ok=True)
     (home / "log4j.properties").write_text(LOG4J_1)
     (home / "log4j2.xml").write_text(LOG4J_2)
@@ -96,7 +104,7 @@ def start(release: str, place: Path, home: Path, report: dict[str, Any], under: 
         f"-Dlog4j2.configurationFile={home}/log4j2.xml",
         f"-Dkafka.logs.dir={home}",
     )
-    command = jars.command(release, "kafka.Kafka", place / "server.properties", options=logging)
+    command = jars.command(release, "kafka.Kafka", place / settings, options=logging)
     at = command.index("-cp") + 1
     command[at] += f":{logging_jars()}/*" if release.startswith("4.") else ""
     with open(log, "ab") as out:
@@ -131,11 +139,9 @@ def revived(release: str, scratch: Path, disks: Sequence[Path], **more: Any) -> 
 
 
 @contextmanager
-def started(
-    release: str, place: Path, home: Path, report: dict[str, Any], under: Sequence[str] = ()
-) -> Iterator[Revived]:
+def started(release: str, place: Path, home: Path, report: dict[str, Any], **more: Any) -> Iterator[Revived]:
     """As `start`, and stopped at the end."""
-    node = start(release, place, home, report, under)
+    node = start(release, place, home, report, **more)
     try:
         yield node
     finally:

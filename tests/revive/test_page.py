@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,20 @@ import pytest
 from kafkafs.revive.job import revive
 from kafkafs.revive.settings import OFF
 from kafkafs.sample import unpack
-from tests.kafka import jars
+from tests.kafka import broker as nodes
+from tests.kafka import jars, truth
 from tests.revive.nodes import choices, started
+from tests.revive.test_brokers import WHOLE
 
 PAGE = (Path(__file__).parents[2] / "docs/revive.md").read_text()
 RELEASE = "4.4.0"
 TOOLS = {
     "kafka-consumer-groups.sh": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "kafka-get-offsets.sh": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-configs.sh": "org.apache.kafka.tools.ConfigCommand",
+    "kafka-transactions.sh": "org.apache.kafka.tools.TransactionsCommand",
+    "kafka-storage.sh": "kafka.tools.StorageTool",
+    "kafka-reassign-partitions.sh": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
 }
 EXPECTED = {
     "kafka-consumer-groups.sh": ["billing", "21", "23400"],
@@ -27,27 +34,81 @@ EXPECTED = {
 }
 
 
+SECTIONS = [section.split("```sh\n")[1].split("```")[0].splitlines() for section in PAGE.split("\n## ")[3:6]]
+"""The commands of 3 to 5."""
+
+
+class Shell:
+    """Runs lines of the page, with other places, ports and Kafka's tools by their names."""
+
+    def __init__(self, place: Path, instead: Mapping[str, str]) -> None:
+        self.place, self.instead = place, {"/srv/": f"{place}/", **instead}
+        for name, main in TOOLS.items():
+            tool = place / name
+            tool.write_text("#!/bin/sh\nexec " + shlex.join(jars.command(RELEASE, main)) + ' "$@"\n')
+            tool.chmod(0o755)
+
+    def run(self, *lines: str) -> str:
+        """What they print; AssertionError where one fails."""
+        script = "\n".join(["set -e", *lines])
+        for old, new in self.instead.items():
+            script = script.replace(old, new)
+        done = subprocess.run(
+            ["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False,
+            env=os.environ | {"PATH": f"{self.place}:{os.environ['PATH']}"},
+        )  # fmt: skip
+        assert done.returncode == 0, (script, done.stdout, done.stderr)
+        return done.stdout
+
+
 @pytest.mark.timeout(300)
 def test_the_commands_of_the_page_run_on_the_revived_sample(tmp_path):
     report = revive([unpack(tmp_path)], choices(tmp_path / "revived", RELEASE))
-    start, *commands = PAGE.split("```sh\n")[1].split("```")[0].splitlines()
+    start, *commands = SECTIONS[0]
     assert start == "kafka-server-start.sh /srv/revived/server.properties"
-    for name, main in TOOLS.items():
-        tool = tmp_path / name
-        tool.write_text("#!/bin/sh\nexec " + shlex.join(jars.command(RELEASE, main)) + ' "$@"\n')
-        tool.chmod(0o755)
     with started(RELEASE, tmp_path / "revived", tmp_path / "home", report) as node:
+        shell = Shell(tmp_path, {"127.0.0.1:9092": node.broker.address})
         for command in commands:
             name = command.split()[0]
             if shutil.which(name) is None and name not in TOOLS:
                 continue
-            done = subprocess.run(
-                ["sh", "-c", command.replace("127.0.0.1:9092", node.broker.address)], capture_output=True, text=True,
-                timeout=60, env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=False,
-            )  # fmt: skip
-            assert done.returncode == 0, done.stderr
-            assert all(word in done.stdout for word in EXPECTED[name]), (command, done.stdout)
+            printed = shell.run(command)
+            assert all(word in printed for word in EXPECTED[name]), (command, printed)
     assert node.complaints() == []
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
+def test_what_was_off_is_on_again_and_a_topic_moves_on_to_a_second_node(tmp_path):
+    place, second = tmp_path / "revived", nodes.free_port()
+    report = revive([unpack(tmp_path)], choices(place, RELEASE))
+    shell = Shell(tmp_path, {"127.0.0.1:9092": report["listen"], "127.0.0.1:9094": f"127.0.0.1:{second}"})
+    controller = int(report["listen"].rpartition(":")[2]) + 1
+    on_again, move_on = SECTIONS[1:]
+    configs, hanging, edit, *again = on_again
+    assert [each.split()[0] for each in again] == ["kafka-server-stop.sh", "kafka-server-start.sh"]
+    with started(RELEASE, place, tmp_path / "home", report):
+        assert "Completed updating config" in shell.run(configs)
+        assert "ProducerId" in shell.run(hanging)
+        shell.run(edit)
+    kept = (place / "server.properties").read_text()
+    assert [name for name in OFF if f"\n{name}=" not in kept] == [*OFF][:3]
+    at = next(number for number, line in enumerate(move_on) if line.startswith("kafka-server-start.sh"))
+    with started(RELEASE, place, tmp_path / "home", report) as node:
+        before = truth.read(node.broker, [("orders", 0)], "read_committed")
+        settings = PAGE.split("```properties\n")[2].split("```")[0].replace("/srv/", f"{tmp_path}/")
+        settings = settings.replace(":9094", f":{second}").replace("127.0.0.1:9093", f"127.0.0.1:{controller}")
+        (tmp_path / "second.properties").write_text(settings)
+        shell.run(*move_on[:at])
+        other = {"listen": f"127.0.0.1:{second}"}
+        with started(RELEASE, tmp_path, tmp_path / "other", other, settings="second.properties"):
+            nodes.wait_until(lambda: len(node.broker.admin.list_topics(timeout=5).brokers) == 2, "two nodes")
+            execute, verify = move_on[at + 2 :]
+            assert "Successfully started" in shell.run(move_on[at + 1], execute)
+            nodes.wait_until(lambda: "is completed" in shell.run(verify), "the move")
+            topic = node.broker.admin.list_topics("orders", timeout=10).topics["orders"]
+            assert topic.partitions[0].replicas == [2]
+            assert truth.read(node.broker, [("orders", 0)], "read_committed") == before
 
 
 def test_each_setting_that_is_off_has_its_line():

@@ -113,7 +113,7 @@ def test_two_months_later_nothing_has_expired(tmp_path, monkeypatch):
     more = "".join(f"{name}={value}\n" for name, value in OFTEN.items())
     properties.write_text(properties.read_text() + more)
     clock = "env", f"LD_PRELOAD={FAKETIME}", f"FAKETIME=+{LATE_MS // 1000}s", *WALL_CLOCK_ALONE
-    with started("4.4.0", place, tmp_path / "home", report, clock) as node:
+    with started("4.4.0", place, tmp_path / "home", report, under=clock) as node:
         time.sleep(5)  # that is the promise: nothing happens, ten times
         told = node.facts()
         shop = truth.ask(node.broker.admin, {("shop", 0): OffsetSpec.earliest()})
