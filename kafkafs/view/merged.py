@@ -6,6 +6,7 @@ one, so that a partition that stays quiet holds no other back.
 """
 
 import logging
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeVar, cast
@@ -30,6 +31,9 @@ from kafkafs.view.targets import BetweenTimes, LogSnapshot
 _EACH = 1 << 20
 """Bytes that a partition takes, more or less, while it is merged; those of one range never count as more than a part of
 what all streams may hold, or two that are read side by side would begin anew with each read."""
+
+_APART = 64 << 10
+"""Bytes of text for each partition between two places to begin anew at: each takes eight bytes a partition."""
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -221,8 +225,8 @@ class _Text:
     def __init__(self, lines: Lines, parts: Sequence[_Part]) -> None:
         self._lines = lines
         self._parts = parts
-        self._offsets = {0: tuple(part.start for part in parts)}
-        self._newest = 0
+        self._offsets = {0: array("q", [part.start for part in parts])}
+        self._newest, self._apart = 0, max(MARK_EVERY, len(parts) * _APART)
 
     def pieces(self, place: int) -> Pieces:
         """The text from a place on."""
@@ -230,8 +234,8 @@ class _Text:
         position = place
         for places, piece in _merged(self._lines, parts):
             position += len(piece)
-            if places is not None and position >= self._newest + MARK_EVERY:
-                self._newest, self._offsets[position] = position, places()
+            if places is not None and position >= self._newest + self._apart:
+                self._newest, self._offsets[position] = position, array("q", places())
             yield position if position in self._offsets else None, piece
 
 

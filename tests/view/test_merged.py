@@ -7,7 +7,6 @@ import json
 import operator
 import os
 import random
-import resource
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ from kafkafs.view import merged
 from kafkafs.view.node import Content, FileNode
 from kafkafs.view.streams import MARK_EVERY
 from kafkafs.view.tree import Root
+from tests.disk.descriptors import few_descriptors
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
@@ -62,7 +62,7 @@ def partition(chance: random.Random, count: int, disorder: int) -> dict[int, lis
     return spread(batches, chance.choice([3, 50]))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_it_is_the_naive_merge_of_the_partitions_own_lines(tmp_path, seed):
     """Each line of each range, whatever the times are: equal ones, and such as go back."""
     chance = random.Random(seed)
@@ -344,25 +344,21 @@ def test_two_hundred_partitions(tmp_path):
     chance = random.Random(2)
     for number in range(200):
         batches = [made(base, [100 * base + chance.randrange(300) for _ in range(100)], size=100)
-                   for base in range(0, 2000, 100)]  # fmt: skip
-        write_partition(tmp_path, spread(batches, 500), f"t-{number}")
+                   for base in range(0, 800, 100)]  # fmt: skip
+        write_partition(tmp_path, spread(batches, 2), f"t-{number}")
     root = tree(tmp_path)
     before = resident_bytes(os.getpid())
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
-    try:
+    with few_descriptors(300):
         content = opened(root, ".topics/t/by-time/0...jsonl")
         lines, at, most = [], 0, 0
         while piece := bytes(content.read(at, 1 << 20)):
             at += len(piece)
             lines.append(piece)
             most = max(most, resident_bytes(os.getpid()) - before)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     whole = b"".join(lines)
     assert most - len(whole) < 200 * (1 << 20)
     times = [json.loads(line)["timestamp"] for line in itertools.islice(whole.splitlines(), 0, None, 97)]
-    assert whole.count(b"\n") == 400_000
+    assert whole.count(b"\n") == 160_000
     assert all(later > earlier - 300 for earlier, later in itertools.pairwise(times))
 
 
