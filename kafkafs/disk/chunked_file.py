@@ -12,8 +12,7 @@ from zlib import crc32
 
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.chunk_cache import ChunkCache
-from kafkafs.disk.data_file import DataFile
-from kafkafs.disk.options import DiskOptions
+from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.errors import DiskError, NotFound, Vanished
 
 FetchChunks = Callable[[int, int], list[bytes]]

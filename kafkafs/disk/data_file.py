@@ -6,11 +6,13 @@
 import os
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from kafkafs.disk.cached_value import CachedValue
-from kafkafs.disk.options import DiskOptions
+from kafkafs.disk.descriptor_budget import DescriptorBudget
 from kafkafs.format.buffers import Buffers
-from kafkafs.format.memory import Memory
+from kafkafs.format.memory import UNLIMITED, Memory
 
 LATELY_S = 0.1
 """For how long the attributes of a file count as those of now, where they are only shown."""
@@ -25,6 +27,18 @@ LONG_SIZE = 1 << 20
 def is_settled(changed_ns: int) -> bool:
     """Whether a later change of what changed then would show in its time of change."""
     return time.time_ns() - changed_ns > SETTLED_AFTER_NS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskOptions:
+    """What a reader may do to the machine that a broker runs on: handed down to whatever reads, so that two readers in
+    one process may have different ones. The defaults leave the page cache as it is, count no memory, and share
+    descriptors with no other value. `log.options.ReadOptions` adds what is about Kafka."""
+
+    cache_keep: bool = False  # leave pages that a read brought in in the page cache
+    memory: Memory = field(default=UNLIMITED, compare=False, repr=False)  # where large buffers come from
+    descriptors: DescriptorBudget = field(default_factory=DescriptorBudget, compare=False, repr=False)  # of open files
+    clock: Callable[[], float] = field(default=time.monotonic, compare=False, repr=False)  # seconds, for freshness
 
 
 class DataFile(ABC):

@@ -7,8 +7,8 @@ that a directory keeps would push out those that others ask for.
 import os
 from collections.abc import Callable
 
+from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.local_file import LocalFile, regular_file
-from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import KafkafsError
 

@@ -14,8 +14,7 @@ from collections.abc import Callable
 from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.cached_value import ValidatedValue
-from kafkafs.disk.data_file import DataFile, is_settled
-from kafkafs.disk.options import DiskOptions
+from kafkafs.disk.data_file import DataFile, DiskOptions, is_settled
 from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import DiskError, KafkafsError, NotFound, WouldBlock
 from kafkafs.format.buffers import pages

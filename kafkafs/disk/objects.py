@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.options import DiskOptions
 from kafkafs.errors import DiskError, NotFound, UsageError
 
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.objects import DirectoryObjects, Objects
-from kafkafs.disk.options import DiskOptions
 from kafkafs.errors import UsageError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from kafkafs.disk.chunk_cache import CACHE_SIZE
-from kafkafs.disk.options import DiskOptions
+from kafkafs.disk.data_file import DiskOptions
 from kafkafs.errors import UsageError
 
 Isolation = Literal["read_uncommitted", "read_committed"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.chunked_file import ChunkedFile
-from kafkafs.disk.options import DiskOptions
+from kafkafs.disk.data_file import DiskOptions
 from kafkafs.errors import DiskError, WouldBlock
 
 DATA = random.Random(5).randbytes(1000)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kafkafs.disk import descriptor_budget
+from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.local_file import LocalFile
-from kafkafs.disk.options import DiskOptions
 from tests.disk.descriptors import descriptors, few_descriptors
 
 DISKS, FILES = 6, 300

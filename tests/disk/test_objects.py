@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.objects import Objects
-from kafkafs.disk.options import DiskOptions
 from kafkafs.disk.sources import open_objects, read_keys
 from kafkafs.errors import DiskError, NotFound, UsageError, WouldBlock
 from tests.kafka import tiers

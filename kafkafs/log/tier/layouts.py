@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from kafkafs.disk.chunk_cache import ChunkCache
-from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.objects import DirectoryObjects, Object, Objects
-from kafkafs.disk.options import DiskOptions
 from kafkafs.errors import CorruptData, DiskError, NotFound, Unsupported, UsageError
 from kafkafs.format.checkpoints import parse_leader_epochs
 from kafkafs.format.names import parse_partition_name, parse_segment_file

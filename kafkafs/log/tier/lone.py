@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkafs.disk.chunk_cache import ChunkCache
-from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.objects import DirectoryObjects, Object
-from kafkafs.disk.options import DiskOptions
 from kafkafs.errors import NotFound
 from kafkafs.format.tiers.names import INDEXES, MANIFEST, parse_tier_file
 from kafkafs.log.tier.layouts import Aiven

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.chunked_file import ChunkedFile
-from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.objects import DirectoryObjects, Object, Objects
-from kafkafs.disk.options import DiskOptions
 from kafkafs.errors import CorruptData, DiskError, NotFound
 from kafkafs.format.tiers.manifest import Manifest, unpacked_frame
 from kafkafs.log.tier.upload import Upload
