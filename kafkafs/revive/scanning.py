@@ -215,7 +215,9 @@ class PartitionScan:
     def _lost_end(self) -> int:
         """The end that the broker noted where the log does not reach it: damage, if it stopped in order. A disk that
         was copied while it ran has newer notes than logs. Else 0."""
-        end, noted = self.tally.end_offset, max(self.log.high_watermark or 0, *self._partition.listing().snapshots, 0)
+        end, noted = self.tally.end_offset, self.log.high_watermark or 0
+        later = sorted((each for each in self._partition.listing().snapshots if each > max(end, noted)), reverse=True)
+        noted = next((each for each in later if snapshot_at(self._partition, each) is not None), noted)
         if noted <= end:
             return 0
         reason = f"the log ends at {end}, and the broker noted that it ended at {noted}"

@@ -146,6 +146,9 @@ def test_damage_at_the_end_is_named_where_the_broker_stopped_in_order(segments):
     assert (scan.tally.end_offset, scan.tally.is_beyond) == (end, True)
     scan, _ = scanned(segments, "segments-0", "cut")
     assert (scan.tally.end_offset, scan.tally.is_beyond, scan.tally.lost) == (first, False, 1)
+    (segments / f"segments-0/{2**63 - 1:020}.snapshot").write_bytes(b"of another hand")
+    scan, _ = scanned(segments, "segments-0", "skip")
+    assert scan.tally.end_offset == end
     (segments / ".kafka_cleanshutdown").unlink()
     scan, _ = scanned(segments, "segments-0")
     assert (scan.tally.end_offset, scan.tally.lost, scan.refused) == (first, 1, [])
