@@ -17,7 +17,6 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     merging          the lines of several partitions as one text, by time
     batch_lines      headers as lines; `json_string`, `long_line`, `java_text`: the text in them, and in the dump
     key_rows         keys as sorted numbers; `key_index`: those of a segment as a file
-    needle           which batches hold some bytes; `differences`: in what two replicas differ
     kernels          compiled loops, of `native`
     tiers            what lies in a remote tier
 

@@ -5,7 +5,7 @@
     segment_keys     the tables of a segment that was scanned
     key_indexes      those of segments that `reindex --keys` has indexed (`key_building`)
     grep             a search through whole partitions, in *units* of some megabytes
-    selection        which records a search selects: a `pattern`, and the fields that it is looked for in
+    selection        which records a search selects: a `pattern`, with its *needle*, and the fields it is looked for in
     side_by_side     units searched by processes of their own, handed out in the order of offsets
 
 All use `log`; `view` and `cli` use both halves, `spark` makes key indexes with the first.

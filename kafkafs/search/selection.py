@@ -8,9 +8,9 @@ import numpy as np
 
 from kafkafs.format.batches import Batches
 from kafkafs.format.columns import Records
-from kafkafs.format.needle import NEEDLE_HEADERS, NEEDLE_KEY, NEEDLE_VALUE, Numbers
+from kafkafs.format.native.layout import NEEDLE_HEADERS, NEEDLE_KEY, NEEDLE_VALUE
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.search.pattern import Pattern
+from kafkafs.search.pattern import Numbers, Pattern
 
 
 class FieldMaker(Protocol):

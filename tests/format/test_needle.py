@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from kafkafs.format.columns import RECORD, Records
-from kafkafs.format.needle import NEEDLE_KEY, NEEDLE_VALUE, Needle
+from kafkafs.format.native.layout import NEEDLE_KEY, NEEDLE_VALUE
+from kafkafs.search.pattern import Needle
 
 
 @pytest.mark.parametrize("fields", [NEEDLE_KEY, NEEDLE_VALUE, NEEDLE_KEY | NEEDLE_VALUE])

@@ -1,4 +1,4 @@
-"""Records of two replicas side by side. See `kafkafs.format.differences`."""
+"""Records of two replicas side by side. See `kafkafs.log.divergence`."""
 
 import cython
 
