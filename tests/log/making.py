@@ -20,8 +20,8 @@ from tests.format.golden import Record
 
 HEADER = struct.Struct(">qiibIhiqqqhii")  # kafka-format.md, section 3.2
 NAME = "t-0"
-NO_REGULAR_FILE = (os.mkfifo, lambda path: path.symlink_to("/etc/passwd"), lambda path: path.mkdir())
-"""Ways to put something else where a file is looked for."""
+NO_REGULAR_FILE = (os.mkfifo, lambda path: path.symlink_to("/proc/version"), lambda path: path.mkdir())
+"""Ways to put something else where a file is looked for; the link is to what no test can write over."""
 
 
 @dataclass(frozen=True)

@@ -278,7 +278,8 @@ def test_hostile_names_in_a_data_directory_lead_nowhere(tmp_path):
     source = unpack(tmp_path)
     (source / "link-0").symlink_to(tmp_path)
     (source / "evil-0").mkdir()
-    (source / "evil-0" / f"{0:020}.log").symlink_to("/etc/passwd")
+    (source / "own").write_bytes(b"x" * 5000)
+    (source / "evil-0" / f"{0:020}.log").symlink_to(source / "own")
     (source / "..evil-0").mkdir()
     os.mkfifo(source / "evil-0" / f"{5:020}.log")
     with open(source / "evil-0" / f"{9:020}.log", "wb") as log:
