@@ -213,7 +213,7 @@ def test_remote_segments_are_searched_too(tmp_path, kind):
             "kafkafs: of the options of a mount it takes tiered=, tiered_key= and tiered_cache=\n",
         )
         return
-    place = aiven.write(tiered, tmp_path / "tier", compress=True)
+    place = aiven.write(tiered.tier, tmp_path / "tier", compress=True)
     with tiers.s3_process() as (server, process):
         uri = tiers.uploaded(place, "searched", server)
         assert found("-o", f"tiered={uri}", tiered.left) == whole

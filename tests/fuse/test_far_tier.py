@@ -26,7 +26,7 @@ AT_ONCE_S = 20.0
 
 @pytest.fixture(scope="module")
 def zstd(tmp_path_factory) -> Path:
-    return aiven.write(TIERED, tmp_path_factory.mktemp("tier"), compress=True)
+    return aiven.write(TIERED.tier, tmp_path_factory.mktemp("tier"), compress=True)
 
 
 @contextmanager

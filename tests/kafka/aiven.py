@@ -19,8 +19,6 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from tests.kafka.tiered import Tiered
-
 CHUNK = 5000
 
 
@@ -42,11 +40,9 @@ def key_pair(key_id: str) -> KeyPair:
     return KeyPair(key_id, rsa.generate_private_key(65537, 2048))
 
 
-def write(
-    tiered: Tiered, target: Path, *, prefix: str = "", compress: bool = False, key: KeyPair | None = None
-) -> Path:
-    """All segments of the tier in Aiven's layout below `target`."""
-    for folder in sorted(tiered.tier.iterdir()):
+def write(tier: Path, target: Path, *, prefix: str = "", compress: bool = False, key: KeyPair | None = None) -> Path:
+    """All segments of a tier of LocalTieredStorage's, in Aiven's layout below `target`."""
+    for folder in sorted(tier.iterdir()):
         plain, topic_id = folder.name[:-23], folder.name[-22:]
         topic, _, partition = plain.rpartition("-")
         for log in sorted(folder.glob("*.log")):

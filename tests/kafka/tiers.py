@@ -76,13 +76,13 @@ def sources(place: Path, server: str) -> dict[str, TierSource]:
     tiered, key = Tiered(), aiven.key_pair("k1")
     (place / "k1.pem").write_bytes(key.pem)
     keys = (("k1", place / "k1.pem"),)
-    zstd = aiven.write(tiered, place / "zstd", prefix="some/prod-", compress=True)
+    zstd = aiven.write(tiered.tier, place / "zstd", prefix="some/prod-", compress=True)
     return {
         "local": TierSource(str(tiered.tier)),
-        "aiven": TierSource(str(aiven.write(tiered, place / "aiven"))),
+        "aiven": TierSource(str(aiven.write(tiered.tier, place / "aiven"))),
         "aiven zstd": TierSource(str(zstd)),
-        "aiven encrypted": TierSource(str(aiven.write(tiered, place / "encrypted", key=key)), keys),
-        "aiven zstd encrypted": TierSource(str(aiven.write(tiered, place / "both", compress=True, key=key)), keys),
+        "aiven encrypted": TierSource(str(aiven.write(tiered.tier, place / "encrypted", key=key)), keys),
+        "aiven zstd encrypted": TierSource(str(aiven.write(tiered.tier, place / "both", compress=True, key=key)), keys),
         "bucket local": TierSource(uploaded(tiered.tier, "local", server)),
         "bucket zstd": TierSource(uploaded(zstd, "zstd", server)),
     }

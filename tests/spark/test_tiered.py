@@ -27,7 +27,7 @@ def sources(tmp_path_factory) -> Iterator[dict[str, dict[str, str]]]:
     """Options by the kind of the tier. The store is a process of its own: executors are others."""
     place, key = tmp_path_factory.mktemp("tier"), aiven.key_pair("k1")
     (place / "k1.pem").write_bytes(key.pem)
-    encrypted = aiven.write(TIERED, place / "encrypted", compress=True, key=key)
+    encrypted = aiven.write(TIERED.tier, place / "encrypted", compress=True, key=key)
     with tiers.s3_process() as (server, _):
         yield {
             "directory": {"tiered": str(TIERED.tier)},

@@ -34,9 +34,8 @@ class RemoteFiles:
         inode = inode_of(self.object)
         stored = self.upload.files.get("log")
         sizes = {"log": 0 if stored is None else stored.size}  # in the tier: it need not be asked for
-        self.listed = {
-            kind: ListedFile(segment_file(self.base_offset, kind), inode, sizes.get(kind, 0)) for kind in KINDS
-        }
+        stem = segment_file(self.base_offset, "")
+        self.listed = {kind: ListedFile(stem + kind, inode, sizes.get(kind, 0)) for kind in KINDS}
 
     def is_of(self, piece: Piece, lineage: Epochs) -> bool:
         """Whether these are the files of that piece, seen in that lineage."""

@@ -21,6 +21,7 @@ from tests.bench.sections import (
     spark,
     starting,
     stream,
+    tiers,
     topics,
 )
 
@@ -42,6 +43,7 @@ SECTIONS: Mapping[str, Section] = {
     "grep": grep.run,
     "schemas": schemas.run,
     "revive": revive.run,
+    "tiers": tiers.run,
     "spark": spark.run,
     "starting": starting.run,
 }

@@ -20,7 +20,7 @@ def run(bench: Bench, rounds: int) -> Iterator[Result]:
         range_ = ours.path / f"{topic}-0/by-offset/0..{bench.records(topic)}"
         places = {"floor": floor.path / "f", "range": range_, "segments": ours.path / f"{topic}-0/segments/{log.name}"}
         for number, prepare in (("first", _dropper(log)), ("second", lambda: None)):
-            found = in_turns({name: _rate(path, prepare) for name, path in places.items()}, rounds)
+            found = in_turns({name: rate(path, prepare) for name, path in places.items()}, rounds)
             for name in ("range", "segments"):
                 yield Result(
                     "stream", f"{name}, {number} read", "MB/s", found[name], "floor, direct", found["floor"], GOAL
@@ -33,13 +33,15 @@ def _kept(bench: Bench, log: Path, rounds: int) -> Iterator[Result]:
     with mounts.kafkafs(bench.path, ["cache=keep"]) as ours, mounts.floor(log, direct=False) as floor:
         places = {"floor": floor.path / "f", "segments": ours.path / topic / "segments" / log.name,
                   "range": ours.path / topic / f"by-offset/0..{bench.records(topic[:-2]) - 1}"}  # fmt: skip
-        found = in_turns({name: _rate(path, lambda: None) for name, path in places.items()}, rounds)
+        found = in_turns({name: rate(path) for name, path in places.items()}, rounds)
     for name in ("range", "segments"):
         yield Result("stream", f"{name}, cache=keep, second read", "MB/s", found[name], "floor, kernel cache",
                      found["floor"], GOAL)  # fmt: skip
 
 
-def _rate(path: Path, prepare: Callable[[], None]) -> Callable[[], float]:
+def rate(path: Path, prepare: Callable[[], None] = lambda: None) -> Callable[[], float]:
+    """What reads the file to its end, and tells the megabytes a second."""
+
     def measure() -> float:
         prepare()
         size = [0]

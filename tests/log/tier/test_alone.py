@@ -12,7 +12,7 @@ TIERED = Tiered()
 
 @pytest.mark.parametrize("kind", ["local", "aiven"])
 def test_a_tier_alone_answers_up_to_its_last_upload(tmp_path, kind):
-    top = TIERED.tier if kind == "local" else aiven.write(TIERED, tmp_path / "tier", prefix="prod-", compress=True)
+    top = TIERED.tier if kind == "local" else aiven.write(TIERED.tier, tmp_path / "tier", prefix="prod-", compress=True)
     alone, whole = tree(top), tree(TIERED.whole)
     names = [".cluster", ".topics", "orders-0", "orders-1", "payments-0", "with.dots-and-9-0"]
     assert [entry.name for entry in alone.entries()] == names
@@ -24,6 +24,6 @@ def test_a_tier_alone_answers_up_to_its_last_upload(tmp_path, kind):
 
 def test_a_directory_with_a_tier_somewhere_below_is_none(tmp_path):
     """It is told by what lies at its top: nobody's home is searched for tiers."""
-    aiven.write(TIERED, tmp_path / "some/where")
+    aiven.write(TIERED.tier, tmp_path / "some/where")
     with pytest.raises(UsageError, match="no Kafka data directory"):
         tree(tmp_path)

@@ -27,7 +27,7 @@ def dumped(*arguments: str | Path) -> tuple[str, str]:
 def test_a_dump_of_a_remote_segment_is_that_of_the_segment(tmp_path, is_encrypted):
     key = aiven.key_pair("k1")
     (tmp_path / "k1.pem").write_bytes(key.pem)
-    chunked = aiven.write(TIERED, tmp_path / "tier", prefix="p/", compress=True, key=key if is_encrypted else None)
+    chunked = aiven.write(TIERED.tier, tmp_path / "tier", prefix="p/", compress=True, key=key if is_encrypted else None)
     keys = [("k1", tmp_path / "k1.pem")] if is_encrypted else []
     flags = [f"--tiered-key=k1:{tmp_path}/k1.pem"] if is_encrypted else []
     plain = sorted(next(TIERED.tier.glob("payments-0-*")).glob("*.log"))[1]
@@ -45,7 +45,7 @@ def test_a_dump_of_a_remote_segment_is_that_of_the_segment(tmp_path, is_encrypte
 
 
 def test_what_is_no_remote_segment_is_left_alone_and_one_without_its_key_says_so(tmp_path):
-    chunked = aiven.write(TIERED, tmp_path / "tier", compress=True, key=aiven.key_pair("k1"))
+    chunked = aiven.write(TIERED.tier, tmp_path / "tier", compress=True, key=aiven.key_pair("k1"))
     log = next(iter(sorted(chunked.glob("orders-*/0/*.log"))))
     assert open_lone(str(TIERED.left / "orders-0/00000000000000000000.log"), []) is None
     assert open_lone(str(next(TIERED.tier.glob("orders-0-*/*.log"))), []) is None

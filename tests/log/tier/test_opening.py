@@ -18,7 +18,7 @@ TIERED = Tiered()
 
 @pytest.mark.parametrize("damage", ["cut", "longer", "altered", "manifest", "bomb", "no indexes"])
 def test_damaged_objects_are_errors_there_and_nowhere_else(tmp_path, damage):
-    place = aiven.write(TIERED, tmp_path / "tier", compress=True)
+    place = aiven.write(TIERED.tier, tmp_path / "tier", compress=True)
     folder = next(place.glob("orders-*/0"))
     log = sorted(folder.glob("*.log"))[1]
     base = int(log.name[:20])

@@ -21,7 +21,7 @@ def cold(request, tmp_path_factory) -> Iterator[Root]:
     (place / "k1.pem").write_bytes(key.pem)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(aiven, "CHUNK", request.param)
-        aiven.write(TIERED, place / "tier", compress=True, key=key)
+        aiven.write(TIERED.tier, place / "tier", compress=True, key=key)
     with tiers.s3_server() as server:
         source = TierSource(
             tiers.uploaded(place / "tier", f"cold-{request.param}", server), (("k1", place / "k1.pem"),)
