@@ -105,7 +105,18 @@ class Lookup:
         segment, batch, record = found
         if isinstance(record, TooLarge):
             raise record
-        return Found(segment, batch, record)
+        return Found(segment, batch, Records(record.data, record.rows[-1:]))
+
+    def before(self, timestamp: int) -> Found | int | None:
+        """The visible record in front of that of `first_at`, where it was read with it; else the offset that it stands
+        below, as `bounds_at` has it; None where that is the log end."""
+        found = self._at(timestamp)
+        if found is None:
+            return None
+        segment, batch, record = found
+        if isinstance(record, TooLarge) or len(record) == 1:
+            return self._bounds(batch, record)[1]
+        return Found(segment, batch, Records(record.data, record.rows[:1]))
 
     def batch_at(self, timestamp: int) -> tuple[Segment, Batch] | None:
         """The batch of the record that `first_at` finds. TooLarge only where its header does not tell."""
@@ -121,12 +132,12 @@ class Lookup:
         """The smallest and the largest offset that the record of `first_at` can have: the same, but in a batch that is
         too large to unpack. Where its header tells neither, the second is behind it: it takes the batch to know."""
         found = self._at(timestamp)
-        if found is None:
-            return None
-        _, batch, record = found
+        return None if found is None else self._bounds(*found[1:])
+
+    def _bounds(self, batch: Batch, record: Records | TooLarge) -> tuple[int, int]:
         if isinstance(record, TooLarge):
             return max(batch.base_offset, self.log.start_offset), batch.last_offset + self._may_be_cut(batch)
-        offset = int(record.rows["offset"][0])
+        offset = int(record.rows["offset"][-1])
         return offset, offset
 
     def _may_be_cut(self, batch: Batch) -> bool:
@@ -134,8 +145,8 @@ class Lookup:
         return batch.base_offset < self.log.start_offset or batch.is_wrapped
 
     def _at(self, timestamp: int) -> tuple[Segment, Batch, Records | TooLarge] | None:
-        """The first visible record at or after `timestamp`, and its batch; or one that may have it and is too large to
-        unpack. What cannot be read is passed over.
+        """The first visible record at or after `timestamp`, perhaps behind the one in front of it, and its batch; or
+        one that may have it and is too large to unpack. What cannot be read is passed over.
 
         Unlike ListOffsets, which answers from one segment, this goes on to later ones.
         """

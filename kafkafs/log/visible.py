@@ -97,7 +97,8 @@ class Visible:
     def record_at_or_after(
         self, segment: Segment, run: BatchRun, row: int, timestamp: int, trace: Trace = no_trace
     ) -> Records | KafkafsError | None:
-        """Of any batch, the first visible record at or after `timestamp`; None where it has none.
+        """Of any batch, the first visible record at or after `timestamp`, behind the one in front of it if that was
+        decoded with it; None where it has none.
 
         Where it cannot be decoded, TooLarge or CorruptData as a value.
         """
@@ -120,7 +121,7 @@ class Visible:
             reaches = kept.rows["timestamp"] >= timestamp
             at = int(reaches.argmax()) if len(reaches) else 0
             if len(reaches) and reaches[at]:
-                return Records(kept.data, kept.rows[at : at + 1])
+                return Records(kept.data, kept.rows[max(0, at - 1) : at + 1])
         return None
 
     def _pass_refusal(self, refusal: Refusal) -> None:

@@ -193,7 +193,8 @@ class BeforeTime(NamedTuple):
 
     def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
         """That of the record, under whatever isolation level; NotFound without one."""
-        return locate(snapshot.log, self.offset(snapshot, snapshot.uncommitted))
+        found = self._found(snapshot, snapshot.uncommitted)
+        return locate(snapshot.log, found) if isinstance(found, int) else (found.segment, found.batch)
 
     def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
         """The same; `trace` hears the steps."""
@@ -204,17 +205,28 @@ class BeforeTime(NamedTuple):
 
     def record(self, snapshot: LogSnapshot) -> Found:
         """The visible one; NotFound where there is none."""
-        return snapshot.visible.lookup.first(self.offset(snapshot, snapshot.visible))
+        return self._record(snapshot, snapshot.visible)
 
     def leads_to(self, snapshot: LogSnapshot) -> int | None:
         """The record, under whatever isolation level."""
-        return _offset_or_none(lambda: snapshot.uncommitted.lookup.first(self.offset(snapshot, snapshot.uncommitted)))
+        return _offset_or_none(lambda: self._record(snapshot, snapshot.uncommitted))
+
+    def _record(self, snapshot: LogSnapshot, reader: Reader) -> Found:
+        found = self._found(snapshot, reader)
+        return reader.lookup.first(found) if isinstance(found, int) else found
 
     def offset(self, snapshot: LogSnapshot, reader: Reader, lookup: Lookup | None = None) -> int:
         """The record's, as that reader sees it; NotFound where there is none."""
+        found = self._found(snapshot, reader, lookup)
+        return found if isinstance(found, int) else found.offset
+
+    def _found(self, snapshot: LogSnapshot, reader: Reader, lookup: Lookup | None = None) -> Found | int:
+        """The record, where the search for the one behind it has come by it; else its offset."""
         time_ms = snapshot.milliseconds(self.time)
-        found = (lookup or reader.lookup).bounds_at(time_ms) if time_ms > 0 else (snapshot.log.start_offset,) * 2
-        offset = reader.latest(None if found is None else found[1])
+        found = (lookup or reader.lookup).before(time_ms) if time_ms > 0 else snapshot.log.start_offset
+        if isinstance(found, Found):
+            return found
+        offset = reader.latest(found)
         if offset is None:
             raise NotFound(f"no record before {self.time}")
         return offset
