@@ -24,18 +24,25 @@ def _put_number_or_null(out: Span, to: Int, number: Int, known: Int) -> Int:
 
 
 @inlined
-def _put_codec(out: Span, to: Int, codec: Int) -> Int:
+def put_codec_name(out: Span, to: Int, codec: Int) -> Int:
+    """As CODECS of `format.batch` has it; nothing of a codec that there is not."""
     if codec == 0:
-        return put(out, to, b'"none"')
+        return put(out, to, b"none")
     if codec == 1:
-        return put(out, to, b'"gzip"')
+        return put(out, to, b"gzip")
     if codec == 2:
-        return put(out, to, b'"snappy"')
+        return put(out, to, b"snappy")
     if codec == 3:
-        return put(out, to, b'"lz4"')
+        return put(out, to, b"lz4")
     if codec == 4:
-        return put(out, to, b'"zstd"')
-    return put(out, to, b"null")
+        return put(out, to, b"zstd")
+    return to
+
+
+@inlined
+def _put_codec(out: Span, to: Int, codec: Int) -> Int:
+    named = put_codec_name(out, put(out, to, b'"'), codec)
+    return put(out, to, b"null") if named == to + 1 else put(out, named, b'"')
 
 
 @native

@@ -2,7 +2,7 @@
 
 import cython
 
-from kafkafs.format.native.batch_lines import put_flag
+from kafkafs.format.native.batch_lines import put_codec_name, put_flag
 from kafkafs.format.native.java_text import put_java_text
 from kafkafs.format.native.layout import (
     DUMP_BYTES,
@@ -58,18 +58,9 @@ def _put_time_label(out: Span, to: Int, row: Batch) -> Int:
 
 
 @inlined
-def _put_codec_name(out: Span, to: Int, codec: Int) -> Int:
-    if codec == 0:
-        return put(out, to, b"none")
-    if codec == 1:
-        return put(out, to, b"gzip")
-    if codec == 2:
-        return put(out, to, b"snappy")
-    if codec == 3:
-        return put(out, to, b"lz4")
-    if codec == 4:
-        return put(out, to, b"zstd")
-    return put(out, put_number(out, put(out, to, b"unknown("), codec), b")")
+def _put_codec_or_unknown(out: Span, to: Int, codec: Int) -> Int:
+    named = put_codec_name(out, to, codec)
+    return put(out, put_number(out, put(out, to, b"unknown("), codec), b")") if named == to else named
 
 
 @inlined
@@ -117,7 +108,7 @@ def _put_batch(out: Span, to: Int, row: Batch) -> Int:
     to = put_number(out, _put_time_label(out, to, row), row.max_timestamp)
     to = put_number(out, put(out, to, b" size: "), row.size)
     to = put_number(out, put(out, to, b" magic: "), row.magic)
-    to = _put_codec_name(out, put(out, to, b" compresscodec: "), row.attributes & 7)
+    to = _put_codec_or_unknown(out, put(out, to, b" compresscodec: "), row.attributes & 7)
     to = put_number(out, put(out, to, b" crc: "), row.crc)
     to = put_flag(out, put(out, to, b" isvalid: "), row.valid == VALID)
     return put(out, to, b"\n")
