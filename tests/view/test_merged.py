@@ -26,6 +26,7 @@ from tests.disk.descriptors import few_descriptors
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
+from tests.kafka.jars import RELEASES
 from tests.log.making import Made, made, spread, write_partition
 from tests.mounting import resident_bytes, wait_until
 from tests.view.trees import assert_random_access, cat, node, opened, read, tree
@@ -89,7 +90,7 @@ def test_back_from_the_end_counts_from_the_newest_record_of_all(tmp_path):
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-@pytest.mark.parametrize("release", ["2.8.0", "3.9.1", "4.3.1"])
+@pytest.mark.parametrize("release", RELEASES)
 def test_what_real_brokers_wrote(release, isolation):
     """All topics, internal ones too, records without a time, aborted ones, and whatever else a broker leaves."""
     data = Dataset(release, "stopped")

@@ -113,8 +113,8 @@ def _number(data: Span, at: Int, end: Int) -> Int:
 
 
 @inlined
-def _one_word(data: Span, at: Int, end: Int, word: Span) -> Int:
-    return at + word.nbytes if end - at >= word.nbytes and same_bytes(data, at, word, 0, word.nbytes) else -1
+def _one_word(data: Span, at: Int, end: Int, word: Span, size: Int) -> Int:
+    return at + size if end - at >= size and same_bytes(data, at, word, 0, size) else -1
 
 
 @native
@@ -122,8 +122,8 @@ def _word(data: Span, at: Int, end: Int) -> Int:
     """The place behind `true`, `false` or `null`; -1 where none of them stands there."""
     first = load_u8(data, at)
     if first == 0x74:
-        return _one_word(data, at, end, _TRUE)
-    return _one_word(data, at, end, _NULL if first == 0x6E else _FALSE)
+        return _one_word(data, at, end, _TRUE, 4)
+    return _one_word(data, at, end, _NULL, 4) if first == 0x6E else _one_word(data, at, end, _FALSE, 5)
 
 
 @inlined
