@@ -196,7 +196,7 @@ class Prefetch:
             block = _buffers.take()[: min(BLOCK - made.end % BLOCK, end - made.end)].data
             block = block[: file.read_into(block, made.end)]
         except (DiskError, MemoryError):
-            self._unfit = file  # what can be had, before a bad place too, is had in smaller pieces
+            self._unfit = file  # what can be had, before a damaged place too, is had in smaller pieces
             return False
         self._budget.keep(self, made.and_then(block, position))
         return len(block) > 0

@@ -35,7 +35,7 @@ def decode(
 
     A piece has at most PIECE rows: those of many small batches, or a part of a large one. Its column `batch` is the row
     in `batches`; a batch with records behind its last offset has pieces of its own. A batch that would unpack to more
-    than `limit` bytes is refused with TooLarge, any other bad one with CorruptData. A piece stays valid as long as it
+    than `limit` bytes is refused with TooLarge, a corrupt one with CorruptData. A piece stays valid as long as it
     is held. What is large is taken from `memory`: Crowded.
     """
     work, stop = Work(data, batches, limit, memory), 0
@@ -75,7 +75,7 @@ def _packed_v2(work: Work, first: int, stop: int, announced: int) -> Iterator[Re
 
 
 def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, Refusal | None]:
-    """Unpacks batches from `first` on, side by side: the one before which it stopped, and its refusal if it is bad.
+    """Unpacks batches from `first` on, side by side: the one before which it stopped, and its refusal if it is corrupt.
 
     Without a refusal it does not fit.
     """

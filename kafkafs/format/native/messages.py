@@ -78,7 +78,7 @@ def decode_plain(
 ) -> tuple[int, int, int]:
     """Kernel: a row for each of the uncompressed messages [first, stop), which lie at places[i] = (at, size).
 
-    Stops before a bad one and where the `capacity` rows end. The answer: rows made, where it stopped, what is wrong.
+    Stops before a corrupt one, and where the `capacity` rows end. The answer: rows made, where it stopped, why.
     """
     batches, spans, data, rows = span(table), span(places), span(source), room(target)
     made: Int = 0

@@ -129,7 +129,7 @@ def decode_v2(
 ) -> tuple[int, int, int]:
     """Kernel: rows for all records of batches [first, stop), whose records lie at places[i] = (at, size) in `source`.
 
-    Stops before a batch that is bad or that states more records than the `capacity` rows that are left. The answer: the
+    Stops before a batch that is corrupt or states more records than the `capacity` rows that are left. The answer: the
     rows made, the batch it stopped before, and what is wrong with it.
     """
     batches, spans, data, rows = span(table), span(places), span(source), room(target)
