@@ -11,12 +11,13 @@ import re
 import secrets
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from kafkafs import errors
 from kafkafs.errors import KafkafsError, Unsupported, UsageError
@@ -82,12 +83,26 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 
 def _raise_in_one_sentence(error: Exception) -> None:
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
+    if isinstance(error, (Py4JNetworkError, ConnectionError)) and (code := _end_of_java()) is not None:
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        raise Unsupported(f"the Spark job failed: its Java {how}, as the system does where memory runs out") from error
     if isinstance(error, (PySparkException, Py4JError)):
         raise in_one_sentence(error) from error
     raise error
+
+
+def _end_of_java() -> int | None:
+    """The exit code of the driver's Java, a signal's number below 0; None where it has not ended, or is not ours."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    try:
+        return None if process is None else int(process.wait(jvm.GRACE_S))
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _stop(spark: "SparkSession") -> None:
@@ -108,9 +123,6 @@ def _abandon(known: frozenset[int]) -> None:
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)  # which a client's pyspark has not
-    accumulators = getattr(getattr(context, "_active_spark_context", None), "_accumulatorServer", None)
-    if accumulators is not None:
-        accumulators.handle_error = lambda *_: None  # it prints a traceback where the JVM is gone before it
     try:
         jvm.end(known)
     finally:
@@ -182,7 +194,8 @@ def _started(master: str, name: str, said: "IO[bytes]") -> "SparkSession":
             gateway = jvm.launch(conf, said)
             if master.startswith("local-cluster"):
                 conf.set("spark.authenticate.secret", secrets.token_hex(32))  # not before: `launch` has a command line
-            SparkContext(conf=conf, gateway=gateway)
+            accumulators: Any = SparkContext(conf=conf, gateway=gateway)._accumulatorServer
+            accumulators.handle_error = lambda *_: None  # it prints a traceback where the JVM is gone before it
         return SparkSession.builder.getOrCreate()
     except Exception as error:
         said.seek(0)

@@ -118,3 +118,26 @@ def test_ctrl_c_in_a_call_of_javas_prints_no_traceback():
     """Regression: py4j tells the root logger of it, in ten lines. A full run met that once."""
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=100, check=False)
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+KILLED = """
+import os, signal, threading, time
+from kafkafs.errors import KafkafsError
+from kafkafs.spark import jvm
+from kafkafs.spark.session import session
+try:
+    with session("local[1]", "test") as spark:
+        (java,) = jvm.children()
+        threading.Timer(0.3, os.kill, (java, signal.SIGKILL)).start()
+        spark.sparkContext.parallelize([1], 1).map(lambda _: time.sleep(20)).collect()
+except KafkafsError as error:
+    print(error)
+"""
+
+
+@pytest.mark.timeout(120)
+def test_a_java_that_was_killed_is_a_sentence():
+    """Regression: `ConnectionRefusedError`, and "this is a bug, please report it"."""
+    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, timeout=100, check=False)
+    told = "the Spark job failed: its Java was ended by SIGKILL, as the system does where memory runs out\n"
+    assert (done.stdout, done.stderr) == (told, "")
