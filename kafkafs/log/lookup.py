@@ -86,7 +86,7 @@ class Lookup:
             _check_inside(self.log, offset)
         for segment, item in visible.batches(offset, visible.end):
             if isinstance(item, Damage):
-                visible.pass_damage(item)
+                visible.pass_damage(segment, item)
                 continue
             for row in range(len(item.rows)):
                 record = visible.first_record(segment, item, row, offset)

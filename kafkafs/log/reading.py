@@ -37,7 +37,7 @@ class Reader:
         end = self.visible_end if end is None else min(end, self.visible_end)
         for segment, item in self.visible.batches(start, end):
             if isinstance(item, Damage):
-                self.visible.pass_damage(item)
+                self.visible.pass_damage(segment, item)
                 continue
             for piece in self.visible.records(segment, item):
                 yield piece.between(start, end)

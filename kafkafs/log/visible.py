@@ -130,9 +130,10 @@ class Visible:
             raise refusal.error
         logger.warning("%s: passing over a corrupt batch: %s", self.log.name.directory, refusal.error)
 
-    def pass_damage(self, damage: Damage) -> None:
+    def pass_damage(self, segment: Segment, damage: Damage) -> None:
         """Go on behind the damage under `corrupt=skip`, or raise CorruptData."""
-        message = f"{self.log.name.directory}: {damage.size} bytes at position {damage.position} are no valid batch"
+        where = f"{self.log.name.directory}: {segment.log_name}"
+        message = f"{where}: {damage.size} bytes at position {damage.position} are no valid batch"
         if not self.options.corrupt_skip:
             raise CorruptData(message)
         logger.warning("%s; going on behind them", message)

@@ -6,9 +6,10 @@ from bisect import bisect_left
 
 import pytest
 
-from kafkafs.errors import NotFound
+from kafkafs.errors import CorruptData, NotFound
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.transactions import OpenTransactions
+from tests.log.making import log_of, made, write_partition
 from tests.log.reading import reader, rows, wanted
 
 SAMPLES = 12
@@ -74,3 +75,12 @@ def test_a_time_leads_to_the_first_record_at_or_after_it(dataset, partitions, is
             assert (found and found.offset) == offset, (topic, time)
             if time in asked and asked[time].offset in data:
                 assert asked[time].offset == offset, (topic, time)
+
+
+def test_damage_is_named_with_its_file(tmp_path):
+    """A partition has thousands of segments, and in each that position."""
+    directory = write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2]), made(2, [3])], 3: [made(3, [4])]})
+    with (directory / f"{1:020}.log").open("r+b") as file:
+        file.write(bytes(16))
+    with pytest.raises(CorruptData, match=rf"^t-0: {1:020}\.log: [0-9]+ bytes at position 0 are no valid batch$"):
+        list(reader(log_of(tmp_path)).records(0))

@@ -264,6 +264,13 @@ def test_a_transaction_index_of_a_hole_is_one_finding(tmp_path):
     assert "more entries than there can be markers" in found.message
 
 
+def test_a_batch_that_stands_there_twice_owns_no_offset(tmp_path):
+    """Regression: "they own the offsets 0 to -1"."""
+    write_partition(tmp_path, {0: [made(0, [1]), made(0, [1]), made(1, [2])]})
+    (found,) = look(tmp_path)
+    assert (found.kind, found.message.rpartition("; ")[2]) == ("offset-order", "they own no offset")
+
+
 def test_a_directory_that_is_no_partition_is_found(tmp_path):
     data = LATEST.copy_to(tmp_path / "data", "binary-0")
     (data / "lost+found").mkdir()

@@ -120,8 +120,11 @@ class _Walk:
 
     def _damage(self, item: Damage) -> Finding:
         kind, why = self._reason(item)
+        own = "no offset"  # where all of them stand in a later batch, too
+        if item.last_offset >= item.base_offset:
+            own = f"the offsets {item.base_offset} to {item.last_offset}"
         return self._where.finding(
-            kind, f"{item.size} bytes {why}; they own the offsets {item.base_offset} to {item.last_offset}",
+            kind, f"{item.size} bytes {why}; they own {own}",
             position=item.position, offset=item.base_offset,
         )  # fmt: skip
 
