@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -153,32 +154,34 @@ def commit(broker: nodes.Broker, group: str, offset: int) -> None:
     reader.close()
 
 
-@pytest.fixture
-def btrfs(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(params=["btrfs", "xfs"])
+def sharing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A small file system that shares blocks."""
-    image, place = tmp_path / "image", tmp_path / "btrfs"
+    make, image, place = f"mkfs.{request.param}", tmp_path / "image", tmp_path / "place"
+    if shutil.which(make) is None:
+        pytest.skip(f"there is no {make}")
     place.mkdir()
     with open(image, "wb") as file:
         file.truncate(1 << 30)
-    subprocess.run(["mkfs.btrfs", "-q", image], check=True, capture_output=True)
+    subprocess.run([make, "-q", image], check=True, capture_output=True)
     subprocess.run(["mount", "-o", "loop", image, place], check=True)
     yield place
     subprocess.run(["umount", "-l", place], check=True)  # this process still has the disks open
 
 
-def test_shared_blocks_take_no_room(btrfs, tmp_path):
-    data = SOURCE.copy_to(btrfs / "data")
-    subprocess.run(["sync", "-f", btrfs], check=True)
+def test_shared_blocks_take_no_room(sharing, tmp_path):
+    data = SOURCE.copy_to(sharing / "data")
+    subprocess.run(["sync", "-f", sharing], check=True)
     taken = []
     for name, method in (("copied", "copy"), ("new", None)):
-        before = used(btrfs)
-        report = revive([data], choices(btrfs / name, corrupt="skip", method=method))
-        subprocess.run(["sync", "-f", btrfs], check=True)
-        taken.append(used(btrfs) - before)
+        before = used(sharing)
+        report = revive([data], choices(sharing / name, corrupt="skip", method=method))
+        subprocess.run(["sync", "-f", sharing], check=True)
+        taken.append(used(sharing) - before)
     assert report["method"] == "reflink"
-    assert taken[0] - taken[1] > report["logBytes"] // 2
+    assert taken[0] - taken[1] > report["logBytes"] // 4  # small logs, and inodes are made by the chunk
     for log in (data / "segments-0").glob("*.log"):
-        assert (btrfs / "new/segments-0" / log.name).read_bytes() == log.read_bytes()
+        assert (sharing / "new/segments-0" / log.name).read_bytes() == log.read_bytes()
 
 
 def used(place: Path) -> int:
