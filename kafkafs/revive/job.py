@@ -86,8 +86,8 @@ def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_prog
     report = {**plan.told(), "method": method, "revived": work.revived()}
     report["leftOut"] += _write_cluster(plan, work, place)
     place.settle()
-    place.write(META_PROPERTIES, meta_properties(plan.cluster_id, plan.node))
-    place.write(CLEAN_SHUTDOWN, clean_shutdown())
+    place.write(META_PROPERTIES, meta_properties(plan.cluster_id, plan.node), through=True)
+    place.write(CLEAN_SHUTDOWN, clean_shutdown(), through=True)
     place.finish({"request": request, **report})
     return report
 

@@ -36,20 +36,24 @@ class Target:
         self.path = path
         self.descriptor = descriptor
 
-    def write(self, name: str, content: bytes) -> None:
-        """A new file, or one in place of an old one."""
+    def write(self, name: str, content: bytes, *, through: bool = False) -> None:
+        """A new file, or one in place of an old one. `through`: it is on the disk when this returns."""
         unfinished = f"{name}{_TMP}"
         self.remove(unfinished)
-        self.make(unfinished, content)
+        self.make(unfinished, content, through=through)
         with _told(self.path / name):
             os.rename(unfinished, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+            if through:
+                os.fsync(self.descriptor)
 
-    def make(self, name: str, content: bytes) -> None:
+    def make(self, name: str, content: bytes, *, through: bool = False) -> None:
         """A file that was not there."""
         with self.new_file(name) as descriptor:
             left = memoryview(content)
             while left:
                 left = left[os.write(descriptor, left) :]
+            if through:
+                os.fsync(descriptor)
 
     @contextmanager
     def new_file(self, name: str) -> Iterator[int]:
@@ -149,12 +153,11 @@ class NewDirectory(Target):
             sync_file_system(self.descriptor)
 
     def finish(self, report: Mapping[str, Any]) -> None:
-        """All is whole, and on the disk."""
+        """All is whole, and on the disk: after `settle`, which waits for whatever else is written there, what came
+        last was written through."""
         self.remove_directory(_UNFINISHED)
         self.remove(_PROGRESS)
-        self.settle()
-        self.write(REPORT, as_json({STATE: "finished", **report}))
-        self.settle()
+        self.write(REPORT, as_json({STATE: "finished", **report}), through=True)
 
 
 def check_target(path: Path, request: Mapping[str, Any]) -> None:

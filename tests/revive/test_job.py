@@ -134,7 +134,7 @@ def test_the_same_command_goes_on_where_one_was_interrupted(tmp_path, monkeypatc
         revive([source], Choices(to=to))
 
 
-CHANGING = "renameat,mkdirat,unlinkat,utimensat,sendfile,syncfs,write,fchmod"
+CHANGING = "renameat,mkdirat,unlinkat,utimensat,sendfile,syncfs,fsync,write,fchmod"
 
 
 def strace(trace: Path, calls: str, *command: str | Path) -> int:
