@@ -1,10 +1,11 @@
 """One tier in each layout that there is: as LocalTieredStorage wrote it, as Aiven's plug-in would have, in buckets."""
 
+import random
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,7 @@ def s3_server() -> Iterator[str]:
 @contextmanager
 def s3_process(port: int = 0) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """The same in a process of its own, which can be stopped and ended: its address, and the process."""
-    with socket.create_server(("127.0.0.1", port)) as free:
-        port = free.getsockname()[1]
+    port = port or _free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
@@ -44,6 +44,14 @@ def s3_process(port: int = 0) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
             yield f"endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1", process
         finally:
             process.kill()
+
+
+def _free_port() -> int:
+    """One that no connection gets meanwhile: the kernel gives them numbers from 32,768 on."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError("no port is free")
 
 
 def _answers(port: int) -> bool:
