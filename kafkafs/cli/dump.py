@@ -6,8 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, repeat
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkafs.cli.arguments.dump import TOPICS
 from kafkafs.cli.endings import printable
@@ -24,6 +23,9 @@ from kafkafs.dump.rendering import Text
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.format.tiers.names import parse_tier_file
 from kafkafs.format.times import MAX_INT64
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OUTPUT_BUFFER = 1 << 18
 _OF_4_4 = 31
@@ -113,7 +115,7 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress
                 findings.problem(source, str(error))
 
 
-def _keys(texts: list[str]) -> list[tuple[str, Path]]:
+def _keys(texts: list[str]) -> "list[tuple[str, Path]]":
     if not texts:
         return []
     from kafkafs.disk.sources import parse_key  # 5 ms, for what hardly any dump takes
@@ -161,6 +163,8 @@ def _record_decoder(topic: str, directory: str) -> RecordDecoder:
 
 def _is_of_4_4(partition: str) -> bool:
     """Whether the disk with this partition's directory is of Kafka 4.4 or later, as far as it tells."""
+    from pathlib import Path
+
     from kafkafs.cluster.metadata import metadata_version
     from kafkafs.log.data_directory import open_data_directory
     from kafkafs.log.options import ReadOptions
@@ -183,6 +187,8 @@ def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
             continue
         found = [file for file in _inside(path) if is_log(file) or not logs_only]
         if not found:
+            from pathlib import Path
+
             from kafkafs.log.data_directory import near  # for who has named the wrong one only
 
             raise UsageError(f"the directory {path!r} holds nothing that can be dumped{near(Path(path))}")
@@ -208,7 +214,7 @@ def _listed(directory: str) -> list[str]:
         raise Denied(f"the directory {directory!r} cannot be listed: {error.strerror}") from None
 
 
-def _opener(directory: str, progress: Progress, keys: Sequence[tuple[str, Path]]) -> Callable[[str], ReadableFile]:
+def _opener(directory: str, progress: Progress, keys: "Sequence[tuple[str, Path]]") -> Callable[[str], ReadableFile]:
     """Opens files of one directory. A link that a user names is followed, as any program would. Those of a remote
     segment are what was on the broker's disk."""
 

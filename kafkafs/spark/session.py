@@ -44,7 +44,7 @@ _LOCAL_SETTINGS = {
 """The driver's ports are any user's of this machine: who cannot prove that it is of this session is not listened to."""
 _JAVAS_PART = ("jars", "assembly")  # of a release, and of a source tree
 _ANSWER_S = 10.0
-_INTERRUPTED = "KeyboardInterrupt while sending command."
+_OF_PY4J = ("KeyboardInterrupt while sending command.", "Exception while sending command.")
 _RAISED = re.compile(r"^(?:[\w.]+: )*kafkafs\.errors\.(\w+): (.+)$", re.MULTILINE)
 _LAST_ERROR = re.compile(r"^(?:Caused by: )?([\w.]*(?:Error|Exception)): (.+)$", re.MULTILINE)
 
@@ -73,13 +73,12 @@ def session(master: str | None, name: str, meanwhile: Callable[[], None] = nothi
         except BaseException:
             _abandon(known)
             raise
-        finally:
-            logging.getLogger().removeFilter(_is_news)
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """False for what py4j tells the root logger, with a traceback, where Ctrl-C meets one of its calls."""
-    return record.msg != _INTERRUPTED
+    """False for what py4j tells the root logger, with a traceback, where Ctrl-C or the end of Java meets one of its
+    calls: who made the call hears it anyway. Threads of its own may say so after the session."""
+    return record.msg not in _OF_PY4J
 
 
 def _raise_in_one_sentence(error: Exception) -> None:

@@ -19,7 +19,7 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.view import tree
 from tests.mounting import PATIENCE_S
 
-EXACT = 1500
+EXACT = 500
 Answer = TypeVar("Answer")
 ERRORS: dict[int, type[KafkafsError]] = {errno.ENOENT: NotFound, errno.EIO: CorruptData, errno.ESTALE: Vanished}
 

@@ -138,7 +138,7 @@ def test_twenty_thousand_partitions_cost_little_time_and_memory(tmp_path):
         (data / f"topic-{number}").mkdir()
     with mounting([KAFKAFS, "mount", data, place], place, tmp_path / "log") as mounted:
         started = time.monotonic()
-        assert run("ls", "-f", place).stdout.count(b"\n") == PARTITIONS + 4  # ., .., .kafkafs and .cluster
+        assert run("ls", "-f", place).stdout.count(b"\n") == PARTITIONS + 5  # ., .., .kafkafs, .cluster, .topics
         assert b"by-offset" in run("ls", place / "topic-4711").stdout
         run("df", place)
         assert time.monotonic() - started < 10

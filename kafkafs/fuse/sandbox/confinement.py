@@ -32,7 +32,7 @@ _OPTIONAL = (  # of the extra `schemas`
     "kafkafs.format.schemas.protobuf",
     "kafkafs.format.schemas.protobuf_files",
 )
-_ON_DEMAND = ("kafkafs.disk.bucket", "kafkafs.format.tiers.cipher")  # large: who needs them has imported them already
+ON_DEMAND = ("kafkafs.disk.bucket", "kafkafs.format.tiers.cipher")  # large: who needs them has imported them already
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-16-be", "utf-32")
 
 log = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ def _import_all(name: str) -> None:
             return
         raise
     for module in pkgutil.iter_modules(getattr(package, "__path__", ()), name + "."):
-        if _NATIVE not in module.name and module.name not in _ON_DEMAND:
+        if _NATIVE not in module.name and module.name not in ON_DEMAND:
             _import_all(module.name)
 
 
