@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from kafkafs.disk import page_cache
@@ -26,6 +27,7 @@ IDLE_S = 2.0
 
 DEFAULT_OPTIONS = DiskOptions()
 
+Answer = TypeVar("Answer")
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -195,7 +197,7 @@ class Directory:
         may_block()
         descriptor = self._descriptor(name, _OPEN_FLAGS | os.O_DIRECTORY)
         try:
-            with os.scandir(descriptor) as entries:
+            with self._with_room(lambda: os.scandir(descriptor)) as entries:  # it has one of its own
                 yield entries
         except OSError as error:
             raise _opening_failed(error, name) from error
@@ -272,19 +274,27 @@ class Directory:
 
     def _descriptor(self, name: str, flags: int) -> int:
         self._sweep_if_due()
-        for attempt in range(2):
-            try:
-                try:
-                    return openat2(self.descriptor, name, flags | os.O_NOATIME)
-                except PermissionError:  # not the owner: reading may then move the access time, as any reader does
-                    return openat2(self.descriptor, name, flags)
-            except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE) and attempt == 0:
-                    self.options.descriptors.release()
-                    self._close_abandoned()
-                    continue
-                raise _opening_failed(error, name) from error
-        raise AssertionError("the second attempt returns or raises")
+        try:
+            return self._with_room(lambda: self._openat(name, flags))
+        except OSError as error:
+            raise _opening_failed(error, name) from error
+
+    def _openat(self, name: str, flags: int) -> int:
+        try:
+            return openat2(self.descriptor, name, flags | os.O_NOATIME)
+        except PermissionError:  # not the owner: reading may then move the access time, as any reader does
+            return openat2(self.descriptor, name, flags)
+
+    def _with_room(self, take: Callable[[], Answer]) -> Answer:
+        """What takes a descriptor; once more, where none was left, without those that caches hold."""
+        try:
+            return take()
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+        self.options.descriptors.release()
+        self._close_abandoned()
+        return take()
 
 
 def _is_deleted(file: LocalFile) -> bool:

@@ -70,15 +70,20 @@ def test_handles_on_all_disks_together_hold_half_of_the_limit(disks):
         assert all(disk.may_hold_more() for disk in disks)
 
 
-def test_when_descriptors_run_out_all_disks_let_go(disks):
-    """Regression: only the one that had to open a file did, which had none to let go of."""
+@pytest.mark.parametrize("left", [0, 1])
+def test_when_descriptors_run_out_all_disks_let_go(disks, left):
+    """Regression: only the one that had to open a file did, which had none to let go of; and a list takes two."""
     first, *_, last = disks
     open_many([first])
     with few_descriptors(1):
         taken: list[int] = []
         with pytest.raises(OSError, match=os.strerror(errno.EMFILE)):
             taken.extend(os.dup(0) for _ in range(10_000))
+        for _ in range(left):
+            os.close(taken.pop())
         try:
+            with last.scan() as entries:
+                assert "7" in {entry.name for entry in entries}
             assert last.open_now("7").read(0, 10) == b"7"
         finally:
             for descriptor in taken:

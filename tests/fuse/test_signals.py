@@ -134,12 +134,13 @@ def test_one_that_has_ended_and_is_not_waited_for_yet_holds_nobody_up(start):
 def test_its_session_has_more_that_may_have_inherited(start):
     """`exec 3<file; (cat <&3 &)`: init is the reader's parent by then."""
     process = start(
-        "if not os.fork():\n    if not os.fork():\n        print(os.getpid(), flush=True)\n        sys.stdin.read()\n"
-        "    os._exit(0)\nos.wait()\nsys.stdin.read()",
+        "if not os.fork():\n    left = os.fork()\n    if left:\n        print(left, flush=True)\n        os._exit(0)\n"
+        f"    sys.stdin.read()\n    os._exit(0)\nos.wait()\n{READY}",
         start_new_session=True,
     )
     left = int(line(process))
     try:
+        assert line(process) == "ready", "else the one between them may be there yet"
         assert kin([Opener(process.pid, process.pid)]) == {Opener(process.pid, process.pid): Kin(mates={left})}
     finally:
         os.kill(left, signal.SIGKILL)
