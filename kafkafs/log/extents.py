@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import Vanished
@@ -11,6 +13,8 @@ from kafkafs.log.log import Log
 from kafkafs.log.offset_search import batch_reaching
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.wrapped import first_offset
+
+Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 class Extent(NamedTuple):
@@ -86,3 +90,17 @@ def _position_behind(log: Log, segment: Segment, end: int) -> int:
 
 def _first_offset(segment: Segment, found: Batch | Damage) -> int:
     return found.base_offset if isinstance(found, Damage) else first_offset(segment.log(), found)
+
+
+def cuts(log: Log, segment: Segment) -> tuple[Numbers, Numbers, int]:
+    """A segment's offsets behind which a batch begins, as its index tells, their positions, and the segment's end. Of a
+    remote one only its end: its index is a request, which its reader makes."""
+    if segment.object is not None:
+        return np.empty(0, np.int64), np.empty(0, np.int64), segment.seen[0]
+    entries = segment.indexes.offset_index.load()
+    offsets = entries["offset"].astype(np.int64) + segment.base_offset + 1
+    positions, end = entries["position"].astype(np.int64), log.walk_end(segment)
+    sane = (positions > 0) & (positions < end)
+    sane[1:] &= (np.diff(offsets) > 0) & (np.diff(positions) > 0)
+    count = len(sane) if sane.all() else int(np.argmin(sane))
+    return offsets[:count], positions[:count], end

@@ -12,6 +12,7 @@ import numpy as np
 from kafkafs.errors import Vanished
 from kafkafs.format.columns import Records, Refusal
 from kafkafs.log.batch_runs import Damage
+from kafkafs.log.extents import cuts
 from kafkafs.log.log import Log
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
@@ -91,19 +92,11 @@ def _bounds(reader: Reader, window: Window) -> tuple[int, int]:
 
 
 def _cuts(log: Log, segment: Segment, behind: int) -> Iterator[tuple[int, int]]:
-    """Offsets at which a segment may be cut, as its index tells, and the bytes before each; `behind` is the last. The
-    first come early. A remote segment is not: whoever searches it fetches its index, and nobody else."""
-    if segment.object is not None:
-        yield behind, segment.seen[0]
-        return
-    entries = segment.indexes.offset_index.load()
-    offsets = entries["offset"].astype(np.int64) + segment.base_offset + 1
-    positions, end = entries["position"].astype(np.int64), log.walk_end(segment)
+    """Offsets at which a segment is cut, and the bytes before each; `behind` is the last. The first come early. A
+    remote segment is not: whoever searches it fetches its index, and nobody else."""
+    offsets, positions, end = cuts(log, segment)
     at, want = 0, _FIRST_UNIT_BYTES
-    while True:
-        number = int(np.searchsorted(positions, at + want))
-        if number >= len(positions) or positions[number] >= end:
-            break
+    while (number := int(np.searchsorted(positions, at + want))) < len(positions):
         yield int(offsets[number]), int(positions[number]) - at
         at, want = int(positions[number]), min(2 * want, UNIT_BYTES)
     yield behind, max(end - at, 0)

@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from kafkafs.errors import UsageError
+from kafkafs.log.extents import cuts
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.spark.locations import Location
@@ -185,8 +186,9 @@ class _Measured:
     def _look(self, log: Log, segments: Iterable[Segment]) -> None:
         found, passed = [(self._offsets, self._places)], 0
         for segment in segments:
-            cuts, positions, end = _cuts(log, segment)
-            found.append((cuts, positions + passed))
+            offsets, positions, end = cuts(log, segment)
+            found.append((offsets, positions + passed))
+            found.append((np.array([segment.next_base or log.end_offset]), np.array([passed + end])))
             passed += end
         offsets, places = map(np.concatenate, zip(*found, strict=True))
         low = int(places[offsets <= self.range.start].max(initial=0))
@@ -206,21 +208,6 @@ class _Measured:
         if len(chosen) < parts - 1 and self.size < TASK_BYTES * parts // 2:
             return _evenly(self.range, parts)
         return _between(self.range, chosen.tolist())
-
-
-def _cuts(log: Log, segment: Segment) -> tuple["np.ndarray", "np.ndarray", int]:
-    """A segment's offsets behind which a batch begins, as its index tells, their positions, and the segment's end. Of a
-    remote one only its end: its index is a request, which its reader makes."""
-    if segment.object is not None:
-        end = segment.seen[0]
-        return np.array([segment.next_base or log.end_offset]), np.array([end]), end
-    entries = segment.indexes.offset_index.load()
-    offsets = entries["offset"].astype(np.int64) + segment.base_offset + 1
-    positions, end = entries["position"].astype(np.int64), log.walk_end(segment)
-    sane = (positions > 0) & (positions < end)
-    sane[1:] &= (np.diff(offsets) > 0) & (np.diff(positions) > 0)
-    count = len(sane) if sane.all() else int(np.argmin(sane))
-    return np.append(offsets[:count], segment.next_base or log.end_offset), np.append(positions[:count], end), end
 
 
 def _evenly(each: PartitionRange, parts: int) -> list[PartitionRange]:
