@@ -66,9 +66,8 @@ class _Spans(Span):
         return False
 
     @classmethod
-    def of(cls, parts: Sequence[_Part], made_by: object) -> "_Spans":
-        """Those parts, as lines that depend on something."""
-        spans = tuple(part.span for part in parts)
+    def of(cls, spans: tuple[Span, ...], made_by: object) -> "_Spans":
+        """Those of all parts, as lines that depend on something."""
         return cls(0, sum(span.end for span in spans), (), (made_by, spans))
 
     def grew_to(self, other: Span) -> bool:
@@ -99,7 +98,9 @@ class _OfTopic(NoXattrs):
 
     def attributes(self) -> Attributes:
         """A stream's, of size 0; what all partitions grant together, and the newest time of theirs."""
-        views, target = self._targeted()
+        return self._granted(*self._targeted())
+
+    def _granted(self, views: Sequence[PartitionView], target: BetweenTimes) -> Attributes:
         found = _of_each(
             views, lambda view: (view.directory_attributes(), JsonFollower(view, target, self._lines).attributes())
         )
@@ -134,11 +135,14 @@ class MergedRange(_OfTopic):
 
     def attributes(self) -> Attributes:
         """What all partitions grant together, and the newest time of theirs; the true size of a small range."""
-        return self._told.attributes(super().attributes(), self._text(*self._parts()))
+        views, target = self._targeted()
+        about = self._granted(views, target)
+        return self._told.attributes(about, self._text(views[0], _parts(views, target)))
 
     def open(self) -> ExactContent | Stream:
         """What `attributes` told, as long as all logs have it; else what is visible now."""
-        view, parts = self._parts()
+        views, target = self._targeted()
+        view, parts = views[0], _parts(views, target)
         logs = [part.snapshot.log for part in parts]
         text = self._told.use(lambda told: cast(_Spans, told).stand_in(logs), lambda: self._text(view, parts))
         held = [part.snapshot.log.hold(part.start, part.end, HELD // len(parts) + 1) for part in parts]
@@ -147,19 +151,16 @@ class MergedRange(_OfTopic):
         besides = min(len(parts) * _EACH, TEXT_MEMORY // 4)
         return Stream(_Text(self._lines(view), parts).pieces, 0, view.resources.text, held=held, besides=besides)
 
-    def _parts(self) -> tuple[PartitionView, Sequence[_Part]]:
-        views, target = self._targeted()
-        parts = _of_each(views, lambda view: view.ask(lambda snapshot: _part(view.shown_as, snapshot, target)))
-        return views[0], parts
-
     def _text(self, view: PartitionView, parts: Sequence[_Part]) -> ExactText | None:
         """The text of these parts, measured; None where it is not small. One whose measuring was under way, and that
         has less where the logs have grown since, counts for it: or a topic that is written to would have none."""
-        if not is_small([(part.snapshot.log, part.span) for part in parts], view.options.exact):
+        spans = tuple(part.span for part in parts)
+        logs = (part.snapshot.log for part in parts)
+        if not is_small([*zip(logs, spans, strict=True)], view.options.exact):
             return None
         lines = self._lines(view)
         key = ".topics", self._topic, self._range, self._lines
-        return view.resources.exact.measured(key, _Spans.of(parts, lines.made_by), _Text(lines, parts).pieces)
+        return view.resources.exact.measured(key, _Spans.of(spans, lines.made_by), _Text(lines, parts).pieces)
 
 
 class MergedFollower(_OfTopic):
@@ -184,6 +185,10 @@ def _of_each(views: Sequence[PartitionView], ask: Callable[[PartitionView], Answ
 
 def _follower(view: PartitionView, target: BetweenTimes) -> Follower:
     return view.ask(lambda snapshot: Follower(view, snapshot, target))
+
+
+def _parts(views: Sequence[PartitionView], target: BetweenTimes) -> list[_Part]:
+    return _of_each(views, lambda view: view.ask(lambda snapshot: _part(view.shown_as, snapshot, target)))
 
 
 def _part(shown_as: str, snapshot: LogSnapshot, target: BetweenTimes) -> _Part:
