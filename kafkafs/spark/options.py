@@ -92,14 +92,12 @@ class SourceOptions:
     min_offsets_per_trigger: int | None = None
     max_trigger_delay_s: float = 900.0
     replicas: Replicas = "furthest"
-    key: Form = "binary"
-    value: Form = "binary"
     tiered: TierSource | None = None
 
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
     """The options of a batch read; UsageError for what Spark's Kafka source refuses too."""
-    options = {name.lower(): value for name, value in given.items()}
+    options = _folded(given)
     starting = _limit(options, "starting", AllAt(EARLIEST))
     if starting == AllAt(LATEST) or (isinstance(starting, Specific) and LATEST in starting.offsets.values()):
         raise UsageError("startingOffsets cannot be latest (-1) in a batch query; name offsets or earliest")
@@ -112,7 +110,7 @@ def batch_options(given: Mapping[str, str]) -> SourceOptions:
 
 def stream_options(given: Mapping[str, str]) -> SourceOptions:
     """The options of a streaming read."""
-    options = {name.lower(): value for name, value in given.items()}
+    options = _folded(given)
     for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
         if name.lower() in options:
             raise UsageError(f"{name} is not valid in a streaming query: it has no end")
@@ -121,7 +119,7 @@ def stream_options(given: Mapping[str, str]) -> SourceOptions:
 
 def schema_options(given: Mapping[str, str]) -> SourceOptions:
     """Which records tell the types of columns: those of a batch; of a stream from the latest on, all that are there."""
-    options = {name.lower(): value for name, value in given.items()}
+    options = _folded(given)
     starting = _limit(options, "starting", AllAt(EARLIEST))
     if starting == AllAt(LATEST):
         starting = AllAt(EARLIEST)
@@ -132,13 +130,18 @@ def schema_options(given: Mapping[str, str]) -> SourceOptions:
 
 def forms(given: Mapping[str, str]) -> tuple[Form, Form]:
     """What keys and values are to be, for the schema."""
-    options = {name.lower(): value for name, value in given.items()}
+    options = _folded(given)
     return _form(options, "key"), _form(options, "value")
 
 
 def wants_headers(given: Mapping[str, str]) -> bool:
     """`includeHeaders` alone, for the schema."""
-    return _flag({name.lower(): value for name, value in given.items()}, "includeHeaders", False)
+    return _flag(_folded(given), "includeHeaders", False)
+
+
+def _folded(given: Mapping[str, str]) -> dict[str, str]:
+    """By names in small letters: Spark's are of either case."""
+    return {name.lower(): value for name, value in given.items()}
 
 
 def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> SourceOptions:
@@ -165,8 +168,6 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
         min_offsets_per_trigger=least,
         max_trigger_delay_s=_duration(options, "maxTriggerDelay"),
         replicas=_replicas(options.get("replicas", "furthest")),
-        key=_form(options, "key"),
-        value=_form(options, "value"),
         tiered=tier_source(options.get("tiered", ""), options.get("tiered_key", "").split(",")),
     )
 

@@ -14,7 +14,7 @@ from kafkafs.spark.arrow import BatchMaker
 from kafkafs.spark.typed.columns import Columns
 from kafkafs.spark.typed.lines import column_type
 from kafkafs.spark.typed.registered import RegisteredColumn
-from kafkafs.spark.typed.tables import table_of
+from kafkafs.spark.typed.tables import tables_of
 from kafkafs.spark.typed.values import JsonColumn, kind_of_values
 from tests.format.batch_maker import v2_batch
 from tests.format.decoded import LIMIT
@@ -44,7 +44,7 @@ def test_keys_and_values_are_of_the_same_record() -> None:
     data = v2_batch([Record(n, 0, 0, key, value, ()) for n, (key, value) in enumerate(told)])
     pieces = [piece for piece in decode(data, 0, walk(data, 0).rows, LIMIT) if isinstance(piece, Records)]
     known = keys_registry()
-    table = table_of(known, "t", "key", ())
+    table = next(tables_of(known, "t", "key", ()))
     columns = Columns(
         BatchMaker("t", 0, headers=False),
         arrow.schema(False),

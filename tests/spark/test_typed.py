@@ -29,7 +29,7 @@ from kafkafs.spark.typed.columns import Columns
 from kafkafs.spark.typed.kinds import named_payloads
 from kafkafs.spark.typed.lines import column_type
 from kafkafs.spark.typed.registered import RegisteredColumn
-from kafkafs.spark.typed.tables import Table, table_of
+from kafkafs.spark.typed.tables import Table, tables_of
 from kafkafs.spark.typed.values import kind_of_values
 from tests.format.decoded import records_of
 from tests.format.schemas.test_avro_program import encoded, schemas
@@ -53,7 +53,7 @@ def registry(*texts: Any, kind: str = "AVRO") -> Registry:
 def typed(known: Registry, *values: bytes | None, table: Table | None = None, topic: str = "t") -> list[dict[str, Any]]:
     """`value`, `valueBytes` and `valueError` of these values."""
     pieces = [records_of(*values)]
-    table = table or table_of(known, topic, "value", ())
+    table = table or next(tables_of(known, topic, "value", ()), Table())
     column = RegisteredColumn("value", topic, table, known, column_type(table.shape()))
     columns = Columns(BatchMaker(topic, 0, headers=False), arrow.schema(False), {"value": column})
     made = pa.Table.from_batches(columns.batches(pieces), columns.schema)
@@ -276,7 +276,9 @@ DOCUMENTS = [{"a": 1, "b": {"c": [1.5, None]}, "member0": "x"}, {"a": 2, "b": No
 def test_json_has_the_type_that_a_pass_found() -> None:
     known = registry('{"type":"object"}', kind="JSON")
     payloads = [json.dumps(each).encode() for each in DOCUMENTS]
-    table = Table(**table_of(known, "t", "value", ()).words() | {"kind": kind_of_values(payloads), "references": ()})
+    table = Table(
+        **next(tables_of(known, "t", "value", ())).words() | {"kind": kind_of_values(payloads), "references": ()}
+    )
     rows = typed(known, *(FIRST + each for each in payloads), FIRST + b'{"a":"text"}', FIRST + b"{", table=table)
     assert [row["value"] for row in rows[:2]] == [
         {"a": 1, "b": {"c": [1.5, None]}, "member0": "x"}, {"a": 2, "b": None, "member0": None},
@@ -286,7 +288,7 @@ def test_json_has_the_type_that_a_pass_found() -> None:
 
 
 def test_a_plan_keeps_a_table() -> None:
-    table = table_of(registry(NODE), "t", "value", ())
+    table = next(tables_of(registry(NODE), "t", "value", ()))
     assert Table.of_words(json.loads(json.dumps(table.words()))) == table
 
 
@@ -305,7 +307,7 @@ def test_protobuf_is_read_by_the_newest_schema() -> None:
         registered.prefix(10) + b"\0" + kinds["acme.Envelope"](trace="t").SerializeToString(),
         registered.prefix(10) + b"\2\2\x98\6\1",
     ]
-    table = table_of(known, "paid", "value", named_payloads(records_of(*values), known, "paid", "value"))
+    table = next(tables_of(known, "paid", "value", named_payloads(records_of(*values), known, "paid", "value")))
     first, empty, other, unknown = typed(known, *values, table=table, topic="paid")
     assert first["value"] == {
         "order_id": 5, "total_price": {"currency": "", "units": -(2**62)}, "tags": ["é"], "counts": {"k": 0},

@@ -102,11 +102,6 @@ Named = Iterable[One]
 """Keys or values in order, with the schemas that they name, and with what a header holds behind the id."""
 
 
-def table_of(registry: Registry, topic: str, field: Field, named: Named) -> Table:
-    """The table of a topic."""
-    return next(tables_of(registry, topic, field, named), Table())
-
-
 def tables_of(registry: Registry, topic: str, field: Field, named: Named) -> Iterator[Table]:
     """The tables that a topic could have, by all versions of its subject, the newest first, deleted ones last."""
     first = next(iter(named), None)
