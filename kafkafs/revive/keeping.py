@@ -54,11 +54,10 @@ class Keeping:
             rows["position"] -= moved
             run = BatchRun(run.data, run.position - moved, rows)
         last = self.pieces[-1] if self.pieces else b""
+        self._index(run)
         if isinstance(last, tuple) and sum(last) == first:
-            self._index(run)
             self.pieces[-1] = last[0], last[1] + size
         else:
-            self._index(run)
             self.pieces.append((first, size))
         self._size += size
 

@@ -34,8 +34,8 @@ class OpenFile:
         inode.opened += 1
         self.content = content
         self.follows = content.follows
-        self.prefetching: Prefetching | None = content if _can(type(content), "prefetch") else None  # type: ignore[assignment]
-        if _can(type(content), "grow"):
+        self.prefetching: Prefetching | None = content if can(type(content), "prefetch") else None  # type: ignore[assignment]
+        if can(type(content), "grow"):
             inode.growing = (*inode.growing, self)
         self.opener = opener(pid) if self.follows else None  # only a read that waits asks for it
         self._lock = threading.Lock()
@@ -108,7 +108,7 @@ class OpenDirectory:
 
 
 @cache
-def _can(content: type[Content], what: str) -> bool:
+def can(content: type[Content], what: str) -> bool:
     """Whether contents of that type are `Prefetching` or `Growing`. (To ask each for the protocol would take 5 us.)"""
     return hasattr(content, what)
 

@@ -20,7 +20,7 @@ from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestC
 from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, Vanished, WouldBlock
 from kafkafs.fuse.serve.answering import answering
 from kafkafs.fuse.serve.entry_reply import FILE_TYPE, EntryReply
-from kafkafs.fuse.serve.handles import Handles, OpenDirectory, OpenFile
+from kafkafs.fuse.serve.handles import Handles, OpenDirectory, OpenFile, can
 from kafkafs.fuse.serve.inodes import Inode, Inodes, inode_number
 from kafkafs.fuse.serve.metrics import Metrics
 from kafkafs.fuse.serve.signals import interrupted
@@ -279,7 +279,7 @@ def _is_another(told: Attributes | None, content: Content) -> bool:
     """Whether what was opened is not what the kernel was told of: its size would be another one than `fstat` says."""
     if told is None:
         return False
-    if hasattr(content, "grow"):
+    if can(type(content), "grow"):
         return cast(Growing, content).version != told.version
     return (content.size or 0) != told.size or (content.size is None and told.is_fixed)
 
