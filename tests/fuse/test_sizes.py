@@ -10,12 +10,16 @@ import random
 from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
+from typing import Any
 
+import pandas
+import polars
 import pyarrow
 import pyarrow.json
 import pytest
 
 from tests.conftest import Mount
+from tests.kafka.dataset import Dataset
 from tests.log.making import Made, log_of, made, spread, write_partition
 from tests.mounting import KAFKAFS, Mounted, run, wait_until
 from tests.view.json_model import line
@@ -109,6 +113,38 @@ def test_tables_are_made_of_it(mounted: Mounted, name: str) -> None:
         assert int(count) == pyarrow.json.read_json(str(path)).num_rows == lines
     else:
         assert int(count) == 1
+
+
+BROKERS_RANGES = [
+    "codec-zstd-0/by-offset/0...jsonl", "headers-0/by-offset/0...decoded.jsonl",
+    ".topics/partitions/by-time/0...jsonl",
+]  # fmt: skip
+COMMANDS = [
+    "jq -c . {0}", "tac {0}", "tail -n 7 {0}", "tail -c 999 {0}", "head -n 7 {0}", "split -n 3 --filter=cksum {0}",
+    "sort {0}", "duckdb -json -c \"from read_json('{0}', sample_size=-1)\"",
+]  # fmt: skip
+TABLES: list[Callable[[str], Any]] = [
+    pyarrow.json.read_json,
+    lambda path: polars.read_ndjson(path, infer_schema_length=None),
+    lambda path: polars.scan_ndjson(path, infer_schema_length=None).collect(),
+    lambda path: pandas.read_json(path, lines=True),
+]
+
+
+def test_tools_find_in_a_range_what_they_find_in_a_copy(mount: Mount, stopped: Dataset, tmp_path: Path) -> None:
+    """Of what each release's broker wrote."""
+    mounted, copy = mount(stopped.path), tmp_path / "copy.jsonl"
+    script = f"PATH={KAFKAFS.parent}:$PATH; " + " && ".join(COMMANDS)
+    for name in BROKERS_RANGES:
+        path = mounted / name
+        copy.write_bytes(run("cat", path).stdout)
+        run("cmp", path, copy)
+        of_range, of_copy = (run("bash", "-c", script.format(each)) for each in (path, copy))
+        assert (name, of_range.stdout, of_range.stderr) == (name, of_copy.stdout, b"")
+        for read in TABLES:
+            table = read(str(path))
+            assert len(table) == copy.read_bytes().count(b"\n") > 0
+            assert table.equals(read(str(copy)))
 
 
 def test_copies_inside_of_the_kernel_give_all_of_it(mounted: Mounted, tmp_path: Path) -> None:
