@@ -40,7 +40,10 @@ class RemotePart(Protocol):
     """What a tier has of the partition: `log.tier` has it."""
 
     def segments(self, local_start: int | None) -> tuple[Segment, ...]:
-        """The remote segments below that offset; all where the disk has none."""
+        """The remote segments below that offset; all where the disk has none. Or one that stands for all."""
+
+    def ask(self) -> bool:
+        """Waits for those that one stands for; whether one did."""
 
     def expire(self) -> None:
         """Look anew at the next call."""
@@ -82,7 +85,15 @@ class Partition:
         self._told: tuple[str, ...] = ()
 
     def log(self) -> Log:
-        """The log as it is now. NotFound where the directory is gone."""
+        """The log as it is now, with all the segments that a tier has. NotFound where the directory is gone."""
+        log = self._unasked()
+        if self._remote is not None and self._remote.ask():
+            self.look_again()
+            log = self._unasked()
+        return log
+
+    def _unasked(self) -> Log:
+        """The same, where a tier was perhaps not asked yet: what needs it waits for it, and hears Vanished."""
         log = self._log.fresh()
         if log is None:
             with acquired(self._lock):
@@ -97,11 +108,15 @@ class Partition:
 
     def segments(self) -> tuple[Segment, ...]:
         """All segments, those of a tier first. No log is read for it."""
-        return self._listed().segments
+        local = self._listed().segments
+        segments = self._with_remote(local)
+        return self._with_remote(local) if self._remote is not None and self._remote.ask() else segments
 
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start. No log is read for it."""
-        segments = self._listed().segments
+        return self._visible(self.segments())
+
+    def _visible(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         start, _ = self._checkpoints.read().of(self.name)
         return segments[segment_number([segment.base_offset for segment in segments], start or 0) :]
 
@@ -110,12 +125,13 @@ class Partition:
         start, high = self._checkpoints.read().of(self.name)
         if start is not None and high is not None and start >= high:
             return False
-        return any(segment.object is not None or segment.listed["log"].size for segment in self.visible_segments())
+        segments = self._visible(self._with_remote(self._listed().segments))
+        return any(segment.object is not None or segment.listed["log"].size for segment in segments)
 
     def answer(self, question: Callable[[Log], Answer]) -> Answer:
         """`question` asked of the log; asked again of a newer one where files vanished under it."""
         for _ in range(_ATTEMPTS - 1):
-            log = self.log()
+            log = self._unasked()
             try:
                 return question(log)
             except Vanished:
@@ -141,13 +157,13 @@ class Partition:
                 self._expire()
 
     def _listed(self) -> _Segments:
-        """The directory as it is now, and the segments made of it."""
+        """The directory as it is now, and the segments made of it: those of the disk."""
         made = self._made.fresh()
         if made is None:
             with acquired(self._lock):
                 listing = self._current_listing()
                 made = self._made.store(_Segments(listing, self._segments(listing)))
-        return made._replace(segments=self._with_remote(made.segments))
+        return made
 
     def _look_with_retries(self) -> Log:
         """A look; another one where files vanish during it."""

@@ -80,8 +80,8 @@ class RealFile(NoXattrs):
         changes neither size nor time, and replace small files by others that may be like them."""
         if not self._view.options.cache_keep:
             return False
-        segments = self._view.partition.visible_segments()
-        return any(each.log_name == self._name and each.next_base is not None for each in segments)
+        *closed, _ = self._view.partition.listing().segments.values() or [{}]
+        return any(files["log"].name == self._name for files in closed)
 
 
 class RealContent:

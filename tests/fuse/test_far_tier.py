@@ -88,6 +88,25 @@ def test_a_store_that_is_away_when_it_is_mounted_is_asked_again(tmp_path, zstd):
     assert SECRET not in told
 
 
+def test_what_is_on_the_disk_asks_the_store_nothing(tmp_path, zstd):
+    """Of a partition that nothing was asked of yet, too: so no store can keep it waiting."""
+    whole, near = tree(TIERED.whole), range(RECORDS - 3, RECORDS)
+    (last,) = (TIERED.left / "orders-0").glob("*.log")
+    with tiers.s3_server() as server, mounted(tmp_path, tiers.uploaded(zstd, "near", server)) as mount:
+        with tiers.requests() as asked:
+            for directory in ("orders-0", "orders-1", "orders-0/segments"):
+                assert run("ls", mount / directory).stdout
+            for name in (*map(str, near), f"{near[0]}..{near[-1]}"):
+                for suffix in ("", ".jsonl", ".batches.jsonl"):
+                    path = f"orders-0/by-offset/{name}{suffix}"
+                    assert run("cat", mount / path).stdout == cat(whole, path), path
+            for path in ("orders-0/latest", "plain-0/info.json", f"orders-0/segments/{last.name}.txt"):
+                assert run("cat", mount / path).stdout
+        assert asked == []
+        for path in ("orders-0/by-offset/700.jsonl", f"orders-0/by-offset/0..{RECORDS}"):
+            assert run("cat", mount / path).stdout == cat(whole, path)
+
+
 def test_an_object_that_is_gone_is_an_error_at_its_offsets(tmp_path, zstd):
     whole = tree(TIERED.whole)
     with tiers.s3_process() as (server, _):

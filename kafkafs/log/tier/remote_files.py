@@ -1,5 +1,6 @@
 """The files of one remote segment by kind, as `SegmentFiles` has those of one on the disk."""
 
+from collections.abc import Callable
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.chunked_file import inode_of
@@ -131,3 +132,17 @@ class RemoteFiles:
     def anew(self) -> "RemoteFiles":
         """The same files, none of them open."""
         return RemoteFiles(self._layout, self._piece, self._lineage, self._doubted)
+
+
+class UnlistedFiles(RemoteFiles):
+    """Those of all the offsets of a tier that was not asked yet what it has there: who needs one of them asks it."""
+
+    def __init__(self, piece: Piece, ask: Callable[[], object]) -> None:
+        """`ask` lists what is there; from then on these are no files of the log's any more."""
+        super().__init__(None, piece, (), set())
+        self._ask = ask
+
+    @property
+    def _readable(self) -> Layout:
+        self._ask()
+        raise Vanished("the tier was asked meanwhile what it has there; open it again")

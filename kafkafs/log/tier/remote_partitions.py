@@ -36,7 +36,7 @@ class RemotePartitions:
             lambda: self._in_tier(name),
             lambda: self._lineage(name),
             self._finished,
-            lambda: self._checkpoints.read().start_offsets.get((name.topic, name.partition), 0),
+            lambda: self._checkpoints.read().start_offsets.get((name.topic, name.partition)),
         )
 
     def _in_tier(self, name: PartitionName) -> TierPartition | None:

@@ -24,7 +24,7 @@ from kafkafs.log.options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.log.tier.counting import Piece, pieces
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of
-from kafkafs.log.tier.remote_files import RemoteFiles
+from kafkafs.log.tier.remote_files import RemoteFiles, UnlistedFiles
 from kafkafs.log.tier.upload import Epochs, Upload
 
 if TYPE_CHECKING:
@@ -47,11 +47,12 @@ class Tier:
         self._lock = threading.Lock()
         self._layout: Layout | None = None
         objects = open_objects(source.place, options)
+        self.is_far = not isinstance(objects, DirectoryObjects)
         keys = keys_of(source.keys)
         cache = ChunkCache(source.cache_size)
         self._open: Callable[[], Layout] = lambda: layout_of(objects, cache, keys, options, deepest)
         try:
-            if isinstance(objects, DirectoryObjects):
+            if not self.is_far:
                 self._layout = self._open()
         except KafkafsError as error:
             raise UsageError(str(error)) from error
@@ -97,10 +98,10 @@ class RemotePart:
         partition: Callable[[], TierPartition | None],
         lineage: Callable[[], Epochs],
         finished: Callable[[TierPartition], dict[str, Upload] | None],
-        log_start: Callable[[], int] = lambda: 0,
+        log_start: Callable[[], int | None] = lambda: None,
     ) -> None:
-        """`partition`, `lineage` and `log_start` are as of now, by the small files of the disk; `finished` is what the
-        metadata topic says, None where it has no word."""
+        """`partition`, `lineage` and `log_start` are as of now, by the small files of the disk, None where they do not
+        tell; `finished` is what the metadata topic says, None where it has no word."""
         self._tier = tier
         self._partition = partition
         self._lineage = lineage
@@ -110,11 +111,13 @@ class RemotePart:
         self._known: CachedValue[tuple[int | None, tuple[Segment, ...]]] = CachedValue(RELIST_S, tier.options.clock)
         self._doubted: set[str] = set()
         self._is_expired = True
+        self._unlisted: Segment | None = None  # what stands for all that was not asked for yet
 
     def segments(self, local_start: int | None) -> tuple[Segment, ...]:
         """The remote segments that count, below the one at `local_start` of the disk; all where the disk has none.
 
-        Where the tier does not answer, those that were known, or one that is an error: what is on the disk answers.
+        Where the tier does not answer, those that were known, or one that is an error: what is on the disk answers. A
+        bucket that was not asked yet is not asked now: one stands for all, until something of it is needed.
         """
         known = self._known.fresh()
         if known is None and not self._is_expired and (latest := self._known.latest) and latest[0] == local_start:
@@ -122,18 +125,44 @@ class RemotePart:
                 threading.Thread(target=self._relist, args=(local_start,), name="relist", daemon=True).start()
             return latest[1]
         if known is None or known[0] != local_start:
-            may_block()
-            with acquired(self._lock):
-                known = self._known.fresh()
-                if known is None or known[0] != local_start:
-                    known = self._known.store((local_start, self._listed(local_start)))
-                    self._is_expired = False
+            if self._tier.is_far and local_start is not None and (start := self._log_start()) is not None:
+                return self._all_unlisted(start, local_start)
+            return self._ask(local_start)
+        self._unlisted = None
         return known[1]
 
+    def ask(self) -> bool:
+        """Waits for what `segments` left unasked; whether there was such."""
+        unlisted = self._unlisted
+        if unlisted is not None:
+            self._ask(unlisted.next_base)
+        return unlisted is not None
+
     def expire(self) -> None:
-        """Look anew at the next call."""
+        """Look anew at the next call. What nobody has seen yet is new."""
+        if self._unlisted is not None:
+            self._unlisted = None
+            return
         self._is_expired = True
         self._known.expire()
+
+    def _all_unlisted(self, start: int, local_start: int) -> tuple[Segment, ...]:
+        if start >= local_start or self._partition() is None:
+            return ()
+        unlisted = self._unlisted
+        if unlisted is None or (unlisted.base_offset, unlisted.next_base) != (start, local_start):
+            piece = Piece(Upload(start, "", {}), local_start)
+            unlisted = self._unlisted = Segment(UnlistedFiles(piece, lambda: self._ask(local_start)), local_start)
+        return (unlisted,)
+
+    def _ask(self, local_start: int | None) -> tuple[Segment, ...]:
+        may_block()
+        with acquired(self._lock):
+            known = self._known.fresh()
+            if known is None or known[0] != local_start:
+                known = self._known.store((local_start, self._listed(local_start)))
+                self._is_expired = False
+        return known[1]
 
     def _relist(self, local_start: int | None) -> None:
         try:
@@ -166,7 +195,7 @@ class RemotePart:
         if local_start is None:
             raise DiskError(trouble)
         kept = tuple(each for each in earlier if each.next_base is not None and each.next_base <= local_start)
-        start = kept[-1].next_base if kept else self._log_start()
+        start = kept[-1].next_base if kept else self._log_start() or 0
         if start is None or start >= local_start:
             return kept
         piece = Piece(Upload(start, "", {}, trouble=trouble), local_start)
