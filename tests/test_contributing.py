@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FIVE = (ROOT / ".github/CONTRIBUTING.md").read_text().split("## Five walks")[1].split("## Style")[0]
 WALKS = FIVE + (ROOT / "docs/new-kafka.md").read_text()
-NEW = {"view/crc.py", "tests/view/test_crc.py", "cli/arguments/<name>.py", "cli/<name>.py", "t-0/by-offset/5.crc"}
+NEW = {"view/crc.py", "tests/view/test_crc.py", "cli/<name>.py", "t-0/by-offset/5.crc"}
 """What a walk makes."""
 
 

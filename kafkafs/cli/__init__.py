@@ -1,13 +1,14 @@
-"""What people type. A command is two modules of its name, which `parser.COMMANDS` lists:
+"""What people type. A command, of those that `parser.COMMANDS` lists, is two functions:
 
-    arguments/cat.py     add(commands)      what `kafkafs cat` may be given; cheap to import, for `--help` and man page
+    quick_arguments.py   add_cat(commands)  what `kafkafs cat` may be given; cheap to import, for `--help` and man page
     cat.py               run(arguments)     what it does: an exit code; imported by `main` when `cat` was typed
 
 So each file says at its top all that it needs; what only some calls need, and takes long, is imported there, with a
 word about why.
 
 main             the entry point
-parser           the tree of commands, for `--help`, man page and completions; `arguments` hang theirs into it
+parser           the tree of commands, for `--help`, man page and completions, into which these hang what they take:
+                 quick_arguments, job_arguments, mount_arguments, dump_arguments
 endings          exit codes, and the one sentence on standard error
 mount, umount    and `mount_helper`, which mount(8) runs; `options`: the words behind `-o`; `daemon`: what is served
 ls, cat, stat    views without a mount; `unmounted` is what they share, `listing` how names look

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, repeat
 from typing import TYPE_CHECKING, Any
 
-from kafkafs.cli.arguments.dump import TOPICS
+from kafkafs.cli.dump_arguments import TOPICS
 from kafkafs.cli.endings import printable
 from kafkafs.cli.progress import Progress
 from kafkafs.cli.window import NO_LIMITS, Limits, limits

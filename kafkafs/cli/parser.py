@@ -1,8 +1,9 @@
 """The one tree of commands and arguments: what `--help`, the man page and shell completions are made from.
 
-A command is two modules of its name: `arguments/<name>.py` has `add(commands)`, which hangs its parser into the tree,
-and `<name>.py` has `run(arguments) -> exit code`. The tree is built of the first alone; `main` imports the second, with
-all that is heavy (pyfuse3, pyarrow, Spark; numpy comes with the options), once it was chosen.
+`add_<name>(commands)`, in one of four modules of arguments, hangs the parser of a command into the tree, and
+`<name>.py` has `run(arguments) -> exit code`. The tree is built of the first alone, which import nothing that may be
+missing; `main` imports the second, with all that is heavy (pyfuse3, pyarrow, Spark; numpy comes with the options), once
+it was chosen. `set_defaults(interrupted=...)` is what is said after Ctrl-C; nothing without it.
 """
 
 import argparse
@@ -16,11 +17,12 @@ import kafkafs
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # which is generic for type checkers only
 
-COMMANDS = (
-    "mount", "umount", "ls", "cat", "stat", "grep", "dump", "groups", "audit", "reindex", "export", "profile", "revive",
-    "demo", "help",
-)  # fmt: skip
-"""Each is a module beside this one, and one in `arguments`."""
+COMMANDS = {
+    "mount": "mount", "umount": "quick", "ls": "quick", "cat": "quick", "stat": "quick", "grep": "quick",
+    "dump": "dump", "groups": "quick", "audit": "job", "reindex": "job", "export": "job", "profile": "job",
+    "revive": "job", "demo": "quick", "help": "quick",
+}  # fmt: skip
+"""Each is a module beside this one, and has its arguments in one of those: `mount` in `mount_arguments.py`."""
 
 ALIASES = {"unmount": "umount"}
 """Other words for a command, for the hand that types them."""
@@ -107,6 +109,23 @@ def take_for_values(parser: argparse.ArgumentParser, pattern: str) -> None:
     parser._negative_number_matcher = re.compile(pattern)
 
 
+def add_topics(parser: argparse._ActionsContainer, default: str = "all") -> None:
+    """`--topics` and `--topic-pattern`: `log.topics` says what they mean; `default` is told in the help."""
+    parser.add_argument(
+        "--topics", "--topic", action="append", default=[], metavar="TOPIC[,TOPIC...]",
+        help=f"these topics (default: {default})",
+    )  # fmt: skip
+    parser.add_argument("--topic-pattern", metavar="REGEX", help="topics whose whole name it matches: 'orders.*'")
+
+
+def add_tiered_key(parser: argparse.ArgumentParser) -> None:
+    """`--tiered-key`, of commands that read remote segments, too."""
+    parser.add_argument(
+        "--tiered-key", action="append", default=[], metavar="ID:FILE",
+        help="a private key (PEM) that Aiven's plug-in encrypted segments for",
+    )  # fmt: skip
+
+
 def build(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     """The tree, or only the branches of some commands: importing all of them takes longer than many a command.
 
@@ -119,6 +138,6 @@ def build(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     parser.add_argument("-v", "-V", "--version", action=Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in names:
-        import_module(f"kafkafs.cli.arguments.{name}").add(commands)
+        getattr(import_module(f"kafkafs.cli.{COMMANDS[name]}_arguments"), f"add_{name}")(commands)
         commands.choices[name].set_defaults(module=f"kafkafs.cli.{name}")
     return parser

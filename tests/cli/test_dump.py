@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.cli.arguments.dump import TOPICS
+from kafkafs.cli.dump_arguments import TOPICS
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS
 

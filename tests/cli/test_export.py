@@ -14,7 +14,7 @@ from kafkafs.sample import unpack
 from kafkafs.spark.export.plan import Request
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
 from kafkafs.spark.options import Choice
-from tests.cli.arguments.parsing import parsed
+from tests.cli.parsing import parsed
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafkafs.cli.arguments.dump import TOPICS
+from kafkafs.cli.dump_arguments import TOPICS
 from kafkafs.disk.directory import Directory
 from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import DumpOptions

@@ -18,7 +18,7 @@ from kafkafs.spark import jobs
 from kafkafs.spark.audit.job import audit
 from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.segments import segments_of
-from tests.cli.arguments.parsing import parsed
+from tests.cli.parsing import parsed
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS, wait_until
 from tests.spark.test_bundles import Unit

@@ -5,7 +5,7 @@ from pathlib import Path
 from kafkafs.cli import options
 from kafkafs.cli.parser import build
 from kafkafs.view import manual
-from tests.cli.arguments.parsing import parsed, refusal
+from tests.cli.parsing import parsed, refusal
 
 
 def test_the_last_directory_is_the_mount_point():

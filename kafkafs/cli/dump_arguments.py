@@ -1,6 +1,6 @@
 """The arguments of `kafkafs dump`: those of kafka-dump-log.sh, and more."""
 
-from kafkafs.cli.parser import TIME_BACK, Commands, Version, take_for_values, whole_number
+from kafkafs.cli.parser import TIME_BACK, Commands, Version, add_tiered_key, take_for_values, whole_number
 from kafkafs.dump.dump_options import ALL_BYTES, LARGEST_MESSAGE
 
 WINDOW = {
@@ -27,7 +27,7 @@ between them is reported on standard error after all files."""
 DECODER_HELP = "StringDecoder (the default), Long-, Integer-, Double- or ByteArrayDecoder; implies --print-data-log"
 
 
-def add(commands: Commands) -> None:
+def add_dump(commands: Commands) -> None:
     """Files and directories, what to show of them, and which part."""
     parser = commands.add_parser(
         "dump", help="print segments and indexes as text", description=DESCRIPTION, allow_abbrev=False,
@@ -62,10 +62,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--max-message-size", type=whole_number, default=LARGEST_MESSAGE, metavar="N",
                         help="largest batch that an index entry may lead to (default: %(default)s)")  # fmt: skip
-    parser.add_argument(
-        "--tiered-key", action="append", default=[], metavar="ID:FILE",
-        help="a private key (PEM) that Aiven's plug-in encrypted remote segments for",
-    )  # fmt: skip
+    add_tiered_key(parser)
     for part in ("key", "value"):
         flag = f"--{part}-decoder-class"
         parser.add_argument(flag, nargs="?", const="StringDecoder", metavar="CLASS", help=DECODER_HELP)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kafkafs.cli.arguments.dump import TOPICS, WINDOW
+from kafkafs.cli.dump_arguments import TOPICS, WINDOW
 from kafkafs.dump.dump_options import DumpOptions
-from tests.cli.arguments.parsing import parsed, refusal
+from tests.cli.parsing import parsed, refusal
 
 
 def test_without_flags_all_is_as_the_options_have_it():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.arguments.parsing import parsed
+from tests.cli.parsing import parsed
 
 COMMANDS = {
     "audit": ("data",),

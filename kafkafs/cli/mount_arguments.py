@@ -7,7 +7,7 @@ from kafkafs.cli.parser import Commands
 from kafkafs.view import manual
 
 
-def add(commands: Commands) -> None:
+def add_mount(commands: Commands) -> None:
     """Data directories, a mount point, options, and who waits for the mount to end."""
     parser = commands.add_parser(
         "mount",
