@@ -7,9 +7,8 @@ moved, the partition starts anew.
 from typing import Protocol
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
-from kafkafs.format.batches import Batches
-from kafkafs.format.columns import Records
-from kafkafs.format.records import Refusal, decode
+from kafkafs.format.batch import Batches
+from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.offset_search import scan_start

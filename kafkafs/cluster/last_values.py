@@ -17,11 +17,11 @@ import numpy as np
 from kafkafs.cluster.following import Replay
 from kafkafs.cluster.kept import HEAD, NO_PRODUCER, Kept, KeptRecords, LastValue
 from kafkafs.cluster.problems import Problems
-from kafkafs.format.batches import Batches, is_control
-from kafkafs.format.columns import Records
+from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.messages.records import InternalTopic, is_key
 from kafkafs.format.messages.schema import names_by_number
+from kafkafs.format.records import Records
 from kafkafs.log.log import Log
 
 OFFSET_COMMIT = 1

@@ -18,11 +18,10 @@ from kafkafs.cluster.lines import known
 from kafkafs.cluster.problems import Problems, what_is_wrong
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Crowded, KafkafsError, WouldBlock
-from kafkafs.format.batches import Batches, is_control
-from kafkafs.format.columns import Records
+from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, parse_record
-from kafkafs.format.records import Refusal, decode
+from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log

@@ -16,8 +16,8 @@ from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_json, par
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import CorruptData, NotFound
-from kafkafs.format.batches import Batches, is_control
-from kafkafs.format.columns import Records
+from kafkafs.format.batch import Batches, is_control
+from kafkafs.format.records import Records
 from kafkafs.format.schemas.avro_names import SCHEMA_BYTES
 from kafkafs.format.schemas.decoders import load_libraries
 from kafkafs.log.data_directory import DataDirectory

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.descriptor_budget import DescriptorBudget
-from kafkafs.format.buffers import Buffers
-from kafkafs.format.memory import UNLIMITED, Memory
+from kafkafs.format.memory import UNLIMITED, Buffers, Memory
 
 LATELY_S = 0.1
 """For how long the attributes of a file count as those of now, where they are only shown."""

@@ -17,7 +17,7 @@ from kafkafs.disk.cached_value import ValidatedValue
 from kafkafs.disk.data_file import DataFile, DiskOptions, is_settled
 from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import DiskError, KafkafsError, NotFound, WouldBlock
-from kafkafs.format.buffers import pages
+from kafkafs.format.memory import pages
 
 STREAM_SIZE = 1 << 20
 """The largest read that is answered from the calling thread's own buffer."""

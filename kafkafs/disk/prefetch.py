@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import DiskError, WouldBlock
-from kafkafs.format.buffers import Buffers
+from kafkafs.format.memory import Buffers
 
 BLOCK = 2 << 20
 """Bytes: the largest folio on a machine with pages of 4 KiB."""

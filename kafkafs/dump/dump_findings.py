@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from kafkafs.dump.dump_source import Source
-from kafkafs.format.batches import INVALID, Batches
+from kafkafs.format.batch import INVALID, Batches
 
 NOT_FOUND = -1
 Pairs = dict[str, list[tuple[int, int]]]

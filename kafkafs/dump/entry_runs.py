@@ -14,8 +14,7 @@ import numpy as np
 from kafkafs.dump.dump_source import Source
 from kafkafs.dump.offset_window import OffsetWindow
 from kafkafs.errors import Vanished
-from kafkafs.format.batch import Batch
-from kafkafs.format.batches import Batches, is_wrapped, walk
+from kafkafs.format.batch import Batch, Batches, is_wrapped, walk
 
 READ_SIZE = 1 << 20
 

@@ -11,9 +11,8 @@ from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.dump_source import Entries, ReadableFile, Source, pieces
 from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format.batch import Batch
-from kafkafs.format.batches import walk
-from kafkafs.format.offset_index import OffsetIndex
+from kafkafs.format.batch import Batch, walk
+from kafkafs.format.index import OffsetIndex
 from kafkafs.format.records import Records, decode
 
 NO_TIMESTAMP = -1

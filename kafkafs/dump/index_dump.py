@@ -13,8 +13,7 @@ from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.dump_source import Entries, FieldLines, ReadableFile, Source, pieces
 from kafkafs.dump.index_checks import OffsetCheck, TimeCheck
-from kafkafs.format.offset_index import OffsetIndex
-from kafkafs.format.time_index import TimeIndex
+from kafkafs.format.index import OffsetIndex, TimeIndex
 
 PADDING = (0, 0)
 

@@ -14,9 +14,8 @@ from kafkafs.dump.entries import UnreadableEntry
 from kafkafs.dump.entry_runs import EntryRun, within
 from kafkafs.dump.offset_window import OffsetWindow
 from kafkafs.dump.rendering import Text
-from kafkafs.format.batch import Batch
+from kafkafs.format.batch import Batch, is_control
 from kafkafs.format.batch_lines import batch_lines, unreadable_line
-from kafkafs.format.batches import is_control
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.names import parse_partition_name
 from kafkafs.format.records import Refusal, decode

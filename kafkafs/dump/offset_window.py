@@ -7,7 +7,7 @@ read. Entries are kept whole; which of their records are shown, `of` and `has` t
 
 from dataclasses import dataclass
 
-from kafkafs.format.columns import Records
+from kafkafs.format.records import Records
 
 MAX_OFFSET = 2**63 - 1
 

@@ -13,9 +13,8 @@ import numpy as np
 from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.kafka_decoders import Decoder, as_hexadecimal, as_integer, as_long, as_string
 from kafkafs.format import kernels
-from kafkafs.format.batches import Batches
-from kafkafs.format.buffers import Buffers
-from kafkafs.format.columns import Records
+from kafkafs.format.batch import Batches
+from kafkafs.format.memory import Buffers
 from kafkafs.format.native.layout import (
     DUMP_BYTES,
     DUMP_CONTENTS,
@@ -27,6 +26,7 @@ from kafkafs.format.native.layout import (
     DUMP_STRING,
     DUMP_VALUE,
 )
+from kafkafs.format.records import Records
 
 _DECODERS: dict[Decoder, int] = {
     as_string: DUMP_STRING,

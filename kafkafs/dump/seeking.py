@@ -12,8 +12,7 @@ from kafkafs.dump.entries import HEADER_READ, entry_at
 from kafkafs.dump.offset_window import OffsetWindow
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import Batch
-from kafkafs.format.offset_index import OffsetIndex
-from kafkafs.format.time_index import TimeIndex
+from kafkafs.format.index import OffsetIndex, TimeIndex
 
 
 def window_of(source: Source, start: int | None, stop: int | None) -> OffsetWindow:

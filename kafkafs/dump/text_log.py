@@ -21,8 +21,19 @@ from kafkafs.dump.offset_window import WHOLE, OffsetWindow
 from kafkafs.dump.rendering import Text, has_kernels, header_lines, record_lines
 from kafkafs.dump.single_lines import DumpedRecord, record_line, unreadable_header
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format.batch import CODECS, HEADER_V2, Batch, crc_holds
-from kafkafs.format.batches import UNCHECKED, VALID, Batches, Flags, batch_at, is_control, rows_of
+from kafkafs.format.batch import (
+    CODECS,
+    HEADER_V2,
+    UNCHECKED,
+    VALID,
+    Batch,
+    Batches,
+    Flags,
+    batch_at,
+    crc_holds,
+    is_control,
+    rows_of,
+)
 from kafkafs.format.records import PIECE, Records, Refusal, decode
 
 

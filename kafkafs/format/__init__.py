@@ -6,12 +6,12 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
 
     times            points in time as people write them
     names            which directory is a partition, which file is what
-    batch            the header of one batch; `batches`: those of many, as a table, and the walk from one to the next
-    records          batches -> `Records`, rows of RECORD over their bytes (`columns`), by kernels; `work` is one call
-    legacy, codecs   messages of formats v0 and v1; compressed bytes (in `frames`), unpacked within bounds
-    memory, buffers  what large batches may take together; large buffers that are used again
-    varints          a batch's numbers of variable length; `batch_bytes`: a batch that is written
-    offset_index, time_index   sorted entries (`abstract_index`); `transaction_index`: what was aborted
+    batch            the header of one batch, or of many as a table; the walk from one to the next; one that is written
+    records          batches -> `Records`, rows of RECORD over their bytes, by kernels
+    codecs           compressed bytes, in Kafka's frames, unpacked within bounds
+    memory           what large batches may take together; large buffers that are used again
+    varints          a batch's numbers of variable length
+    index            offset index and time index: sorted entries; `transaction_index`: what was aborted
     producer_snapshot, control, checkpoints   the files and records that brokers write for themselves
     jsonl            records as lines; `cells`: which schemas their keys and values name
     merging          the lines of several partitions as one text, by time

@@ -1,14 +1,44 @@
-"""Batch headers of all three formats: bytes in, values out. Sources: DefaultRecordBatch, LegacyRecord, FileRecords.
+"""Batch headers of all three formats, one or many, and how a batch is written. Sources: DefaultRecordBatch,
+LegacyRecord, FileLogInputStream.
 
 Every format frames an entry alike: offset, size of what follows, and the magic byte at the same place. v2 holds its
 offsets, timestamps and producer in a header of 61 bytes; a v0 or v1 entry is one outermost message.
+
+`parse_batch` reads one header. `walk` goes over the batches that stand back to back in a buffer, checks each CRC, and
+fills a row of `BATCH` for each: one call for thousands of small batches. `batch_bytes` makes a batch of v2,
+uncompressed: what a snapshot of the metadata is made of, and ends of transactions.
 """
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from operator import itemgetter
+from typing import Literal, NamedTuple
 from zlib import crc32
 
+import numpy as np
+
+from kafkafs.format import kernels
 from kafkafs.format.kernels import crc32c
+from kafkafs.format.native.layout import (
+    BATCH as BATCH,
+)
+from kafkafs.format.native.layout import (
+    INVALID as INVALID,
+)
+from kafkafs.format.native.layout import (
+    UNCHECKED as UNCHECKED,
+)
+from kafkafs.format.native.layout import (
+    VALID as VALID,
+)
+from kafkafs.format.native.layout import (
+    WALK_BROKEN,
+    WALK_CUT,
+    WALK_END,
+    WALK_FULL,
+)
+from kafkafs.format.varints import signed_bytes
 
 FRAME = struct.Struct(
     ">qi"  # base offset (v2) or last offset (v0, v1); bytes after this field
@@ -144,3 +174,120 @@ def crc_holds(batch: Batch, data: bytes | memoryview) -> bool:
     if batch.magic == 2:
         return crc32c(view[_CRC_START_V2:]) == batch.crc
     return crc32(view[_CRC_START_LEGACY:]) == batch.crc
+
+
+Bytes = bytes | bytearray | memoryview
+Batches = np.ndarray[tuple[int], np.dtype[np.void]]
+"""A table of dtype `BATCH`."""
+
+Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
+"""A truth for each row."""
+
+_STOPS: dict[int, Literal["end", "cut", "broken"]] = {WALK_END: "end", WALK_CUT: "cut", WALK_BROKEN: "broken"}
+_FIELDS = [field.name for field in fields(Batch)]
+_in_order = itemgetter(*map((BATCH.names or ()).index, _FIELDS))
+
+
+class Walk(NamedTuple):
+    """The whole batches of a buffer, in order, and how the buffer goes on behind them.
+
+    "end": not at all. "cut": an entry is not whole, `missing` bytes of it (0 where even that is unknown) come later.
+    "broken": what stands there can be no entry.
+    """
+
+    rows: Batches
+    at: int  # the byte of the buffer where the walk ended
+    stop: Literal["end", "cut", "broken"]
+    missing: int
+
+
+def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
+    """The batches in `data`, whose byte 0 lies at `position` in its segment.
+
+    With `verify` each row's `valid` tells whether the CRC holds, else it is UNCHECKED. The walk goes on behind a batch
+    whose CRC fails: its length is outside the CRC, so look at `valid` before it is trusted.
+    """
+    tables: list[Batches] = []
+    at, capacity, reason = 0, max(64, len(data) // 1024), WALK_FULL
+    while reason == WALK_FULL:
+        table = np.empty(capacity, BATCH)
+        made, at, reason, missing = kernels.walk(data, at, position, verify, table, capacity)
+        tables.append(table[:made])
+        capacity = min(capacity * 4, (len(data) - at) // SMALLEST[0] + 1)
+    rows = tables[0] if len(tables) == 1 else np.concatenate(tables)
+    return Walk(rows, at, _STOPS[reason], missing)
+
+
+def batch_at(rows: Batches, index: int) -> Batch:
+    """One row as the value that the rest of kafkafs passes around."""
+    return Batch(*_in_order(rows[index].item()))
+
+
+def rows_of(batch: Batch, *, is_valid: bool) -> Batches:
+    """The way back: one batch as a table, for what works on tables."""
+    rows = np.zeros(1, BATCH)
+    for name in _FIELDS:
+        rows[name] = getattr(batch, name)
+    rows["valid"] = VALID if is_valid else INVALID
+    return rows
+
+
+def is_transactional(rows: Batches) -> Flags:
+    """Which batches belong to transactions: data and markers."""
+    flags: Flags = (rows["magic"] >= 2) & (rows["attributes"] & TRANSACTIONAL != 0)
+    return flags
+
+
+def is_control(rows: Batches) -> Flags:
+    """Which batches are control batches, which consumers never see."""
+    flags: Flags = (rows["magic"] >= 2) & (rows["attributes"] & CONTROL != 0)
+    return flags
+
+
+def is_overfull(rows: Batches) -> bool:
+    """Whether one of the headers states more records than it has offsets. A message of v0 or v1 states no number."""
+    return bool((rows["count"] > rows["last_offset"] - rows["base_offset"] + 1).any())
+
+
+def is_wrapped(rows: Batches) -> Flags:
+    """Which rows are compressed messages of v0 and v1, whose `base_offset` repeats their last one."""
+    flags: Flags = (rows["magic"] < 2) & (rows["attributes"] & 7 != 0)
+    return flags
+
+
+Pair = tuple[bytes | None, bytes | None]
+"""Key and value of a record; None is null."""
+
+_NULL = signed_bytes(-1)
+_NO_PRODUCER, _NO_SEQUENCE = (-1, -1), -1
+_UNCHECKED = struct.Struct(">qiib")  # base offset, length, leader epoch, magic: in front of the checksum
+
+
+def batch_bytes(
+    records: Sequence[Pair],
+    base_offset: int,
+    *,
+    timestamp: int,
+    leader_epoch: int,
+    is_control: bool = False,
+    producer: tuple[int, int] = _NO_PRODUCER,
+) -> bytes:
+    """One batch of these records, all with that timestamp [ms], at offsets from `base_offset` on. `producer`: id and
+    epoch of the one whose transaction it belongs to."""
+    body = b"".join(_record(number, *pair) for number, pair in enumerate(records))
+    attributes, last = CONTROL if is_control else 0, len(records) - 1
+    attributes |= TRANSACTIONAL if producer != _NO_PRODUCER else 0
+    told = attributes, last, timestamp, timestamp, *producer, _NO_SEQUENCE, len(records)
+    rest = struct.pack(">hiqqqhii", *told) + body
+    length = HEADER_V2.size - LOG_OVERHEAD + len(body)
+    return _UNCHECKED.pack(base_offset, length, leader_epoch, 2) + struct.pack(">I", crc32c(rest)) + rest
+
+
+def _record(number: int, key: bytes | None, value: bytes | None) -> bytes:
+    attributes = timestamp_delta = no_headers = b"\0"
+    body = attributes + timestamp_delta + signed_bytes(number) + _sized(key) + _sized(value) + no_headers
+    return signed_bytes(len(body)) + body
+
+
+def _sized(field: bytes | None) -> bytes:
+    return _NULL if field is None else signed_bytes(len(field)) + field

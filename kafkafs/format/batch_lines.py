@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafkafs.format import kernels
-from kafkafs.format.batches import Batches
+from kafkafs.format.batch import Batches
 
 FIELDS = (
     "segment", "position", "size", "magic", "baseOffset", "lastOffset", "count", "partitionLeaderEpoch", "crc", "valid",

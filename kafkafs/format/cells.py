@@ -7,9 +7,9 @@ the typed columns of an export take only the values.
 import numpy as np
 
 from kafkafs.format import kernels
-from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CELL_SLOT, CELL_WORDS
+from kafkafs.format.records import Records
 
 Cells = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 OneCell = np.ndarray[tuple[int], np.dtype[np.int64]]

@@ -2,23 +2,91 @@
 
 Each codec is one function that writes into a sink. A sink is a buffer that is there (`unpack`), or one that counts and
 forgets (`measure`), so that a bomb costs time but no memory. `decompress` measures where a first guess is too small.
-Sources: Kafka's compress package, RFC 1952, snappy-java's streams, the LZ4 frame format.
+Sources: Kafka's compress package (Lz4BlockInputStream, SnappyInputStream), RFC 1952, snappy-java's streams, the LZ4
+frame format.
 
 Each codec is the fastest library that can be bounded and lets other threads run meanwhile: isal, zstandard and cramjam.
+Where the blocks of LZ4 and snappy are is found here, since no library reads Kafka's frames as Kafka does: its LZ4 is
+one frame of independent blocks, of which format v0 sums the header in a way of its own; its snappy is the stream of
+snappy-java, or one bare block, as other clients write it.
 """
 
+import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import cramjam
 import numpy as np
+import xxhash
 import zstandard
 from isal import isal_zlib
 
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format.frames import lz4_blocks, snappy_blocks
 from kafkafs.format.memory import UNLIMITED, Memory
+
+_LZ4_MAGIC = 0x184D2204
+_LZ4_BLOCK_SUMS, _LZ4_CONTENT_SIZE = 0x10, 0x08  # flags
+_LZ4_STORED = 0x80000000  # in the size of a block
+_LZ4_USUAL = b"\x60\x40\x82"  # no flags, blocks of 64 KiB, and the checksum of these two bytes
+
+_SNAPPY_MAGIC = b"\x82SNAPPY\0"
+_SNAPPY_HEADER = 16  # bytes: the magic and two versions
+_SNAPPY_AGAIN = int.from_bytes(_SNAPPY_MAGIC[:4], "big", signed=True)  # in the place of a size: another header
+
+_lz4_header, _lz4_size, _snappy_size = struct.Struct("<IBB"), struct.Struct("<I"), struct.Struct(">i")
+
+
+def lz4_blocks(data: memoryview, magic: int) -> Iterator[tuple[memoryview, bool, int]]:
+    """Each block of the frame in a batch of format `magic`: its bytes, whether they are stored as they are, and how
+    many they may unpack to. CorruptData, also behind good blocks. The checksum behind the content is not looked at.
+    """
+    if len(data) < 7:
+        _broken("lz4")
+    word, flags, code = _lz4_header.unpack_from(data)
+    if word != _LZ4_MAGIC or flags & 0xE3 != 0x60 or code & 0x8F or code < 0x40:
+        _broken("lz4")
+    most, sums = 1 << 8 + 2 * (code >> 4), 4 if flags & _LZ4_BLOCK_SUMS else 0
+    at = 14 if flags & _LZ4_CONTENT_SIZE else 6  # of the checksum
+    if at >= len(data) or (magic > 0 and data[4:7] != _LZ4_USUAL and data[at] != _sum(data[4:at]) >> 8 & 255):
+        _broken("lz4")
+    at += 1
+    while at + 4 <= len(data):
+        (size,) = _lz4_size.unpack_from(data, at)
+        if size == 0:
+            return
+        at, behind = at + 4, at + 4 + (size & ~_LZ4_STORED)
+        block = data[at:behind]
+        if len(block) > most or behind + sums > len(data):
+            _broken("lz4")
+        if sums and _lz4_size.unpack_from(data, behind) != (_sum(block),):
+            _broken("lz4")
+        yield block, size >= _LZ4_STORED, most
+        at = behind + sums
+    _broken("lz4")
+
+
+def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
+    """Each block of a stream, or of streams one behind the other; else all of it as one. CorruptData if it is cut."""
+    if data[:8] != _SNAPPY_MAGIC or len(data) < _SNAPPY_HEADER:
+        yield data
+        return
+    at = _SNAPPY_HEADER
+    while at + 4 <= len(data):
+        (size,) = _snappy_size.unpack_from(data, at)
+        if size == _SNAPPY_AGAIN and data[at : at + 8] == _SNAPPY_MAGIC and at + _SNAPPY_HEADER <= len(data):
+            at += _SNAPPY_HEADER
+            continue
+        at += 4
+        if size < 0 or size > len(data) - at:
+            _broken("snappy")
+        yield data[at : at + size]
+        at += size
+
+
+def _sum(data: memoryview) -> int:
+    return xxhash.xxh32_intdigest(data)
+
 
 Bytes = bytes | bytearray | memoryview
 
@@ -39,7 +107,6 @@ _LARGE_WINDOW = 8 << 20
 
 _one_at_a_time = threading.Lock()
 _GZIP_MAGIC = b"\x1f\x8b"
-_NO_BLOCK = "a frame or block of it does not begin or end as one must"
 _FAILURES: Any = (isal_zlib.error, zstandard.ZstdError)  # the stub of isal takes its error class for an instance
 
 
@@ -131,7 +198,7 @@ def _run(codec: int, magic: int, data: Bytes, sink: _Sink) -> int:
     return sink.size
 
 
-def _broken(name: str, reason: str) -> NoReturn:
+def _broken(name: str, reason: str = "a frame or block of it does not begin or end as one must") -> NoReturn:
     raise CorruptData(f"its {name} data is broken: {reason}")
 
 
@@ -163,7 +230,7 @@ def _gzip_member(data: memoryview, at: int, sink: _Sink) -> int:
     return at - len(member.unused_data)
 
 
-# --- snappy and LZ4: blocks in the frames that Kafka knows (`frames`)
+# --- snappy and LZ4: blocks in the frames that Kafka knows
 
 
 def _snappy(data: memoryview, _magic: int, sink: _Sink) -> None:
@@ -176,7 +243,7 @@ def _snappy(data: memoryview, _magic: int, sink: _Sink) -> None:
                     raise _NoRoom
                 size = cramjam.snappy.decompress_raw_into(block, space[:size])
         except cramjam.DecompressionError:
-            _broken("snappy", _NO_BLOCK)
+            _broken("snappy")
         sink.took(size)
 
 
@@ -198,7 +265,7 @@ def _lz4_block(block: memoryview, most: int) -> memoryview:
     try:
         return room[: cramjam.lz4.decompress_block_into(block, room)]
     except cramjam.DecompressionError:
-        _broken("lz4", _NO_BLOCK)
+        _broken("lz4")
 
 
 def _copied(block: memoryview, space: memoryview) -> int:

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from kafkafs.format.columns import Records
+from kafkafs.format.records import Records
 
 _KEY = struct.Struct(">hh")
 _MARKER = struct.Struct(">hi")

@@ -12,9 +12,10 @@ from typing import Protocol
 import numpy as np
 
 from kafkafs.format import kernels
-from kafkafs.format.buffers import Array, Buffers
-from kafkafs.format.columns import CREATE_TIME, LOG_APPEND_TIME, Records, Rows
 from kafkafs.format.long_line import long_line
+from kafkafs.format.memory import Array, Buffers
+from kafkafs.format.native.layout import CREATE_TIME, LOG_APPEND_TIME
+from kafkafs.format.records import Records, Rows
 
 _ROOMS = Buffers(2 << 20, keep=4)
 """Each for some pieces of output, one behind the other."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from kafkafs.errors import CorruptData
 from kafkafs.format import kernels
-from kafkafs.format.columns import Records
+from kafkafs.format.records import Records
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 SEED_SIZE = 16

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafkafs.format import kernels
-from kafkafs.format.columns import Records
+from kafkafs.format.records import Records
 
 _PIECE = 3 << 17
 """Bytes of input in one piece, a multiple of three for base64: at most six times that in output."""

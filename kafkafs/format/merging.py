@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from kafkafs.format import kernels
-from kafkafs.format.buffers import Array, Buffers
-from kafkafs.format.columns import Records, Rows
 from kafkafs.format.jsonl import LineMaker
+from kafkafs.format.memory import Array, Buffers
+from kafkafs.format.records import Records, Rows
 
 _AHEAD = 32 << 20
 """Bytes of lines that are made ahead, if that is no less than `_LEAST` and no more than `_MOST` of each partition."""

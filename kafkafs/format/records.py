@@ -1,28 +1,180 @@
 """From batches to their records: the straight line of a decoded read.
 
-`decode` takes a buffer and the table that `batches.walk` made of it and yields pieces of records, in order. A run of
+`decode` takes a buffer and the table that `batch.walk` made of it and yields pieces of records, in order. A run of
 uncompressed batches is decoded where it lies, without a copy; compressed ones are unpacked first, many small ones side
 by side. A batch that contradicts itself becomes a `Refusal` in its place, as a whole: no record of it is handed out.
 Memory is bounded by `limit` and a few megabytes, whatever a batch claims. Sources: DefaultRecordBatch, DefaultRecord.
 
 Two contradictions are none, as for Kafka's consumer: records behind the last offset that the header states (old clients
 left its delta at 0), and whatever stands in a batch of 0 records: nothing of it can be lost.
+
+`Records` are columns: a row of `RECORD` each, and the bytes that the rows point into. There is no Python object for a
+record; the few accessors for one are for points.
 """
 
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge
-from kafkafs.format import codecs, kernels, legacy
-from kafkafs.format.batches import Batches
-from kafkafs.format.columns import Records, Refusal
-from kafkafs.format.memory import UNLIMITED, Memory
+from kafkafs.format import codecs, kernels
+from kafkafs.format.batch import Batches, Bytes
+from kafkafs.format.memory import UNLIMITED, Array, Buffers, Memory
 from kafkafs.format.native import layout
-from kafkafs.format.native.layout import OFFSET_ORDER, RECORD, SOUND
-from kafkafs.format.work import ARENAS, PIECE, Array, Bytes, Work, table
+from kafkafs.format.native.layout import OFFSET_ORDER, RECORD_ROW, SOUND
+from kafkafs.format.native.layout import RECORD as RECORD
+from kafkafs.format.varints import varint
 
-__all__ = ["PIECE", "Records", "Refusal", "decode"]
+Rows = np.ndarray[tuple[int], np.dtype[np.void]]
+"""A table of dtype `RECORD`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Some records in offset order. `rows["offset"]` and the like are the columns; positions count from `data[0]`."""
+
+    data: np.ndarray[tuple[int], np.dtype[np.uint8]]
+    rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def between(self, start: int, stop: int) -> "Records":
+        """Those with start <= offset < stop; no copy."""
+        offsets = self.rows["offset"]
+        if not len(offsets) or (offsets[0] >= start and offsets[-1] < stop):
+            return self
+        first = 0 if offsets[0] >= start else offsets.searchsorted(start)
+        return Records(self.data, self.rows[first : offsets.searchsorted(stop)])
+
+    def key(self, index: int) -> memoryview | None:
+        """The key's bytes; None for null."""
+        return self._bytes(int(self.rows["key_at"][index]), int(self.rows["key_size"][index]))
+
+    def value(self, index: int) -> memoryview | None:
+        """The value's bytes; None for null."""
+        return self._bytes(int(self.rows["value_at"][index]), int(self.rows["value_size"][index]))
+
+    def headers(self, index: int) -> list[tuple[bytes, bytes | None]]:
+        """Its headers in order, a name as often as it stands there; a null value is None."""
+        row, found = self.rows[index], []
+        at = int(row["headers_at"])
+        for _ in range(int(row["header_count"])):
+            (name_at, name_size), (at, size) = self.header_at(at)
+            value = None if size < 0 else self.data[at : at + size].tobytes()
+            found.append((self.data[name_at : name_at + name_size].tobytes(), value))
+            at += max(size, 0)
+        return found
+
+    def header_at(self, at: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Of the header that begins at byte `at`: place and size of its name, and of its value (-1 for null).
+
+        CorruptData where a size has no end; what `decode` yields was looked at.
+        """
+        data = self.data.data
+        name_size, name_at = varint(data, at)
+        value_size, value_at = varint(data, name_at + name_size)
+        return (name_at, name_size), (value_at, max(value_size, -1))
+
+    def _bytes(self, at: int, size: int) -> memoryview | None:
+        return None if size < 0 else self.data[at : at + size].data
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Stands in the place of a batch that gives no records: its row in the table, and why."""
+
+    batch: int
+    error: KafkafsError
+
+
+PIECE = 1 << 14
+"""Rows at most in one piece: a megabyte of them."""
+
+_ARENAS = Buffers(2 << 20, keep=3)
+"""Where compressed batches are unpacked side by side; a larger one gets a buffer of just its size."""
+
+_TABLES = Buffers(PIECE * RECORD_ROW, keep=4)
+
+_WRONG = {
+    layout.COUNT_NEGATIVE: "it announces a negative number of records",
+    layout.RECORDS_CUT: "it holds fewer records than it announces",
+    layout.VARINT_BAD: "a record has an integer that is cut or too long",
+    layout.LENGTH_BAD: "a record runs past the end of the batch",
+    layout.KEY_BAD: "a key runs past the end of its record",
+    layout.VALUE_BAD: "a value runs past the end of its record",
+    layout.HEADERS_BAD: "the headers of a record do not fit in it",
+    layout.RECORD_LEFTOVER: "a record holds more than its fields",
+    layout.BATCH_LEFTOVER: "bytes are left behind its last record",
+    layout.OFFSET_ORDER: "its offsets do not ascend",
+    layout.MESSAGE_SIZE: "a message in it is too small to be one",
+    layout.MESSAGE_MAGIC: "a message in it is neither v0 nor v1",
+    layout.MESSAGE_CRC: "the CRC of a message in it fails",
+    layout.MESSAGE_NESTED: "a compressed message stands inside a compressed one",
+    layout.MESSAGE_NONE: "it is compressed and holds no message",
+    layout.MESSAGE_OFFSETS: "its own offset is smaller than that of the last message in it",
+}
+
+
+def _table(capacity: int) -> Rows:
+    """Room for that many rows of RECORD, at most PIECE."""
+    if capacity < PIECE // 8:
+        return np.empty(capacity, RECORD)
+    return _TABLES.take().view(RECORD)[:capacity]
+
+
+class _Work:
+    """The arguments of `records.decode` and what its steps hand on to each other.
+
+    `spans` tells for each batch where its records (of a v0 or v1 message: all of it) lie, and their size: at first in
+    the data, then in the arena that they were unpacked into.
+    """
+
+    __slots__ = (
+        "batches",
+        "data",
+        "limit",
+        "memory",
+        "source",
+        "spans",
+    )
+
+    def __init__(self, data: Bytes, batches: Batches, limit: int, memory: Memory) -> None:
+        self.data, self.limit, self.memory = memoryview(data), limit, memory
+        self.source: Array = np.frombuffer(data, np.uint8)
+        self.batches = np.ascontiguousarray(batches)
+        self.spans = np.empty((len(batches), 2), np.int64)
+
+    def payload(self, number: int) -> memoryview:
+        """The bytes of `data` where the span of a batch is; before it was unpacked."""
+        at, size = self.spans[number].tolist()
+        return self.data[at : at + size]
+
+    def codec(self, number: int) -> int:
+        """The codec's number of one batch."""
+        return int(self.batches["attributes"][number]) & 7
+
+    def is_empty(self, number: int) -> bool:
+        """Whether it is a v2 batch of 0 records."""
+        return int(self.batches["count"][number]) == 0 and int(self.batches["magic"][number]) >= 2
+
+    def wrong(self, number: int, code: int) -> Refusal:
+        """The refusal for what a kernel found."""
+        return self.refusal(number, CorruptData(_WRONG[code]))
+
+    def refusal(self, number: int, error: KafkafsError) -> Refusal:
+        """Says which batch it is before what is wrong with it.
+
+        A new error: the traceback of the old one would keep the decoder and its 128 MiB for as long as it lives.
+        """
+        row = self.batches[number]
+        offsets = f"offset {row['last_offset']}"
+        if row["base_offset"] != row["last_offset"]:
+            offsets = f"offsets {row['base_offset']} to {row['last_offset']}"
+        return Refusal(number, type(error)(f"the batch at position {row['position']} ({offsets}): {error}"))
+
 
 _Kernel = Callable[[Batches, object, int, int, Array, object, int], tuple[int, int, int]]
 """Makes rows of a run of batches: `decode_v2`, `decode_plain`."""
@@ -38,7 +190,7 @@ def decode(
     than `limit` bytes is refused with TooLarge, a corrupt one with CorruptData. A piece stays valid as long as it
     is held. What is large is taken from `memory`: Crowded.
     """
-    work, stop = Work(data, batches, limit, memory), 0
+    work, stop = _Work(data, batches, limit, memory), 0
     while stop < len(batches):
         first = stop
         stop, kind, announced = kernels.next_run(
@@ -47,19 +199,19 @@ def decode(
         yield from _BY_KIND[kind](work, first, stop, announced)
 
 
-def _plain_v2(work: Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
+def _plain_v2(work: _Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
     return _run(work, kernels.decode_v2, work.source, first, stop, announced)
 
 
-def _plain_legacy(work: Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
+def _plain_legacy(work: _Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
     return _run(work, kernels.decode_plain, work.source, first, stop, announced)
 
 
-def _packed_v2(work: Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
+def _packed_v2(work: _Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
     """Unpacks as many batches as fit into one arena, then decodes them in one go."""
     number = first
     while number < stop:
-        arena, since = ARENAS.take(), number
+        arena, since = _ARENAS.take(), number
         number, refusal = _fill(work, number, stop, arena)
         if number == since and refusal is None:
             try:
@@ -74,7 +226,7 @@ def _packed_v2(work: Work, first: int, stop: int, announced: int) -> Iterator[Re
         del arena  # what comes next may need its memory
 
 
-def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, Refusal | None]:
+def _fill(work: _Work, first: int, stop: int, arena: Array) -> tuple[int, Refusal | None]:
     """Unpacks batches from `first` on, side by side: the one before which it stopped, and its refusal if it is corrupt.
 
     Without a refusal it does not fit.
@@ -96,7 +248,7 @@ def _fill(work: Work, first: int, stop: int, arena: Array) -> tuple[int, Refusal
     return number, None
 
 
-def _unpacked_alone(work: Work, number: int) -> Array:
+def _unpacked_alone(work: _Work, number: int) -> Array:
     """A buffer with what one batch unpacks to, which is much; TooLarge, CorruptData."""
     codec, payload = work.codec(number), work.payload(number)
     buffer = work.memory.take(codecs.measure(codec, 2, payload, work.limit))
@@ -105,12 +257,12 @@ def _unpacked_alone(work: Work, number: int) -> Array:
 
 
 def _run(
-    work: Work, kernel: _Kernel, source: Array, first: int, stop: int, announced: int
+    work: _Work, kernel: _Kernel, source: Array, first: int, stop: int, announced: int
 ) -> Iterator[Records | Refusal]:
     """Pieces for batches [first, stop), which lie in `source` and announce no more than that many records."""
     number = first
     while number < stop:
-        rows = table(min(PIECE, announced))
+        rows = _table(min(PIECE, announced))
         made, number, code = kernel(work.batches, work.spans, number, stop, source, rows, len(rows))
         if made:
             yield Records(source, rows[:made])
@@ -123,7 +275,7 @@ def _run(
             number += 1
 
 
-def _in_parts(work: Work, number: int, source: Array) -> Iterator[Records | Refusal]:
+def _in_parts(work: _Work, number: int, source: Array) -> Iterator[Records | Refusal]:
     """The pieces of one v2 batch, once all of it has been looked at."""
     at, size = work.spans[number].tolist()
     batch, end, scratch = work.batches[number : number + 1].copy(), at + size, np.empty(1, RECORD)
@@ -136,7 +288,7 @@ def _in_parts(work: Work, number: int, source: Array) -> Iterator[Records | Refu
         return
     left, previous = int(work.batches["count"][number]), int(work.batches["base_offset"][number]) - 1
     while left:
-        rows = table(min(left, PIECE))
+        rows = _table(min(left, PIECE))
         at = kernels.decode_part(batch, number, source, at, end, len(rows), previous, rows)
         yield Records(source, rows)
         left, previous = left - len(rows), int(rows["offset"][-1])
@@ -145,26 +297,81 @@ def _in_parts(work: Work, number: int, source: Array) -> Iterator[Records | Refu
 _ANY_OFFSET = 2**63 - 1
 
 
-def _bad_crc(work: Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
+def _bad_crc(work: _Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
     for number in range(first, stop):
         yield work.refusal(number, CorruptData("its CRC fails"))
 
 
-def _too_large(work: Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
+def _too_large(work: _Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
     for number in filter(lambda each: not work.is_empty(each), range(first, stop)):
         message = f"it holds more than the {work.limit} bytes that -o max_batch= grants"
         yield work.refusal(number, TooLarge(message))
 
 
-def _outside(_work: Work, first: int, _stop: int, _announced: int) -> Iterator[Records | Refusal]:
+def _outside(_work: _Work, first: int, _stop: int, _announced: int) -> Iterator[Records | Refusal]:
     raise ValueError(f"row {first} is of other data")
+
+
+# --- compressed messages of formats v0 and v1: a wrapper whose value, unpacked, is a row of whole messages
+
+_KEY_SIZE_AT = {0: 18, 1: 26}
+"""Where an entry has the size of its key, by magic; the value's follows the key."""
+
+_int32 = struct.Struct(">i")
+
+
+def _packed_legacy(work: _Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
+    """A v1 wrapper holds relative offsets and may impose its own timestamp, a v0 one absolute offsets: the rules are in
+    `native/messages`. Source: AbstractLegacyRecordBatch."""
+    for number in range(first, stop):
+        pieces: Iterable[Records | Refusal]
+        try:
+            pieces = _messages(work, number, _unpacked(work, number))
+        except (CorruptData, TooLarge) as error:
+            pieces = [work.refusal(number, error)]
+        yield from pieces
+
+
+def _unpacked(work: _Work, number: int) -> Array:
+    """What the wrapper's value unpacks to."""
+    message, magic = work.payload(number), int(work.batches["magic"][number])
+    at, size = _value(message, _KEY_SIZE_AT[magic])
+    unpacked = codecs.decompress(work.codec(number), magic, message[at : at + size], work.limit, work.memory)
+    return np.frombuffer(unpacked, np.uint8)
+
+
+def _value(data: memoryview, key_size_at: int) -> tuple[int, int]:
+    """Where a message has its value, and its size."""
+    (key_size,) = _int32.unpack_from(data, key_size_at)
+    value_size_at = key_size_at + 4 + max(key_size, 0)
+    if value_size_at + 4 > len(data):
+        raise CorruptData("its key runs past its end")
+    (size,) = _int32.unpack_from(data, value_size_at)
+    if size < 0:
+        raise CorruptData("it is compressed and has no value")
+    if size > len(data) - value_size_at - 4:
+        raise CorruptData("its value runs past its end")
+    return value_size_at + 4, size
+
+
+def _messages(work: _Work, number: int, source: Array) -> Iterator[Records | Refusal]:
+    code, left, base = kernels.check_wrapped(work.batches, number, source, np.empty(1, RECORD))
+    if code != SOUND:
+        yield work.wrong(number, code)
+        return
+    at = 0
+    while left:
+        rows = _table(min(left, PIECE))
+        at = kernels.decode_wrapped(work.batches, number, source, at, len(rows), base, rows)
+        yield Records(source, rows)
+        left -= len(rows)
 
 
 _BY_KIND = {
     layout.KIND_PLAIN_V2: _plain_v2,
     layout.KIND_PLAIN_LEGACY: _plain_legacy,
     layout.KIND_PACKED_V2: _packed_v2,
-    layout.KIND_PACKED_LEGACY: legacy.wrapped,
+    layout.KIND_PACKED_LEGACY: _packed_legacy,
     layout.KIND_BAD_CRC: _bad_crc,
     layout.KIND_TOO_LARGE: _too_large,
     layout.KIND_OUTSIDE: _outside,

@@ -12,8 +12,18 @@ from typing import NamedTuple
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Vanished
-from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, Batch, parse_batch
-from kafkafs.format.batches import VALID, Batches, Walk, batch_at, rows_of, walk
+from kafkafs.format.batch import (
+    FRAME_SIZE,
+    LARGEST_HEADER,
+    VALID,
+    Batch,
+    Batches,
+    Walk,
+    batch_at,
+    parse_batch,
+    rows_of,
+    walk,
+)
 from kafkafs.log.resync import next_valid, whole_batch
 from kafkafs.log.sound_batches import SoundBatches
 from kafkafs.log.wrapped import first_offset

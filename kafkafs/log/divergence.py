@@ -17,9 +17,8 @@ import numpy as np
 
 from kafkafs.errors import NotFound
 from kafkafs.format import kernels
-from kafkafs.format.batches import Batches, Flags
-from kafkafs.format.columns import Records
-from kafkafs.format.records import decode
+from kafkafs.format.batch import Batches, Flags
+from kafkafs.format.records import Records, decode
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import locate

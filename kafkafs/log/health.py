@@ -107,8 +107,8 @@ def is_compacted_away(segment: Segment) -> bool:
     """
     if segment.next_base is None or segment.listed["log"].size > 0:
         return False
-    kinds = {"index": segment.indexes.offset_index, "timeindex": segment.indexes.time_index}
-    return all(kind in segment.listed and index.length == 0 for kind, index in kinds.items())
+    lengths = {"index": segment.indexes.offset_index.length, "timeindex": segment.indexes.time_index.length}
+    return all(kind in segment.listed and length == 0 for kind, length in lengths.items())
 
 
 def _states(segment: Segment, found: Newest | None) -> tuple[State, State, State]:

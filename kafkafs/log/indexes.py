@@ -9,8 +9,7 @@ from weakref import ref
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import SMALLEST
-from kafkafs.format.offset_index import OffsetIndex
-from kafkafs.format.time_index import TimeIndex
+from kafkafs.format.index import OffsetIndex, TimeIndex
 from kafkafs.format.transaction_index import ENTRY_SIZE, AbortedTransaction, parse_transaction_index
 from kafkafs.log.segment_files import Files
 

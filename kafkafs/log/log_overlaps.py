@@ -8,8 +8,7 @@ import numpy as np
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import Denied, DiskError
-from kafkafs.format.batch import parse_batch
-from kafkafs.format.batches import is_control, is_overfull, rows_of, walk
+from kafkafs.format.batch import is_control, is_overfull, parse_batch, rows_of, walk
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Start

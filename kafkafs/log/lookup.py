@@ -11,8 +11,7 @@ What is shown of a batch `visible` tells; `records` unpack and decode it. Source
 from typing import NamedTuple
 
 from kafkafs.errors import Denied, NotFound, TooLarge
-from kafkafs.format.batch import Batch
-from kafkafs.format.batches import batch_at
+from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.records import Records
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log

@@ -7,7 +7,7 @@ nobody knows without reading all records.
 from collections.abc import Sequence
 
 from kafkafs.errors import Denied, DiskError, NotFound
-from kafkafs.format.batches import Batches, is_control
+from kafkafs.format.batch import Batches, is_control
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import Newest, largest_timestamp, newest

@@ -6,10 +6,8 @@ before it. Where no entry passes, the scan starts at the segment's start. Source
 """
 
 from kafkafs.disk.data_file import DataFile
-from kafkafs.format.abstract_index import Probe
-from kafkafs.format.batch import FRAME_SIZE, Batch, parse_batch
-from kafkafs.format.batches import VALID, batch_at
-from kafkafs.format.offset_index import OffsetIndex
+from kafkafs.format.batch import FRAME_SIZE, VALID, Batch, batch_at, parse_batch
+from kafkafs.format.index import OffsetIndex, Probe
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Bounds, Damage, Start, batch_runs, first_window
 from kafkafs.log.segment import Segment
 from kafkafs.log.sound_batches import SoundBatches

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format.batches import Batches
-from kafkafs.format.columns import Records
+from kafkafs.format.batch import Batches
+from kafkafs.format.records import Records
 
 Offsets = np.ndarray[tuple[int], np.dtype[np.int64]]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from kafkafs.format.batches import Batches, is_control, is_transactional
+from kafkafs.format.batch import Batches, is_control, is_transactional
 from kafkafs.format.control import coordinator_epoch
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import BatchRun

@@ -6,7 +6,7 @@ A corrupt batch ends the reading with CorruptData after all that stands before i
 from collections.abc import Iterator
 
 from kafkafs.errors import TooLarge
-from kafkafs.format.batches import batch_at
+from kafkafs.format.batch import batch_at
 from kafkafs.format.records import Records, Refusal
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.log import Log

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkafs.format.abstract_index import rises
-from kafkafs.format.batches import Batches
-from kafkafs.format.offset_index import OffsetIndex
-from kafkafs.format.time_index import TimeIndex
+from kafkafs.format.batch import Batches
+from kafkafs.format.index import OffsetIndex, TimeIndex, rises
 from kafkafs.format.transaction_index import DTYPE as TRANSACTION
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.transaction_events import Aborted, Tracker, events

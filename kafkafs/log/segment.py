@@ -12,8 +12,7 @@ from itertools import count
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Denied, Vanished
-from kafkafs.format.batch import LARGEST_HEADER, Batch, parse_batch
-from kafkafs.format.batches import is_overfull
+from kafkafs.format.batch import LARGEST_HEADER, Batch, is_overfull, parse_batch
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.indexes import SegmentIndexes
 from kafkafs.log.listing import ListedFile

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
-from kafkafs.format.batch import Batch
-from kafkafs.format.batches import batch_at
+from kafkafs.format.batch import Batch, batch_at
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, Start, batch_runs
 from kafkafs.log.offset_search import scan_start
 from kafkafs.log.segment import Segment, is_at_its_place

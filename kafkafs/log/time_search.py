@@ -11,10 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format.abstract_index import Probe
-from kafkafs.format.batch import Batch
-from kafkafs.format.batches import Batches, batch_at
-from kafkafs.format.time_index import TimestampOffset
+from kafkafs.format.batch import Batch, Batches, batch_at
+from kafkafs.format.index import Probe, TimestampOffset
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.offset_search import scan_start
 from kafkafs.log.segment import Segment

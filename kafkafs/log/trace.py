@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from kafkafs.format.abstract_index import AbstractIndex, Probe
+from kafkafs.format.index import OffsetIndex, Probe, TimeIndex
 
 Trace = Callable[[str], None]
 """Hears what a lookup does, a sentence a step; lines behind the first say more of that step."""
@@ -30,7 +30,7 @@ _WARM = (
 
 
 def probes_told(
-    index: AbstractIndex, probes: Sequence[Probe], entry: Callable[[Probe], str], sides: tuple[str, str]
+    index: OffsetIndex | TimeIndex, probes: Sequence[Probe], entry: Callable[[Probe], str], sides: tuple[str, str]
 ) -> str:
     """Below a step: each look of the binary search in an index; `sides`: how an entry stands to what is looked for, if
     the search goes on from there, and if not."""

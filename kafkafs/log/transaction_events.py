@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kafkafs.format.batches import is_control, is_transactional
+from kafkafs.format.batch import is_control, is_transactional
 from kafkafs.format.control import ControlType
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.transactions import EMPTIED, marker_types

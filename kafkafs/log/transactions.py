@@ -15,7 +15,7 @@ import numpy as np
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
-from kafkafs.format.batches import Batches, Flags, is_control, is_transactional
+from kafkafs.format.batch import Batches, Flags, is_control, is_transactional
 from kafkafs.format.control import ControlType, control_types
 from kafkafs.format.names import segment_file
 from kafkafs.format.producer_snapshot import open_transactions

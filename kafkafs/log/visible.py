@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge
-from kafkafs.format.batches import Batches, is_control
+from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log

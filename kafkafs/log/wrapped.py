@@ -4,8 +4,7 @@ It is asked for where it decides: whether a message reaches into a range, and wh
 """
 
 from kafkafs.disk.data_file import DataFile
-from kafkafs.format.batch import Batch
-from kafkafs.format.batches import Batches, is_wrapped, walk
+from kafkafs.format.batch import Batch, Batches, is_wrapped, walk
 from kafkafs.format.records import Refusal, decode
 
 _LIMIT = 256 << 20

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kafkafs.errors import DiskError
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.rebuilding import Indexes, Rebuilding

@@ -8,7 +8,7 @@ index. A transaction was committed where it is over and neither noted as aborted
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kafkafs.format.batch_bytes import batch_bytes
+from kafkafs.format.batch import batch_bytes
 from kafkafs.format.control import ControlType, transaction_marker
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.transaction_index import AbortedTransaction

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound
-from kafkafs.format.batches import Batches, is_control, is_wrapped
+from kafkafs.format.batch import Batches, is_control, is_wrapped
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
 from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS
 from kafkafs.format.producer_snapshot import ProducerState

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafkafs.cluster.metadata import METADATA_VERSION
-from kafkafs.format.batch_bytes import Pair, batch_bytes
+from kafkafs.format.batch import Pair, batch_bytes
 from kafkafs.format.control import ControlType
 from kafkafs.format.messages.writing import message_bytes, metadata_record
 from kafkafs.revive.releases import record_version

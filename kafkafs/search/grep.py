@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkafs.errors import Vanished
-from kafkafs.format.columns import Records, Refusal
+from kafkafs.format.records import Records, Refusal
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.extents import cuts
 from kafkafs.log.log import Log

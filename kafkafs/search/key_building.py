@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.batches import is_transactional
+from kafkafs.format.batch import is_transactional
 from kafkafs.format.key_index import Identity, encode
 from kafkafs.format.key_rows import KeyCollector, Numbers, new_seed
 from kafkafs.format.records import Refusal

@@ -13,8 +13,8 @@ import numpy as np
 
 from kafkafs.errors import UsageError
 from kafkafs.format import kernels
-from kafkafs.format.batches import Batches, Bytes
-from kafkafs.format.columns import Records
+from kafkafs.format.batch import Batches, Bytes
+from kafkafs.format.records import Records
 
 _CASELESS = frozenset("kKsSiI")
 """Letters that `re.IGNORECASE` takes for others outside of ASCII, too: the Kelvin sign, the long s, the dotted i."""

@@ -6,9 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from kafkafs.format.batches import Batches
-from kafkafs.format.columns import Records
+from kafkafs.format.batch import Batches
 from kafkafs.format.native.layout import NEEDLE_HEADERS, NEEDLE_KEY, NEEDLE_VALUE
+from kafkafs.format.records import Records
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.search.pattern import Numbers, Pattern
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from kafkafs.disk.system_calls import PR_SET_PDEATHSIG
 from kafkafs.errors import Exhausted, KafkafsError
-from kafkafs.format.columns import Records
 from kafkafs.format.jsonl import LineMaker
+from kafkafs.format.records import Records
 from kafkafs.log.partition import Partition
 from kafkafs.search.grep import SearchUnit, Window, selected, units, unreadable
 from kafkafs.search.selection import FieldMaker, Selection

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from kafkafs.format.batch import Batch
+from kafkafs.format.batch import Batch, Batches, batch_at, walk
 from kafkafs.format.batch_lines import batch_lines, unreadable_line
-from kafkafs.format.batches import Batches, batch_at, walk
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment

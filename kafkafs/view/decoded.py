@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 from kafkafs.errors import NoData
-from kafkafs.format.columns import Records
 from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.names import PartitionName
+from kafkafs.format.records import Records
 from kafkafs.log.lookup import Found
 from kafkafs.view.answer_cache import OVERHEAD, RecordAnswer
 from kafkafs.view.following import Follower

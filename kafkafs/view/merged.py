@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeVar, cast
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Vanished
-from kafkafs.format.columns import Records
 from kafkafs.format.merging import MergedLines
+from kafkafs.format.records import Records
 from kafkafs.log.log import HELD, Log
 from kafkafs.view.decoded import JsonFollower
 from kafkafs.view.exact import ExactContent, ExactText, Span, Told, span_of

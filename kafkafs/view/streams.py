@@ -22,7 +22,7 @@ from contextlib import contextmanager, nullcontext
 from kafkafs.disk.blocking import acquired, check_time_slice, may_block
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
-from kafkafs.format.buffers import Buffers
+from kafkafs.format.memory import Buffers
 
 MARK_EVERY = 1 << 20
 """Bytes between two marks, at least."""

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.errors import Crowded
-from kafkafs.format.buffers import Array
-from kafkafs.format.memory import Memory, MemoryBudget
+from kafkafs.format.memory import Array, Memory, MemoryBudget
 from kafkafs.log.options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import read

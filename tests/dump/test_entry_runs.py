@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafkafs.dump.entry_runs import READ_SIZE, EntryRun, read_run, within
 from kafkafs.dump.offset_window import OffsetWindow
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from tests.dump.dumped import source_of
 from tests.format.batch_maker import v2_around
 from tests.format.golden import V1_NONE, V2_NONE

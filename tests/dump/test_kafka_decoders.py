@@ -11,8 +11,8 @@ from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.kafka_decoders import as_double, as_hexadecimal, as_integer, as_long, as_string, decoder
 from kafkafs.dump.rendering import record_lines
 from kafkafs.errors import CorruptData, UsageError
-from kafkafs.format.batches import BATCH
-from kafkafs.format.columns import RECORD, Records
+from kafkafs.format.batch import BATCH
+from kafkafs.format.records import RECORD, Records
 
 EDGES = bytes.fromhex("41 7f 80 8f 90 9f a0 bf c0 c2 df e0 e1 ec ed ee ef f0 f1 f4 f5 ff")
 tricky = st.lists(st.sampled_from(EDGES), max_size=12).map(bytes)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.entries import sequence_after, wrap
 from kafkafs.dump.rendering import ROOM, header_lines, record_lines
-from kafkafs.format.batch import CODECS, Batch
-from kafkafs.format.batches import BATCH, rows_of, walk
+from kafkafs.format.batch import BATCH, CODECS, Batch, rows_of, walk
 from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import V2_NONE, Record

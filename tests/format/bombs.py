@@ -9,7 +9,7 @@ import cramjam
 import zstandard
 
 from kafkafs.errors import TooLarge
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.codecs import GZIP, LZ4, SNAPPY, ZSTD
 from kafkafs.format.records import Refusal, decode
 from tests.format.batch_maker import v2_around

@@ -4,10 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from kafkafs.format.batches import walk
-from kafkafs.format.columns import Records
+from kafkafs.format.batch import walk
 from kafkafs.format.decoding.decoded_lines import DecodedLines
-from kafkafs.format.records import decode
+from kafkafs.format.records import Records, decode
 from kafkafs.format.schemas.decoder_table import DecoderTable, FoundSchema, SchemaName
 from kafkafs.format.schemas.decoders import Decoder, make_decoder
 from tests.format.batch_maker import v2_batch

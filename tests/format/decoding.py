@@ -1,7 +1,7 @@
 """What decoding makes of bytes, as plain values."""
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.batches import Walk, walk
+from kafkafs.format.batch import Walk, walk
 from kafkafs.format.records import Records, Refusal, decode
 from tests.format.golden import Record
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format import kernels
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.codecs import LZ4, SNAPPY, measure, unpack
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.native.layout import BATCH, RECORD

@@ -3,12 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.batch import parse_batch
-from kafkafs.format.batch_bytes import Pair, batch_bytes
-from kafkafs.format.batches import VALID, walk
-from kafkafs.format.columns import Records
+from kafkafs.format.batch import VALID, Pair, batch_bytes, parse_batch, walk
 from kafkafs.format.messages.writing import metadata_record
-from kafkafs.format.records import decode
+from kafkafs.format.records import Records, decode
 
 TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
 fields = st.none() | st.binary(max_size=200)

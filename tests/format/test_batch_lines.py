@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.batch import CODECS, Batch, crc_holds, parse_batch
+from kafkafs.format.batch import CODECS, Batch, crc_holds, parse_batch, walk
 from kafkafs.format.batch_lines import batch_lines
-from kafkafs.format.batches import walk
 from tests.format.batch_maker import v2_around
 from tests.format.golden import BATCHES, V1_GZIP
 

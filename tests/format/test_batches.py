@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.batch import crc_holds, parse_batch
-from kafkafs.format.batches import UNCHECKED, batch_at, walk
+from kafkafs.format.batch import UNCHECKED, batch_at, crc_holds, parse_batch, walk
 from tests.format.batch_maker import v2_around
 from tests.format.golden import BATCHES, COMMIT, V1_GZIP, V1_NONE, V2_GZIP, V2_NONE
 

@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from kafkafs.format.buffers import Buffers
+from kafkafs.format.memory import Buffers
 
 
 def test_a_buffer_comes_back_when_its_last_view_is_gone():

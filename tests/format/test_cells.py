@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.cells import find_cells, payload_of
-from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CELL_SLOT
-from kafkafs.format.records import decode
+from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 

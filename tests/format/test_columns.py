@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.batches import walk
-from kafkafs.format.columns import RECORD
-from kafkafs.format.records import Records, decode
+from kafkafs.format.batch import walk
+from kafkafs.format.records import RECORD, Records, decode
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 

@@ -6,8 +6,8 @@ import struct
 import numpy as np
 import pytest
 
-from kafkafs.format.columns import RECORD, Records
 from kafkafs.format.control import ControlType, control_type, control_types, coordinator_epoch
+from kafkafs.format.records import RECORD, Records
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ControlType if kind >= 0])

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from kafkafs.format.batches import Batches, walk
-from kafkafs.format.columns import Records
-from kafkafs.format.records import decode
+from kafkafs.format.batch import Batches, walk
+from kafkafs.format.records import Records, decode
 from kafkafs.log.divergence import overlapping, unlike, unlike_record
 from tests.log.making import Made, made
 

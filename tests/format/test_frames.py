@@ -3,8 +3,7 @@
 import pytest
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.codecs import LZ4, unpack
-from kafkafs.format.frames import lz4_blocks, snappy_blocks
+from kafkafs.format.codecs import LZ4, lz4_blocks, snappy_blocks, unpack
 from tests.format.packers import lz4_frame, xerial
 
 _NOISE = bytes(range(256)) * 700

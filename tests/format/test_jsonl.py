@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_batch

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.key_rows import KeyCollector, hashed, matching, merged, new_seed
 from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_batch

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.records import Refusal, decode
 from tests.format.decoding import decoded, reason
 from tests.format.golden import Record

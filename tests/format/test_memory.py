@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import Crowded
-from kafkafs.format.buffers import Array
-from kafkafs.format.memory import LARGE, UNLIMITED, MemoryBudget
+from kafkafs.format.memory import LARGE, UNLIMITED, Array, MemoryBudget
 
 sizes = st.integers(LARGE, 6 * LARGE)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kafkafs.format.columns import RECORD, Records
 from kafkafs.format.native.layout import NEEDLE_KEY, NEEDLE_VALUE
+from kafkafs.format.records import RECORD, Records
 from kafkafs.search.pattern import Needle
 
 

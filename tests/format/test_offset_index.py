@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
+from kafkafs.format.index import OffsetIndex, OffsetPosition
 from kafkafs.format.names import parse_segment_file
-from kafkafs.format.offset_index import OffsetIndex, OffsetPosition
 
 
 def index_of(data: bytes, base: int = 0) -> OffsetIndex:

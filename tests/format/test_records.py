@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.records import PIECE, Records, Refusal, decode
 from tests.format.batch_maker import record_bytes, v2_around, v2_batch, varint
 from tests.format.decoding import LIMIT, decoded, reason, unpacked

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from kafkafs.format.time_index import TimeIndex, TimestampOffset
+from kafkafs.format.index import TimeIndex, TimestampOffset
 
 
 def index_of(data: bytes, base: int = 0) -> TimeIndex:

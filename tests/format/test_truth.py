@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
 from tests.format.golden import Record
 

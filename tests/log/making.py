@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkafs.format.abstract_index import PAGE
+from kafkafs.format.index import PAGE
 from kafkafs.format.names import segment_file
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log

@@ -7,8 +7,7 @@ places to begin at, and what is remembered are not in it.
 from typing import NamedTuple
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, TooLarge
-from kafkafs.format.batch import Batch
-from kafkafs.format.batches import batch_at
+from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log

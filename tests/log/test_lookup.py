@@ -10,8 +10,7 @@ import pytest
 
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import KafkafsError, WouldBlock
-from kafkafs.format.batch import Batch
-from kafkafs.format.batches import is_transactional
+from kafkafs.format.batch import Batch, is_transactional
 from kafkafs.log.batch_runs import LARGE, BatchRun, Start
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log

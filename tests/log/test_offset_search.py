@@ -2,8 +2,8 @@
 
 import pytest
 
+from kafkafs.format.index import OffsetIndex
 from kafkafs.format.names import segment_file
-from kafkafs.format.offset_index import OffsetIndex
 from kafkafs.log.offset_search import batch_reaching, closed_end, scan_start
 from tests.log.making import log_of, made, rewrite_behind_its_first_page, write_partition
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
 from kafkafs.log.overlaps import NONE, fresh, overlaps_of, reaches_beyond
 from tests.log.old_clients import batch

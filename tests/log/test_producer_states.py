@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kafkafs.format.batches import BATCH, Batches
+from kafkafs.format.batch import BATCH, Batches
 from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory

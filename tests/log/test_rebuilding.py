@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.time_index import TimeIndex
+from kafkafs.format.index import TimeIndex
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.rebuilding import Indexes, Rebuilding

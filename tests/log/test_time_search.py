@@ -1,7 +1,7 @@
 """Times in one segment: what their index says counts as far as the log agrees."""
 
+from kafkafs.format.index import TimeIndex
 from kafkafs.format.names import segment_file
-from kafkafs.format.time_index import TimeIndex
 from kafkafs.log.time_search import largest_timestamp
 from tests.log.making import log_of, made, rewrite_behind_its_first_page, spread, write_partition
 from tests.log.reading import lookup_of

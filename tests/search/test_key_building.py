@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kafkafs.disk.budget import Budget
 from kafkafs.disk.directory import Directory
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.log.log import Log
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.key_building import build

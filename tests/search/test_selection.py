@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.search.pattern import Pattern

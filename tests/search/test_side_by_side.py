@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kafkafs.errors import Denied
-from kafkafs.format.buffers import Buffers
-from kafkafs.format.columns import Records
 from kafkafs.format.jsonl import JsonLines
+from kafkafs.format.memory import Buffers
+from kafkafs.format.records import Records
 from kafkafs.log.segment import Segment
 from kafkafs.search.grep import Window, units
 from kafkafs.search.pattern import Pattern

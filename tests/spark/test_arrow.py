@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkafs.errors import Unsupported
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
 from kafkafs.spark.arrow import grouped, groups, record_batches, rows_and_bytes, schema, together
 from tests.format.batch_maker import v2_batch

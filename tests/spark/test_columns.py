@@ -6,9 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from kafkafs.cluster.registry import Registry, parse_schema_record
-from kafkafs.format.batches import walk
-from kafkafs.format.columns import Records
-from kafkafs.format.records import decode
+from kafkafs.format.batch import walk
+from kafkafs.format.records import Records, decode
 from kafkafs.spark import arrow
 from kafkafs.spark.arrow import BatchMaker
 from kafkafs.spark.typed.columns import Columns

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
 from kafkafs.spark.profile import top_keys
 from kafkafs.spark.profile.top_keys import TopKeys

@@ -1,6 +1,6 @@
 """What kafkafs makes of records, as bytes."""
 
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.records import Records, decode
 

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from kafkafs.errors import NotFound
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.sample import unpack
 from kafkafs.view.explain import Explanation
 from kafkafs.view.grammar import Anchor, OffsetPoint

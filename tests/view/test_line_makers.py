@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import WouldBlock
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import walk
 from kafkafs.format.names import parse_partition_name
 from kafkafs.format.records import Records, decode
 from kafkafs.view.line_makers import Lines, PlainLines, SchemaLines

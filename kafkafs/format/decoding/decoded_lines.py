@@ -13,13 +13,11 @@ import numpy as np
 
 from kafkafs.errors import CorruptData
 from kafkafs.format import kernels
-from kafkafs.format.buffers import Array, Buffers
 from kafkafs.format.cells import NAME, TAIL, TEXT, Cells, OneCell, find_cells, payload_of
-from kafkafs.format.columns import Records
 from kafkafs.format.json_string import json_string
 from kafkafs.format.jsonl import line_head, padded_prefix
 from kafkafs.format.long_line import long_field, long_headers
-from kafkafs.format.memory import UNLIMITED, Memory
+from kafkafs.format.memory import UNLIMITED, Array, Buffers, Memory
 from kafkafs.format.messages.records import InternalTopic, internal_topic
 from kafkafs.format.messages.redaction import decoded_json
 from kafkafs.format.native import layout
@@ -32,6 +30,7 @@ from kafkafs.format.native.layout import (
     NOWHERE,
     TEXT_MOST,
 )
+from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import DecoderTable, error_tail
 
 _CHUNK = 1024

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.buffers import Array
 from kafkafs.format.json_string import json_string
+from kafkafs.format.memory import Array
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CODE_WORDS
 from kafkafs.format.schemas.avro_names import PRIMITIVES, RECORDS, Json, Named, Names, parse_schema, record_fields

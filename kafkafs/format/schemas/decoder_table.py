@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format.buffers import Array
 from kafkafs.format.json_string import escape_controls, json_string
+from kafkafs.format.memory import Array
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CELL_HEADER_GUID, CELL_HEADER_ID, CELL_PREFIX_GUID, TEXT_MOST, WAY_NONE
 from kafkafs.format.schemas.decoders import Decoder

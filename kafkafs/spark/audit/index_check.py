@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kafkafs.format.abstract_index import AbstractIndex, rises
-from kafkafs.format.batch import LARGEST_HEADER, parse_batch
-from kafkafs.format.batches import walk
+from kafkafs.format.batch import LARGEST_HEADER, parse_batch, walk
+from kafkafs.format.index import OffsetIndex, TimeIndex, rises
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.options import MAX_BATCH
 from kafkafs.log.segment import Segment
@@ -176,7 +175,7 @@ def _falls(values: Column) -> Mask:
     return np.append(False, values[1:] < values[:-1])[: len(values)]
 
 
-def _entries(index: AbstractIndex, padded: bool) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+def _entries(index: OffsetIndex | TimeIndex, padded: bool) -> np.ndarray[tuple[int], np.dtype[np.void]]:
     """The entries, without the zeros at the end. Of megabytes of padding only the beginning is read."""
     slots = min(index.entries if padded else index.slots, index.possible_entries)
     data = index.read_slots(slots + _PADDING_READ).rstrip(b"\0")
@@ -186,7 +185,7 @@ def _entries(index: AbstractIndex, padded: bool) -> np.ndarray[tuple[int], np.dt
 
 
 def _live(
-    segment: Segment, index: AbstractIndex, where: Where, true: Mask, read: Mask, clean: bool
+    segment: Segment, index: OffsetIndex | TimeIndex, where: Where, true: Mask, read: Mask, clean: bool
 ) -> tuple[int, list[Finding]]:
     """How many entries are to be true, and what the rest of the file gives reason to say.
 

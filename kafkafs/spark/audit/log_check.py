@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kafkafs.errors import KafkafsError, Vanished
-from kafkafs.format.batch import LARGEST_HEADER, crc_holds, parse_batch
-from kafkafs.format.batches import Batches, batch_at
+from kafkafs.format.batch import LARGEST_HEADER, Batches, batch_at, crc_holds, parse_batch
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.segment import Segment
 from kafkafs.log.transaction_events import Event, events

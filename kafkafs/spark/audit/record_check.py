@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafkafs.errors import TooLarge
-from kafkafs.format.batches import batch_at
+from kafkafs.format.batch import batch_at
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.options import MAX_BATCH

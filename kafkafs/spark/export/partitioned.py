@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kafkafs.errors import UsageError
-from kafkafs.format.columns import Records
+from kafkafs.format.records import Records
 from kafkafs.log.options import Isolation
 from kafkafs.spark.arrow import groups
 from kafkafs.spark.export import parquet

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kafkafs.format import kernels
-from kafkafs.format.batch import CODECS
-from kafkafs.format.batches import Batches, is_control, is_transactional
+from kafkafs.format.batch import CODECS, Batches, is_control, is_transactional
 from kafkafs.format.control import ControlType
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 import pyarrow as pa
 
 from kafkafs.format.cells import Cells
-from kafkafs.format.columns import Records
+from kafkafs.format.records import Records
 from kafkafs.spark.arrow import BatchMaker, groups
 
 Field = Literal["key", "value"]

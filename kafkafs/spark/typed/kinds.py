@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from kafkafs.cluster.registry import RegisteredSchema, Registry
 from kafkafs.format.cells import NAME, find_cells, payload_of
-from kafkafs.format.columns import Records
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CELL_SLOT
+from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import SchemaName
 from kafkafs.log.options import Isolation
 from kafkafs.spark import jobs

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
-from kafkafs.format.buffers import Array
+from kafkafs.format.memory import Array
 from kafkafs.format.schemas.shape import Shape
 
 _READ = {

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from kafkafs.cluster.registry import Registry
 from kafkafs.errors import CorruptData
 from kafkafs.format import kernels
-from kafkafs.format.buffers import Array
 from kafkafs.format.cells import NAME, Cells, OneCell, find_cells, payload_of
-from kafkafs.format.columns import Records
+from kafkafs.format.memory import Array
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_SLOT, DECODED_NO_ROOM
+from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import DecoderTable, FoundSchema, SchemaName
 from kafkafs.spark.typed.columns import Field, cells_of
 from kafkafs.spark.typed.lines import Lines, Numbers

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.columns import Records
+from kafkafs.format.records import Records
 from kafkafs.format.schemas.shape import Shape, default_text
 from kafkafs.spark.typed.columns import Field
 

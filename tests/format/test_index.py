@@ -8,9 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kafkafs.format.abstract_index import PAGE, Probe, rises
-from kafkafs.format.offset_index import OffsetIndex, OffsetPosition
-from kafkafs.format.time_index import TimeIndex, TimestampOffset
+from kafkafs.format.index import PAGE, OffsetIndex, OffsetPosition, Probe, TimeIndex, TimestampOffset, rises
 
 WARM_BYTES = 8192
 BASE = 1_000_000

@@ -1,4 +1,4 @@
-"""What the offset index and the time index share: sorted entries of fixed size, no header, no checksum.
+"""The offset index and the time index of a segment: sorted entries of fixed size, no header, no checksum.
 
 Whole entries count; a remainder at the end does not. The file of a segment that still grows is preallocated, so zeros
 follow its entries, and after a truncation old entries may stand between the two. An index is therefore a hint: what
@@ -9,8 +9,9 @@ cache; so the last two pages (at most the 8,192 bytes that Kafka calls the warm 
 and only what lies below them is searched page by page, which takes a logarithmic number of reads.
 """
 
+import struct
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -45,12 +46,16 @@ def rises(values: Numbers, before: int) -> Truths:
     return values > np.append(np.int64(before), values[:-1])
 
 
-class AbstractIndex:
+Entry = TypeVar("Entry")
+
+
+class AbstractIndex(Generic[Entry]):
     """An index of `length` bytes, read through `read`. `base_offset` is the one its relative offsets start from."""
 
+    fields: ClassVar[struct.Struct]
     entry_size: ClassVar[int]
-    dtype: ClassVar[np.dtype[np.void]]
     columns: ClassVar[tuple[str, str]]
+    dtype: ClassVar[np.dtype[np.void]]
 
     def __init__(
         self, read: Read, length: int, base_offset: int, log_size: Callable[[], int] = lambda: LARGEST_LOG
@@ -90,9 +95,17 @@ class AbstractIndex:
         """The first `count` slots of the file, padding and all, fewer where it ends: for checks."""
         return self._read(0, min(count, self.slots) * self.entry_size)
 
-    def _fields(self, data: bytes, at: int) -> tuple[int, int]:
-        """The two numbers of the entry at byte `at` of `data`."""
+    def entry(self, slot: int) -> Entry:
+        """The entry in `slot`; for -1 the start of the segment."""
+        return self._at(slot, Pages(self._read, self.entry_size))
+
+    def _at(self, slot: int, pages: "Pages") -> Entry:
         raise NotImplementedError
+
+    def _floor(self, target: int, column: int, probes: list[Probe] | None = None) -> Entry:
+        """The last entry whose number in `column` is at most `target`."""
+        pages = Pages(self._read, self.entry_size)
+        return self._at(self._floor_slot(target, column, pages, probes), pages)
 
     @property
     def first_warm_slot(self) -> int:
@@ -153,7 +166,7 @@ class AbstractIndex:
         known = self._firsts.get(page)
         if known is None:
             slot = min(self._first_slot(page), self.entries - 1)
-            known = self._firsts[page] = self._fields(*pages.entry(slot))
+            known = self._firsts[page] = self.fields.unpack_from(*pages.entry(slot))
         return known
 
     def _find_padding(self) -> int:
@@ -171,7 +184,7 @@ class AbstractIndex:
         return low
 
     def _is_filled(self, slot: int, pages: "Pages") -> bool:
-        return self._fields(*pages.entry(slot)) != (0, 0)
+        return self.fields.unpack_from(*pages.entry(slot)) != (0, 0)
 
 
 class Pages:
@@ -207,3 +220,105 @@ class Pages:
         if data is None:
             data = self._pages[page] = self._read(page * PAGE, PAGE)
         return data
+
+
+class OffsetPosition(NamedTuple):
+    """An entry, its offset made absolute. `slot` is -1 where none applies: the scan starts at the segment's start."""
+
+    slot: int
+    offset: int
+    position: int
+
+
+class OffsetIndex(AbstractIndex[OffsetPosition]):
+    """Where in the log to start looking for an offset. Source: OffsetIndex.
+
+        int32  relative offset, from the segment's base: the last offset of a batch
+        int32  position of that batch in the log; before Kafka 3.9.1 and 4.0.1 of the first batch of the same append
+
+    Sparse: about one entry per `index.interval.bytes` of log, and never one for the first batch.
+    """
+
+    fields = struct.Struct(">ii")
+    entry_size = fields.size
+    columns = "offset", "position"
+    dtype = np.dtype([("offset", ">i4"), ("position", ">i4")])
+
+    def lookup(self, offset: int, probes: list[Probe] | None = None) -> OffsetPosition:
+        """The last entry at or before `offset`; (base offset, 0) where there is none. `probes` hears of each look."""
+        return self._floor(offset - self.base_offset, 0, probes)
+
+    def _at(self, slot: int, pages: Pages) -> OffsetPosition:
+        if slot < 0:
+            return OffsetPosition(-1, self.base_offset, 0)
+        relative, position = self.fields.unpack_from(*pages.entry(slot))
+        return OffsetPosition(slot, self.base_offset + relative, position)
+
+    def is_sane(self) -> bool:
+        """Whether the file can be what Kafka writes: whole entries, offsets and positions strictly increasing."""
+        if self.length % self.entry_size or self.entries > self.possible_entries:
+            return False
+        live = self.load().view(">i4").reshape(-1, 2)
+        return not len(live) or (bool((live[0] >= 0).all()) and bool((live[1:] > live[:-1]).all()))
+
+
+class TimestampOffset(NamedTuple):
+    """An entry, its offset made absolute. `slot` and `timestamp` are -1 where no entry applies."""
+
+    slot: int
+    timestamp: int
+    offset: int
+
+
+class TimeIndex(AbstractIndex[TimestampOffset]):
+    """Before which offset no record is newer than a timestamp. Source: TimeIndex.
+
+        int64  timestamp [ms]: the largest so far in the segment
+        int32  relative offset of the record or batch that has it
+
+    An entry (T, o) promises that every record of the segment with a timestamp above T has an offset above o. One is
+    tried whenever an offset index entry is written and when the segment is closed; it is kept only where T has grown.
+    So the last entry of a closed segment is its largest timestamp, and that of a growing segment is behind. The time
+    before any is -1: where the first record has the time 0 and no later one is newer, one entry of zeros is all of the
+    file.
+    """
+
+    fields = struct.Struct(">qi")
+    entry_size = fields.size
+    columns = "timestamp", "offset"
+    dtype = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
+
+    def lookup(self, timestamp: int, probes: list[Probe] | None = None) -> TimestampOffset:
+        """The last entry at or before `timestamp`; (-1, base offset) where there is none. `probes` hears each look."""
+        return self._floor(timestamp, 0, probes)
+
+    def lookup_offset(self, offset: int) -> TimestampOffset:
+        """The last entry whose offset is at or before `offset`; (-1, base offset) where there is none."""
+        return self._floor(offset - self.base_offset, 1)
+
+    def last(self) -> TimestampOffset:
+        """The last entry before the padding: for a closed segment its largest timestamp."""
+        return self.entry(self.entries - 1)
+
+    def _find_padding(self) -> int:
+        return 1 if self.slots == 1 else super()._find_padding()  # what is preallocated has room for more than one
+
+    def _at(self, slot: int, pages: Pages) -> TimestampOffset:
+        if slot < 0:
+            return TimestampOffset(-1, -1, self.base_offset)
+        timestamp, relative = self.fields.unpack_from(*pages.entry(slot))
+        return TimestampOffset(slot, timestamp, self.base_offset + relative)
+
+    def is_sane(self) -> bool:
+        """Whether the file can be what Kafka writes: whole entries, timestamps rising, offsets not falling."""
+        if self.entries > self.possible_entries:
+            return False
+        live = self.load()
+        if self.length % self.entry_size or not len(live):
+            return self.length % self.entry_size == 0
+        timestamps, offsets = live["timestamp"], live["offset"]
+        return (
+            bool(timestamps[0] >= 0 and offsets[0] >= 0)
+            and bool((timestamps[1:] > timestamps[:-1]).all())
+            and bool((offsets[1:] >= offsets[:-1]).all())
+        )
