@@ -11,10 +11,10 @@ from kafkafs.format.batch import Batches
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import Damage, Start
 from kafkafs.log.log import Log
-from kafkafs.log.offset_search import scan_start
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment, is_at_its_place
+from kafkafs.log.segment_search import scan_start
 
 _ATTEMPTS = 5
 

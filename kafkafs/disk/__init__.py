@@ -1,15 +1,14 @@
 """A broker's directories and files as the operating system has them: the only code that opens or reads one of them.
 
     directory           a directory held open: names, attributes, and its files, opened read-only and few at a time
-    descriptor_budget   how many files the directories of one tree keep open together
     data_file           one open file: attributes, and reads that wait for nothing unless the thread may wait
     blocking            whether the calling thread may wait
     prefetch            reading straight on: whole blocks, before they are asked for
     page_cache          reads that leave the broker's hot pages hot, and bring in none of their own
     system_calls        what Python has no function for
     ancestors           the directories above a data directory, all of which have to be searched to reach it
-    cached_value        a value that was true a moment ago, or is made once; `lru_cache`: a few of many such things
-    budget              what many hold in memory together, and which of them lets go
+    cached_value        a value that was true a moment ago, or is made once; a few of many such things
+    budget              what many hold together, memory or open files, and which of them lets go
     inside              a directory below, held open for questions about thousands of its files
 
 Nothing here knows what is in a file.

@@ -9,8 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kafkafs.disk.budget import DescriptorBudget
 from kafkafs.disk.cached_value import CachedValue
-from kafkafs.disk.descriptor_budget import DescriptorBudget
 from kafkafs.format.memory import UNLIMITED, Buffers, Memory
 
 LATELY_S = 0.1

@@ -3,14 +3,14 @@
     data_directory   one entry of `log.dirs`: its partitions and checkpoints
     partition        a partition's directory, which lives: it gives the newest `Log`
     log              a `Log`: the segments at one moment, where they begin and end; it never changes
-    segment          a `Segment`: its files (`segment_files`), its `indexes`, and whether they are as they were
+    segment          a `Segment`: its files (`segment_files`), its indexes, and whether they are as they were
     batch_runs       from a trusted place on: `BatchRun`s of whole, valid batches, and the `Damage` between them
     lookup           a point: the record or batch at an offset or a time
     extents          a raw range: the bytes of batches, sealed against truncation
     reading          a decoded range: a `Reader` reads straight on, and has a `Lookup`
     visible          what of all that an isolation level shows; `transactions` knows the outcomes
-    producer_states  what a broker knows of producers; `producers`: whose transactions are open at a log's end
-    lineage          whether a log is still the one that a reader began with; `identity` says so across processes
+    producers        what a broker knows of producers; whose transactions are open at a log's end
+    lineage          whether a log is still the one that a reader began with, in this process or another
     rebuilding       a segment's indexes made anew; `transaction_events`: what was aborted, as batches pass by
     health           what is wrong with a partition, as far as its small files and its borders tell
 
@@ -19,8 +19,8 @@ The way of a lookup, here of a time; an offset enters one step later. It is the 
     Lookup.first_at(timestamp)
       |  Log.segments_reaching              the segments whose largest timestamp is at or after it, one by one
       |
-      +  time_search.batches_at_or_after    time index entry -> offset
-      |  offset_search.scan_start           offset index entry -> position, held against the log
+      +  segment_search.batches_at_or_after time index entry -> offset
+      |  segment_search.scan_start          offset index entry -> position, held against the log
       |  Segment.walk                       batches from there on, each checked
       |  Visible.record_at_or_after         is it shown? then decoded
       v

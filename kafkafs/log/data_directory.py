@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from weakref import WeakMethod, ref
 
 from kafkafs.disk.blocking import acquired
-from kafkafs.disk.cached_value import CachedValue
+from kafkafs.disk.cached_value import CachedValue, LruCache
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.lru_cache import LruCache
 from kafkafs.disk.whereabouts import hint
 from kafkafs.errors import KafkafsError, NotFound, UsageError, Vanished
 from kafkafs.format.names import (

@@ -19,7 +19,7 @@ from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, Listing
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
-from kafkafs.log.time_search import Newest, has_true_end, newest
+from kafkafs.log.segment_search import Newest, has_true_end, newest
 
 State = Literal["ok", "padded", "missing", "damaged"]
 

@@ -7,16 +7,89 @@ the segment with the largest base at or below them, and on to the next where com
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import Denied, DiskError
+from kafkafs.errors import Denied, DiskError, NotFound
+from kafkafs.format.batch import Batch, Batches, batch_at, is_control
 from kafkafs.format.names import PartitionName
-from kafkafs.log.batch_runs import BatchRun, Damage, Start
-from kafkafs.log.offset_search import closed_end, scan_start
-from kafkafs.log.segment import Segment
-from kafkafs.log.tail import Tail
-from kafkafs.log.time_search import largest_timestamp
+from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
+from kafkafs.log.segment import Segment, is_at_its_place
+from kafkafs.log.segment_search import Newest, closed_end, largest_timestamp, newest, scan_start
 from kafkafs.log.trace import Trace, moment, no_trace
+
+_ANY_OFFSET = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The end of the last segment's log: the position behind its last valid batch, and the next offset."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+    position: int
+    end_offset: int
+    last: Batch | None
+    grown_from: tuple[int, int] | None = None  # position and end offset of the tail that this one was found from
+
+    def grew_from(self, before: "Tail") -> bool:
+        """Whether everything before the end of `before` is as it was then."""
+        return self is before or self.grown_from == (before.position, before.end_offset)
+
+
+def find_tail(segment: Segment, known: Tail | None) -> Tail:
+    """The end of `segment`, which must be the last one; `known` itself where nothing has changed since.
+
+    The broker appends there while we look. What was found before is taken up again as long as the last batch still
+    stands unchanged where it stood: a truncation cuts off a suffix, so everything before that batch is then unchanged.
+    Source: LogSegment.recover, read-only.
+    """
+    file = segment.log()
+    about = file.stat()
+    stamp = (about.st_ino, about.st_size, about.st_mtime_ns)
+    if known is not None and stamp == (known.inode, known.size, known.mtime_ns):
+        return known
+    may_block()
+    start = _still_true(file, known, about.st_ino, about.st_size)
+    searched = known is not None and start is not None and known.size == about.st_size
+    grown_from = (known.position, known.end_offset) if known is not None and start is not None else None
+    if start is None:
+        segment.indexes.forget()
+        start = scan_start(segment, _ANY_OFFSET)
+    last = _last_batch(file, start, about.st_size, search=not searched)
+    if last is None and start.position > 0:
+        last = _last_batch(file, Start(0, segment.base_offset), about.st_size)
+    if last is None:
+        return Tail(*stamp, 0, segment.base_offset, None)
+    if known is not None and last.position - known.position > LONGEST_READ:
+        segment.indexes.forget()
+    return Tail(*stamp, last.end, last.last_offset + 1, last, grown_from)
+
+
+def _still_true(file: DataFile, known: Tail | None, inode: int, size: int) -> Start | None:
+    """Where to go on from, if the last batch known is still there."""
+    if known is None or known.last is None or known.inode != inode or known.position > size:
+        return None
+    last = known.last
+    if not is_at_its_place(file, last):
+        return None
+    return Start(last.position, last.base_offset)
+
+
+def _last_batch(file: DataFile, start: Start, size: int, search: bool = True) -> Batch | None:
+    """The last valid batch at or behind `start`.
+
+    Without `search` only if nothing stands between it and those before: a preallocated file keeps its size while it
+    fills up, and what stood behind the end was looked through already.
+    """
+    last = None
+    for item in batch_runs(file, start.position, Bounds(size, start.first_offset, None, search)):
+        if isinstance(item, BatchRun):
+            last = batch_at(item.rows, -1)
+    return last
+
 
 HELD = 64
 """Files that one handle holds open at most. It finds the others as long as the broker has not unlinked them."""
@@ -167,3 +240,43 @@ class Log:
         for segment in self.segments_between(start, end):
             largest = max(largest, segment.indexes.indexed_between(start, end))
         return largest
+
+
+def newest_data(log: Log, largest: Sequence[int | None]) -> Newest | None:
+    """The newest batch of data, as headers tell; `largest` is the largest timestamp of each segment's batches, None
+    where it has none.
+
+    Markers carry wall-clock times and do not count. Where a batch begins below the log start, its records may be older
+    than its header states: then nobody knows without reading all of them.
+    """
+
+    def visible(rows: Batches) -> Batches:
+        """Batches of data, not emptied by compaction, that reach the log start."""
+        return rows[~is_control(rows) & (rows["last_offset"] >= log.start_offset) & (rows["count"] > 0)]
+
+    found: Newest | None = None
+    visible_segments = log.visible_segments()
+    times = largest[len(largest) - len(visible_segments) :]
+    with_times = [(time, segment) for time, segment in zip(times, visible_segments, strict=True) if time is not None]
+    for time, segment in sorted(with_times, key=lambda one: -one[0]):
+        if found is not None and time <= found.timestamp:
+            break
+        try:
+            other = newest(segment, log.walk_end(segment), visible)
+        except (Denied, NotFound, DiskError):  # a gap
+            continue
+        found = max(filter(None, (found, other)), default=None)
+    return found
+
+
+def largest_timestamps(log: Log) -> list[int | None]:
+    """Of each segment's batches, markers too; None where none has one, or it cannot be known."""
+    return [_largest(log, segment) for segment in log.segments]
+
+
+def _largest(log: Log, segment: Segment) -> int | None:
+    try:
+        found = largest_timestamp(segment, log.walk_end(segment))
+    except (Denied, NotFound, DiskError):
+        return None
+    return found if found >= 0 else None

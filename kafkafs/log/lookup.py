@@ -1,9 +1,9 @@
 """Lookups: the record or the batch at an offset or a time. There is one way, and `.explain` prints its steps.
 
     an offset    the segment that may hold it; in it the offset index, then the batches behind the place that it names
-                 (`offset_search`), up to the first one that reaches the offset
+                 (`segment_search`), up to the first one that reaches the offset
     a time       the segments whose largest timestamp reaches it, one by one; in each the time index, which names an
-                 offset, and from there as above (`time_search`), up to the first one with a record that shows
+                 offset, and from there as above, up to the first one with a record that shows
 
 What is shown of a batch `visible` tells; `records` unpack and decode it. Sources: LocalLog.read, ListOffsets.
 """
@@ -15,9 +15,8 @@ from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.records import Records
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
-from kafkafs.log.offset_search import batch_reaching, scanned_to
 from kafkafs.log.segment import Segment
-from kafkafs.log.time_search import batches_at_or_after
+from kafkafs.log.segment_search import batch_reaching, batches_at_or_after, scanned_to
 from kafkafs.log.trace import Trace, no_trace
 from kafkafs.log.visible import Visible
 

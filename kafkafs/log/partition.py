@@ -20,11 +20,10 @@ from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.listing import NOTHING, Listing, list_partition
-from kafkafs.log.log import Log, segment_number
+from kafkafs.log.log import Log, Tail, find_tail, segment_number
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
-from kafkafs.log.tail import Tail, find_tail
 from kafkafs.log.transactions import OpenTransactions
 
 logger = logging.getLogger(__name__)

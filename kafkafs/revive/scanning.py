@@ -28,8 +28,7 @@ from kafkafs.format.transaction_index import ENTRY_SIZE, AbortedTransaction, par
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
-from kafkafs.log.producer_states import ProducerStates
-from kafkafs.log.producers import snapshot_at
+from kafkafs.log.producers import ProducerStates, snapshot_at
 from kafkafs.log.segment import Segment
 from kafkafs.log.transaction_events import Tracker
 from kafkafs.revive.keeping import Keeping, KeptSegment

@@ -13,13 +13,12 @@ from kafkafs.format.batch import NO_TIMESTAMP
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.log.health import SegmentHealth, look_at_all, problems_of_listing
-from kafkafs.log.log import Log
+from kafkafs.log.log import Log, newest_data
 from kafkafs.log.meta_properties import node_id
-from kafkafs.log.newest import newest_data
 from kafkafs.log.replicas import progress
 from kafkafs.log.segment import Segment
+from kafkafs.log.segment_search import largest_timestamp
 from kafkafs.log.tiered import log_start
-from kafkafs.log.time_search import largest_timestamp
 from kafkafs.view.made import MadeFile
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView, ShownReplica

@@ -3,7 +3,7 @@
 One value for each tree, made by its root and handed down. Two trees in one process share no setting and no budget.
 What they share is the process's own, and changes no answer: pools of buffers (`format.buffers`), the turn to
 measure what unpacks to too much (`format.codecs`), and hints, each of one file system (`disk.page_cache`) or of one
-state of one log (`log.sound_batches`).
+state of one log (`log.batch_runs`).
 """
 
 from collections.abc import Hashable, Sequence
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from kafkafs.disk.budget import Budget
-from kafkafs.disk.cached_value import CachedValue, MadeOnce
-from kafkafs.disk.lru_cache import LruCache
+from kafkafs.disk.cached_value import CachedValue, LruCache, MadeOnce
 from kafkafs.disk.prefetch import PrefetchBudget
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.data_directory import DataDirectory

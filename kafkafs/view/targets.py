@@ -16,9 +16,8 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
-from kafkafs.log.log import Log
+from kafkafs.log.log import Log, largest_timestamps, newest_data
 from kafkafs.log.lookup import Found, LocatedBatch, Lookup, locate
-from kafkafs.log.newest import largest_timestamps, newest_data
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.trace import Trace

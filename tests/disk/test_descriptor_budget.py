@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.disk import descriptor_budget
+from kafkafs.disk import budget
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.local_file import LocalFile
@@ -21,7 +21,7 @@ DISKS, FILES = 6, 300
 def spared() -> Iterator[int]:
     """As if the limit left so many, however many other tests have left open in this process."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(descriptor_budget, "_spare", lambda: 100)
+        patch.setattr(budget, "_spare", lambda: 100)
         yield 100
 
 

@@ -15,8 +15,8 @@ from kafkafs.disk import ancestors, data_file, page_cache
 from kafkafs.disk import directory as files
 from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.budget import KEPT_FILES
 from kafkafs.disk.data_file import DataFile, DiskOptions
-from kafkafs.disk.descriptor_budget import KEPT_FILES
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import DiskError, Exhausted, NotFound, Vanished, WouldBlock
 from tests.disk.descriptors import descriptors, few_descriptors, open_below

@@ -4,8 +4,8 @@ import gc
 
 import pytest
 
-from kafkafs.disk import lru_cache
-from kafkafs.disk.lru_cache import LruCache
+from kafkafs.disk import cached_value
+from kafkafs.disk.cached_value import LruCache
 
 
 class Thing:
@@ -14,7 +14,7 @@ class Thing:
 
 @pytest.fixture
 def cache(monkeypatch) -> LruCache[Thing]:
-    monkeypatch.setattr(lru_cache, "KEPT", 3)
+    monkeypatch.setattr(cached_value, "KEPT", 3)
     return LruCache()
 
 

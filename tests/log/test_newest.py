@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkafs.log.newest import largest_timestamps, newest_data
+from kafkafs.log.log import largest_timestamps, newest_data
 from tests.format.batch_maker import v2_around
 from tests.log.making import Made, log_of, made, write_partition, write_start
 from tests.log.transactional import marker

@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from kafkafs.log import resync
-from kafkafs.log.resync import next_valid, whole_batch
+from kafkafs.log import batch_runs
+from kafkafs.log.batch_runs import next_valid, whole_batch
 from tests.log.making import log_of, made, write_partition
 
 BATCH = made(7, [1, 2, 3])
-WINDOW = resync._WINDOW
+WINDOW = batch_runs._WINDOW
 
 
 def opened(tmp_path, data: bytes):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.log.log import Tail, find_tail
 from kafkafs.log.segment import Segment
-from kafkafs.log.tail import Tail, find_tail
 from tests.log.making import Made, log_of, made, write_partition
 
 BATCHES = [made(number * 2, [1000 + number] * 2, size=number * 37 % 300) for number in range(40)]

@@ -2,7 +2,7 @@
 
 from kafkafs.format.index import TimeIndex
 from kafkafs.format.names import segment_file
-from kafkafs.log.time_search import largest_timestamp
+from kafkafs.log.segment_search import largest_timestamp
 from tests.log.making import log_of, made, rewrite_behind_its_first_page, spread, write_partition
 from tests.log.reading import lookup_of
 

@@ -9,7 +9,7 @@ from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.transaction_index import DTYPE
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.producer_states import ProducerStates
+from kafkafs.log.producers import ProducerStates
 from kafkafs.revive.keeping import KeptSegment
 from kafkafs.revive.scanning import PartitionScan, as_of_now, noted_aborts
 from tests.kafka.dataset import Dataset

@@ -17,7 +17,7 @@ from typing import cast
 import pytest
 
 from kafkafs.disk.blocking import time_slice
-from kafkafs.disk.descriptor_budget import DescriptorBudget
+from kafkafs.disk.budget import DescriptorBudget
 from kafkafs.errors import CorruptData, Unfinished, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.view import merged

@@ -12,7 +12,7 @@ from typing import Any
 
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name
-from kafkafs.log.identity import BatchMark, LogIdentity, difference, identity
+from kafkafs.log.lineage import BatchMark, LogIdentity, difference, identity
 from kafkafs.log.options import Isolation, TierSource
 from kafkafs.spark import planning
 from kafkafs.spark.export.claim import CLAIM

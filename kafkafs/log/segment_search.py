@@ -1,4 +1,9 @@
-"""Timestamps of one segment: the batches that reach a time, and the largest timestamp.
+"""Offsets and timestamps of one segment: where to scan from, the first batch that reaches an offset, those that reach a
+time, and the largest timestamp.
+
+An entry of the offset index is held against the log, and the scan begins there. That makes the answer independent of
+the index: a batch that really stands at the position named, with offsets that the entry allows, has everything older
+before it. Where no entry passes, the scan starts at the segment's start. Source: LogSegment.translateOffset.
 
 The time index promises that every record newer than an entry's timestamp has an offset behind the entry's. The promise
 is checked where it is cheap: the batch that holds the entry's offset must have the entry's timestamp as its largest.
@@ -11,12 +16,165 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format.batch import Batch, Batches, batch_at
-from kafkafs.format.index import Probe, TimestampOffset
-from kafkafs.log.batch_runs import BatchRun, Damage, Start
-from kafkafs.log.offset_search import scan_start
+from kafkafs.disk.data_file import DataFile
+from kafkafs.format.batch import FRAME_SIZE, VALID, Batch, Batches, batch_at, parse_batch
+from kafkafs.format.index import OffsetIndex, Probe, TimestampOffset
+from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Bounds, Damage, SoundBatches, Start, batch_runs, first_window
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, moment, no_trace, probes_told
+from kafkafs.log.wrapped import first_offset, span
+
+_ENTRIES_TRIED = 8
+_ANY = 2**63 - 1
+
+
+def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
+    """Where to scan from for `offset`: the last index entry at or before it that the log confirms.
+
+    Entries are tried back from the one that the index names, at growing steps.
+    """
+    index, name = segment.indexes.offset_index, segment.name_of("index")
+    probes: list[Probe] | None = None if trace is no_trace else []
+    entry = index.lookup(offset, probes)
+    if segment.object is not None:
+        # The batch at the next entry reaches behind the offset: the one that is looked for ends before the one after.
+        end = index.entry(entry.slot + 2).position if entry.slot + 2 < index.entries else 0
+        segment.log().fetch(entry.position, max(FIRST_READ, end - entry.position))
+    step = 1
+    while entry.slot >= 0:
+        confirmed = _confirmed(segment, entry.position, entry.offset) if entry.offset <= offset else None
+        if trace is not no_trace:
+            step_told = f"offset index {name}: slot {entry.slot} of {index.entries}: "
+            step_told += f"offset {entry.offset} -> position {entry.position}"
+            step_told += "" if confirmed else ", which the log contradicts"
+            trace(step_told + _probes(index, probes, offset))
+            probes = None  # they led to the first entry; the others are tried because of the log
+        if confirmed is not None:
+            return confirmed
+        if step > 1 << _ENTRIES_TRIED:
+            break
+        entry = index.entry(max(-1, entry.slot - step))
+        step *= 2
+    trace(
+        f"offset index {name}: "
+        + (f"no entry at or before {offset}" if index.entries else "missing or empty")
+        + ": from position 0"
+        + _probes(index, probes, offset)
+    )
+    return Start(0, segment.base_offset)
+
+
+def _probes(index: OffsetIndex, probes: list[Probe] | None, offset: int) -> str:
+    def told(probe: Probe) -> str:
+        """Its entry."""
+        return f"offset {index.base_offset + probe.fields[0]} -> position {probe.fields[1]}"
+
+    return probes_told(index, probes or (), told, (f"at or before {offset}", f"behind {offset}"))
+
+
+def _confirmed(segment: Segment, position: int, offset: int) -> Start | None:
+    """The batch at `position`, if an index entry for `offset` may point at it: it ends with that offset, or one that
+    follows does, as older brokers index a whole append. Its base offset, outside the CRC, is then true too."""
+    if position <= 0:
+        return None
+    file = segment.log()
+    window = first_window(file, position)
+    header = parse_batch(window.data, 0, position)
+    if header is None or not segment.base_offset <= header.base_offset <= header.last_offset <= offset:
+        return None
+    start, rows = Start(position, header.base_offset, window), window.walked.rows
+    if len(rows) and rows["valid"][0] == VALID and header.last_offset == offset:
+        return start
+    return start if _leads_to(segment, file, start, offset) else None
+
+
+def _leads_to(segment: Segment, file: DataFile, start: Start, offset: int) -> bool:
+    """Whether a batch from `start` on ends with `offset`, all valid up to there."""
+    sound = SoundBatches(segment.generation) if segment.is_as_seen(file) else None
+    bounds = Bounds(file.size, start.first_offset, segment.next_base, True, offset + 1, sound)
+    for item in batch_runs(file, start.position, bounds, start.window):
+        if isinstance(item, Damage):
+            return False
+        if item.last_offset >= offset:
+            return int(item.rows["last_offset"][_row_reaching(item, offset)]) == offset
+    return False
+
+
+def batch_reaching(segment: Segment, offset: int, log_end: int, trace: Trace = no_trace) -> Batch | Damage | None:
+    """The first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the last."""
+    start = scan_start(segment, offset, trace)
+    scanned = 0
+    for item in segment.walk(start, log_end, _ANY):
+        if item.last_offset < offset:
+            scanned += item.end - item.position
+            continue
+        if isinstance(item, Damage):
+            trace(f"log {segment.log_name}: the bytes at {item.position} are no valid batch and own {offset}")
+            return item
+        found = batch_at(item.rows, _row_reaching(item, offset))
+        if trace is not no_trace:  # what a message of an old format spans takes unpacking
+            scanned += found.end - item.position
+            trace(scanned_to(segment, scanned, start, found))
+        return found
+    trace(f"log {segment.log_name}: scanned {scanned} bytes from position {start.position}: none at or after {offset}")
+    return None
+
+
+def scanned_to(segment: Segment, scanned: int, start: Start, found: Batch) -> str:
+    """The step of an explanation that has found its batch."""
+    return (
+        f"log {segment.log_name}: scanned {scanned} bytes from position {start.position} to the batch "
+        f"{span(segment.log(), found)} at position {found.position}"
+    )
+
+
+def closed_end(segment: Segment) -> int:
+    """The position at which a closed segment's log ends: with its file, but for fewer than a header's zero bytes at the
+    end; of a swap file that stands in, where the next segment's offsets begin. Found once."""
+    end = segment.known_end
+    if end is None:
+        end = segment.known_end = _stand_in_end(segment) if segment.stands_in else _end_before_zeros(segment)
+    return end
+
+
+def _end_before_zeros(segment: Segment) -> int:
+    if segment.object is not None:  # what is uploaded has been cut where it ends
+        return segment.seen[0]
+    file = segment.log()
+    size = file.size
+    tail = file.read(max(0, size - FRAME_SIZE), FRAME_SIZE)
+    if not tail.endswith(b"\0"):
+        return size
+    end = size
+    start = scan_start(segment, segment.next_base if segment.next_base is not None else segment.base_offset)
+    for item in segment.walk(start, size):
+        end = item.end
+    return end if size - end <= FRAME_SIZE else size
+
+
+def _stand_in_end(segment: Segment) -> int:
+    """Where the next segment's offsets begin: the rest of a swap file is there as well.
+
+    What spans that place, be it damage or a batch, stands nowhere else: the log ends behind it, and a walk up to there
+    finds it damaged.
+    """
+    assert segment.next_base is not None
+    file, next_base = segment.log(), segment.next_base
+    size = file.size
+    start = scan_start(segment, next_base)
+    for item in batch_runs(file, start.position, Bounds(size, start.first_offset, None)):
+        if item.last_offset < next_base:
+            continue
+        if isinstance(item, Damage):
+            return item.end if item.base_offset < next_base else item.position
+        reaching = batch_at(item.rows, _row_reaching(item, next_base))
+        return reaching.end if first_offset(file, reaching) < next_base else reaching.position
+    return size
+
+
+def _row_reaching(run: BatchRun, offset: int) -> int:
+    """The first row whose last offset is at or after `offset`."""
+    return int(run.rows["last_offset"].searchsorted(offset))
 
 
 class Candidate(NamedTuple):

@@ -7,7 +7,7 @@ from kafkafs.format.batch import BATCH, Batches
 from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.producer_states import ProducerStates
+from kafkafs.log.producers import ProducerStates
 from tests.kafka.clusters import Cluster
 from tests.kafka.dataset import Dataset
 from tests.kafka.jars import RELEASES

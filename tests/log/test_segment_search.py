@@ -4,7 +4,7 @@ import pytest
 
 from kafkafs.format.index import OffsetIndex
 from kafkafs.format.names import segment_file
-from kafkafs.log.offset_search import batch_reaching, closed_end, scan_start
+from kafkafs.log.segment_search import batch_reaching, closed_end, scan_start
 from tests.log.making import log_of, made, rewrite_behind_its_first_page, write_partition
 
 BATCHES = [made(number * 4, [1000 + number] * 3, size=100) for number in range(200)]

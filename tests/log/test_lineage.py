@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.log.identity import LogIdentity, difference, identity
+from kafkafs.log.lineage import LogIdentity, difference, identity
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.live.moves import Moves
