@@ -11,13 +11,13 @@ parser           the tree of commands, for `--help`, man page and completions, i
                  quick_arguments, job_arguments, mount_arguments, dump_arguments
 endings          exit codes, and the one sentence on standard error
 mount, umount    and `mount_helper`, which mount(8) runs; `options`: the words behind `-o`; `daemon`: what is served
-ls, cat, stat    views without a mount; `unmounted` is what they share, `listing` how names look
+ls, cat, stat    views without a mount; `unmounted` is what they share
 dump             from paths to what `kafkafs.dump` prints
 window           the part of logs that `dump` and `grep` are asked for
-grep, groups     records with a pattern; how far groups have read (`groups_table`)
-audit, export, profile, reindex   jobs; `engine`: on Spark or without it; `spark_paths`: what they read and write
+grep, groups     records with a pattern; how far groups have read
+audit, export, profile, reindex   jobs, and what they share: `spark_command`
 revive           a directory from which a real Kafka starts
-progress, spark_progress          how far that is, on one line (`status_line`)
+progress         how far a dump or a search is, on one line (`status_line`)
 demo             the bundled sample, mounted and walked through
 help             what `--help` says
 """

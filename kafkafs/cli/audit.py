@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from kafkafs.cli.endings import EXIT_USAGE, drop_output, say
-from kafkafs.cli.engine import engine, is_local
-from kafkafs.cli.spark_paths import chosen_topics, data_directories, file_to_write
-from kafkafs.cli.spark_progress import SparkProgress
+from kafkafs.cli.spark_command import SparkProgress, chosen_topics, data_directories, engine, file_to_write, is_local
 from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.spark.audit.findings import Finding, Severity
 from kafkafs.spark.audit.job import Report, audit, untold

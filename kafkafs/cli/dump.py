@@ -14,11 +14,10 @@ from kafkafs.cli.progress import Progress
 from kafkafs.cli.window import NO_LIMITS, Limits, limits
 from kafkafs.disk.directory import Directory
 from kafkafs.dump.dump_findings import Findings
-from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_options import WHOLE, DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import ReadableFile, Source, java_path
 from kafkafs.dump.file_dump import dump, is_dumpable, is_log
 from kafkafs.dump.kafka_decoders import RecordDecoder, as_string, decoder
-from kafkafs.dump.offset_window import WHOLE, OffsetWindow
 from kafkafs.dump.rendering import Text
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.format.tiers.names import parse_tier_file

@@ -4,8 +4,7 @@ import argparse
 import sys
 import time
 
-from kafkafs.cli.spark_paths import data_directories
-from kafkafs.cli.spark_progress import SparkProgress
+from kafkafs.cli.spark_command import SparkProgress, data_directories
 from kafkafs.errors import UsageError
 from kafkafs.format.times import parse_time_ms
 from kafkafs.log.topics import topic_choice

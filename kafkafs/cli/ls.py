@@ -1,16 +1,63 @@
-"""`kafkafs ls DATA_DIR [PATH...]`: what a mount would list, without a mount, with those flags of ls(1) that count."""
+"""`kafkafs ls DATA_DIR [PATH...]`: what a mount would list, without a mount, with those flags of ls(1) that count.
+
+Columns of `-l`, sizes, times and order are as ls(1) of GNU coreutils has them.
+"""
 
 import argparse
+import grp
 import locale
+import os
+import pwd
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import NamedTuple, cast
 
 from kafkafs.cli import unmounted
-from kafkafs.cli.listing import TIME_STYLES, Line, Look, ordered, printable_name, show, time_style, total
+from kafkafs.cli.unmounted import mode_text
 from kafkafs.errors import UsageError
-from kafkafs.view.node import DirectoryNode
+from kafkafs.view.node import Attributes, DirectoryNode, LinkNode, Node
 from kafkafs.view.paths import resolve
+
+_HALF_A_YEAR_S = 31556952 // 2  # within which a time counts as recent
+_STYLES = {  # (of what is not recent, of what is recent), for strftime(3)
+    "locale": ("%b %e  %Y", "%b %e %H:%M"),
+    "long-iso": ("%Y-%m-%d %H:%M",) * 2,
+    "full-iso": ("%Y-%m-%d %H:%M:%S.%N %z",) * 2,
+    "iso": ("%Y-%m-%d ", "%m-%d %H:%M"),
+}
+TIME_STYLES = (*_STYLES, "+FORMAT")
+_UNITS = "KMGTPE"
+
+
+class Line(NamedTuple):
+    """One name of a listing, with what stands behind it: the node and its attributes where it was looked up."""
+
+    name: str
+    node: Node | None
+    attributes: Attributes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was asked for: a line each or all that there is to know, in which order, and how times and sizes look."""
+
+    long: bool = False
+    single: bool = False
+    human: bool = False
+    order: str = "name"  # or "time", "size"
+    reverse: bool = False
+    times: tuple[str, str] = _STYLES["locale"]
+
+    @property
+    def needs_attributes(self) -> bool:
+        """Whether each name has to be looked up, to show or to order it."""
+        return self.long or self.order != "name"
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -91,3 +138,110 @@ def _look_up(directory: DirectoryNode, line: Line, found: list[Line], name: str)
     """Looks one name up: one that is gone since it was listed is an error of its own."""
     node = line.node or directory.child(name)
     found.append(Line(name, node, node.attributes()))
+
+
+def time_style(word: str) -> tuple[str, str] | None:
+    """The formats behind a word of `--time-style`; None for what is none. `+FORMAT` may have one in a second line."""
+    if word.startswith("+"):
+        old, _, recent = word[1:].partition("\n")
+        return old, recent or old
+    return _STYLES.get(word)
+
+
+def ordered(lines: Sequence[Line], look: Look) -> list[Line]:
+    """The lines as they are to be shown: the newest or the largest first, names where those are equal."""
+    keys: dict[str, Callable[[Attributes], int]] = {"time": lambda it: -it.mtime_ns, "size": lambda it: -it.size}
+    key = keys.get(look.order)
+    found = sorted(lines, key=lambda line: _collated(line.name))
+    if key is not None:
+        found.sort(key=lambda line: key(cast(Attributes, line.attributes)))
+    return found[::-1] if look.reverse else found
+
+
+def show(lines: Sequence[Line], look: Look) -> None:
+    """Prints the lines; names alone in columns on a terminal, one a line elsewhere."""
+    if look.long:
+        _show_long(lines, look)
+        return
+    names = [printable_name(line.name) for line in lines]
+    if sys.stdout.isatty() and not look.single:
+        _show_columns(names)
+    else:
+        print(*names, sep="\n", end="\n" if names else "")
+
+
+def _show_columns(names: list[str]) -> None:
+    """Down and then across, as many columns as fit."""
+    width = shutil.get_terminal_size().columns
+    widest = max((len(name) for name in names), default=0) + 2
+    columns = max(1, min(len(names), width // widest))
+    rows = -(-len(names) // columns)
+    for row in range(rows):
+        print("".join(f"{name:{widest}}" for name in names[row::rows]).rstrip())
+
+
+def total(lines: Sequence[Line], look: Look) -> str:
+    """What `-l` says of a directory first: its files' blocks on the disk, in KiB or with a unit."""
+    size = 512 * sum(line.attributes.blocks for line in lines if line.attributes)
+    return f"total {human(size) if look.human else size // 1024}"
+
+
+def _show_long(lines: Sequence[Line], look: Look) -> None:
+    rows = [_columns(line, look) for line in lines if line.attributes is not None]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(5)]
+    for mode, links, owner, group, size, when, name in rows:
+        left = f"{mode} {links:>{widths[1]}} {owner:{widths[2]}} {group:{widths[3]}} {size:>{widths[4]}}"
+        print(f"{left} {when} {name}")
+
+
+def _columns(line: Line, look: Look) -> tuple[str, str, str, str, str, str, str]:
+    about = cast(Attributes, line.attributes)
+    name = printable_name(line.name)
+    if about.kind == "symlink":
+        name += f" -> {printable_name(cast(LinkNode, line.node).target())}"
+    owner, group = owner_names(about.uid, about.gid)
+    size = human(about.size) if look.human else str(about.size)
+    return mode_text(about), str(about.nlink), owner, group, size, _when(about.mtime_ns, look.times), name
+
+
+def owner_names(uid: int, gid: int) -> tuple[str, str]:
+    """The names of a user and a group, their numbers where they have none."""
+    owner, group = str(uid), str(gid)
+    with suppress(KeyError):
+        owner = pwd.getpwuid(uid).pw_name
+    with suppress(KeyError):
+        group = grp.getgrgid(gid).gr_name
+    return owner, group
+
+
+def human(size: int) -> str:
+    """With a unit of 1024, rounded up: a decimal below ten, none above."""
+    if size < 1024:
+        return str(size)
+    unit = 0
+    while size > 1023 * 1024 ** (unit + 1) and unit + 1 < len(_UNITS):
+        unit += 1
+    whole = 1024 ** (unit + 1)
+    tenths = -(-size * 10 // whole)
+    return f"{tenths // 10}.{tenths % 10}{_UNITS[unit]}" if tenths < 100 else f"{-(-size // whole)}{_UNITS[unit]}"
+
+
+def _when(mtime_ns: int, formats: tuple[str, str]) -> str:
+    seconds, fraction = divmod(mtime_ns, 10**9)
+    is_recent = 0 <= time.time() - seconds < _HALF_A_YEAR_S
+    text = re.sub("%([%N])", lambda found: "%%" if found[1] == "%" else f"{fraction:09}", formats[is_recent])
+    return time.strftime(text, time.localtime(seconds))
+
+
+def _collated(name: str) -> str:
+    try:
+        return locale.strxfrm(name)
+    except (OSError, ValueError):  # bytes that are no text in this locale
+        return name
+
+
+def printable_name(name: str) -> str:
+    """The name itself for a pipe; for a terminal, with `?` for what it would obey, as ls(1) has it."""
+    if not sys.stdout.isatty():
+        return os.fsencode(name).decode(sys.stdout.encoding or "utf-8", sys.stdout.errors or "strict")
+    return "".join(c if c.isprintable() else "?" for c in name)

@@ -3,8 +3,7 @@
 import argparse
 import sys
 
-from kafkafs.cli.spark_paths import chosen_topics, data_directories, file_to_write
-from kafkafs.cli.spark_progress import SparkProgress
+from kafkafs.cli.spark_command import SparkProgress, chosen_topics, data_directories, file_to_write
 from kafkafs.errors import UsageError
 from kafkafs.spark.options import tier_source
 from kafkafs.spark.profile.job import profile

@@ -3,9 +3,7 @@
 import argparse
 import sys
 
-from kafkafs.cli.engine import engine, is_local
-from kafkafs.cli.spark_paths import chosen_topics, data_directories
-from kafkafs.cli.spark_progress import SparkProgress
+from kafkafs.cli.spark_command import SparkProgress, chosen_topics, data_directories, engine, is_local
 from kafkafs.errors import UsageError
 from kafkafs.spark.reindex.job import check_target, reindex
 from kafkafs.spark.reindex.keys import reindex_keys

@@ -5,7 +5,7 @@ import time
 from typing import cast
 
 from kafkafs.cli import unmounted
-from kafkafs.cli.listing import owner_names
+from kafkafs.cli.ls import owner_names
 from kafkafs.view.node import Attributes, FileNode, LinkNode, Tree
 from kafkafs.view.paths import resolve
 

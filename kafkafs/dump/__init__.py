@@ -1,14 +1,13 @@
 """What `kafka-dump-log.sh` of Kafka 4.4.0 prints, byte for byte, for every kind of file that it understands.
 
-    dump_source, dump_options    one file to dump with its neighbours; what of it is wanted
+    dump_source, dump_options    one file to dump with its neighbours; what of it is wanted, such as an `OffsetWindow`
     dump_findings     what does not agree, told after all files
-    file_dump         the kind of a file by its name: what `cli` and the mount call
-    log_dump          a log in `entry_runs`, of an `offset_window`, shown as text (`text_log`) or as JSON (`json_log`)
+    file_dump         the kind of a file by its name: what `cli` and the mount call; a log goes run by run
+    text_log          a run shown as text; `json_log` as JSON
     rendering         most lines, by kernels; `single_lines` of records that `damaged` reads where others give up
-    entries           headers as Kafka's tool takes them, whatever they say
+    entries           runs, and single headers as Kafka's tool takes them, whatever they say
     index_dump        the offset and time index; `small_tables` the transaction index and the producer snapshot
-    kafka_decoders    a key or value as text, `control_text` a control record; `internal_records` and `remote_log` those
-                      of Kafka's own topics
+    kafka_decoders    a key or value as text; `internal_records` those of Kafka's own topics
 
 Text is UTF-8 whatever the locale. Where Kafka's tool ends with an exception, the same text stands up to there, and what
 can still be shown follows. Source: DumpLogSegments.

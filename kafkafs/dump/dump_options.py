@@ -1,9 +1,13 @@
-"""What of a file is wanted: the flags of Kafka's tool, and those that kafkafs adds."""
+"""What of a file is wanted: the flags of Kafka's tool and those that kafkafs adds, and which part of a log."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kafkafs.dump.kafka_decoders import Decoder, RecordDecoder, as_string
 from kafkafs.format.memory import UNLIMITED, Memory
+
+if TYPE_CHECKING:  # help and man page take the defaults, where no kernel is built yet
+    from kafkafs.format.records import Records
 
 ALL_BYTES = 2**31 - 1
 """`--max-bytes` unless told otherwise: only then is the end of a log spoken of."""
@@ -34,3 +38,33 @@ class DumpOptions:
     def is_deep(self) -> bool:
         """Whether each record is shown, and not only each batch."""
         return self.deep_iteration or self.print_data_log
+
+
+MAX_OFFSET = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetWindow:
+    """Offsets in [start, stop); a bound that is None is no bound. `position`: what stands before is not looked at.
+
+    A window never changes while a log is dumped. `start` and `position` cut what comes first, `stop` ends the pass:
+    once a run holds an entry behind it (`EntryRun.within`), the one that shows the log says `is_past`, and no more is
+    read. Entries are kept whole; which of their records are shown, `of` and `has` tell.
+    """
+
+    start: int | None = None
+    stop: int | None = None
+    position: int = 0
+
+    def of(self, found: "Records") -> "Records":
+        """Those of the records that are in it."""
+        if self.start is None and self.stop is None:
+            return found
+        return found.between(0 if self.start is None else self.start, MAX_OFFSET if self.stop is None else self.stop)
+
+    def has(self, offset: int) -> bool:
+        """Whether a record of that offset is wanted."""
+        return (self.start is None or offset >= self.start) and (self.stop is None or offset < self.stop)
+
+
+WHOLE = OffsetWindow()

@@ -8,11 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafkafs.dump.dump_findings import Findings
-from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_options import DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import Source
-from kafkafs.dump.entries import UnreadableEntry
-from kafkafs.dump.entry_runs import EntryRun, within
-from kafkafs.dump.offset_window import OffsetWindow
+from kafkafs.dump.entries import EntryRun, UnreadableEntry, within
 from kafkafs.dump.rendering import Text
 from kafkafs.format.batch import Batch, is_control
 from kafkafs.format.batch_lines import batch_lines, unreadable_line

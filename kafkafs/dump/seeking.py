@@ -6,10 +6,9 @@ What an index says is checked against the log before it counts; a missing or wro
 from collections.abc import Iterator, Sequence
 
 from kafkafs.dump.damaged import records
-from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_options import DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import Source
 from kafkafs.dump.entries import HEADER_READ, entry_at
-from kafkafs.dump.offset_window import OffsetWindow
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import Batch
 from kafkafs.format.index import OffsetIndex, TimeIndex

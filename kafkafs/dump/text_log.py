@@ -1,23 +1,21 @@
 """A log as text: a line for a batch and, with deep iteration, one for each record.
 
 Batches that hold what they promise are rendered many at a time. The others go one by one: those that are damaged, those
-of KRaft itself, and all where keys or values are doubles. Source: DumpLogSegments, `dumpLog`.
+of KRaft itself, and all where keys or values are doubles. Source: DumpLogSegments, `dumpLog` and `printControlRecord`.
 """
 
+import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
-from kafkafs.dump.control_text import control_text
 from kafkafs.dump.damaged import records
 from kafkafs.dump.dump_findings import Findings
-from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_options import WHOLE, DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import Source
-from kafkafs.dump.entries import UnreadableEntry
-from kafkafs.dump.entry_runs import EntryRun, within
-from kafkafs.dump.offset_window import WHOLE, OffsetWindow
+from kafkafs.dump.entries import EntryRun, UnreadableEntry, within
 from kafkafs.dump.rendering import Text, has_kernels, header_lines, record_lines
 from kafkafs.dump.single_lines import DumpedRecord, record_line, unreadable_header
 from kafkafs.errors import CorruptData, TooLarge
@@ -34,6 +32,7 @@ from kafkafs.format.batch import (
     is_control,
     rows_of,
 )
+from kafkafs.format.control import ControlType, control_type, coordinator_epoch
 from kafkafs.format.records import PIECE, Records, Refusal, decode
 
 
@@ -175,3 +174,45 @@ class TextLog:
     def _problem(self, batch: Batch, reason: str) -> None:
         where = f"the batch at position {batch.position} with the last offset {batch.last_offset}"
         self._findings.problem(self._source, f"the records of {where} cannot all be read: {reason}.")
+
+
+_KRAFT = {  # label and schema
+    ControlType.LEADER_CHANGE: ("LeaderChange: ", "LeaderChangeMessage"),  # the only one with a colon
+    ControlType.SNAPSHOT_HEADER: ("SnapshotHeader ", "SnapshotHeaderRecord"),
+    ControlType.SNAPSHOT_FOOTER: ("SnapshotFooter ", "SnapshotFooterRecord"),
+    ControlType.KRAFT_VERSION: ("KRaftVersion ", "KRaftVersionRecord"),
+    ControlType.KRAFT_VOTERS: ("KRaftVoters ", "VotersRecord"),
+}
+_KEY = struct.Struct(">hh")
+
+
+def control_text(key: bytes | None, value: bytes | None) -> bytes:
+    """The type of a control record and what its value holds. CorruptData where key or value are too short."""
+    if key is None or len(key) < _KEY.size:
+        raise CorruptData("the key of a control record is cut")
+    version, type_id = _KEY.unpack_from(key)
+    if version < 0:
+        raise CorruptData(f"the key of a control record has version {version}")
+    kind = control_type(key)
+    if kind is ControlType.UNKNOWN:
+        return f" controlType: UNKNOWN({type_id})".encode()
+    if value is None:
+        raise CorruptData(f"a {kind.name} record has no value")
+    if kind not in _KRAFT:
+        epoch = coordinator_epoch(value)
+        if epoch is None or value[0] >= 0x80:
+            raise CorruptData(f"the value of an {kind.name} marker cannot be read")
+        return f" endTxnMarker: {kind.name} coordinatorEpoch: {epoch}".encode()
+    label, schema = _KRAFT[kind]
+    return f" {label}{_kraft_json(kind, schema, value)}".encode()
+
+
+def _kraft_json(kind: ControlType, schema: str, value: bytes) -> str:
+    """The tool reads every version as version 0 and shows it as the version that it claims to be."""
+    from kafkafs.format.messages.json_text import fields_json, jackson_string  # with Kafka's schemas, for KRaft only
+    from kafkafs.format.messages.records import parse_fields
+
+    fields = parse_fields("clients", schema, 0, value)
+    if fields is None:
+        raise CorruptData(f"the value of the {kind.name} record cannot be read")
+    return fields_json("clients", schema, fields["version"], fields, jackson_string)

@@ -5,9 +5,13 @@ import os
 import pty
 import re
 import subprocess
+from itertools import groupby
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kafkafs.cli.groups import by_lag
 from tests.cluster.writing import Data, commit, metadata, pair
 from tests.kafka.clusters import Cluster
 from tests.mounting import KAFKAFS, run
@@ -211,3 +215,20 @@ def test_what_is_left_out_of_others_is_said_alone(tmp_path):
     data.write("__cluster_metadata-0", [(None, b"\1\x7f\0")])
     done = run(KAFKAFS, "groups", data.path)
     assert b"__cluster_metadata-0" in done.stderr
+
+
+ITEMS = st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.none() | st.integers(-2, 5)), max_size=9)
+
+
+@given(ITEMS)
+def test_the_worst_group_and_in_it_the_worst_partition_come_first(items):
+    """A group's lines stay together, nothing is lost, what is unknown stands last."""
+    shown = by_lag(items, lambda item: item)
+    assert sorted(shown, key=str) == sorted(items, key=str)
+    groups = [(group, [lag for _, lag in lines]) for group, lines in groupby(shown, key=lambda item: item[0])]
+    assert len(groups) == len({group for group, _ in items})
+    totals = [sum(lag or 0 for lag in lags) for _, lags in groups]
+    assert totals == sorted(totals, reverse=True)
+    for _, lags in groups:
+        known = [lag for lag in lags if lag is not None]
+        assert lags == [*sorted(known, reverse=True), *[None] * (len(lags) - len(known))]

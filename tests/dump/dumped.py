@@ -10,11 +10,10 @@ from typing import Any
 from kafkafs.cli.dump_arguments import TOPICS
 from kafkafs.disk.directory import Directory
 from kafkafs.dump.dump_findings import Findings
-from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_options import WHOLE, DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import Source
 from kafkafs.dump.file_dump import dump
 from kafkafs.dump.internal_records import record_decoder
-from kafkafs.dump.offset_window import WHOLE, OffsetWindow
 from tests.kafka import cache, jars
 
 TOOL = "org.apache.kafka.tools.DumpLogSegments"

@@ -15,10 +15,9 @@ import pytest
 
 from kafkafs.dump.damaged import MOST_RECORDS, records
 from kafkafs.dump.dump_findings import Findings
-from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_options import WHOLE, DumpOptions
 from kafkafs.dump.entries import HEADER_READ, entry_at
 from kafkafs.dump.file_dump import dump
-from kafkafs.dump.offset_window import WHOLE
 from kafkafs.errors import CorruptData
 from kafkafs.format.batch import Batch
 from kafkafs.format.memory import UNLIMITED

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.dump.control_text import control_text
+from kafkafs.dump.text_log import control_text
 from kafkafs.errors import CorruptData
 from kafkafs.format.control import ControlType
 

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kafkafs.dump.control_text import control_text
 from kafkafs.dump.internal_records import record_decoder
+from kafkafs.dump.text_log import control_text
 from kafkafs.errors import KafkafsError
 from kafkafs.format import codecs
 from kafkafs.format.batch import crc_holds, parse_batch, walk

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.cli.engine import is_local
+from kafkafs.cli.spark_command import is_local
 from kafkafs.errors import Exhausted, UsageError, Vanished
 from kafkafs.spark import jobs
 from kafkafs.spark.audit.job import audit

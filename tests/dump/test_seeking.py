@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.dump_options import WHOLE, DumpOptions
 from kafkafs.dump.dump_source import Source
 from kafkafs.dump.file_dump import is_log
-from kafkafs.dump.offset_window import WHOLE
 from kafkafs.dump.seeking import offset_at, window_of
 from tests.dump.dumped import dumped, source_of
 from tests.kafka.dataset import Dataset

@@ -1,15 +1,19 @@
-"""What the commands on Spark read and write: directories that are data, and a file that can be written at the end."""
+"""What the commands on Spark share: what they read and write, where they run, how far they are."""
 
+import argparse
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kafkafs.cli import spark_paths
-from kafkafs.cli.spark_paths import data_directories, file_to_write
+from kafkafs.cli import spark_command, status_line
+from kafkafs.cli.spark_command import SparkProgress, data_directories, engine, file_to_write, is_local
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, Mount
+from kafkafs.spark.jobs import Step
+from kafkafs.spark.local import LocalEngine
+from tests.cli.test_status_line import terminal
 
 
 @pytest.fixture
@@ -39,10 +43,10 @@ def test_what_is_no_data_directory_is_refused_with_a_sentence(word, tmp_path):
 def test_a_mount_is_refused_and_what_lies_behind_it_is_named(data, monkeypatch):
     """Its directories look like partitions and hold none of the broker's files."""
     mount = Mount(str(data), FILESYSTEM, "/var/kafka-logs", "0:50")
-    monkeypatch.setattr(spark_paths, "mounted_at", lambda path: mount)
+    monkeypatch.setattr(spark_command, "mounted_at", lambda path: mount)
     with pytest.raises(UsageError, match="is a mount of kafkafs; name the data directory behind it: /var/kafka-logs"):
         data_directories([str(data)])
-    monkeypatch.setattr(spark_paths, "mounted_at", lambda path: replace(mount, filesystem="xfs"))
+    monkeypatch.setattr(spark_command, "mounted_at", lambda path: replace(mount, filesystem="xfs"))
     assert data_directories([str(data)]) == (data,)
 
 
@@ -86,3 +90,22 @@ def test_a_place_without_the_right_to_write_is_refused(data, monkeypatch):
         with pytest.raises(UsageError, match="permission denied"):
             file_to_write(data.parent / name, [data])
     assert asked == [data.parent, data.parent / "old"]
+
+
+def test_without_java_the_processes_of_this_machine_are_taken(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    arguments = argparse.Namespace(engine=None, master=None)
+    assert is_local(arguments)
+    with SparkProgress("audit") as progress, engine(arguments, "audit", progress) as where:
+        assert isinstance(where, LocalEngine)
+
+
+def test_a_terminal_sees_that_spark_starts_then_the_job_then_nothing(monkeypatch):
+    monkeypatch.setattr(status_line, "REDRAW_S", 0)
+    with terminal() as seen, SparkProgress("audit") as progress:
+        progress(Step("audit", 3, 6, 40_000_000, 80_000_000))
+    lines = [line.strip() for line in seen[0].split("\r") if line.strip()]
+    assert lines[0] == "audit: starting Spark…"
+    assert lines[-1].endswith("3 of 6 parts]")
+    assert seen[0].endswith("\r")

@@ -1,0 +1,112 @@
+"""What `audit`, `reindex`, `export` and `profile` share: what they read and write, where they run, how far they are."""
+
+import argparse
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+
+from kafkafs.cli.status_line import StatusLine
+from kafkafs.errors import UsageError
+from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.meta_properties import check_one_cluster
+from kafkafs.log.topics import TopicChoice, topic_choice
+from kafkafs.spark.jobs import Engine, Step
+from kafkafs.spark.local import LocalEngine
+from kafkafs.spark.locations import data_directory
+from kafkafs.spark.options import named_paths
+from kafkafs.spark.session import session
+
+
+class SparkProgress:
+    """One command's progress on standard error, from its first moment to the end of its block."""
+
+    def __init__(self, name: str, first: str = "starting Spark") -> None:
+        """`first` says what it does at first."""
+        self._name, self._first = name, first
+        self._line = StatusLine()
+
+    def __enter__(self) -> "SparkProgress":
+        self._line.say(f"{self._name}: {self._first}…")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._line.clear()
+
+    def clear(self) -> None:
+        """Takes the line away, until the next step: something is printed."""
+        self._line.clear()
+
+    def starting(self) -> None:
+        """Shows that Spark is starting."""
+        self._line.say(f"{self._name}: starting Spark…")
+
+    def __call__(self, step: Step) -> None:
+        """Shows how far a job is."""
+        self._line.show(step.name, step.done_bytes, step.size, f"{step.done:,} of {step.units:,} parts")
+
+
+def data_directories(words: Sequence[str]) -> tuple[Path, ...]:
+    """The directories that are named, absolute, each once; UsageError for what is no data directory."""
+    found = named_paths(words)
+    for path in found:
+        mount = mounted_at(path)
+        if mount is not None and mount.filesystem == FILESYSTEM:
+            raise UsageError(f"{str(path)!r} is a mount of kafkafs; name the data directory behind it: {mount.source}")
+    check_one_cluster(open_data_directory(path) for path in found)
+    return found
+
+
+def chosen_topics(arguments: argparse.Namespace, paths: Sequence[Path]) -> TopicChoice:
+    """The topics that `--topics` and `--topic-pattern` choose; UsageError for those that are not there."""
+    topics = topic_choice(arguments.topics, arguments.topic_pattern)
+    there = (name.topic for path in paths for name in data_directory(path).names().values() if not name.mark)
+    topics.check(there, ", ".join(repr(str(path)) for path in paths))
+    return topics
+
+
+def file_to_write(path: Path, data_directories: Sequence[Path]) -> Path:
+    """The file that a job writes at its end, absolute; UsageError before it begins where that will not be possible."""
+    place = path.absolute()
+    if any(place.resolve().is_relative_to(each.resolve()) for each in data_directories):
+        raise UsageError(f"{str(place)!r} lies inside a data directory, where nothing is written")
+    if not place.parent.is_dir():
+        raise UsageError(f"{str(place)!r} cannot be written: there is no directory {str(place.parent)!r}")
+    if place.is_dir() or not os.access(place if place.exists() else place.parent, os.W_OK):
+        reason = "it is a directory" if place.is_dir() else "permission denied"
+        raise UsageError(f"{str(place)!r} cannot be written: {reason}")
+    return place
+
+
+@contextmanager
+def engine(arguments: argparse.Namespace, name: str, progress: SparkProgress) -> Iterator[Engine]:
+    """The engine that `--engine` names, without it Spark where that is installed, or a master is named.
+
+    On Spark or in processes of this machine: the same functions, the same report.
+    """
+    if is_local(arguments):
+        yield LocalEngine()
+    else:
+        with session(arguments.master, name, progress.starting) as spark:
+            yield spark
+
+
+def is_local(arguments: argparse.Namespace) -> bool:
+    """Whether the command runs without Spark."""
+    if arguments.engine == "local" and arguments.master is not None:
+        raise UsageError("--master names a Spark, and --engine local takes none: leave one of them out")
+    if arguments.engine is None:
+        return arguments.master is None and not _is_spark_here()
+    return bool(arguments.engine == "local")
+
+
+def _is_spark_here() -> bool:
+    """Whether Spark and a Java for it are installed; a client's pyspark has neither."""
+    java = os.environ.get("JAVA_HOME") or shutil.which("java")
+    return bool(java) and find_spec("pyspark") is not None and find_spec("py4j") is not None
