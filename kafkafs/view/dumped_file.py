@@ -57,7 +57,7 @@ class DumpedFile(NoXattrs):
     def _text(self, files: "_Files") -> ExactText | None:
         """It, measured; None of a file that is not small."""
         exact = self._view.options.exact
-        if not exact or files.span.end > exact:
+        if not exact or files.stored > exact:
             return None
         dumps, key = self._view.resources.dumps, files.key
 
@@ -86,7 +86,9 @@ class _Files:
         self._logs = {segment.log_name: segment for segment in view.ask(lambda snapshot: snapshot.log.segments)}
         self._opened: dict[str, _AsSeen] = {}
         data, (stem, _, kind) = self.open(name), name.partition(".")
+        self.stored = data.size
         if kind.startswith(("index", "timeindex")):
+            self.stored = min(data.size, data.file.stat().st_blocks * 512)  # the last one's has 10 MiB of holes
             with suppress(NotFound):
                 self.open(f"{stem}.log")
         self.span = Span(0, data.size, (), tuple(file.state for file in self._opened.values()))

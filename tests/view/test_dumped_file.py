@@ -1,5 +1,6 @@
 """`segments/<file>.txt` (tests/dump hold the text itself against the real tool)."""
 
+import os
 from typing import cast
 
 import pytest
@@ -63,3 +64,12 @@ def test_the_dump_of_a_large_file_is_a_stream(tmp_path, exact):
     write_partition(tmp_path, {0: [made(0, [1, 2])]})
     dump = cast(FileNode, node(tree(tmp_path, exact=exact), f"t-0/segments/{LOG}.txt"))
     assert (dump.attributes().size, dump.open().size) == (0, None)
+
+
+@pytest.mark.parametrize("kind", ["index", "timeindex"])
+def test_the_holes_of_the_last_segments_index_do_not_make_its_dump_a_stream(tmp_path, kind):
+    """Regression: a broker that runs, or has died, leaves it 10 MiB long."""
+    directory = write_partition(tmp_path, {0: [made(0, [1, 2])]})
+    os.truncate(directory / f"{0:020}.{kind}", 10 << 20)
+    dump = cast(FileNode, node(tree(tmp_path), f"t-0/segments/{0:020}.{kind}.txt"))
+    assert dump.attributes().size == dump.open().size == len(cat(tree(tmp_path), f"t-0/segments/{0:020}.{kind}.txt"))
