@@ -136,6 +136,10 @@ class Budget:
         for holder in idle:
             self._ask_to_release(holder)
 
+    def let_go(self, holder: Holder) -> None:
+        """Has it let go: it is not asked any more, as far as anybody knows."""
+        self._ask_to_release(ref(holder))
+
     def _ask_to_release(self, known: ReferenceType[Holder]) -> None:
         holder = known()  # what is gone holds nothing
         if holder is None or holder.release():

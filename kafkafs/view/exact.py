@@ -186,14 +186,18 @@ class ExactText:
             self._users += self._users > 0
             return self._users > 0
 
-    def let_go(self) -> None:
-        """One less has it."""
+    def let_go(self, is_read: bool = False) -> None:
+        """One less has it. What was read to its end makes room for others: it is made in memory that is used again, and
+        fresh memory would take as long as the text does."""
         with self._lock:
             self._users -= 1
-            is_last = not self._users
-        if is_last:
+            left = self._users
+        if not left:
             for reader in self._readers:
                 reader.close()
+        elif left == 1 and is_read:
+            for reader in self._readers:
+                self._budget.let_go(reader)
 
 
 class ExactContent:
@@ -230,7 +234,7 @@ class ExactContent:
     def close(self) -> None:
         """Text and files are let go of."""
         self._held = None
-        self._text.let_go()
+        self._text.let_go(is_read=self._read_to >= self.size)
 
 
 class Told:

@@ -114,6 +114,19 @@ def test_what_was_made_for_the_size_is_not_made_again_for_the_read(texts):
     assert log.made == 1000
 
 
+def test_what_was_read_to_its_end_makes_room_once_nobody_has_it_open(texts):
+    """The next text is made in the same memory."""
+    log = Log([b"x" * 99 + b"\n"] * 1000)
+    content, other = (opened(measured(texts, log, 1000)) for _ in range(2))
+    assert read(content) == log.text(1000)
+    content.close()
+    assert (read(other), log.made) == (log.text(1000), 1000)
+    other.close()
+    assert not any(reader._kept for reader in other._text._readers)
+    assert (texts.budget._total, measured(texts, log, 1000) is other._text) == (0, True)
+    assert read(opened(other._text)) == log.text(1000)
+
+
 def test_what_came_behind_is_all_that_is_made_when_the_log_grew(texts):
     log = Log([b"x" * 99 + b"\n"] * 1000)
     before = opened(measured(texts, log, 900))
