@@ -23,8 +23,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
 from kafkafs.log.topics import topic_choice
 from kafkafs.search.grep import OPTIONS, Window, bytes_of
-from kafkafs.search.pattern import Pattern
-from kafkafs.search.selection import FieldMaker, Selection
+from kafkafs.search.selection import FieldMaker, Pattern, Selection
 from kafkafs.search.side_by_side import Done, SearchTask, Trouble, search
 
 EXIT_NONE = 1

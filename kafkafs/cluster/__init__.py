@@ -1,8 +1,8 @@
 """What the topics tell that a cluster keeps for itself: groups, transactions, metadata, schemas. No secret comes out.
 
-following   an internal partition, read once and then followed
+following   an internal partition, read once and then followed, and what of it could not be read
 last_values, coordinators   the last value of each key: groups with their offsets, transactional ids
-groups, offsets, transactions   what the records of one of them say
+groups, transactions   what the records of one of them say
 metadata, image   the newest snapshot and the log behind it: topics, brokers, settings, rights
 cluster     all of that at one moment; `files` and `rows`: as lines of `.cluster/`
 schema_topic, registry   the schemas in `_schemas-0`

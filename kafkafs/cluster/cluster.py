@@ -20,14 +20,12 @@ from kafkafs.cluster.coordinators import (
     partition_for,
 )
 from kafkafs.cluster.following import Following, Replay
-from kafkafs.cluster.groups import Group, Topics
+from kafkafs.cluster.groups import Commit, Group, Topics
 from kafkafs.cluster.image import Image
+from kafkafs.cluster.lines import file_name, named_by
 from kafkafs.cluster.metadata import NAME, AsOf, Metadata
-from kafkafs.cluster.names import file_name, named_by
-from kafkafs.cluster.offsets import Commit
-from kafkafs.cluster.open_transactions import Open, OpenScans, Owners
 from kafkafs.cluster.rows import Ends
-from kafkafs.cluster.transactions import Transaction
+from kafkafs.cluster.transactions import Open, OpenScans, Owners, Transaction
 from kafkafs.disk.cached_value import CachedValue, same_objects
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished

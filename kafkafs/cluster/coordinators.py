@@ -5,11 +5,10 @@ A group is read from its records when it is asked for; transactional ids are kep
 
 from collections.abc import Iterator
 
-from kafkafs.cluster.groups import Group, Topics, read_group
+from kafkafs.cluster.following import Problems
+from kafkafs.cluster.groups import Commit, Group, Topics, read_commits, read_group
 from kafkafs.cluster.last_values import LastValues
-from kafkafs.cluster.names import text_of
-from kafkafs.cluster.offsets import Commit, read_commits
-from kafkafs.cluster.problems import Problems
+from kafkafs.cluster.lines import text_of
 from kafkafs.cluster.transactions import Transaction, read_transaction
 from kafkafs.format.messages.records import InternalTopic
 

@@ -5,24 +5,145 @@ record is about; all that is kept is kept by that name. Values are read when the
 little more than looking at the keys. Offsets that were committed within a transaction wait for its marker. A group that
 never had more than offsets outlives them, until its own tombstone: since 4.1, whose commits have version 4, that is
 always written.
+
+Millions of them are kept in little memory: in a table of SQLite in this process's memory, sorted by name, which takes
+about what keys and values take. Objects of Python took ten times that.
 Sources: CoordinatorLoaderImpl, GroupCoordinatorShard, OffsetMetadataManager.
 """
 
+import sqlite3
 import struct
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.cluster.following import Replay
-from kafkafs.cluster.kept import HEAD, NO_PRODUCER, Kept, KeptRecords, LastValue
-from kafkafs.cluster.problems import Problems
+from kafkafs.cluster.following import Problems, Replay
 from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.messages.records import InternalTopic, is_key
 from kafkafs.format.messages.schema import names_by_number
 from kafkafs.format.records import Records
 from kafkafs.log.log import Log
+
+NO_PRODUCER = -1
+HEAD = struct.Struct(">hh")
+"""What a key begins with: record type, length of the name."""
+
+_OUTLIVING = -1  # instead of a record type: the name is there even when no record is
+_AT_ONCE = 4096  # rows
+_ROWS = "SELECT name, kind, rest, offset, value, producer FROM kept"
+_ORDER = "ORDER BY name, producer, kind, rest"
+
+_Row = tuple[bytes, int, bytes, int, bytes, int]
+
+
+class LastValue(NamedTuple):
+    """A value, and the offset of its record. `producer_id` is that of a transaction that is still open."""
+
+    offset: int
+    value: bytes
+    producer_id: int = NO_PRODUCER
+
+
+Kept = tuple[bytes, LastValue]
+"""A key and what is kept of it."""
+
+
+class KeptRecords:
+    """The last value of each key. For one thread at a time, whichever it is."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[bytes, int, int, bytes, int, bytes]] = []  # rows that are yet to be put in
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self._waiting.clear()
+        self._table = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._table.execute(
+            "CREATE TABLE kept (name BLOB, producer INTEGER, kind INTEGER, rest BLOB, offset INTEGER, value BLOB,"
+            " PRIMARY KEY (name, producer, kind, rest)) WITHOUT ROWID"
+        )
+        self._table.execute("CREATE INDEX pending ON kept (producer) WHERE producer >= 0")
+
+    def put(self, key: bytes, kept: LastValue) -> None:
+        """The value of that key; of one that is pending, beside the one in effect."""
+        kind, name, rest = _parts(key)
+        self._put(name, kept.producer_id, kind, rest, kept.offset, kept.value)
+
+    def outlive(self, name: bytes) -> None:
+        """The name stays, whatever becomes of its keys."""
+        self._put(name, NO_PRODUCER, _OUTLIVING, b"", 0, b"")
+
+    def end(self, name: bytes) -> None:
+        """The name stays no longer than its keys."""
+        self._settled().execute("DELETE FROM kept WHERE name = ? AND kind = ?", (name, _OUTLIVING))
+
+    def remove(self, key: bytes) -> None:
+        """The key has no value any more, nor a pending one."""
+        kind, name, rest = _parts(key)
+        self._settled().execute("DELETE FROM kept WHERE name = ? AND kind = ? AND rest = ?", (name, kind, rest))
+
+    def settle_pending(self, producer: int, take_effect: bool) -> list[bytes]:
+        """What is pending for that producer takes effect, unless something newer has, or is dropped: names."""
+        rows: list[_Row] = self._settled().execute(f"{_ROWS} WHERE producer = ?", (producer,)).fetchall()
+        self._table.execute("DELETE FROM kept WHERE producer = ?", (producer,))
+        if take_effect:
+            self._table.executemany(
+                "INSERT INTO kept VALUES (?, -1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET offset = excluded.offset,"
+                " value = excluded.value WHERE offset < excluded.offset",
+                [row[:5] for row in rows],
+            )
+        return [row[0] for row in rows]
+
+    def names(self) -> list[bytes]:
+        """All names, sorted."""
+        return [name for (name,) in self._settled().execute("SELECT DISTINCT name FROM kept ORDER BY name")]
+
+    def has(self, name: bytes) -> bool:
+        """Whether it is one of `names`."""
+        return self._settled().execute("SELECT 1 FROM kept WHERE name = ? LIMIT 1", (name,)).fetchone() is not None
+
+    def of(self, name: bytes) -> list[Kept]:
+        """What is kept of one name; what is pending comes behind what is in effect."""
+        return _records(self._settled().execute(f"{_ROWS} WHERE name = ? {_ORDER}", (name,)))
+
+    def by_name(self) -> Iterator[tuple[bytes, list[Kept]]]:
+        """What is kept of each name, by name."""
+        rows = self._settled().execute(f"{_ROWS} {_ORDER}")
+        return ((name, _records(own)) for name, own in groupby(rows, itemgetter(0)))
+
+    def _put(self, name: bytes, producer: int, kind: int, rest: bytes, offset: int, value: bytes) -> None:
+        self._waiting.append((name, producer, kind, rest, offset, value))
+        if len(self._waiting) >= _AT_ONCE:
+            self._settled()
+
+    def _settled(self) -> sqlite3.Connection:
+        """The table, with all that was put in."""
+        if self._waiting:
+            self._table.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, ?)", self._waiting)
+            self._waiting.clear()
+        return self._table
+
+
+def _parts(key: bytes) -> tuple[int, bytes, bytes]:
+    """Record type, name and the rest of a key."""
+    kind, size = HEAD.unpack_from(key)
+    at = HEAD.size + size
+    return kind, key[HEAD.size : at], key[at:]
+
+
+def _records(rows: Iterable[_Row]) -> list[Kept]:
+    return [
+        (HEAD.pack(kind, len(name)) + name + rest, LastValue(offset, value, producer))
+        for name, kind, rest, offset, value, producer in rows
+        if kind != _OUTLIVING
+    ]
+
 
 OFFSET_COMMIT = 1
 """The record type of a committed offset. Type 0 is the same in its first version."""

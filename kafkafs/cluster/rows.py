@@ -4,13 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kafkafs.cluster.groups import Group, Member
+from kafkafs.cluster.groups import Commit, Group, Member
 from kafkafs.cluster.image import Acl, Broker, Entity, PartitionState
-from kafkafs.cluster.lines import Row, text_field
-from kafkafs.cluster.names import file_name
-from kafkafs.cluster.offsets import Commit
-from kafkafs.cluster.open_transactions import Open
-from kafkafs.cluster.transactions import Transaction
+from kafkafs.cluster.lines import Row, file_name, text_field
+from kafkafs.cluster.transactions import Open, Transaction
 
 RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
 """What can have configs."""

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafkafs.cluster.following import Following, Replay
-from kafkafs.cluster.problems import Problems
+from kafkafs.cluster.following import Following, Problems, Replay
 from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_json, parse_schema_record
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue

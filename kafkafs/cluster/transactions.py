@@ -1,12 +1,26 @@
-"""Transactional ids and their last transaction. Sources: TransactionLog, TransactionState, TransactionMetadata."""
+"""Transactional ids with their last transaction, and open transactions of partitions: whether they hang.
 
+One hangs whose producer belongs to no transactional id, or whose id's transaction does not have the partition: nobody
+will ever end it. (The command asks for 15 minutes of silence first, which on a dead disk means nothing.) Ids are joined
+by producer id, not by epoch, which a marker may have raised; former and next ids of a producer count as well.
+Sources: TransactionLog, TransactionState, TransactionMetadata, FindHangingTransactionsCommand.
+"""
+
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from kafkafs.cluster.following import what_is_wrong
 from kafkafs.cluster.groups import Problem
-from kafkafs.cluster.kept import LastValue
+from kafkafs.cluster.last_values import LastValue
 from kafkafs.cluster.lines import known
-from kafkafs.cluster.problems import what_is_wrong
+from kafkafs.disk.cached_value import ValidatedValue
+from kafkafs.disk.data_file import is_settled
+from kafkafs.disk.directory import Directory
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.messages.records import TRANSACTION_STATES, InternalTopic, Unreadable, parse_record
+from kafkafs.log.log import Log
+from kafkafs.log.partition import Partition
+from kafkafs.log.producers import OpenTransaction, open_transactions
 
 
 class Transaction(NamedTuple):
@@ -53,3 +67,95 @@ def read_transaction(key: bytes, kept: LastValue, problem: Problem) -> Transacti
         ),
         tuple(each for each in producer_ids if each >= 0),
     )
+
+
+_UNREADABLE = (NotFound, Denied, DiskError, CorruptData, Vanished)
+_Key = tuple[Directory, str]
+_Stamp = tuple[int, int, int, int, int]
+
+
+class Open(NamedTuple):
+    """An open transaction in a partition. `hanging` is None where its coordinator's partition is not on these disks."""
+
+    topic: str
+    partition: int
+    transaction: OpenTransaction
+    transactional_id: str | None
+    hanging: bool | None
+
+
+class _Scanned(NamedTuple):
+    """What was found, and the name of the segment that was the newest then."""
+
+    newest: str | None
+    found: tuple[OpenTransaction, ...]
+
+
+class OpenScans:
+    """What was found in each partition, looked for again where its newest segment has changed."""
+
+    def __init__(self) -> None:
+        self._scanned: dict[_Key, ValidatedValue[_Scanned]] = {}  # no `Log` is kept: there may be very many partitions
+
+    def of(self, partition: Partition) -> tuple[OpenTransaction, ...]:
+        """The partition's open transactions; none where it cannot be read."""
+        cached = self._scanned.setdefault((partition.root, partition.name.directory), ValidatedValue())
+        known = cached.latest
+        if known is not None and cached.revalidated(_stamp(partition, known.newest)) is not None:
+            return known.found
+        try:
+            stamp, found = partition.answer(lambda log: _scan(partition, log))
+        except _UNREADABLE:
+            return ()
+        return cached.store(found, stamp).found
+
+    def keep_only(self, wanted: Iterable[Partition]) -> None:
+        """Forget the other partitions."""
+        for key in self._scanned.keys() - {(each.root, each.name.directory) for each in wanted}:
+            del self._scanned[key]
+
+
+def _scan(partition: Partition, log: Log) -> tuple[_Stamp | None, _Scanned]:
+    newest = log.segments[-1].log_name if log.segments else None
+    stamp = _stamp(partition, newest)  # before what it is to prove
+    return stamp, _Scanned(newest, tuple(open_transactions(partition, log)))
+
+
+def _stamp(partition: Partition, newest: str | None) -> _Stamp | None:
+    """What changes when the log does: of its directory and its newest segment. None where that is not sure yet."""
+    if newest is None:
+        return None
+    try:
+        about = partition.root.stat(partition.name.directory)
+        last = partition.root.stat(f"{partition.name.directory}/{newest}")
+    except _UNREADABLE:
+        return None
+    if not (is_settled(about.st_mtime_ns) and is_settled(last.st_mtime_ns)):
+        return None
+    return about.st_ino, about.st_mtime_ns, last.st_ino, last.st_size, last.st_mtime_ns
+
+
+class Owners:
+    """Transactional ids by the producer ids that they have, had, or will have."""
+
+    def __init__(self, transactions: list[Transaction], all_here: bool) -> None:
+        """`all_here`: every partition of the coordinator's topic is on these disks."""
+        self._all_here = all_here
+        self._now = {each.producer_id: each for each in transactions}
+        self._other = {producer_id: each for each in transactions for producer_id in each.producer_ids}
+
+    def join(self, topic: str, partition: int, found: OpenTransaction) -> Open:
+        """The open transaction with its id, and whether it hangs."""
+        owner = self._owner(found.producer_id)
+        transactional_id = owner.transactional_id if owner else None
+        return Open(topic, partition, found, transactional_id, self.hangs(topic, partition, found.producer_id))
+
+    def hangs(self, topic: str, partition: int, producer_id: int) -> bool | None:
+        """Whether nobody will end a transaction that the producer has open there: see `Open`."""
+        owner = self._owner(producer_id)
+        if owner is None:
+            return True if self._all_here else None
+        return (topic, partition) not in owner.partitions
+
+    def _owner(self, producer_id: int) -> Transaction | None:
+        return self._now.get(producer_id) or self._other.get(producer_id)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.cluster.metadata import NAME
-from kafkafs.cluster.open_transactions import Owners
+from kafkafs.cluster.transactions import Owners
 from kafkafs.errors import CorruptData
 from kafkafs.format.checkpoints import TopicPartition, offset_checkpoint_bytes
 from kafkafs.format.names import (

@@ -1,11 +1,11 @@
 """Finding records by what they hold: keys, and text.
 
     partition_keys   where a partition's last record with a key is, and all of them
-    key_table        a *table*: where a key may be in one part of the log. It hints; the record's own key decides
-    segment_keys     the tables of a segment that was scanned
-    key_indexes      those of segments that `reindex --keys` has indexed (`key_building`)
+    key_indexes      a *table*: where a key may be in one part of the log. It hints; the record's own key decides. Those
+                     of segments that `reindex --keys` indexes
+    segment_keys     those of a segment that was scanned
     grep             a search through whole partitions, in *units* of some megabytes
-    selection        which records a search selects: a `pattern`, with its *needle*, and the fields it is looked for in
+    selection        which records a search selects: a pattern, with its *needle*, and the fields it is looked for in
     side_by_side     units searched by processes of their own, handed out in the order of offsets
 
 All use `log`; `view` and `cli` use both halves, `spark` makes key indexes with the first.

@@ -3,20 +3,151 @@
 An index counts for a segment only if the log is the one that it was made of: its size, and a fingerprint of four
 samples of it. Batches there have checksums and timestamps, so another log differs in them. What is damaged, or of
 another log, is as good as absent.
+
+It serves both isolation levels: of a key that has aborted records the last record of all has a row, and the last one
+that was not aborted. What is not settled yet, and what cannot be read as a whole, has no index: lookups scan it.
 """
 
 import logging
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
+
+import numpy as np
 
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import Denied, DiskError, Exhausted, NotFound, Vanished
+from kafkafs.errors import CorruptData, Denied, DiskError, Exhausted, NotFound, Vanished
+from kafkafs.format.batch import is_transactional
 from kafkafs.format.kernels import crc32c
-from kafkafs.format.key_index import KEY_PAGE, SAMPLE, SUFFIX, Identity, parse_fences, parse_header, sample_positions
+from kafkafs.format.key_index import (
+    KEY_PAGE,
+    KEY_PAGE_ROWS,
+    SAMPLE,
+    SUFFIX,
+    Identity,
+    encode,
+    parse_fences,
+    parse_header,
+    parse_page,
+    sample_positions,
+)
+from kafkafs.format.key_rows import KeyCollector, KeyRows, Numbers, hashed, new_seed
+from kafkafs.format.records import Refusal
+from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.log.log import Log
+from kafkafs.log.options import ReadOptions
 from kafkafs.log.segment import Segment
-from kafkafs.search.key_table import KeyTable
+from kafkafs.log.transactions import OpenTransactions
+from kafkafs.log.visible import Visible
+
+_LOW = 0xFFFFFFFF
+"""The bits of a row that are an offset; the hash stands above them."""
+
+
+class KeyTable(NamedTuple):
+    """Where a key may be in one part of a log: sorted rows; of those on disk, the first of each page."""
+
+    segment: Segment
+    seed: bytes
+    base: int
+    rows: Numbers
+    row_count: int
+    file: DataFile | None = None
+
+    def offsets(self, hash_: int) -> Iterator[int | None]:
+        """Those of the records whose key has this hash, the largest first. None where the table is damaged, which then
+        tells no more."""
+        if self.file is None:
+            yield from _offsets_in(self.rows, self.base, hash_)
+            return
+        number = int(self.rows.searchsorted(hash_ << 32 | _LOW, "right")) - 1
+        while number >= 0:
+            count = min(KEY_PAGE_ROWS, self.row_count - number * KEY_PAGE_ROWS)
+            page = _page(self.file, number)
+            if page is None:
+                yield None
+                return
+            yield from _offsets_in(page[:count], self.base, hash_)
+            if page[0] >> 32 < hash_:
+                return
+            number -= 1
+
+
+def _page(file: DataFile, number: int) -> Numbers | None:
+    """The rows of a page; None where it cannot be read or is not what was written: an index is a hint."""
+    try:
+        return parse_page(file.read(KEY_PAGE * (1 + number), KEY_PAGE))
+    except DiskError:
+        return None
+
+
+def _offsets_in(rows: Numbers, base: int, hash_: int) -> list[int]:
+    """The offsets of the rows with that hash, the largest first."""
+    first, stop = rows.searchsorted(hash_ << 32), rows.searchsorted(hash_ << 32 | _LOW, "right")
+    return ((rows[first:stop] & _LOW) + base).tolist()[::-1] if first < stop else []
+
+
+def table_of(segment: Segment, made: KeyRows) -> KeyTable:
+    """The table in memory."""
+    return KeyTable(segment, made.seed, made.base, made.rows, len(made.rows))
+
+
+def places(tables: Iterable[KeyTable], key: bytes) -> Iterator[tuple[KeyTable, int | None]]:
+    """Where records that may have the key stand, in the order of the tables, of each the last first: table and offset.
+
+    A table on disk that is damaged answers with None, once, and the search goes on behind it.
+    """
+    hashes: dict[bytes, int] = {}
+    for table in tables:
+        wanted = hashes.get(table.seed)
+        if wanted is None:
+            wanted = hashes[table.seed] = hashed(key, table.seed)
+        for offset in table.offsets(wanted):
+            yield table, offset
+
+
+def build(log: Log, segment: Segment, identity: Identity, transactions: OpenTransactions) -> bytes | None:
+    """The key index of a closed segment of that identity; None where lookups have to scan. Vanished if it changes."""
+    if segment.next_base is None or Visible(log, _COMMITTED, transactions).end < segment.next_base:
+        return None
+    seed = new_seed()
+    try:
+        rows, has_transactions = _rows(Visible(log, ReadOptions(), transactions), segment, seed)
+        if has_transactions:
+            committed, _ = _rows(Visible(log, _COMMITTED, transactions), segment, seed)
+            rows = np.unique(np.concatenate((rows, committed)))
+    except CorruptData:
+        return None
+    return encode(rows, seed, identity)
+
+
+_COMMITTED = ReadOptions(isolation="read_committed")
+
+
+def _rows(visible: Visible, segment: Segment, seed: bytes) -> tuple[Numbers, bool]:
+    """The rows of the segment's visible records, and whether it has transactions.
+
+    CorruptData where there is something that cannot be read.
+    """
+    assert segment.next_base is not None
+    collector, has_transactions, end = KeyCollector(segment.base_offset, seed), False, segment.next_base
+    for holder, item in _runs(visible, segment.base_offset, end):
+        has_transactions = has_transactions or bool(is_transactional(item.rows).any())
+        for piece in visible.decoded(holder, item):
+            if isinstance(piece, Refusal):
+                raise CorruptData(str(piece.error))
+            collector.add(piece.between(segment.base_offset, end))
+    return collector.finish().rows, has_transactions
+
+
+def _runs(visible: Visible, start: int, end: int) -> Iterator[tuple[Segment, BatchRun]]:
+    for holder, item in visible.batches(start, end):
+        if isinstance(item, Damage):
+            raise CorruptData(f"{item.size} bytes at position {item.position} are no valid batch")
+        yield holder, item
+
 
 logger = logging.getLogger(__name__)
 

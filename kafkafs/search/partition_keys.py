@@ -20,8 +20,7 @@ from kafkafs.log.lookup import Found
 from kafkafs.log.reading import Reader
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
-from kafkafs.search.key_indexes import KeyIndexes
-from kafkafs.search.key_table import KeyTable, places
+from kafkafs.search.key_indexes import KeyIndexes, KeyTable, places
 from kafkafs.search.segment_keys import SegmentKeys
 
 KEY_MEMORY = 64 << 20

@@ -16,7 +16,7 @@ from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.lookup import locate
 from kafkafs.log.reading import Reader
 from kafkafs.log.segment import Segment, is_at_its_place
-from kafkafs.search.key_table import KeyTable, table_of
+from kafkafs.search.key_indexes import KeyTable, table_of
 
 logger = logging.getLogger(__name__)
 

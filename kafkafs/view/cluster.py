@@ -12,8 +12,8 @@ from kafkafs.cluster import files
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.files import LISTS, METADATA_TOPIC
+from kafkafs.cluster.groups import Commit
 from kafkafs.cluster.lines import PackedLines, line
-from kafkafs.cluster.offsets import Commit
 from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue

@@ -11,7 +11,7 @@ import pytest
 
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.files import METADATA_TOPIC
-from kafkafs.cluster.problems import MOST
+from kafkafs.cluster.following import MOST
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
 from kafkafs.view.tree import Root

@@ -27,7 +27,7 @@ from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit
 from tests.dump.dumped import dumped, options_of
 from tests.log.making import partition_of, write_partition
 from tests.log.reading import reader
-from tests.search.test_key_building import indexed, segments, write_indexes
+from tests.search.test_key_indexes import indexed, segments, write_indexes
 from tests.search.test_partition_keys import assert_like_a_dictionary
 
 GIGABYTES = 3 << 30

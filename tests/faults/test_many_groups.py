@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.cluster.kept import LastValue
-from kafkafs.cluster.last_values import LastValues
+from kafkafs.cluster.last_values import LastValue, LastValues
 from kafkafs.disk.blocking import acquired, time_slice
 from kafkafs.errors import Unfinished
 from kafkafs.format.messages.records import InternalTopic

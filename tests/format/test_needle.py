@@ -5,7 +5,7 @@ import pytest
 
 from kafkafs.format.native.layout import NEEDLE_KEY, NEEDLE_VALUE
 from kafkafs.format.records import RECORD, Records
-from kafkafs.search.pattern import Needle
+from kafkafs.search.selection import Needle
 
 
 @pytest.mark.parametrize("fields", [NEEDLE_KEY, NEEDLE_VALUE, NEEDLE_KEY | NEEDLE_VALUE])

@@ -25,7 +25,7 @@ from kafkafs.view.tree import Root
 from tests.live.moves import Moves
 from tests.live.naive import Naive
 from tests.log.making import log_of
-from tests.search.test_key_building import write_indexes
+from tests.search.test_key_indexes import write_indexes
 from tests.view.trees import cat
 
 EXAMPLES = int(os.environ.get("KAFKAFS_MODEL_EXAMPLES", "100")) // 8

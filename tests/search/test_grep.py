@@ -9,8 +9,7 @@ import pytest
 
 from kafkafs.log.partition import Partition
 from kafkafs.search.grep import Window, selected, units
-from kafkafs.search.pattern import Pattern
-from kafkafs.search.selection import Selection
+from kafkafs.search.selection import Pattern, Selection
 from tests.kafka.dataset import Dataset, Record
 from tests.log.making import made, partition_of, spread, write_partition
 from tests.log.old_clients import each_offset_once, log_of_old_clients

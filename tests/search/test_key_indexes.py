@@ -2,16 +2,30 @@
 
 import random
 import shutil
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
+from kafkafs.disk.budget import Budget
+from kafkafs.disk.directory import Directory
+from kafkafs.format.batch import walk
+from kafkafs.format.key_index import Identity, encode
+from kafkafs.format.key_rows import hashed
 from kafkafs.log.log import Log
-from tests.log.making import partition_of, write_partition
+from kafkafs.log.transactions import OpenTransactions
+from kafkafs.search.key_indexes import KeyIndexes, KeyTable, build, identity, places
+from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
+from tests.counting import counted
+from tests.format.batch_maker import v2_around
+from tests.kafka.dataset import Dataset
+from tests.log.making import Made, partition_of, write_partition
 from tests.log.reading import reader
-from tests.search.test_key_building import indexed, segments, write_indexes
-from tests.search.test_partition_keys import assert_like_a_dictionary, batch, last_of
+from tests.log.transactional import TRANSACTIONAL, data, marker
+from tests.search.test_partition_keys import ISOLATIONS, assert_like_a_dictionary, batch, last_of
 
 
 @pytest.fixture
@@ -96,3 +110,128 @@ def test_new_indexes_are_found_by_a_mount_that_stands(log, tmp_path, monkeypatch
     assert keys.release()
     assert last_of(keys, reader(log), b"none") is None
     assert keys._known[0].has_index
+
+
+def write_indexes(log: Log, place: Path) -> list[str]:
+    """What `kafkafs reindex --keys` leaves of one partition: the names of its files."""
+    names = []
+    (place / log.name.directory).mkdir(parents=True, exist_ok=True)
+    for segment in log.segments:
+        own = identity(segment)
+        made = build(log, segment, own, OpenTransactions())
+        if made is not None:
+            (place / log.name.directory / own.file_name).write_bytes(made)
+            names.append(own.file_name)
+    return names
+
+
+def indexed(log: Log, place: Path) -> PartitionKeys:
+    return PartitionKeys(Budget(KEY_MEMORY), KeyIndexes(Directory(str(place)), log.name.directory))
+
+
+def test_indexes_of_real_logs_answer_as_a_scan_does(stopped: Dataset, tmp_path):
+    """Every format and codec, compaction, transactions: both isolation levels, from one file a segment."""
+    for name in stopped.partitions():
+        log = partition_of(stopped.path, name.directory).log()
+        write_indexes(log, tmp_path)
+        for isolation in ISOLATIONS:
+            model = {each.key: each.offset for each in stopped.records(*name, isolation) if each.key is not None}
+            seen, keys = reader(log, isolation=isolation), indexed(log, tmp_path)
+            for key in random.Random(2).sample(sorted(model), min(len(model), 60)):
+                assert last_of(keys, seen, key) == model[key], (name, isolation, key)
+            assert last_of(keys, seen, b"\0no such key") is None
+
+
+def segments(count: int = 8) -> dict[int, Sequence[Made]]:
+    """Segments of 300 records with some keys of their own and some that all share."""
+    made: dict[int, Sequence[Made]] = {}
+    for number in range(count):
+        base = number * 300
+        made[base] = [
+            batch(base + at * 100, [b"%d" % ((base + at * 100 + i) * 7 % 1700) for i in range(100)]) for at in range(3)
+        ]
+    return made
+
+
+def test_a_lookup_with_indexes_reads_next_to_nothing(tmp_path):
+    """Not even the first one: no closed segment is scanned."""
+    write_partition(tmp_path / "data", segments())
+    log = partition_of(tmp_path / "data").log()
+    assert len(write_indexes(log, tmp_path / "indexes")) == 7
+    seen, keys = reader(log), indexed(log, tmp_path / "indexes")
+    assert last_of(keys, seen, b"none") is None
+    assert all(known.has_index for base, known in keys._known.items() if base < 2100)
+    _, missing = counted(lambda: last_of(keys, seen, b"none"))
+    assert missing <= 7 * 4096
+    assert_like_a_dictionary(keys, seen)
+
+
+def test_a_segment_with_an_open_transaction_has_no_index(tmp_path):
+    """What of it will be visible is not settled."""
+    path = write_partition(tmp_path, {0: [batch(0, [b"a"]), data(1, 7)], 2: [batch(2, [b"b"])]}, indexed=False)
+    assert write_indexes(partition_of(tmp_path).log(), tmp_path / "i") == []
+    with open(path / f"{2:020}.log", "ab") as file:
+        file.write(marker(3, 7, True).data)
+    assert len(write_indexes(partition_of(tmp_path).log(), tmp_path / "i")) == 1
+
+
+def test_an_aborted_record_does_not_hide_a_committed_one(tmp_path):
+    aborted = v2_around(b"\x10\0\0\0\x02a\x02x\0", 1, 1, header=(TRANSACTIONAL, 0, 5, 5, 7, 0, 0, 1))
+    assert walk(aborted, 0).rows["valid"][0] == 1
+    write_partition(tmp_path, {0: [batch(0, [b"a"]), Made(aborted, ()), marker(2, 7, False)], 3: [batch(3, [b"b"])]})
+    log = partition_of(tmp_path).log()
+    assert len(write_indexes(log, tmp_path / "i")) == 1
+    for isolation, offset in (("read_uncommitted", 1), ("read_committed", 0)):
+        assert last_of(indexed(log, tmp_path / "i"), reader(log, isolation=isolation), b"a") == offset
+
+
+def test_a_corrupt_segment_has_no_index(tmp_path):
+    """A scan says what is wrong, and answers what it can."""
+    path = write_partition(tmp_path / "data", segments(3))
+    content = bytearray((path / f"{300:020}.log").read_bytes())
+    content[100] ^= 1
+    (path / f"{300:020}.log").write_bytes(content)
+    assert [name[:20] for name in write_indexes(partition_of(tmp_path / "data").log(), tmp_path / "i")] == [f"{0:020}"]
+
+
+SEEDS = (bytes(16), bytes(range(16)))
+
+
+def on_disk(place: Path, table: KeyTable, damage: int | None = None) -> KeyTable:
+    """The same rows in a file."""
+    name = f"{len(list(place.iterdir()))}.keys"
+    data = bytearray(encode(table.rows, table.seed, Identity(0, 0, 0)))
+    if damage is not None:
+        data[4096 + damage] ^= 1
+    (place / name).write_bytes(data)
+    file = Directory(str(place)).open_now(name)
+    return table._replace(rows=np.ascontiguousarray(table.rows[::511]), file=file)
+
+
+def test_all_places_of_a_key_newest_first(tmp_path):
+    """Pages and tables of all sizes; hashes that hundreds of rows share, as a hostile producer might want."""
+    chance = random.Random(7)
+    for _ in range(40):
+        tables, wanted = [], []
+        for number in range(chance.randrange(1, 8)):
+            seed = chance.choice(SEEDS)
+            own = hashed(b"key", seed)
+            count = chance.choice([0, 1, 5, 511, 700, 3000])
+            offsets = sorted(chance.sample(range(100_000), count))
+            share = chance.choice([0, 0.01, 0.5])
+            hashes = [own if chance.random() < share else chance.randrange(2**31) for _ in offsets]
+            rows = np.array(sorted(h << 32 | o for h, o in zip(hashes, offsets, strict=True)), np.int64)
+            table = KeyTable(Mock(), seed, 1000 * number, rows, count)
+            tables.append(on_disk(tmp_path, table) if chance.random() < 0.5 else table)
+            mine = sorted((o for h, o in zip(hashes, offsets, strict=True) if h == own), reverse=True)
+            wanted += [(tables[-1], 1000 * number + offset) for offset in mine]
+        found = list(places(tables, b"key"))
+        assert [offset for _, offset in found] == [offset for _, offset in wanted]
+        assert all(a is b for (a, _), (b, _) in zip(found, wanted, strict=True))
+
+
+def test_a_damaged_page_says_so_once(tmp_path):
+    rows = np.array(sorted(hashed(b"%d" % number, SEEDS[0]) << 32 | number for number in range(400)), np.int64)
+    table = KeyTable(Mock(), SEEDS[0], 0, rows, len(rows))
+    tables = [on_disk(tmp_path, table, damage=77), table]
+    assert [offset for _, offset in places(tables, b"5")] == [None, 5]

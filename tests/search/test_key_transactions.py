@@ -10,7 +10,7 @@ from tests.format.batch_maker import record_bytes, v2_around
 from tests.format.golden import Record
 from tests.log.making import Made, partition_of, write_partition
 from tests.log.transactional import TRANSACTIONAL, marker
-from tests.search.test_key_building import indexed, write_indexes
+from tests.search.test_key_indexes import indexed, write_indexes
 from tests.search.test_partition_keys import ISOLATIONS, batch, fresh, grow, history_of, last_of
 
 KEYS = [b"a", b"b", b"c", b"d"]

@@ -1,12 +1,17 @@
 """Which records a selection takes: fields, names of headers, and the opposite of it all."""
 
+import re
 from collections.abc import Iterator
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkafs.errors import UsageError
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.search.pattern import Pattern
-from kafkafs.search.selection import FieldMaker, Selection
+from kafkafs.search.selection import FieldMaker, Pattern, Selection
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 
@@ -56,3 +61,73 @@ def test_decoded_fields_are_what_their_schema_says():
     assert taken(shouted, Shouting()) == [0, 1, 2]
     assert taken(Selection(Pattern("key"), decoded=True), Shouting()) == []
     assert taken(Selection(Pattern("KEY"), value=False, decoded=True, inverted=True), Shouting()) == [1, 3]
+
+
+def needle(text: str, **how: bool) -> bytes | None:
+    found = Pattern(text, **how).needle
+    return None if found is None else bytes(found._text)
+
+
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("abc", b"abc"), ("a|b", None), ("ab?c", b"a"), ("(abc)+x", b"abc"), ("(abc)*x", b"x"), ("x.*hello", b"hello"),
+    ("", None),
+    ("[ab]cd", b"cd"), ("é+", "é".encode()), ("(?i)lograph", b"lograph"), ("(?i)kiss", None), ("(?=abc)", None),
+    ("a{3}", b"a"),
+    ("(?i:abc)", None), ("\\.jsonl", b".jsonl"), ("\\xe9", None), ("\\xe9bc", b"bc"),
+])  # fmt: skip
+def test_the_longest_string_that_stands_in_every_match(text, wanted):
+    assert needle(text) == wanted
+
+
+_ATOM = st.sampled_from(["a", "b", "A", "0", "\u00e9", "\\xe9", "\\x41", "\\u0041", "[ab]", ".", "\\d", "k", "(?i:b)"])
+_EXPRESSION = st.recursive(_ATOM, lambda inner: st.one_of(
+    st.lists(inner, min_size=1, max_size=3).map("".join),
+    st.tuples(inner, st.sampled_from(["?", "*", "+", "{2}", "{2,}", "{0,1}"])).map(lambda two: f"(?:{two[0]}){two[1]}"),
+    st.tuples(inner, inner).map("|".join).map("({})".format),
+    inner.map("({})".format), inner.map("(?={})".format), inner.map("(?!{})".format),
+), max_leaves=6)  # fmt: skip
+_BYTES = [b"a", b"b", b"A", b"0", b"\xc3\xa9", b"\xe9", b"k", b"K", b"\n"]
+_FIELD = st.lists(st.sampled_from(_BYTES), max_size=8).map(b"".join)
+
+
+@given(_EXPRESSION, _FIELD, st.booleans())
+def test_what_has_no_needle_in_it_does_not_match(text, field, ignore_case):
+    """Records are decided by the needle alone, where nothing else matches: `0{2,}` is more than its zero."""
+    pattern = Pattern(text, ignore_case=ignore_case)
+    sought = needle(text, ignore_case=ignore_case)
+    if sought is not None:
+        holds = sought in (field.lower() if ignore_case or pattern._text.flags & re.IGNORECASE else field)
+        assert holds or not pattern.matches(field)
+        assert not pattern.is_needle or holds == pattern.matches(field)
+
+
+@pytest.mark.parametrize("text", ["0{2,}", "(ab)[0-9]", "(?:ab){2}x", "a+(bc)"])
+def test_an_expression_is_more_than_its_needle(text):
+    assert not Pattern(text).is_needle
+    assert Pattern("abc").is_needle
+
+
+_TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+
+
+@given(_TEXT, _TEXT, _TEXT)
+def test_a_fixed_string_is_found_where_it_stands(text, before, behind):
+    """Whatever it is made of."""
+    pattern = Pattern(text, fixed=True)
+    assert pattern.matches((before + text + behind).encode())
+    assert pattern.matches(before.encode()) == (text in before)
+
+
+@pytest.mark.parametrize("text", ["(", "[", "*", "(?P<", "a{99999999999999999999}"])
+def test_what_is_no_expression_is_a_sentence(text):
+    with pytest.raises(UsageError):
+        Pattern(text)
+    assert Pattern(text, fixed=True).matches(text.encode())
+
+
+def test_text_where_it_is_utf_8_else_bytes():
+    assert Pattern("^.$").matches("é".encode())
+    assert not Pattern("^.$").matches(b"\xc3\xff")
+    assert Pattern("^..$").matches(b"\xc3\xff")
+    assert Pattern("é").matches("é".encode() + b"\xff")
+    assert Pattern("K", ignore_case=True).matches("\u212a".encode())

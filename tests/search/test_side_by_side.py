@@ -12,8 +12,7 @@ from kafkafs.format.memory import Buffers
 from kafkafs.format.records import Records
 from kafkafs.log.segment import Segment
 from kafkafs.search.grep import Window, units
-from kafkafs.search.pattern import Pattern
-from kafkafs.search.selection import Selection
+from kafkafs.search.selection import Pattern, Selection
 from kafkafs.search.side_by_side import Done, Found, SearchTask, Trouble, search
 from tests.log.making import made, partition_of, spread, write_partition
 from tests.mounting import wait_until

@@ -12,7 +12,7 @@ from kafkafs.spark.reindex.keys import make_keys, reindex_keys
 from kafkafs.spark.segments import segments_of
 from tests.log.making import partition_of, write_partition
 from tests.log.reading import reader
-from tests.search.test_key_building import indexed, segments
+from tests.search.test_key_indexes import indexed, segments
 from tests.search.test_partition_keys import assert_like_a_dictionary, batch
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from kafkafs.errors import DiskError
 from kafkafs.format.key_index import KEY_PAGE, SUFFIX, Identity, parse_header
 from kafkafs.log.topics import ALL_TOPICS, TopicChoice
-from kafkafs.search.key_building import build
-from kafkafs.search.key_indexes import identity, offsets_of
+from kafkafs.search.key_indexes import build, identity, offsets_of
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.options import Replicas

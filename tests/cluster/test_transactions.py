@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kafkafs.cluster.open_transactions import OpenScans
+from kafkafs.cluster.transactions import OpenScans
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.producers import open_transactions
@@ -95,7 +95,7 @@ def test_a_partition_is_scanned_again_only_where_it_has_changed(data, monkeypatc
         partition.look_again()
         return [each.producer_id for each in known.of(partition)]
 
-    monkeypatch.setattr("kafkafs.cluster.open_transactions.open_transactions", counted)
+    monkeypatch.setattr("kafkafs.cluster.transactions.open_transactions", counted)
     partition, known = open_data_directory(data.path).partition("t-0"), OpenScans()
     log = data.path / "t-0" / f"{0:020}.log"
     for path in (log, log.parent):
