@@ -36,6 +36,10 @@ class DiskError(KafkafsError):
     """The operating system could not read what is there: "Input/output error"."""
 
 
+class Unanswered(DiskError):
+    """The store of a remote tier does not answer; what it holds may be sound: "Input/output error"."""
+
+
 class TooLarge(KafkafsError):
     """Unpacking would need more memory than `-o max_batch=` grants: "File too large"."""
 

@@ -169,6 +169,7 @@ def add_revive(commands: Commands) -> None:
         "--listen", default="127.0.0.1:9092", metavar="HOST:PORT",
         help="where the broker listens; its controller one port further (default: %(default)s)",
     )  # fmt: skip
+    _add_tier(parser)
     method = parser.add_mutually_exclusive_group()
     for name, what in (
         ("copy", "copy logs"),

@@ -8,6 +8,7 @@ from kafkafs.cli.endings import printable, say
 from kafkafs.cli.status_line import StatusLine
 from kafkafs.errors import UsageError
 from kafkafs.format.times import doubt, parse_time_ms
+from kafkafs.log.options import tier_source
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices
 from kafkafs.revive.settings import OFF, SERVER_PROPERTIES
@@ -62,7 +63,7 @@ def _choices(arguments: argparse.Namespace) -> Choices:
     return Choices(
         to=arguments.to.absolute(), node_id=arguments.node_id, topics=topics, kafka=arguments.kafka,
         until_ms=_moment(arguments.until), corrupt=arguments.corrupt, host=host, port=int(port),
-        method=arguments.method,
+        method=arguments.method, tiered=tier_source(arguments.tiered, arguments.tiered_key),
     )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ confined (`fuse.sandbox`) is so by then. A question that is not answered in time
 """
 
 import os
-import re
 import stat
 import threading
 from collections import OrderedDict
@@ -17,8 +16,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from pyarrow import fs
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.disk.objects import Object, Objects, whole
-from kafkafs.errors import DiskError, NotFound, UsageError
+from kafkafs.disk.objects import Object, Objects, shown, whole
+from kafkafs.errors import DiskError, NotFound, Unanswered, UsageError
 
 CONNECT_S, REQUEST_S, _ATTEMPTS = 3.0, 5.0, 2
 """How long a store may take to answer at all, and how long it may send nothing; and how often it is asked."""
@@ -44,7 +43,7 @@ class BucketObjects(Objects):
 
     def __init__(self, uri: str) -> None:
         """UsageError where nothing is known of such a place."""
-        self.shown_as = re.sub(r"//[^/@]*@|\?.*", lambda cut: "//" if cut[0][0] == "/" else "", uri)
+        self.shown_as = shown(uri)
         self._uri = uri
         self._begin()
         if urlsplit(uri).scheme not in ("s3", "gs", "gcs", "abfs", "abfss", "hdfs"):
@@ -119,7 +118,7 @@ class BucketObjects(Objects):
             self._begin()
         limit_s = SUSPECT_S if self._is_suspect else LIMIT_S
         future: Future[Answer] = Future()
-        late = DiskError(f"{what!r} of the tier {self.shown_as} cannot be read: the store did not answer in time")
+        late = Unanswered(f"{what!r} of the tier {self.shown_as} cannot be read: the store did not answer in time")
         if not self._free.acquire(timeout=limit_s):
             raise late
         threading.Thread(target=self._ask, args=(question, future), name="store", daemon=True).start()
@@ -134,9 +133,10 @@ class BucketObjects(Objects):
             reason = self._without_secrets(str(error).partition("\n")[0])
             if "AWS Error NO_SUCH_KEY" in reason:
                 raise NotFound(f"there is no {what!r} in the tier {self.shown_as}") from None
+            kind = DiskError
             if "AWS Error NETWORK_CONNECTION" in reason:
-                self._is_suspect = True
-            raise DiskError(f"{what!r} of the tier {self.shown_as} cannot be read: {reason}") from None
+                self._is_suspect, kind = True, Unanswered
+            raise kind(f"{what!r} of the tier {self.shown_as} cannot be read: {reason}") from None
 
     def _ask(self, question: Callable[[], Answer], future: "Future[Answer]") -> None:
         try:

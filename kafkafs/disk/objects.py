@@ -5,6 +5,7 @@ Kafka's (`directory`). In a bucket each read is one request; a store that does n
 """
 
 import os
+import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -95,6 +96,11 @@ class DirectoryObjects(Objects):
     def stat(self, found: Object) -> os.stat_result:
         """See `Objects`."""
         return self.root.open_now(found.key).stat()
+
+
+def shown(uri: str) -> str:
+    """The address of a bucket without what opens it: credentials, and where its store is."""
+    return re.sub(r"//[^/@]*@|\?.*", lambda cut: "//" if cut[0][0] == "/" else "", uri)
 
 
 def whole(tier: str, key: str, data: bytes, size: int) -> bytes:

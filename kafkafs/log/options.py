@@ -1,11 +1,13 @@
 """What a reader of the log can choose: the `-o` options that are about Kafka, as one frozen value."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
 from kafkafs.disk.chunk_cache import CACHE_SIZE
 from kafkafs.disk.data_file import DiskOptions
+from kafkafs.disk.sources import parse_key, place_of
 from kafkafs.errors import UsageError
 
 Isolation = Literal["read_uncommitted", "read_committed"]
@@ -25,6 +27,14 @@ class TierSource:
     place: str = field(repr=False)  # a directory, or a URI that pyarrow.fs opens
     keys: tuple[tuple[str, Path], ...] = field(default=(), repr=False)  # of Aiven's encryption: id and PEM file
     cache_size: int = CACHE_SIZE  # bytes of chunks that are kept
+
+
+def tier_source(place: str, keys: Iterable[str]) -> TierSource | None:
+    """The tier at a place, None where none is named, and the keys of its segments. UsageError."""
+    found = tuple(parse_key(key.strip()) for key in keys if key.strip())
+    if found and not place.strip():
+        raise UsageError("tiered_key is of a tier: name it by tiered")
+    return TierSource(place_of(place.strip()), found) if place.strip() else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkafs.errors import KafkafsError, UsageError
+from kafkafs.errors import DiskError, KafkafsError, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster, cluster_ids, node_ids
 from kafkafs.log.options import ReadOptions
@@ -31,7 +31,8 @@ class Disks:
 
 
 def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
-    """All of them, each once. UsageError where they are of several clusters, or a broker runs on one."""
+    """All of them, each once. UsageError where they are of several clusters, or a broker runs on one; DiskError where a
+    tier that was named does not answer."""
     directories = [open_data_directory(path, options) for path in dict.fromkeys(path.resolve() for path in paths)]
     for directory in directories:
         holder = lock_holder(directory)
@@ -40,6 +41,9 @@ def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
                 f"a broker runs on {str(directory.path)!r} (process {holder} holds its {_LOCK}): stop it, or take a"
                 " snapshot of the disk and revive that"
             )
+        directory.stand_beside(directories)
+        if trouble := directory.check_tier():
+            raise DiskError(trouble)
     check_one_cluster(directories)
     ids, problems = cluster_ids(directories)
     return Disks(tuple(directories), ids[0] if ids else None, tuple(node_ids(directories)), tuple(problems))

@@ -23,8 +23,8 @@ from kafkafs.format.names import (
     META_PROPERTIES,
     RECOVERY_POINTS,
 )
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
+from kafkafs.revive.keeping import log_size
 from kafkafs.revive.partitions import PartitionWriter, told_of
 from kafkafs.revive.place import NewDirectory, check_target
 from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, next_block
@@ -43,9 +43,6 @@ from kafkafs.revive.topics import Replica, cleaner_offsets
 Progress = Callable[[int, int], None]
 """Told how many bytes of log are done, and of how many."""
 
-_OPTIONS = ReadOptions(cache_keep=True, log_fresh_s=3600.0, names_fresh_s=3600.0)
-"""Nobody writes there, and what was read is copied a moment later."""
-
 _INTERVAL = "index.interval.bytes"
 _NAMED = 5
 
@@ -57,7 +54,7 @@ def no_progress(done: int, size: int) -> None:
 def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_progress) -> dict[str, Any]:
     """What `--plan` prints: the plan, and what a scan of each partition tells. Nothing is written."""
     check_target(choices.to, choices.request(paths))
-    plan = make_plan(paths, choices, _OPTIONS)
+    plan = make_plan(paths, choices)
     work = _Work(plan, choices, progress)
     for replica, _, scan in work.scans({}):
         work.only_scan(replica, scan)
@@ -68,7 +65,7 @@ def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_prog
     """Writes the new directory: what `revive.json` says. CorruptData names damage that may not be passed over."""
     request = choices.request(paths)
     check_target(choices.to, request)
-    plan = make_plan(paths, choices, _OPTIONS)
+    plan = make_plan(paths, choices)
     place = NewDirectory(choices.to, request)
     method = choose_method(plan, choices.method, place)
     check_room(plan, method, choices.to, sum(told["bytes"] for told in place.done.values()))
@@ -108,7 +105,7 @@ class _Work:
             name, log = partition.name.directory, partition.log()
             if name in done:
                 self.told[name] = done[name]
-                self.move(sum(segment.listed["log"].size for segment in log.visible_segments()))
+                self.move(sum(map(log_size, log.visible_segments())))
                 continue
             interval = topic.configs.get(_INTERVAL, "")
             every = int(interval) if interval.isascii() and interval.isdigit() else DEFAULT_INTERVAL
@@ -129,7 +126,7 @@ class _Work:
     def only_scan(self, replica: Replica, scan: PartitionScan) -> None:
         """Finds out what there is to say of a partition."""
         for kept in scan.segments():
-            self.move(kept.segment.listed["log"].size)
+            self.move(log_size(kept.segment))
         self.tell(replica, scan)
 
     def tell(self, replica: Replica, scan: PartitionScan) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """What is kept of one segment, as it grows: ranges of its log, batches that are written anew, the indexes of both."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
-from kafkafs.errors import DiskError
+from kafkafs.errors import DiskError, Vanished
 from kafkafs.format.batch import walk
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import BatchRun
@@ -17,6 +18,14 @@ Piece = tuple[int, int] | bytes
 def size_of(piece: Piece) -> int:
     """Its bytes."""
     return len(piece) if isinstance(piece, bytes) else piece[1]
+
+
+def log_size(segment: Segment) -> int:
+    """Bytes of its log, as it was on a broker's disk. Of a remote one of which nothing can be read 0: its damage is
+    found by the scan."""
+    with suppress(DiskError, Vanished):
+        return segment.files.log_seen[0]
+    return 0
 
 
 @dataclass(frozen=True, slots=True)

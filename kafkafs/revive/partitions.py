@@ -14,7 +14,7 @@ from kafkafs.format.checkpoints import leader_epochs_bytes, partition_metadata_b
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, segment_file
 from kafkafs.format.producer_snapshot import producer_snapshot_bytes
 from kafkafs.revive.copying import Method, link_log, make_log
-from kafkafs.revive.keeping import KeptSegment
+from kafkafs.revive.keeping import KeptSegment, log_size
 from kafkafs.revive.place import Target
 from kafkafs.revive.scanning import PartitionScan, as_of_now
 from kafkafs.revive.topics import Replica
@@ -38,7 +38,7 @@ class PartitionWriter:
                 if copying is not None:
                     copying.result()
                 copying = None if scan.refused else copier.submit(self._segment, kept)
-                moved(kept.segment.listed["log"].size)
+                moved(log_size(kept.segment))
             if copying is not None:
                 copying.result()
         self._beside(scan)
@@ -46,10 +46,11 @@ class PartitionWriter:
     def _segment(self, kept: KeptSegment) -> None:
         segment, target = kept.segment, self._target
         base, source = segment.base_offset, segment.log()
-        if self._method == "link" and kept.size and kept.pieces == ((0, source.size),):
+        is_local = segment.object is None
+        if self._method == "link" and is_local and kept.size and kept.pieces == ((0, source.size),):
             link_log(self._replica.directory.root, source, target, segment_file(base, "log"))
         else:
-            mtime_ns = segment.listed["log"].mtime_ns
+            mtime_ns = segment.files.log_seen[1]
             make_log(source, kept.pieces, target, segment_file(base, "log"), mtime_ns, self._method)
         segment.check(source)
         indexes = kept.indexes
@@ -96,6 +97,7 @@ def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
         "firstBase": tally.end_offset if tally.is_below_start else visible[0].base_offset,
         "records": tally.records,
         "bytes": tally.size,
+        "remoteBytes": tally.remote_size,
         "segments": tally.segments,
         "leaderEpoch": max((each.epoch for each in tally.epochs), default=-1),
         "largestProducerId": tally.largest_producer_id,

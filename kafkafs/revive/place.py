@@ -10,14 +10,13 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from kafkafs.disk.system_calls import sync_file_system
 from kafkafs.errors import DiskError, UsageError
-from kafkafs.log.data_directory import DataDirectory
 
 REPORT = "revive.json"
 _PROGRESS = "revive.progress"
@@ -200,15 +199,15 @@ def _boot_id() -> str:
         return ""
 
 
-def check_apart(path: Path, directories: tuple[DataDirectory, ...]) -> None:
-    """UsageError where NEW_DIR and a data directory lie in each other, or `log.dirs` could not name it."""
+def check_apart(path: Path, sources: Iterable[Path]) -> None:
+    """UsageError where NEW_DIR and a directory that is read lie in each other, or `log.dirs` could not name it."""
     if "," in str(path) or str(path) != str(path).strip():
         raise UsageError(f"{str(path)!r} cannot be a log.dirs of Kafka: it has a comma, or a blank at an end")
     place = path.resolve()
-    for each in directories:
-        source = each.path.resolve()
+    for each in sources:
+        source = each.resolve()
         if place.is_relative_to(source) or source.is_relative_to(place):
-            raise UsageError(f"{str(path)!r} and {str(each.path)!r} lie in each other; name a directory apart")
+            raise UsageError(f"{str(path)!r} and {str(each)!r} lie in each other; name a directory apart")
 
 
 def as_json(value: Mapping[str, Any]) -> bytes:

@@ -5,15 +5,20 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kafkafs.cluster.cluster import Cluster
-from kafkafs.errors import CorruptData, DiskError, UsageError
-from kafkafs.log.options import ReadOptions
+from kafkafs.disk.objects import shown
+from kafkafs.disk.sources import is_bucket
+from kafkafs.errors import CorruptData, DiskError, Unanswered, UsageError
+from kafkafs.log.log import Log
+from kafkafs.log.options import ReadOptions, TierSource
+from kafkafs.log.segment import Segment
 from kafkafs.revive.copying import Method, can_reflink
 from kafkafs.revive.disks import Disks, open_disks
+from kafkafs.revive.keeping import log_size
 from kafkafs.revive.place import Target, check_apart
 from kafkafs.revive.releases import Release, fitted, newest_for, release
 from kafkafs.revive.scanning import Corrupt
@@ -42,11 +47,21 @@ class Choices:
     host: str = "127.0.0.1"
     port: int = 9092
     method: Method | None = None
+    tiered: TierSource | None = None
+
+    @property
+    def reading(self) -> ReadOptions:
+        """Nobody writes there, and what was read is copied a moment later."""
+        return ReadOptions(cache_keep=True, log_fresh_s=3600.0, names_fresh_s=3600.0, tiered=self.tiered)
 
     def request(self, paths: Sequence[Path]) -> dict[str, Any]:
         """What makes another command the same one."""
-        told = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
-        return {"dataDirectories": [str(path.resolve()) for path in paths], **told, "to": str(self.to.resolve())}
+        tier = None if self.tiered is None else self.tiered.place
+        return asdict(replace(self, tiered=None)) | {
+            "dataDirectories": [str(path.resolve()) for path in paths],
+            "to": str(self.to.resolve()),
+            "tiered": shown(tier) if tier is not None and is_bucket(tier) else tier,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +77,7 @@ class Plan:
     cluster_id: str
     next_producer_id: int
     size: int
+    remote_size: int
     sentences: tuple[str, ...]
     problems: tuple[str, ...]
     cluster: Cluster
@@ -83,16 +99,21 @@ class Plan:
             "partitions": len(partitions),
             "lostPartitions": sum(each.replica is None for each in partitions),
             "logBytes": self.size,
+            "remoteBytes": self.remote_size,
             "nextProducerId": self.next_producer_id,
             "leftOut": list(self.sentences),
             "problems": list(self.problems),
         }
 
 
-def make_plan(paths: Sequence[Path], choices: Choices, options: ReadOptions) -> Plan:
+def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
     """Looks at the disks. UsageError and CorruptData say why they cannot be revived."""
+    options = choices.reading
     disks = open_disks(paths, options)
-    check_apart(choices.to, disks.directories)
+    read = [each.path for each in disks.directories]
+    if choices.tiered is not None and not is_bucket(choices.tiered.place):
+        read.append(Path(choices.tiered.place))
+    check_apart(choices.to, read)
     metadata = read_metadata(disks.directories, options, choices.until_ms)
     if metadata.problems and choices.corrupt == "refuse":
         raise CorruptData(
@@ -103,6 +124,7 @@ def make_plan(paths: Sequence[Path], choices: Choices, options: ReadOptions) -> 
     chosen = choose_topics(disks.directories, image, choices.topics, cluster_id)
     if not chosen.topics:
         raise UsageError("there is nothing to revive: no metadata, and no directory that is a topic's partition")
+    segments = list(_segments(chosen.topics))
     features = dict(image.features) if image else {}
     target = newest_for(features) if choices.kafka is None else release(choices.kafka)
     kept, sentences = fitted(features, target)
@@ -123,7 +145,8 @@ def make_plan(paths: Sequence[Path], choices: Choices, options: ReadOptions) -> 
         sentences.append("no metadata: settings, rights, quotas and users of the cluster are not on these disks")
     return Plan(
         disks, metadata, tuple(chosen.topics), target, kept, node, cluster_id,
-        _next_producer_id(cluster, image.next_producer_id if image else 0), _size(chosen.topics),
+        _next_producer_id(cluster, image.next_producer_id if image else 0), sum(map(log_size, segments)),
+        sum(log_size(each) for each in segments if each.object is not None),
         (*metadata.sentences, *chosen.sentences, *sentences),
         (*disks.problems, *metadata.problems, *_checkpoint_problems(disks)), cluster,
     )  # fmt: skip
@@ -164,27 +187,32 @@ def next_block(producer_id: int) -> int:
     return (producer_id // _PRODUCER_BLOCK + 1) * _PRODUCER_BLOCK
 
 
-def _size(topics: Sequence[RevivedTopic]) -> int:
-    """Bytes of the logs that are to be read."""
-    replicas = (each.replica for topic in topics for each in topic.partitions)
-    return sum(
-        segment.listed["log"].size
-        for replica in replicas if replica is not None
-        for segment in replica.partition.visible_segments()
-    )  # fmt: skip
+def _segments(topics: Sequence[RevivedTopic]) -> Iterator[Segment]:
+    """Those that are to be read."""
+    for replica in (each.replica for topic in topics for each in topic.partitions):
+        if replica is not None:
+            yield from replica.partition.answer(_looked_through)
+
+
+def _looked_through(log: Log) -> tuple[Segment, ...]:
+    """The visible segments. What names and manifests tell of a remote one, and whether they agree, is known by then."""
+    segments = log.visible_segments()
+    for segment in segments:
+        try:
+            segment.stands_in  # noqa: B018 (asks for it)
+        except Unanswered:
+            raise
+        except DiskError:
+            pass  # the scan tells of it
+    return segments
 
 
 def choose_method(plan: Plan, wanted: Method | None, target: Target) -> Method:
     """Blocks are shared where the file system can; UsageError where they must be and it cannot."""
     if wanted in ("copy", "link"):
         return wanted
-    replicas = (each.replica for topic in plan.topics for each in topic.partitions)
-    files = (
-        segment.log()
-        for replica in replicas if replica is not None
-        for segment in replica.partition.visible_segments() if segment.listed["log"].size
-    )  # fmt: skip
-    first = next(files, None)
+    local = (segment for segment in _segments(plan.topics) if segment.object is None)
+    first = next((segment.log() for segment in local if segment.listed["log"].size), None)
     if first is None or can_reflink(first, target):
         return "reflink"
     if wanted == "reflink":
@@ -195,7 +223,8 @@ def choose_method(plan: Plan, wanted: Method | None, target: Target) -> Method:
 
 
 def check_room(plan: Plan, method: Method, place: Path, done: int) -> None:
-    """DiskError where the disk will not hold it: logs unless they are shared, and indexes of a hundredth."""
+    """DiskError where the disk will not hold it: logs unless they are shared, and indexes of a hundredth. What comes
+    from a tier is shared with nothing."""
     about = os.statvfs(place)
     free = about.f_bavail * about.f_frsize
     beside = _BLOCK * (_OF_ALL + sum(
@@ -206,7 +235,8 @@ def check_room(plan: Plan, method: Method, place: Path, done: int) -> None:
     def needed(size: int) -> int:
         """For logs of so many bytes, of which some are there already."""
         left = max(0, size - done)
-        return (left if method == "copy" else 0) + left // 100 + beside
+        copied = left if method == "copy" else min(left, plan.remote_size)
+        return copied + left // 100 + beside
 
     if needed(plan.size) > free and (most := needed(_allocated(plan))) > free:
         raise DiskError(
@@ -218,8 +248,8 @@ def check_room(plan: Plan, method: Method, place: Path, done: int) -> None:
 def _allocated(plan: Plan) -> int:
     """Bytes that the logs take on their disks: a preallocated one is larger than what stands in it."""
     replicas = (each.replica for _, each in plan.partitions())
-    return sum(
+    return plan.remote_size + sum(
         replica.directory.root.stat(f"{replica.partition.name.directory}/{segment.log_name}").st_blocks * 512
         for replica in replicas if replica is not None
-        for segment in replica.partition.visible_segments()
+        for segment in replica.partition.visible_segments() if segment.object is None
     )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound
+from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import Batches, is_control, is_wrapped
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
 from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS
@@ -30,6 +30,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.producers import ProducerStates, snapshot_at
 from kafkafs.log.segment import Segment
+from kafkafs.log.tiered import tiered_start
 from kafkafs.log.transaction_events import Tracker
 from kafkafs.revive.keeping import Keeping, KeptSegment
 from kafkafs.revive.markers import IsOver, Marker, lost_behind, lost_between, marker_bytes, next_events
@@ -66,6 +67,7 @@ class Tally:
     largest_producer_id: int = -1
     records: int = 0
     size: int = 0
+    remote_size: int = 0
     segments: int = 0
     epochs: list[LeaderEpoch] = field(default_factory=list)
     producers: ProducerStates = field(default_factory=ProducerStates)
@@ -106,13 +108,15 @@ class PartitionScan:
         self._segments = log.visible_segments()
         self._known_epochs = self._checkpointed()
         self._is_over = self._is_damaged = False
+        self._damaged_up_to = 0
 
     def segments(self) -> Iterator[KeptSegment]:
         """What is kept, segment by segment. One of which nothing is kept is left out, unless it is the last."""
         tally, transactions = self.tally, Tracker()
+        self._tell_what_is_elsewhere()
         if not self._segments:
             self._go_beyond(self._lost_end())
-        for segment in self._segments:
+        for segment, behind in zip(self._segments, [*self._segments[1:], None], strict=False):
             known = snapshot_at(self._partition, segment.base_offset)
             if known is not None:
                 tally.producers = ProducerStates(known)
@@ -121,28 +125,44 @@ class PartitionScan:
                     for each in known
                     if each.transaction_first_offset >= 0
                 }
-            kept = self._keep(segment, known, transactions)
+            kept = self._keep(segment, behind, known, transactions)
             if segment is self._segments[-1] and not self._is_over:
                 self._reach(segment.base_offset)
             if kept.pieces or segment is self._segments[-1]:
                 tally.size += kept.size
+                tally.remote_size += kept.size if segment.object is not None else 0
                 tally.segments += 1
                 yield kept
             if self._is_over:
                 break
         self._finish()
 
-    def _keep(self, segment: Segment, known: tuple[ProducerState, ...] | None, transactions: Tracker) -> KeptSegment:
-        keeping, end = Keeping(segment.base_offset, self._interval, transactions), self.log.walk_end(segment)
+    def _tell_what_is_elsewhere(self) -> None:
+        """Offsets that a broker has moved away, and that were not brought back."""
+        start = tiered_start(self.log, self._partition.root)
+        if start is not None:
+            self.tally.lose(Loss(start, self.log.start_offset - 1, "they are in a remote tier alone, and in none that"
+                                 " --tiered names", is_damage=False))  # fmt: skip
+
+    def _keep(
+        self,
+        segment: Segment,
+        behind: Segment | None,
+        known: tuple[ProducerState, ...] | None,
+        transactions: Tracker,
+    ) -> KeptSegment:
+        """`behind` is the next segment, `known` what a broker noted of producers where this one begins."""
+        keeping = Keeping(segment.base_offset, self._interval, transactions)
         try:
+            end = self.log.walk_end(segment)
             for item in segment.walk(Start(0, segment.base_offset), end):
                 if isinstance(item, Damage):
                     self._damage(item.base_offset, item.last_offset, f"{item.size} bytes at {item.position} of"
                                  f" {segment.log_name} are no valid batch")  # fmt: skip
                     if self._is_over:
                         break
-                    behind = segment.walk(Start(item.end, item.last_offset + 1), end)
-                    self._end_between(item, behind, segment, transactions, keeping)
+                    rest = segment.walk(Start(item.end, item.last_offset + 1), end)
+                    self._end_between(item, rest, segment, transactions, keeping)
                     continue
                 run = self._up_to_the_moment(item)
                 if len(run.rows):
@@ -150,11 +170,15 @@ class PartitionScan:
                     self._follow(run)
                 if self._is_over:
                     break
-        except (DiskError, NotFound) as error:
+        except (DiskError, NotFound, Vanished) as error:
+            if isinstance(error, Unanswered) or (isinstance(error, Vanished) and segment.object is None):
+                raise
             last = self.log.end_offset if segment.next_base is None else segment.next_base
-            lost = Damage(0, 0, self.tally.end_offset, max(self.tally.end_offset, last - 1))
-            self._damage(lost.base_offset, lost.last_offset, str(error))
-            self._end_between(lost, (), segment, transactions, keeping)
+            self._lose_up_to(last, str(error), segment, transactions, keeping)
+        else:
+            # nothing is ever compacted that goes into a tier: offsets that are missing there were in an object
+            if segment.object is not None and behind is not None and not self._is_over:
+                self._lose_up_to(behind.base_offset, "no object of the tier has them", segment, transactions, keeping)
         is_last = segment is self._segments[-1]
         noted_end = self._lost_end() if is_last and not self._is_over else 0
         if is_last or self._is_over:
@@ -164,6 +188,13 @@ class PartitionScan:
         if self._is_damaged:
             indexes = replace(indexes, transaction_index=self._told_aborts(segment, indexes.transaction_index))
         return KeptSegment(segment, tuple(keeping.pieces), indexes, known)
+
+    def _lose_up_to(self, end: int, reason: str, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
+        """Nothing is kept of the offsets from here on, up to `end`."""
+        first = max(self.tally.end_offset, self._damaged_up_to)
+        if first < end:
+            self._damage(first, end - 1, reason)
+            self._end_between(Damage(0, 0, first, end - 1), (), segment, transactions, keeping)
 
     def _end_between(
         self,
@@ -287,7 +318,7 @@ class PartitionScan:
         if self._corrupt == "cut":
             last, self._is_over = max(last, self.log.end_offset - 1), True
             reason += ", and the partition ends before them"
-        self._is_damaged = True
+        self._is_damaged, self._damaged_up_to = True, last + 1
         self.tally.lose(Loss(first, last, reason, is_damage=True))
 
     def _count(self, run: BatchRun) -> int:

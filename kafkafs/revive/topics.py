@@ -102,6 +102,7 @@ def choose_topics(
                 raise UsageError(f"there is no topic {name!r} on these disks")
         names = [name for name in names if name in wanted or name in INTERNAL]
     compacted = {topic for each in directories for topic, _ in cleaner_offsets(each)}
+    has_tier = any(each.options.tiered is not None for each in directories)
     for name in names:
         known = image.topics[image.ids[name]] if image and name in image.ids else None
         mine = _made_by_then(claims.get(name, []), image, chosen)
@@ -117,7 +118,7 @@ def choose_topics(
                 continue
             topic_id, configs = _id_of(found, cluster_id, chosen), _own_configs(name, compacted)
             states = {}
-        _add(chosen, RevivedTopic(name, topic_id, _without_tier(name, configs, chosen), ()), found, states)
+        _add(chosen, RevivedTopic(name, topic_id, _without_tier(name, configs, has_tier, chosen), ()), found, states)
     return chosen
 
 
@@ -203,10 +204,11 @@ def _own_configs(name: str, compacted: set[str]) -> Mapping[str, str]:
     return _BROKERS_OWN.get(name, _COMPACT if name in compacted else {})
 
 
-def _without_tier(name: str, configs: Mapping[str, str], chosen: Chosen) -> Mapping[str, str]:
+def _without_tier(name: str, configs: Mapping[str, str], has_tier: bool, chosen: Chosen) -> Mapping[str, str]:
     if configs.get(_TIERED) != "true":
         return configs
-    chosen.sentences.append(f"{name}: {_TIERED} is left out, and what stands in the tier alone is not there")
+    lost = "" if has_tier else ", and what stands in the tier alone is not there; --tiered brings it back"
+    chosen.sentences.append(f"{name}: {_TIERED} is left out{lost}")
     return {key: value for key, value in configs.items() if key != _TIERED}
 
 

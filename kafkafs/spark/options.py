@@ -15,9 +15,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, get_args
 
-from kafkafs.disk.sources import parse_key, place_of
 from kafkafs.errors import UsageError
-from kafkafs.log.options import Isolation, TierSource, isolation
+from kafkafs.log.options import Isolation, TierSource, isolation, tier_source
 from kafkafs.spark.offsets import (
     EARLIEST,
     LATEST,
@@ -170,14 +169,6 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
         replicas=_replicas(options.get("replicas", "furthest")),
         tiered=tier_source(options.get("tiered", ""), options.get("tiered_key", "").split(",")),
     )
-
-
-def tier_source(place: str, keys: Iterable[str]) -> TierSource | None:
-    """The tier at a place, None where none is named, and the keys of its segments. UsageError."""
-    found = tuple(parse_key(key.strip()) for key in keys if key.strip())
-    if found and not place.strip():
-        raise UsageError("tiered_key is of a tier: name it by tiered")
-    return TierSource(place_of(place.strip()), found) if place.strip() else None
 
 
 def _check_names(options: Iterable[str]) -> None:

@@ -4,22 +4,25 @@
     tiered.whole        the data directory when all was uploaded and nothing was deleted: the truth
     tiered.left         the same after local retention: the newest segments alone
     tiered.tier         the tier's directory
+    tiered.read         what Kafka's consumer read then, by isolation and partition
 
 Made at first use, kept under `cache.root()`. Read them, never write there.
 """
 
 import functools
 import hashlib
+import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from tests.kafka import broker as node
-from tests.kafka import cache, jars
+from tests.kafka import cache, jars, truth
 from tests.kafka.broker import Broker, wait_until
 
 RELEASE = "4.3.1"
@@ -72,6 +75,12 @@ class Tiered:
     def tier(self) -> Path:
         """The directory that LocalTieredStorage wrote."""
         return _place() / "tier/kafka-tiered-storage"
+
+    @property
+    def read(self) -> dict[str, dict[str, list[truth.Row]]]:
+        """What `truth.read` gave when most of it came from the tier."""
+        told: dict[str, Any] = json.loads((_place() / "read.json").read_text())
+        return told
 
 
 @contextmanager
@@ -160,6 +169,13 @@ def _make(place: Path) -> None:
             for partition in range(partitions):
                 wait_until(lambda: len(local_bases(broker, f"{topic}-{partition}")) == 1, "retention")  # noqa: B023
         wait_until(lambda: _all_listed(broker.data), "the checkpoint of log starts")
+        read_from = [(topic, number) for topic, count in (*TOPICS.items(), (PLAIN, 1)) for number in range(count)]
+        read = {
+            isolation: {f"{topic}-{number}": rows for (topic, number), rows in found.items()}
+            for isolation in truth.ISOLATIONS
+            if (found := truth.read(broker, read_from, isolation))
+        }
+        (place / "read.json").write_text(json.dumps(read))
     _copy(broker.data, place / "left")
 
 

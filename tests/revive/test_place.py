@@ -5,7 +5,6 @@ import os
 import pytest
 
 from kafkafs.errors import DiskError, UsageError
-from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.place import REPORT, NewDirectory, check_apart, check_target
 from kafkafs.sample import unpack
 
@@ -108,6 +107,6 @@ def test_source_and_target_must_not_lie_in_each_other(tmp_path):
     source = unpack(tmp_path)
     for place in (source / "new", source, tmp_path):
         with pytest.raises(UsageError, match="lie in each other"):
-            check_apart(place, (open_data_directory(source),))
+            check_apart(place, (source,))
     with pytest.raises(UsageError, match="comma"):
         check_apart(tmp_path / "a,b", ())

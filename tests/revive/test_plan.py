@@ -7,7 +7,6 @@ from typing import NamedTuple
 import pytest
 
 from kafkafs.errors import CorruptData, DiskError, UsageError
-from kafkafs.log.options import ReadOptions
 from kafkafs.revive.place import NewDirectory
 from kafkafs.revive.plan import Choices, check_room, choose_method, make_plan, next_block
 from kafkafs.sample import unpack
@@ -16,7 +15,7 @@ from tests.kafka.clusters import Cluster
 
 
 def plan(paths, to, **more):
-    return make_plan(paths, Choices(to=to, **more), ReadOptions())
+    return make_plan(paths, Choices(to=to, **more))
 
 
 def test_a_clusters_plan_tells_what_it_is(tmp_path):

@@ -11,6 +11,7 @@ ERRNO: dict[type[errors.KafkafsError], int] = {
     errors.CorruptData: errno.EIO,
     errors.NumberTooLong: errno.EIO,
     errors.DiskError: errno.EIO,
+    errors.Unanswered: errno.EIO,
     errors.TooLarge: errno.EFBIG,
     errors.Denied: errno.EACCES,
     errors.Vanished: errno.ESTALE,

@@ -1,0 +1,259 @@
+"""A tier brought back: the new directory has what the broker's had before local retention, whatever the tier's layout.
+
+The truth is the broker's directory when nothing was deleted, byte for byte, and what Kafka's consumer read afterwards.
+"""
+
+import json
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import OffsetSpec
+
+from kafkafs.disk import bucket
+from kafkafs.errors import CorruptData, DiskError, Unanswered, UsageError
+from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.options import TierSource
+from kafkafs.revive.job import planned, revive
+from kafkafs.revive.plan import Choices, check_room, make_plan
+from tests.kafka import tiers, truth
+from tests.kafka.tiered import PLAIN, RECORDS, TOPICS, Tiered, produce, set_configs
+from tests.mounting import KAFKAFS, run
+from tests.revive.nodes import choices, started
+
+TIERED = Tiered()
+LOCAL = TierSource(str(TIERED.tier))
+NAMES = [f"{topic}-{number}" for topic, count in TOPICS.items() for number in range(count)]
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory) -> Iterator[dict[str, TierSource]]:
+    """The same tier in each layout."""
+    with tiers.s3_server() as server:
+        yield tiers.sources(tmp_path_factory.mktemp("tiers"), server)
+
+
+@pytest.fixture
+def copy(tmp_path) -> Path:
+    """The tier, to be damaged."""
+    return Path(shutil.copytree(TIERED.tier, tmp_path / "tier"))
+
+
+def bases(directory: Path) -> list[int]:
+    return sorted(int(log.stem) for log in directory.glob("*.log"))
+
+
+def log_of(directory: Path) -> bytes:
+    """All segments of a partition, end to end."""
+    return b"".join((directory / f"{base:020}.log").read_bytes() for base in bases(directory))
+
+
+def objects(tier: Path, name: str) -> list[Path]:
+    """The logs in a tier of LocalTieredStorage's of a partition."""
+    (folder,) = (each for each in tier.iterdir() if each.name[:-23] == name)
+    return sorted(folder.glob("*.log"))
+
+
+def losses(report: dict[str, object], name: str) -> list[tuple[int, int]]:
+    (told,) = (each for each in report["revived"] if f"{each['topic']}-{each['partition']}" == name)  # type: ignore
+    return [(each["first"], each["last"]) for each in told["losses"]]
+
+
+@pytest.mark.parametrize("kind", tiers.KINDS)
+def test_the_directory_is_as_if_nothing_had_left_it(tmp_path, sources, kind):
+    report = revive([TIERED.left], Choices(to=tmp_path / "new", tiered=sources[kind]))
+    for name in NAMES:
+        new, old = tmp_path / "new" / name, TIERED.whole / name
+        assert log_of(new) == log_of(old), name
+        assert bases(new) == bases(old)
+        for base in bases(old)[:-1]:  # what a broker rebuilds is what it had: the last one's are not cut yet
+            assert (new / f"{base:020}.index").stat().st_size > 0
+            for index in ("index", "timeindex", "txnindex"):
+                if (old / f"{base:020}.{index}").exists():
+                    assert (new / f"{base:020}.{index}").read_bytes() == (old / f"{base:020}.{index}").read_bytes()
+        epochs = [parse_leader_epochs((place / name / "leader-epoch-checkpoint").read_bytes())
+                  for place in (tmp_path / "new", TIERED.left)]  # fmt: skip
+        assert epochs[0] == epochs[1]
+    assert report["remoteBytes"] == sum(each["remoteBytes"] for each in report["revived"]) > 0
+    assert not any(each["losses"] for each in report["revived"])
+    assert not any(secret in (tmp_path / "new/revive.json").read_text() for secret in ("secret", "endpoint_override"))
+
+
+def test_kafka_serves_what_its_consumer_read_from_the_tier(tmp_path, sources):
+    """By a broker that knows of no tier; records are appended behind, and a topic's settings can be altered."""
+    place = tmp_path / "revived"
+    report = revive([TIERED.left], choices(place, "4.3.1", tiered=sources["aiven zstd encrypted"]))
+    partitions = [(topic, number) for topic, count in (*TOPICS.items(), (PLAIN, 1)) for number in range(count)]
+    with started("4.3.1", place, tmp_path / "home", report) as node:
+        for isolation, wanted in TIERED.read.items():
+            found = truth.read(node.broker, partitions, isolation)
+            assert {f"{topic}-{number}": rows for (topic, number), rows in found.items()} == wanted
+        set_configs(node.broker, "orders", {"retention.ms": "86400000"})
+        produce(node.broker, "orders", 0, RECORDS, 20)
+        answer = truth.ask(node.broker.admin, {("orders", 0): OffsetSpec.latest()})["orders", 0]
+        assert answer is not None
+        assert answer[0] == RECORDS + 20
+    assert node.complaints() == []
+
+
+def test_what_only_a_tier_has_is_told(tmp_path):
+    """Nothing is called damage: the broker had moved it away."""
+    report = revive([TIERED.left], Choices(to=tmp_path / "new"))
+    for name in NAMES:
+        assert losses(report, name) == [(0, bases(TIERED.left / name)[0] - 1)]
+    assert losses(report, "plain-0") == []
+    assert any("--tiered brings it back" in each for each in report["leftOut"])
+
+
+def test_what_the_disk_has_too_is_there_once(tmp_path):
+    """The local segment wins; where a disk was lost to the middle of what is uploaded, the tier has the rest."""
+    disk = tmp_path / "disk"
+    subprocess.run(["cp", "-a", TIERED.whole, disk], check=True)
+    for base in bases(disk / "orders-0")[:4]:
+        (disk / f"orders-0/{base:020}.log").unlink()
+    report = revive([disk], Choices(to=tmp_path / "new", tiered=LOCAL))
+    for name in NAMES:
+        assert log_of(tmp_path / "new" / name) == log_of(TIERED.whole / name)
+    remote = {f"{each['topic']}-{each['partition']}": each["remoteBytes"] for each in report["revived"]}
+    assert {name for name, size in remote.items() if size} == {"orders-0"}
+
+
+def test_the_log_start_may_be_inside_a_remote_segment(tmp_path):
+    disk = tmp_path / "disk"
+    subprocess.run(["cp", "-a", TIERED.left, disk], check=True)
+    starts = (disk / "log-start-offset-checkpoint").read_text()
+    (disk / "log-start-offset-checkpoint").write_text(starts.replace("orders 0 0", "orders 0 777"))
+    report = revive([disk], Choices(to=tmp_path / "new", tiered=LOCAL))
+    (told,) = (each for each in report["revived"] if (each["topic"], each["partition"]) == ("orders", 0))
+    assert (told["startOffset"], told["records"], told["losses"]) == (777, 3000 - 777, [])
+    assert bases(tmp_path / "new/orders-0")[0] <= 777
+    new = parse_offset_checkpoint((tmp_path / "new/log-start-offset-checkpoint").read_bytes())
+    assert new["orders", 0] == 777
+    assert open_data_directory(tmp_path / "new").partition("orders-0").log().start_offset == 777
+
+
+@pytest.mark.parametrize("has_metadata", [True, False])
+def test_an_object_that_is_gone_is_damage(tmp_path, copy, has_metadata):
+    """Where the metadata topic calls it finished, and where nothing tells of it but the offsets that are missing."""
+    disk = tmp_path / "disk"
+    subprocess.run(["cp", "-a", TIERED.left, disk], check=True)
+    if not has_metadata:
+        for each in disk.glob("__remote_log_metadata-*"):
+            shutil.rmtree(each)
+    gone, behind = objects(copy, "orders-0")[2:4]
+    for each in gone.parent.glob(f"{gone.stem}*"):
+        each.unlink()
+    first, last = int(gone.name[:20]), int(behind.name[:20]) - 1
+    source = TierSource(str(copy))
+    with pytest.raises(CorruptData, match=rf"damage in 1 place: orders-0 at offset {first}: .*--corrupt skip"):
+        revive([disk], Choices(to=tmp_path / "new", tiered=source))
+    assert json.loads((tmp_path / "new/revive.json").read_text())["state"] == "unfinished"
+    report = revive([disk], Choices(to=tmp_path / "new", tiered=source, corrupt="skip"))
+    assert losses(report, "orders-0") == [(first, last)]
+    kept = [base for base in bases(TIERED.whole / "orders-0") if base != first]
+    assert bases(tmp_path / "new/orders-0") == kept
+    for base in kept:
+        name = f"orders-0/{base:020}.log"
+        assert (tmp_path / "new" / name).read_bytes() == (TIERED.whole / name).read_bytes()
+    report = revive([disk], Choices(to=tmp_path / "cut", tiered=source, corrupt="cut"))
+    assert losses(report, "orders-0") == [(first, 2999)]
+    assert bases(tmp_path / "cut/orders-0") == [base for base in kept if base < first]
+
+
+def test_an_object_that_lies_is_damage(tmp_path, copy):
+    """A batch that was altered is left out, the rest of its object stays."""
+    log = objects(copy, "orders-0")[2]
+    data = bytearray(log.read_bytes())
+    data[100] ^= 1
+    log.write_bytes(data)
+    source, first = TierSource(str(copy)), int(log.name[:20])
+    with pytest.raises(CorruptData, match=f"orders-0 at offset {first}"):
+        revive([TIERED.left], Choices(to=tmp_path / "new", tiered=source))
+    report = revive([TIERED.left], Choices(to=tmp_path / "new", tiered=source, corrupt="skip"))
+    assert losses(report, "orders-0") == [(first, first + 19)]
+
+
+@pytest.mark.parametrize("method", ["copy", "link"])
+def test_the_tier_is_only_read(tmp_path, copy, method):
+    """Nor is it linked to: its owner may delete and alter objects."""
+    disk = tmp_path / "disk"
+    subprocess.run(["cp", "-a", TIERED.left, disk], check=True)
+    before = {each: each.stat() for each in copy.rglob("*")}
+    revive([disk], Choices(to=tmp_path / "new", tiered=TierSource(str(copy)), method=method))
+    after = {each: each.stat() for each in copy.rglob("*")}
+    assert {path: (about.st_mtime_ns, about.st_ctime_ns) for path, about in before.items()} == {
+        path: (about.st_mtime_ns, about.st_ctime_ns) for path, about in after.items()
+    }
+    assert log_of(tmp_path / "new/orders-0") == log_of(TIERED.whole / "orders-0")
+
+
+def test_the_plan_tells_what_comes_from_the_tier_and_room_is_reckoned_with_it(tmp_path, monkeypatch):
+    choices = Choices(to=tmp_path / "new", tiered=LOCAL)
+    told = planned([TIERED.left], choices)
+    assert not (tmp_path / "new").exists()
+    remote = sum(len(log.read_bytes()) for name in NAMES for log in objects(TIERED.tier, name))
+    local = sum(len(log_of(TIERED.left / name)) for name in NAMES)
+    assert told["remoteBytes"] == remote
+    plan = make_plan([TIERED.left], choices)
+
+    class Full:
+        f_frsize = 1
+        f_bavail = remote
+
+    monkeypatch.setattr("os.statvfs", lambda _: Full)
+    for method in ("copy", "reflink", "link"):
+        with pytest.raises(DiskError, match="bytes are needed"):
+            check_room(plan, method, tmp_path, 0)
+    Full.f_bavail = remote + local + (16 << 20)
+    check_room(plan, "copy", tmp_path, 0)
+
+
+def test_a_directory_inside_the_tier_is_refused(copy):
+    with pytest.raises(UsageError, match="lie in each other"):
+        revive([TIERED.left], Choices(to=copy / "new", tiered=TierSource(str(copy))))
+
+
+def test_a_store_that_falls_silent_stops_the_work_and_the_same_command_goes_on(tmp_path, monkeypatch):
+    """Nothing is damaged, so that even `skip` leaves nothing out."""
+    monkeypatch.setattr(bucket, "REQUEST_S", 1.0)
+    with tiers.s3_process() as (server, process):
+        uri = tiers.uploaded(TIERED.tier, "silent", server)
+        request = Choices(to=tmp_path / "new", tiered=TierSource(uri), corrupt="skip")
+        done = threading.Event()
+
+        def progress(moved: int, size: int) -> None:
+            if moved > size // 2 and not done.is_set():
+                done.set()
+                process.send_signal(signal.SIGSTOP)
+
+        with pytest.raises(Unanswered, match="cannot be read"):
+            revive([TIERED.left], request, progress)
+        assert done.is_set()
+        assert json.loads((tmp_path / "new/revive.json").read_text())["state"] == "unfinished"
+        process.send_signal(signal.SIGCONT)
+        report = revive([TIERED.left], request)
+    assert log_of(tmp_path / "new/orders-0") == log_of(TIERED.whole / "orders-0")
+    assert not any(each["losses"] for each in report["revived"])
+
+
+@pytest.mark.parametrize(
+    ("tier", "code", "sentence"),
+    [
+        ("/nowhere/at/all", 2, "the tier '/nowhere/at/all' cannot be opened: No such file or directory"),
+        (
+            "s3://u:secret@b?endpoint_override=127.0.0.1:9&scheme=http&region=r",
+            1,
+            "of the tier s3://b cannot be read",
+        ),
+    ],
+)
+def test_a_tier_that_is_not_there_is_one_sentence(tmp_path, tier, code, sentence):
+    done = run(KAFKAFS, "revive", TIERED.left, "--to", tmp_path / "new", "--tiered", tier, check=False)
+    assert (done.returncode, sentence in done.stderr.decode()) == (code, True)
+    assert b"secret" not in done.stderr
+    assert not (tmp_path / "new").exists()
