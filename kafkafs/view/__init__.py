@@ -4,7 +4,6 @@
     Top             the root that is served: the tree's entries, and `.kafkafs` (`about`)
     tree            `Root`, all partitions of the data directories, and what a partition's directory lists
     topics          `.topics/`: one directory a topic; `merged`, all of its partitions by time
-    disk_view       one data directory as the root shows it
     PartitionView   one partition under the mount's options, and the attributes that its views share
     LogSnapshot     its log at one moment, and what of it is visible
     target          what a name leads to: a point or a range, by offset or by time

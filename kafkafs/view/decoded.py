@@ -1,22 +1,197 @@
-"""Decoded views: records as lines of JSON, a record's key or value alone."""
+"""Decoded views: records as lines of JSON, as they are (`.jsonl`) or with their schemas (`.decoded.jsonl`), of a point,
+a range, or as they come (`.follow.jsonl`); a record's key or value alone.
+
+What lines depend on besides the log is settled when their maker, a class for each kind, is made for a view: so they are
+the same each time they are made.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NoData
-from kafkafs.format.jsonl import LineMaker
+from kafkafs.format.jsonl import JsonLines, LineMaker
+from kafkafs.format.memory import Memory
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
 from kafkafs.log.lookup import Found
-from kafkafs.view.answer_cache import OVERHEAD, RecordAnswer
-from kafkafs.view.following import Follower
-from kafkafs.view.line_makers import Lines, PlainLines
 from kafkafs.view.node import KEEP_S, Attributes, BytesContent, NoXattrs
 from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.permissions import Access
 from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import batch_xattrs
+from kafkafs.view.resources import OVERHEAD, RecordAnswer
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.targets import LogSnapshot, PointTarget, RangeTarget
+
+if TYPE_CHECKING:
+    from kafkafs.cluster.schema_topic import SchemaTopic
+    from kafkafs.format.decoding.decoded_lines import DecodedLines
+    from kafkafs.format.schemas.decoder_table import FoundSchema, SchemaName
+from kafkafs.errors import Vanished
+from kafkafs.log.lineage import Lineage
+
+
+class Follower:
+    """What a `.follow.jsonl` reads from: the log as it is at each moment, as long as it still is the one it began with.
+    Its text goes on with what the log gets; what it has given out cannot change any more."""
+
+    def __init__(self, view: PartitionView, snapshot: LogSnapshot, target: RangeTarget) -> None:
+        self._view = view
+        self._target = target
+        self._start = target.start(snapshot, isolated=True)
+        self.earliest = max(
+            snapshot.visible.visible_end if self._start is None else self._start, snapshot.log.start_offset
+        )
+        """Nothing below this offset is ever given out."""
+        self._lineage = Lineage(snapshot.log)
+        self._files: dict[int, int] = {}  # each segment's inode when something of it was given out first
+        self._given = -1
+        self._reached = -1  # the end of the last snapshot that was read to its end
+        self._seen = -1
+
+    def has_more(self) -> bool:
+        """Whether there may be records behind those of the last snapshot by now. Vanished where it is another log.
+
+        Threads may ask at once, as `Stream` does so outside of its lock. A log that one of them got earlier and follows
+        later looks cut, and is Vanished too: `Partition.answer` heals that, since it asks again of the newest.
+        """
+        return self._now().visible.visible_end > self._seen
+
+    def start(self, snapshot: LogSnapshot) -> int | None:
+        """Where the target begins; None as long as the log has not got so far. Once it begins it stays."""
+        if self._start is None:
+            self._start = self._target.start(snapshot, isolated=True)
+        return self._start
+
+    def give(self, end: int) -> None:
+        """The records below `end` are given out."""
+        if end > self._given:
+            self._given = end
+
+    def reach(self, snapshot: LogSnapshot) -> None:
+        """All visible records of this snapshot are given out."""
+        self._reached = snapshot.visible.visible_end
+
+    def snapshot_from(self, offset: int) -> LogSnapshot:
+        """The log to read from `offset` on.
+
+        A reader that goes back must find what was there, and one that goes on what came next. Compaction, retention
+        or a deletion of records may have taken either away: then it is Vanished.
+        """
+        snapshot = self._now()
+        files = {segment.base_offset: segment.listed["log"].inode for segment in snapshot.log.segments}
+        first = min(files, default=0)
+        before = {base: inode for base, inode in self._files.items() if first <= base < self._given}
+        if offset < self._given:
+            changed = any(inode != files.get(base) for base, inode in before.items())
+            if changed or offset < snapshot.log.start_offset:
+                raise Vanished(f"{self._view.shown_as} was compacted or cut while it was followed; open it again")
+        elif self._missed(snapshot, offset):
+            raise Vanished(f"{self._view.shown_as}: records were deleted before they were read; open it again")
+        self._files = {**files, **before}
+        self._seen = snapshot.visible.visible_end
+        return snapshot
+
+    def _missed(self, snapshot: LogSnapshot, offset: int) -> bool:
+        """Whether the log starts behind the next record by now, for a reader that has begun."""
+        start = self.start(snapshot)
+        has_begun = max(self._given, self._reached) >= 0
+        return has_begun and start is not None and snapshot.log.start_offset > max(start, offset, self._reached)
+
+    def _now(self) -> LogSnapshot:
+        """The log as it is now; Vanished where it is not the same any more."""
+        return self._view.go_on(self._followed)
+
+    def _followed(self, snapshot: LogSnapshot) -> LogSnapshot:
+        self._lineage.follow(snapshot.log)
+        return snapshot
+
+
+class Lines(Protocol):
+    """The lines of one suffix, for one reader."""
+
+    @property
+    def made_by(self) -> object:
+        """What they depend on besides the log: the same object as long as they are the same lines."""
+
+    def __init__(self, view: PartitionView) -> None:
+        """Settled as of now."""
+
+    def maker(self, name: PartitionName) -> LineMaker:
+        """Makes the lines of that partition's records."""
+
+    @staticmethod
+    def attributes(view: PartitionView, about: Attributes) -> Attributes:
+        """The attributes of a view of such lines, by those of a view of the log alone."""
+
+
+class PlainLines:
+    """Lines as section "Lines" of docs/queries.md has them."""
+
+    def __init__(self, _view: PartitionView) -> None:
+        """Nothing but the log tells what they are."""
+        self.made_by = None
+
+    def maker(self, name: PartitionName) -> LineMaker:
+        """See `Lines`."""
+        return JsonLines(name.topic, name.partition)
+
+    @staticmethod
+    def attributes(_view: PartitionView, about: Attributes) -> Attributes:
+        """The log's own."""
+        return about
+
+
+class SchemaLines:
+    """Lines whose keys and values are decoded, by the schemas that are registered now."""
+
+    def __init__(self, view: PartitionView) -> None:
+        may_block()  # schemas may have to be read, and compiled
+        self.made_by = view.resources.schemas.registry()
+        self.maker = lines_with_schemas(view.resources.schemas, view.options.memory)
+
+    @staticmethod
+    def attributes(view: PartitionView, about: Attributes) -> Attributes:
+        """For those only who may read `_schemas-0` too, unless no value of the topic has a schema of it."""
+        from kafkafs.format.messages.records import internal_topic  # with Kafka's schemas
+
+        if internal_topic(view.partition.name.topic) is not None:
+            return about
+        uid, gid, mode = view.resources.schema_access.restrict(Access(about.uid, about.gid, about.mode))
+        return about._replace(uid=uid, gid=gid, mode=mode)
+
+
+def lines_with_schemas(schemas: "SchemaTopic", memory: Memory) -> "Callable[[PartitionName], DecodedLines]":
+    """What makes decoded lines of a partition, for one reader, by the schemas of that topic."""
+    from kafkafs.format.decoding.decoded_lines import DecodedLines  # with Avro and all: other lines do without
+    from kafkafs.format.schemas.decoder_table import DecoderTable
+
+    registry = _ReaderRegistry(schemas)
+
+    def make(name: PartitionName) -> DecodedLines:
+        """The lines of one partition; all that are made for one reader share its registry."""
+        decoders = DecoderTable(lambda schema, is_key: registry.found(schema, name.topic, is_key))
+        return DecodedLines(name.topic, name.partition, decoders, memory)
+
+    return make
+
+
+class _ReaderRegistry:
+    """One reader's registry. What is not in it may have come since the last look: so there is one more look, once."""
+
+    def __init__(self, schemas: "SchemaTopic") -> None:
+        self._schemas = schemas
+        self._registry = schemas.registry()
+        self._is_newest = False
+
+    def found(self, name: "SchemaName", topic: str, is_key: bool) -> "FoundSchema | None":
+        """The schema that a record of `topic` names; None where not even the registry of now has it."""
+        found = self._registry.found(name, topic, is_key)
+        if found is None and not self._is_newest:
+            self._registry, self._is_newest = self._schemas.registry(anew=True), True
+            found = self._registry.found(name, topic, is_key)
+        return found
 
 
 class _OneRecord:

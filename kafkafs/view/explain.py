@@ -12,11 +12,11 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.log.trace import moment
 from kafkafs.log.wrapped import contents
-from kafkafs.view.answer_cache import OVERHEAD, Explained
 from kafkafs.view.grammar import BEFORE, Suffix
 from kafkafs.view.node import Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import RawPoint
+from kafkafs.view.resources import OVERHEAD, Explained
 from kafkafs.view.targets import AtOffset, AtTime, BeforeTime, LogSnapshot, PointTarget
 
 

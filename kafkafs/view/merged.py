@@ -16,11 +16,9 @@ from kafkafs.errors import CorruptData, NotFound, TooLarge, Vanished
 from kafkafs.format.merging import MergedLines
 from kafkafs.format.records import Records
 from kafkafs.log.log import HELD, Log
-from kafkafs.view.decoded import JsonFollower
+from kafkafs.view.decoded import Follower, JsonFollower, Lines
 from kafkafs.view.exact import ExactContent, ExactText, Span, Told, span_of
-from kafkafs.view.following import Follower
 from kafkafs.view.grammar import FromEnd, TimeRange
-from kafkafs.view.line_makers import Lines
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.permissions import Access, common

@@ -3,12 +3,20 @@
 The kernel checks them (`default_permissions`), so they must not grant what the disk would refuse: a view over several
 files has what all of them grant, a file with an ACL is served by its owner and group entries, and the root of the mount
 grants search only where the directories above the data directory do.
+
+What is made of an internal topic has what its partition's files grant together: `.cluster` shows what such topics tell,
+and a decoded view names schemas and fields that stand in `_schemas-0` only.
 """
 
 import os
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+
+from kafkafs.disk.blocking import may_block
+from kafkafs.disk.cached_value import CachedValue
+from kafkafs.errors import Denied, DiskError, NotFound, Vanished
+from kafkafs.log.partition import Partition
 
 _READ, _SEARCH = 0o444, 0o111
 _ACL_HEADER = 4
@@ -90,3 +98,52 @@ def _without_mask(mode: int, acl: bytes) -> int:
     for permission in named:
         all_named &= permission & mask
     return (mode & 0o700) | (group & mask & all_named) << 3 | mode & all_named
+
+
+GONE = (NotFound, Denied, DiskError, Vanished)
+"""What a partition may answer that is deleted, or that nobody can read."""
+
+_KEEP_S = 0.2
+_EMPTY_SNAPSHOT = f"{0:020}-"  # which tells nothing
+
+
+def partition_access(partition: Partition) -> tuple[Access, int]:
+    """Who may read all logs and snapshots of a partition; and when the newest was written [ns]. One of GONE."""
+    root, name = partition.root, partition.name.directory
+    above = access(root.stat(name), root.acl(name))
+    granted = [Access(above.uid, above.gid, (above.mode & 0o111) * 7)]
+    newest = 0
+    for file_name in partition.listing().names:
+        if file_name.endswith((".log", ".checkpoint")) and not file_name.startswith(_EMPTY_SNAPSHOT):
+            file = root.open_now(f"{name}/{file_name}")
+            about = file.stat()
+            granted.append(access(about, file.acl(about)))
+            newest = max(newest, about.st_mtime_ns)
+    return common([granted[-1], *granted[:-1]]), newest
+
+
+class TopicAccess:
+    """What one partition grants, asked for some times a second. Any thread may ask."""
+
+    def __init__(self, find: Callable[[], Partition | None], clock: Callable[[], float]) -> None:
+        """`find` tells which partition it is; None where there is none."""
+        self._find = find
+        self._known: CachedValue[tuple[Access, ...]] = CachedValue(_KEEP_S, clock)
+
+    def restrict(self, own: Access) -> Access:
+        """What is left of `own` for those who may read the partition too; all of it where there is none."""
+        known = self._known.fresh()
+        if known is None:
+            may_block()
+            known = self._known.store(self._look())
+        return common([own, *known])
+
+    def _look(self) -> tuple[Access, ...]:
+        """What was known stays while the topic cannot be looked at: what it tells is remembered as well."""
+        try:
+            partition = self._find()
+            return () if partition is None else (partition_access(partition)[0],)
+        except NotFound:
+            return ()
+        except GONE:
+            return self._known.latest or ()

@@ -13,7 +13,7 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
 from kafkafs.format.times import MAX_INT64, doubt
 from kafkafs.view.batches import BatchesPoint, BatchesRange
-from kafkafs.view.decoded import FieldPoint, JsonFollower, JsonPoint, JsonRange
+from kafkafs.view.decoded import FieldPoint, JsonFollower, JsonPoint, JsonRange, Lines, PlainLines, SchemaLines
 from kafkafs.view.explain import Explanation
 from kafkafs.view.grammar import (
     BEFORE,
@@ -30,7 +30,6 @@ from kafkafs.view.grammar import (
     parse_time_name,
     time_range_name,
 )
-from kafkafs.view.line_makers import Lines, PlainLines, SchemaLines
 from kafkafs.view.node import Entry, FileNode
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint, RawRange

@@ -15,8 +15,8 @@ from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import cluster_id
 from kafkafs.log.replicas import furthest
+from kafkafs.view.decoded import Lines
 from kafkafs.view.grammar import TimeRange, is_of_open_ranges_only, parse_time_name
-from kafkafs.view.line_makers import Lines
 from kafkafs.view.merged import MergedFollower, MergedRange
 from kafkafs.view.node import Attributes, Entry, FileNode, Node
 from kafkafs.view.partition_view import PartitionView

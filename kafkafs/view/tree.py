@@ -1,4 +1,10 @@
-"""The mount's root: a directory for each partition of all data directories, and its views; `.cluster`, `.topics`."""
+"""The mount's root: a directory for each partition of all data directories, and its views; `.cluster`, `.topics`.
+
+Several data directories are several disks, and the root belongs to all of them: one that hangs must not take the root
+with it. So each is looked at by one thread at a time (`DiskView`): in a mount by the sweeper's, which a request waits
+for only for a moment. While that hangs, or where it fails, what was last known counts. With a single data directory
+nothing is gained by that, and a request for names is told of a failure; the root itself stays, and with it `.kafkafs`.
+"""
 
 import functools
 import threading
@@ -16,7 +22,6 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.partition import Partition
 from kafkafs.view.by_key import ByKey
-from kafkafs.view.disk_view import DiskView
 from kafkafs.view.node import KEEP_S, Attributes, DirectoryNode, Disk, Entry, Node
 from kafkafs.view.partition_view import PartitionView, ShownReplica
 from kafkafs.view.permissions import common
@@ -28,6 +33,144 @@ from kafkafs.view.topics import TopicsDirectory
 
 if TYPE_CHECKING:
     from kafkafs.view.cluster import ClusterDirectory
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import cast
+
+from kafkafs.disk.ancestors import Ancestors
+from kafkafs.disk.cached_value import CachedValue
+from kafkafs.errors import Denied, DiskError, KafkafsError, Vanished
+from kafkafs.format.names import PartitionName
+from kafkafs.view.node import Usage
+from kafkafs.view.permissions import Access, access, below_ancestors
+
+USAGE_S = 30.0  # how long it is good for: half a minute
+MEASURE_S = 3.0  # how long it may take
+
+AMONG_S = 0.9  # how long a look is good for beside others: two sweeps
+WAIT_S = 0.25  # for the look of another thread, the first time that it takes long
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The answer of one look."""
+
+    names: dict[str, PartitionName]
+    access: Access
+    mtime_ns: int
+
+
+class DiskView:
+    """One data directory as the root shows it; `alone` where it is the only one."""
+
+    def __init__(self, directory: DataDirectory, alone: bool) -> None:
+        self.directory = directory
+        self._ancestors = Ancestors(directory.path)
+        self._alone = alone
+        self._looking = threading.Lock()
+        self._looked = threading.Condition()
+        self._slow = False  # a look takes long; it is not waited for any more
+        self._is_swept = False  # something looks again and again: beside others no request does so itself
+        options = directory.options
+        self._known: CachedValue[Known] = CachedValue(options.names_fresh_s if alone else AMONG_S, options.clock)
+        self._known.store(self._look())
+        self._usage: CachedValue[Usage] = CachedValue(USAGE_S, options.clock)
+
+    @property
+    def _latest(self) -> Known:
+        return cast(Known, self._known.latest)  # there always is one: the first look is made with the view
+
+    def known(self) -> Known:
+        """What there is, at most as old as a look is good for unless the disk fails or hangs."""
+        if self._known.fresh() is None and not self._slow:
+            may_block()
+            if self._is_swept and not self._alone:
+                self._await_sweep()
+            else:
+                self.refresh()
+        return self._latest
+
+    def last_known(self) -> Known:
+        """The same, or what was known before the disk failed: the root stays, and `.kafkafs`, which tells of it."""
+        with suppress(Denied, DiskError, NotFound, Vanished):
+            return self.known()
+        return self._latest
+
+    def _await_sweep(self) -> None:
+        with self._looked:
+            self._slow = not self._looked.wait_for(lambda: self._known.fresh() is not None, WAIT_S)
+
+    def refresh(self) -> None:
+        """Looks again, unless another thread is at it and does not come back."""
+        if not self._looking.acquire(timeout=WAIT_S):
+            self._slow = True
+            return
+        try:
+            if self._alone and self._known.fresh() is not None:
+                return  # another thread has just looked
+            self._known.store(self._look())
+            self._slow = False
+        except (KafkafsError, OSError):
+            if self._alone:
+                raise
+            self._known.store(self._latest)  # it is asked again a moment later
+        finally:
+            self._looking.release()
+            with self._looked:
+                self._looked.notify_all()
+
+    def sweep(self) -> None:
+        """Looks again, and lets go of files that are not read. A mount calls it a few times a second."""
+        self._is_swept = True
+        self.refresh()
+        self.directory.sweep()
+
+    @property
+    def lane(self) -> str:
+        """The path of the data directory."""
+        return os.fspath(self.directory.path)
+
+    def usage(self) -> Usage:
+        """The bytes and the files of all partitions, as the disk holds them; measured twice a minute at most."""
+        known = self._usage.fresh()
+        if known is None:
+            may_block()
+            known = self._usage.store(self._measure())
+        return known
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another directory has taken the data directory's place."""
+        return self.directory.is_replaced
+
+    @property
+    def known_usage(self) -> Usage | None:
+        """What was measured last; None before that."""
+        return self._usage.latest
+
+    def _measure(self) -> Usage:
+        """Of more partitions than can be looked at in time, the rest is taken to be like those that were."""
+        blocks: list[int] = []
+        names = self.directory.names()
+        until, looked_at = time.monotonic() + MEASURE_S, 0
+        for name in names:
+            looked_at += 1
+            with suppress(NotFound, Denied), self.directory.root.scan(name) as entries:
+                blocks += [entry.stat(follow_symlinks=False).st_blocks for entry in entries if entry.is_file()]
+            if time.monotonic() > until:
+                break
+        share = len(names) / looked_at if looked_at else 1
+        return Usage(int(sum(blocks) * 512 * share), int(len(blocks) * share))
+
+    def _look(self) -> Known:
+        root = self.directory.root
+        about = root.stat()
+        own = access(about, root.acl()).of_directory()
+        above = (access(*attributes) for attributes in self._ancestors.attributes())
+        return Known(self.directory.names(), below_ancestors(own, above), about.st_mtime_ns)
+
 
 CLUSTER, TOPICS, INFO = ".cluster", ".topics", "info.json"
 

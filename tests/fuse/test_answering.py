@@ -7,8 +7,7 @@ import pytest
 import trio
 
 from kafkafs.errors import CorruptData, NotFound
-from kafkafs.fuse.serve.answering import answering
-from kafkafs.fuse.serve.errnos import ERRNO
+from kafkafs.fuse.serve.answering import ERRNO, answering
 from kafkafs.fuse.serve.metrics import Metrics
 
 

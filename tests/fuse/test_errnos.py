@@ -7,7 +7,7 @@ import pytest
 
 from kafkafs import errors
 from kafkafs.errors import KafkafsError
-from kafkafs.fuse.serve.errnos import ERRNO
+from kafkafs.fuse.serve.answering import ERRNO
 from kafkafs.view import manual
 
 

@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from kafkafs.fuse.serve.errnos import ERRNO
+from kafkafs.fuse.serve.answering import ERRNO
 from tests.mounting import run, shell, wait_until
 
 

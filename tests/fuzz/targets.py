@@ -31,7 +31,7 @@ from kafkafs.format.schemas.avro_typed import ColumnSchema
 from kafkafs.format.schemas.decoders import make_decoder
 from kafkafs.format.transaction_index import parse_transaction_index
 from kafkafs.log.options import ReadOptions
-from kafkafs.view import answer_cache
+from kafkafs.view import resources
 from kafkafs.view.grammar import parse_offset_name, parse_time_name
 from kafkafs.view.tree import Root
 from tests.cluster.writing import batch
@@ -165,7 +165,7 @@ class _Directory:
 
 
 _directories: list[_Directory] = []
-answer_cache.BUDGET = 1 << 16  # each input has roots of its own, which an answer that is remembered keeps alive
+resources.BUDGET = 1 << 16  # each input has roots of its own, which an answer that is remembered keeps alive
 
 
 def partition(data: bytes) -> None:

@@ -11,9 +11,9 @@ from weakref import ref
 import pytest
 
 from kafkafs.errors import CorruptData, NoData, NotFound
-from kafkafs.fuse.serve.errnos import ERRNO
-from kafkafs.view.answer_cache import BUDGET
+from kafkafs.fuse.serve.answering import ERRNO
 from kafkafs.view.node import FileNode
+from kafkafs.view.resources import BUDGET
 from kafkafs.view.tree import PartitionDirectory
 from tests.counting import counted
 from tests.format.batch_maker import v2_batch

@@ -11,7 +11,7 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import KafkafsError, Vanished
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
-from kafkafs.view.disk_view import AMONG_S, DiskView
+from kafkafs.view.tree import AMONG_S, DiskView
 from tests.bindfs import bindfs
 from tests.mounting import wait_until
 from tests.view.trees import cat, opened, read, tree

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkafs.view.key_names import KeyName, parse_key_name, printable
+from kafkafs.view.by_key import KeyName, parse_key_name, printable
 
 
 @pytest.mark.parametrize(("name", "key", "suffix"), [

@@ -13,7 +13,7 @@ from kafkafs.errors import WouldBlock
 from kafkafs.format.batch import walk
 from kafkafs.format.names import parse_partition_name
 from kafkafs.format.records import Records, decode
-from kafkafs.view.line_makers import Lines, PlainLines, SchemaLines
+from kafkafs.view.decoded import Lines, PlainLines, SchemaLines
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.permissions import Access, common

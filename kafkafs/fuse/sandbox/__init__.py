@@ -1,7 +1,6 @@
 """Least privilege for the daemon, once the mount stands.
 
 confinement   all of it, in order; what must be imported before is imported here
-privileges    another user than root, no capabilities
 landlock      files below the data directories only, to read
 network       what stays open where a tier lies in a bucket
 syscalls      the system calls that a daemon which only reads has no use for are refused (seccomp)

@@ -1,6 +1,6 @@
 """Answering the kernel: each operation asks one question of a node, on the trio thread or in a worker.
 
-operations     a handler for each kind of request; what answers is `answering`: a reply or an errno (`errnos`), measured
+operations     a handler for each kind of request; what answers is `answering`: a reply or an errno, measured
 inodes         the nodes that the kernel knows, by its numbers
 handles        what is open: files with their contents, listings
 entry_reply    attributes, as the kernel takes them

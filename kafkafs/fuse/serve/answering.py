@@ -1,8 +1,9 @@
 """The one shape of every pyfuse3 handler: a call, then a reply or an errno.
 
-Whatever but `FUSEError` escapes a handler ends the mount. So errors of the family go through the table in `errnos`,
-anything else is a bug: it is logged and answered with EIO. A cancelled handler (the mount is ending) answers EIO too,
-since a request without an answer would keep its process waiting.
+Whatever but `FUSEError` escapes a handler ends the mount. So errors of the family go through one table, which is total:
+a test walks the family, so a new error needs a decision. Anything else is a bug: it is logged and answered with EIO. A
+cancelled handler (the mount is ending) answers EIO too, since a request without an answer would keep its process
+waiting.
 """
 
 import errno
@@ -15,9 +16,30 @@ from typing import Any, Protocol, TypeVar
 import pyfuse3
 import trio
 
+from kafkafs import errors
 from kafkafs.errors import KafkafsError
-from kafkafs.fuse.serve.errnos import ERRNO
 from kafkafs.fuse.serve.metrics import Metrics
+
+ERRNO: dict[type[errors.KafkafsError], int] = {
+    errors.UsageError: errno.EINVAL,
+    errors.NotFound: errno.ENOENT,
+    errors.NoData: errno.ENODATA,
+    errors.CorruptData: errno.EIO,
+    errors.NumberTooLong: errno.EIO,
+    errors.DiskError: errno.EIO,
+    errors.Unanswered: errno.EIO,
+    errors.TooLarge: errno.EFBIG,
+    errors.Denied: errno.EACCES,
+    errors.Vanished: errno.ESTALE,
+    errors.Exhausted: errno.EMFILE,
+    errors.Crowded: errno.ENOMEM,
+    errors.ReadOnly: errno.EROFS,
+    errors.Unsupported: errno.EOPNOTSUPP,
+    errors.WouldBlock: errno.EAGAIN,
+    errors.Unfinished: errno.EINTR,
+    errors.NameTooLong: errno.ENAMETOOLONG,
+}
+
 
 log = logging.getLogger(__name__)
 
