@@ -3,12 +3,15 @@
 import argparse
 import errno
 import os
+import select
+import signal
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 from kafkafs.cli import options as mount_options
 from kafkafs.cli.endings import run_honestly, say
+from kafkafs.disk.objects import shown
 from kafkafs.disk.sources import is_bucket
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint
@@ -19,6 +22,8 @@ from kafkafs.installation import install_command
 from kafkafs.log.options import ReadOptions, TierSource
 
 _DEVICE = "/dev/fuse"
+_LOOK_S = 2
+"""For so long a mount waits to hear whether a bucket is a tier."""
 _WITHOUT = "`kafkafs ls`, `cat` and `stat` answer the same without a mount"
 
 
@@ -46,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_bucket(tiered: TierSource | None) -> int:
-    """0, also where a bucket does not answer by now; the exit code where it is no tier, which was said then.
+    """0, also where a bucket does not answer at once; the exit code where it is no tier, which was said then.
 
     Looked at in a process of its own: the store's client starts threads, which no daemon can be forked from.
     """
@@ -55,7 +60,13 @@ def _check_bucket(tiered: TierSource | None) -> int:
     child = os.fork()
     if child == 0:
         os._exit(run_honestly(lambda: _look_at(tiered)))
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    ended = os.pidfd_open(child)
+    if not select.select([ended], [], [], _LOOK_S)[0]:
+        say(f"mounted all the same: the tier {shown(tiered.place)} did not answer within {_LOOK_S} seconds")
+        os.kill(child, signal.SIGKILL)
+    os.close(ended)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return max(code, 0)
 
 
 def _look_at(tiered: TierSource) -> int:

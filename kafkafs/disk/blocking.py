@@ -13,13 +13,18 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 
 from kafkafs.errors import Unfinished, WouldBlock
+
+AT_A_GLANCE_S = 3.0
+"""Patience of what `ls -l` asks for."""
 
 
 class _ThreadState(threading.local):
     non_blocking = False
     deadline: float | None = None
+    patient_until = inf
 
 
 _state = _ThreadState()
@@ -83,3 +88,18 @@ def check_time_slice() -> None:
     """Call in the midst of long work, when what was done is kept; raises Unfinished where the time is up."""
     if _state.deadline is not None and time.monotonic() > _state.deadline:
         raise Unfinished("this answer takes longer; ask again")
+
+
+@contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    """A context in which this thread waits for what is far no longer than so long in all. Not reentrant."""
+    _state.patient_until = time.monotonic() + seconds
+    try:
+        yield
+    finally:
+        _state.patient_until = inf
+
+
+def patience_left() -> float:
+    """For how long this thread would still wait for what is far [s]; infinite, unless it said otherwise."""
+    return max(0.0, _state.patient_until - time.monotonic())

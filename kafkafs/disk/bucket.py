@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from pyarrow import fs
 
-from kafkafs.disk.blocking import may_block
+from kafkafs.disk.blocking import may_block, patience_left
 from kafkafs.disk.objects import Object, Objects, shown, whole
 from kafkafs.errors import DiskError, NotFound, Unanswered, UsageError
 
@@ -116,7 +116,9 @@ class BucketObjects(Objects):
         may_block()
         if self._process != os.getpid():
             self._begin()
-        limit_s = SUSPECT_S if self._is_suspect else LIMIT_S
+        limit_s = min(usual_s := SUSPECT_S if self._is_suspect else LIMIT_S, patience_left())
+        if not limit_s:
+            raise Unanswered(f"the tier {self.shown_as} did not answer in time")
         future: Future[Answer] = Future()
         late = Unanswered(f"{what!r} of the tier {self.shown_as} cannot be read: the store did not answer in time")
         if not self._free.acquire(timeout=limit_s):
@@ -125,7 +127,7 @@ class BucketObjects(Objects):
         try:
             return future.result(limit_s)
         except TimeoutError:
-            self._is_suspect = True
+            self._is_suspect |= limit_s == usual_s
             raise late from None
         except FileNotFoundError:
             raise NotFound(f"there is no {what!r} in the tier {self.shown_as}") from None

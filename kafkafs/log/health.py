@@ -52,6 +52,8 @@ def look_at_all(segments: Sequence[Segment]) -> list[SegmentHealth]:
 
 def _of_a_tier(segment: Segment) -> SegmentHealth:
     """What its objects tell: to look into each would be a request for each."""
+    if trouble := segment.files.trouble:
+        return SegmentHealth("missing", "missing", "missing", (trouble,))
     states: dict[str, State] = {kind: "ok" if kind in segment.listed else "missing" for kind in INDEX_KINDS}
     return SegmentHealth(states["index"], states["timeindex"], states["txnindex"], ())
 

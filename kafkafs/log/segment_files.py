@@ -27,6 +27,10 @@ class Files(Protocol):
         """The key of its log in a remote tier; None on the disk."""
 
     @property
+    def trouble(self) -> str:
+        """Why none of them can be read, where that is known without reading them; empty where they may be."""
+
+    @property
     def is_cut_short(self) -> bool:
         """Whether the log goes on behind the offsets that count of it."""
 
@@ -84,6 +88,7 @@ class SegmentFiles:
 
     object = None
     largest = None
+    trouble = ""
 
     @property
     def is_cut_short(self) -> bool:

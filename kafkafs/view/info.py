@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from kafkafs.disk.blocking import may_block
+from kafkafs.disk.blocking import AT_A_GLANCE_S, may_block, patience
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, Vanished
 from kafkafs.format.batch import NO_TIMESTAMP
@@ -31,28 +31,36 @@ _FEW_SEGMENTS, _FEW_BYTES = 16, 4 << 20
 
 
 class Info(MadeFile):
-    """The file. Its size takes a look at all segments, and at all records where they are few: always by a worker."""
+    """The file. Its size takes a look at all segments, and at all records where they are few: always by a worker. What
+    a remote tier does not tell in time is null, and `problems` says why."""
 
     def __init__(self, view: PartitionView) -> None:
         self._texts = view.resources.made
         self._view = view
 
     def _about(self) -> Attributes:
-        """What all its logs grant that can be opened, and the time of the last one. No index is read."""
-        return self._view.ask(lambda snapshot: self._view.attributes_over(snapshot.log.segments, _logs(snapshot), -1))
+        """What all its logs on the disk grant that can be opened, and the time of the last one. No index is read."""
+
+        def about(snapshot: LogSnapshot) -> Attributes:
+            """Of the log as it is."""
+            local = [segment for segment in snapshot.log.segments if segment.object is None]
+            return self._view.attributes_over(local, _logs(local), -1)
+
+        return self._view.ask(about)
 
     def _make(self) -> bytes:
         may_block()
-        return self._view.ask(self._text)
+        with patience(AT_A_GLANCE_S):
+            return self._view.ask(self._text)
 
     def _text(self, snapshot: LogSnapshot) -> bytes:
         fields = (f"  {json.dumps(name)}: {_json(value)}" for name, value in describe(self._view, snapshot).items())
         return ("{\n" + ",\n".join(fields) + "\n}\n").encode()
 
 
-def _logs(snapshot: LogSnapshot) -> Iterator[DataFile]:
-    """All logs that it tells of; what cannot be read is not told of."""
-    for segment in snapshot.log.segments:
+def _logs(segments: Sequence[Segment]) -> Iterator[DataFile]:
+    """Their logs; what cannot be read is not told of."""
+    for segment in segments:
         with suppress(Denied, NotFound):
             yield segment.log()
 
@@ -83,9 +91,19 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     health = look_at_all(log.segments)
     for one in health:
         problems += one.problems
+    is_tiered = any(segment.object is not None for segment in log.segments)
+
+    def known(question: Callable[[], Answer]) -> Answer | None:
+        """The answer; None where it takes a log that cannot be read, as `problems` then says."""
+        try:
+            return question()
+        except (Denied, NotFound, DiskError) as error:
+            problems.extend([str(error)] if is_tiered else [])  # of what is on the disk `health` has said it
+            return None
+
     problems += snapshot.uncommitted.visible.overlaps.problems()
     largest = [_largest(log, segment, one) for segment, one in zip(log.segments, health, strict=True)]
-    sizes = [_size(log, segment) for segment in log.segments]
+    sizes = [known(partial(_size, log, segment)) for segment in log.segments]
     return {
         "topic": name.topic,
         "partition": name.partition,
@@ -94,31 +112,34 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
         "localLogStartOffset": log.local_start_offset,
         "logEndOffset": log.end_offset,
         "highWatermark": log.high_watermark,
-        "lastStableOffset": _known(lambda: view.partition.transactions.last_stable_offset(log)),
-        "earliestOffset": _known(snapshot.visible.earliest),
-        "latestOffset": _known(snapshot.visible.latest),
-        "minTimestamp": _known(partial(_oldest, snapshot)),
+        "lastStableOffset": known(lambda: view.partition.transactions.last_stable_offset(log)),
+        "earliestOffset": known(snapshot.visible.earliest),
+        "latestOffset": known(snapshot.visible.latest),
+        "minTimestamp": known(partial(_oldest, snapshot)),
         "maxTimestamp": _newest(log, largest),
-        "sizeBytes": sum(sizes),
+        "sizeBytes": None if None in sizes else sum(filter(None, sizes)),
         "replicas": [replica._asdict() for replica in replicas],
         "leaderEpochs": None if epochs is None else [_epoch(one) for one in epochs],
         "segments": _Encoded(map(_segment_line, log.segments, sizes, largest, health)),
-        "problems": problems,
+        "problems": list(dict.fromkeys(problems)),
     }
 
 
-def _segment_line(segment: Segment, size: int, largest: int | None, health: SegmentHealth) -> str:
+def _segment_line(segment: Segment, size: int | None, largest: int | None, health: SegmentHealth) -> str:
     """An object of JSON. There can be 20,000, and the encoder takes longer for one than all that is asked about it."""
-    tier = '"local"' if segment.object is None else f'"remote", "object": {json.dumps(segment.object)}'
+    tier = '"local"' if segment.object is None else f'"remote", "object": {json.dumps(segment.object or None)}'
     return (
-        f'{{"baseOffset": {segment.base_offset}, "file": "{segment.log_name}", "sizeBytes": {size},'
+        f'{{"baseOffset": {segment.base_offset}, "file": "{segment.log_name}",'
+        f' "sizeBytes": {"null" if size is None else size},'
         f' "largestTimestamp": {"null" if largest is None else largest}, "offsetIndex": "{health.offset_index}",'
         f' "timeIndex": "{health.time_index}", "transactionIndex": "{health.transaction_index}", "tier": {tier}}}'
     )
 
 
-def _size(log: Log, segment: Segment) -> int:
-    """Bytes of its `.log`, at the moment of this look."""
+def _size(log: Log, segment: Segment) -> int | None:
+    """Bytes of its `.log`, at the moment of this look; None of one that stands for what a tier did not tell of."""
+    if segment.object == "":
+        return None
     grown = log.tail is not None and segment.next_base is None and log.tail.inode == segment.listed["log"].inode
     return log.tail.size if grown and log.tail is not None else segment.seen[0]
 
@@ -127,7 +148,8 @@ def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:
     """The largest timestamp of the segment's batches, markers too; None where none has one, or it cannot be known."""
     found = health.largest
     if found is None:
-        found = _known(lambda: largest_timestamp(segment, log.walk_end(segment)))
+        with suppress(Denied, NotFound, DiskError):
+            found = largest_timestamp(segment, log.walk_end(segment))
     return found if found is not None and found >= 0 else None
 
 
@@ -136,7 +158,7 @@ def _oldest(snapshot: LogSnapshot) -> int | None:
     takes all records, and is told where those are few: None of a longer log, and of one with a corrupt batch."""
     log = snapshot.log
     visible = log.visible_segments()
-    if len(visible) > _FEW_SEGMENTS or sum(_size(log, segment) for segment in visible) > _FEW_BYTES:
+    if len(visible) > _FEW_SEGMENTS or sum(_size(log, segment) or 0 for segment in visible) > _FEW_BYTES:
         return None
     oldest = None
     try:
@@ -154,14 +176,6 @@ def _newest(log: Log, largest: Sequence[int | None]) -> int | None:
     """The largest timestamp of the data, where headers tell it; `largest` is that of each segment's batches."""
     found = newest_data(log, largest)
     return found.timestamp if found is not None and found.base_offset >= log.start_offset else None
-
-
-def _known(question: Callable[[], Answer]) -> Answer | None:
-    """The answer; None where it takes a log that cannot be read, as `problems` then says."""
-    try:
-        return question()
-    except (Denied, NotFound, DiskError):
-        return None
 
 
 class Replica(NamedTuple):

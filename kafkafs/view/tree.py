@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkafs.disk.blocking import may_block
+from kafkafs.disk.blocking import AT_A_GLANCE_S, may_block, patience
 from kafkafs.disk.cached_value import MadeOnce, same_objects
 from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_partition_name
@@ -310,7 +310,7 @@ class PartitionDirectory:
         """A view, or one of the links, which are there only where a record is visible; NotFound for all else."""
         if name in ("earliest", "latest"):
             link = EndLink(self.view, name)
-            link.target()
+            link.attributes()
             return link
         if name == INFO:
             from kafkafs.view.info import Info  # with all that looks for damage: `ls` and `cat` mostly do without
@@ -336,17 +336,23 @@ class EndLink:
         self._which = which
 
     def attributes(self) -> Attributes:
-        """The directory's owner and time, kept no moment: the link moves. NotFound where no record is visible."""
-        self.target()
+        """The directory's owner and time, kept no moment: the link moves. NotFound where no record is visible, which
+        the log's end tells: its start may be in a remote tier."""
+        self._to("latest")
         return self._view.link_attributes()
 
     def target(self) -> str:
         """The path, relative to the partition's directory; NotFound where no record is visible."""
-        offset = self._view.ask(self._offset)
-        if offset is None:
-            raise NotFound(f"{self._view.shown_as}: no record is visible")
-        return f"by-offset/{offset}"
+        with patience(AT_A_GLANCE_S):
+            return self._to(self._which)
 
-    def _offset(self, snapshot: LogSnapshot) -> int | None:
-        may_block()
-        return snapshot.visible.earliest() if self._which == "earliest" else snapshot.visible.latest()
+    def _to(self, which: str) -> str:
+        def offset(snapshot: LogSnapshot) -> int | None:
+            """Of the log as it is."""
+            may_block()
+            return snapshot.visible.earliest() if which == "earliest" else snapshot.visible.latest()
+
+        found = self._view.ask(offset)
+        if found is None:
+            raise NotFound(f"{self._view.shown_as}: no record is visible")
+        return f"by-offset/{found}"

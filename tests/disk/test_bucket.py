@@ -2,10 +2,12 @@
 
 import socket
 import time
+from math import inf
 
 import pytest
 
 from kafkafs.disk import bucket
+from kafkafs.disk.blocking import patience, patience_left
 from kafkafs.disk.bucket import BucketObjects
 from kafkafs.errors import DiskError, NotFound
 from tests.kafka import tiers
@@ -24,6 +26,19 @@ def test_a_store_that_never_answers_is_given_up_and_then_sooner(monkeypatch):
                 far.folders()
             took.append(time.monotonic() - began)
     assert took[0] >= 1.0 > took[1]
+
+
+def test_who_has_less_patience_is_told_sooner_and_nobody_else():
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        port = deaf.getsockname()[1]
+        far = BucketObjects(f"s3://key:secret@b?endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1")
+        with patience(0.05):
+            with pytest.raises(DiskError, match="the store did not answer in time"):
+                far.folders()
+            with pytest.raises(DiskError, match="the tier s3://b did not answer in time"):
+                far.folders()
+        assert patience_left() == inf
+        assert not far._is_suspect
 
 
 def test_an_object_is_asked_for_its_size_once(tmp_path):

@@ -1,6 +1,7 @@
 """A tier in a bucket through a mount: a store that is slow, away or refuses is an error there, and the rest answers."""
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -48,6 +49,33 @@ def code_of(path: Path) -> int | None:
     return None
 
 
+def assert_told_of_the_disk(path: Path, end: int) -> None:
+    """What `info.json` of a partition tells while its store is away: all that the disk knows, and why the rest is not
+    known."""
+    told = json.loads(run("cat", path).stdout)
+    assert (told["logStartOffset"], told["logEndOffset"], told["latestOffset"]) == (0, end, end - 1)
+    assert told["localLogStartOffset"] == told["segments"][-1]["baseOffset"] > 0
+    assert told["minTimestamp"] is None, "all records tell it"
+    assert any("did not answer" in problem for problem in told["problems"]), told["problems"]
+
+
+def test_a_mount_does_not_wait_for_a_store_that_is_silent(tmp_path, zstd):
+    """One that takes the question and never answers. It is asked by its readers again."""
+    whole = tree(TIERED.whole)
+    with tiers.s3_process() as (server, process):
+        uri = tiers.uploaded(zstd, "silent", server)
+        process.send_signal(signal.SIGSTOP)
+        with mounted(tmp_path, uri) as mount:
+            assert "mounted all the same: the tier s3://silent did not answer within" in mount.log
+            assert run("cat", mount / LOCAL).stdout == cat(whole, LOCAL)
+            assert_told_of_the_disk(mount / "orders-1/info.json", RECORDS // 2)
+            process.send_signal(signal.SIGCONT)
+            path = "orders-1/by-offset/700.jsonl"
+            wait_until(lambda: run("cat", mount / path, check=False).stdout == cat(whole, path))
+            told = json.loads(run("cat", mount / "orders-1/info.json").stdout)
+            assert (told["earliestOffset"], told["problems"]) == (0, [])
+
+
 def test_a_store_that_does_not_answer_is_an_error_there_alone(tmp_path, zstd):
     """In time, in one sentence; what lies on the disk answers meanwhile, and the rest when the store does again."""
     whole = tree(TIERED.whole)
@@ -62,6 +90,9 @@ def test_a_store_that_does_not_answer_is_an_error_there_alone(tmp_path, zstd):
             assert run("cat", mount / LOCAL).stdout == cat(whole, LOCAL)
             _, told = far.communicate(timeout=AT_ONCE_S)
         assert b"Input/output error" in told
+        assert_told_of_the_disk(mount / "orders-0/info.json", RECORDS)
+        assert_told_of_the_disk(mount / "orders-1/info.json", RECORDS // 2)  # of which nothing was asked before
+        assert b"info.json" in run("ls", "-l", mount / "orders-1", check=False).stdout  # `earliest` leads nowhere now
         assert mount.log.count("did not answer in time") + mount.log.count("Timeout was reached") >= 1
         process.send_signal(signal.SIGCONT)
         path = "orders-0/by-offset/1500.jsonl"

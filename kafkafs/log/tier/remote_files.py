@@ -57,6 +57,14 @@ class RemoteFiles:
         return told
 
     @property
+    def trouble(self) -> str:
+        """See `Files`: of those that nothing else tells of, the manifest is read."""
+        try:
+            return self.upload.trouble or self.told.trouble
+        except DiskError as error:
+            return str(error)
+
+    @property
     def _readable(self) -> Layout:
         if self.upload.trouble or self._layout is None:
             raise DiskError(self.upload.trouble)

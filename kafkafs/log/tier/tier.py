@@ -10,15 +10,16 @@ something was not as it was told.
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkafs.disk.blocking import acquired, may_block
+from kafkafs.disk.blocking import acquired, may_block, patience_left
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.objects import DirectoryObjects
 from kafkafs.disk.sources import open_objects, read_keys
-from kafkafs.errors import DiskError, KafkafsError, NotFound, UsageError
+from kafkafs.errors import DiskError, KafkafsError, NotFound, Unanswered, UsageError
 from kafkafs.format.tiers.names import TierPartition
 from kafkafs.log.options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
@@ -152,7 +153,7 @@ class RemotePart:
         unlisted = self._unlisted
         if unlisted is None or (unlisted.base_offset, unlisted.next_base) != (start, local_start):
             piece = Piece(Upload(start, "", {}), local_start)
-            unlisted = self._unlisted = Segment(UnlistedFiles(piece, lambda: self._ask(local_start)), local_start)
+            unlisted = self._unlisted = Segment(UnlistedFiles(piece, lambda: self._ask_soon(local_start)), local_start)
         return (unlisted,)
 
     def _ask(self, local_start: int | None) -> tuple[Segment, ...]:
@@ -164,9 +165,21 @@ class RemotePart:
                 self._is_expired = False
         return known[1]
 
+    def _ask_soon(self, local_start: int) -> None:
+        """As `_ask`; where the caller's patience ends before, it is asked for those to come, and this one is told."""
+        if patience_left() == inf:
+            self._ask(local_start)
+            return
+        if self._relisting.acquire(blocking=False):
+            threading.Thread(target=self._relist, args=(local_start,), name="relist", daemon=True).start()
+        if not self._relisting.acquire(timeout=patience_left()):
+            raise Unanswered("what lies in the tier is not known yet: it did not answer in time")
+        self._relisting.release()
+
     def _relist(self, local_start: int | None) -> None:
         try:
             self._known.store((local_start, self._listed(local_start)))
+            self._is_expired = False
         except KafkafsError:
             self._is_expired = True  # whoever asks next is told
         finally:

@@ -23,8 +23,11 @@ class Upload(NamedTuple):
 
     @property
     def object(self) -> str:
-        """The key of its log; what it is called in the metadata, where that is not in the tier."""
+        """The key of its log; what it is called in the metadata, where that is not in the tier. Empty where nothing is
+        known of it."""
         found = self.files.get("log")
+        if found is None and not self.segment_id:
+            return ""
         name = f"{self.base_offset:020}-{self.segment_id}".rstrip("-")
         return f"{name}.log" if found is None else found.key
 
