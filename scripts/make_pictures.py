@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from kafkafs.spark.profile import job
+from kafkafs.spark.profile import profile_job
 from kafkafs.spark.profile.page import page
 from kafkafs.spark.segments import live_segments
 
@@ -97,7 +97,7 @@ def session(places: dict[str, Path]) -> str:
 def words(places: dict[str, Path]) -> tuple[str, str]:
     """The profile's page, and what it says without its markup."""
     units = live_segments([places[DATA]], "furthest")
-    numbers = job.added_up(units, [job.measure_segment(unit) for unit in units])
+    numbers = profile_job.added_up(units, [profile_job.measure_segment(unit) for unit in units])
     html = str(page(numbers, [DATA]))
     return html, " ".join(re.sub(r"<(style|script)>.*?</\1>|<[^>]+>", " ", html, flags=re.S).split())
 

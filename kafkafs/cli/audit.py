@@ -11,8 +11,8 @@ from kafkafs.cli.endings import EXIT_USAGE, drop_output, say
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, data_directories, engine, file_to_write, is_local
 from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.log.options import tier_source
+from kafkafs.spark.audit.audit_job import Report, audit, untold
 from kafkafs.spark.audit.findings import Finding, Severity
-from kafkafs.spark.audit.job import Report, audit, untold
 
 EXIT_FINDINGS = 1
 EXIT_COULD_NOT_RUN = EXIT_USAGE

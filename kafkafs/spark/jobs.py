@@ -3,13 +3,16 @@
 A unit of work is a picklable value with a weight in bytes; a function of this package maps it to a result. Nothing
 differs between an embedded Spark, a cluster and the processes of `local`: the same functions over the same units, and
 the results in their order. How far a job is, its caller is told, and shows or does not.
+
+Java is waited for so that Ctrl-C is heard at once: the call is made in a thread of its own, the main thread waits. A
+signal's handler runs there between two steps of Python, and while it waits for an answer of Java's it takes none.
 """
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, Union
 
 from kafkafs.spark.local import LocalEngine, Unit, bundles
-from kafkafs.spark.waiting import awaited
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,3 +102,33 @@ def _by_spark(
     job = context.parallelize(tasks, len(tasks)).map(work)
     found = awaited(job.collect, lambda: passed(done.value, done_bytes.value))
     return [result for bundle in found for result in bundle]
+
+
+Answer = TypeVar("Answer")
+LOOK_S = 0.1
+
+
+def nothing() -> None:
+    """For what is waited for without a word."""
+
+
+def awaited(call: Callable[[], Answer], meanwhile: Callable[[], None] = nothing) -> Answer:
+    """What the call answers or raises; `meanwhile` is called some times a second until then."""
+    answers: list[Answer] = []
+    failures: list[BaseException] = []
+
+    def answer() -> None:
+        """Makes the call, in its thread, and keeps what came of it."""
+        try:
+            answers.append(call())
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=answer, name="kafkafs-spark", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(LOOK_S)
+        meanwhile()
+    if failures:
+        raise failures[0]
+    return answers[0]

@@ -23,7 +23,7 @@ from kafkafs import errors
 from kafkafs.errors import KafkafsError, Unsupported, UsageError
 from kafkafs.installation import install_command
 from kafkafs.spark import jvm
-from kafkafs.spark.waiting import awaited, nothing
+from kafkafs.spark.jobs import awaited, nothing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""`kafkafs audit` without Spark: where its findings go. What it finds is in tests/spark/test_audit.py."""
+"""`kafkafs audit` without Spark: where its findings go. What it finds is in tests/spark/test_audit_job.py."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""`kafkafs export` before Spark starts: arguments to a request. What is written is in tests/spark/test_export.py."""
+"""`kafkafs export` before Spark starts: arguments to a request. What is written: tests/spark/test_export_job.py."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`kafkafs profile` before Spark starts. What the page shows is in tests/spark/test_profile.py."""
+"""`kafkafs profile` before Spark starts. What the page shows is in tests/spark/test_profile_job.py."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`kafkafs reindex` before Spark starts. What it makes is in tests/spark/test_reindex.py."""
+"""`kafkafs reindex` before Spark starts. What it makes is in tests/spark/test_reindex_job.py."""
 
 import pytest
 

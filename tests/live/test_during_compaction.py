@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.format.names import segment_file
-from kafkafs.spark.audit import job
+from kafkafs.spark.audit import audit_job
 from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.segments import segments_of
 from tests.live.moves import Moves
@@ -45,7 +45,7 @@ def audited(data: Path, meanwhile: Callable[[], object] = lambda: None) -> list[
     """What an audit finds that was planned before `meanwhile` and did its work after it."""
     units = segments_of([data])
     meanwhile()
-    return job.joined([data], [job.check_segment(unit, frozenset()) for unit in units]).findings
+    return audit_job.joined([data], [audit_job.check_segment(unit, frozenset()) for unit in units]).findings
 
 
 @pytest.mark.parametrize("keep", KEPT.values(), ids=KEPT)

@@ -1,4 +1,4 @@
-"""A segment's indexes made as its batches pass by, in as many pieces as they come in; brokers' own: test_reindex.py."""
+"""A segment's indexes made as its batches pass by, in as many pieces as they come in; brokers: test_reindex_job.py."""
 
 from itertools import pairwise
 from pathlib import Path

@@ -30,6 +30,6 @@ def command(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         except Exception as error:
             _raise_in_one_sentence(error)
 
-    for name in ("engine", "export", "profile"):
+    for name in ("spark_command", "export", "profile"):
         monkeypatch.setattr(f"kafkafs.cli.{name}.session", given)
     return lambda *words: main([*map(str, words)])

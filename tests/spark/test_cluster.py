@@ -17,14 +17,14 @@ JOBS = """
 import sys
 from pathlib import Path
 from kafkafs.spark import register
-from kafkafs.spark.audit.job import audit
-from kafkafs.spark.export.job import export
+from kafkafs.spark.audit.audit_job import audit
+from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.spark.options import Choice
-from kafkafs.spark.profile.job import profile
-from kafkafs.spark.reindex.job import check_target, reindex
+from kafkafs.spark.profile.profile_job import profile
+from kafkafs.spark.reindex.reindex_job import check_target, reindex
 from kafkafs.spark.session import session
 from tests.spark.streams import finish
 path, master, out = sys.argv[1:]

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from kafkafs.errors import UsageError
 from kafkafs.sample import unpack
-from kafkafs.spark.export.job import export
+from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.frame import frame_of

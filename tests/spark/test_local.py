@@ -15,7 +15,7 @@ import pytest
 from kafkafs.cli.spark_command import is_local
 from kafkafs.errors import Exhausted, UsageError, Vanished
 from kafkafs.spark import jobs
-from kafkafs.spark.audit.job import audit
+from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.segments import segments_of
 from tests.cli.parsing import parsed

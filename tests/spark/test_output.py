@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from kafkafs.cli.main import main
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.spark.export import plan
-from kafkafs.spark.export.job import Exported, export
+from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.output import Output, output
 from kafkafs.spark.export.plan import PLAN
-from tests.spark.test_export import request, truth
+from tests.spark.test_export_job import request, truth
 
 SECRET = "not-to-be-told"
 

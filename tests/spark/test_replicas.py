@@ -8,11 +8,11 @@ import pytest
 
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.spark.audit.name_check import check_twins
+from kafkafs.spark.audit.partition_check import check_twins
 from kafkafs.spark.locations import every_location
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.options import Replicas
-from kafkafs.spark.profile import job
+from kafkafs.spark.profile import profile_job
 from kafkafs.spark.segments import live_segments
 from tests.log.making import Made, made, write_partition
 
@@ -54,7 +54,7 @@ def test_the_replica_that_got_furthest_is_read(one, two, furthest, tmp_path):
 def test_a_profile_counts_a_record_once(tmp_path):
     paths = [broker(tmp_path / name, node, 0, 0) for node, name in enumerate(("one", "two", "three"))]
     units = live_segments(paths, "furthest")
-    (numbers,) = job.added_up(units, [job.measure_segment(unit) for unit in units]).values()
+    (numbers,) = profile_job.added_up(units, [profile_job.measure_segment(unit) for unit in units]).values()
     assert numbers.records == 2
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafkafs.format.transaction_index import ENTRY_SIZE
 from kafkafs.log.transaction_events import Event, Kind
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.spark.audit.transaction_check import SegmentTransactions, check_transactions
+from kafkafs.spark.audit.index_check import SegmentTransactions, check_transactions
 
 Entry = tuple[int, int, int, int, int]  # version, producer, first, last, last stable offset
 FIELDS = range(5)

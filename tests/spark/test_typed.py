@@ -20,7 +20,7 @@ from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_re
 from kafkafs.errors import UsageError
 from kafkafs.spark import arrow
 from kafkafs.spark.arrow import BatchMaker
-from kafkafs.spark.export.job import export
+from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from kafkafs.errors import DiskError, UsageError
-from kafkafs.spark.waiting import awaited
+from kafkafs.spark.jobs import awaited
 
 _UNFINISHED = re.compile(r"\..*\.tmp")
 _WITHOUT_DIRECTORIES = ("s3", "gcs")

@@ -1,6 +1,10 @@
-"""Pictures as HTML and SVG, drawn without a script: bars with their words beside them, and columns over time."""
+"""Pictures as HTML and SVG, drawn without a script: bars with their words beside them, and columns over time.
 
-from collections.abc import Sequence
+Records over time are split by topic: an axis with times, one with counts. Some clocks stand at 1970, and one such
+record would squeeze all others into one column: what lies far from nearly all is not drawn, but named beside the axis.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -81,3 +85,152 @@ def _pieces() -> TemplateModule:
     loader = PackageLoader("kafkafs.spark.profile")
     names = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return names.get_template("pieces.html").module
+
+
+Volume = Mapping[int, tuple[int, int]]
+"""Step of time -> records, bytes."""
+
+MOST_TOPICS = 6
+"""Topics with a colour of their own; the others share one."""
+
+_COLUMNS, _HEIGHT, _WIDTH = 200, 160, 1000
+_OUTSIDE = 0.001  # of the records, on each side, may stand apart from the others
+_FAR = 5  # times the span of the others
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The steps [first, last] that are drawn, and the records before and behind them."""
+
+    first: int
+    last: int
+    before: int
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """A topic's part of a column, in the chart's own units; its number is that of its colour."""
+
+    number: int
+    left: float
+    top: float
+    width: float
+    height: float
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """All that is to be drawn and said: scale, times at both ends, what is not drawn, topics by colour."""
+
+    told: str
+    shapes: Sequence[Rectangle]
+    scale: Sequence[int]
+    ends: tuple[str, str]
+    outside: str
+    topics: Sequence[str]
+
+
+def over_time(volumes: Mapping[str, Volume], step_s: int) -> Markup:
+    """The chart of topics' volumes in steps of `step_s` seconds."""
+    total = _total(volumes.values())
+    if not total:
+        return rendered("nothing", "No record has a timestamp.")
+    window = window_of(total)
+    bundle = -(-(window.last - window.first + 1) // _COLUMNS)
+    ranked = sorted(volumes, key=lambda topic: (-sum(records for records, _ in volumes[topic].values()), topic))
+    shown = {topic: volumes[topic] for topic in ranked[:MOST_TOPICS]}
+    if rest := ranked[MOST_TOPICS:]:
+        shown[f"{len(rest):,} more"] = _total([volumes[topic] for topic in rest])
+    columns = [_bundled(each, window, bundle) for each in shown.values()]
+    count = (window.last - window.first) // bundle + 1
+    totals = [tuple(sum(each.get(at, (0, 0))[what] for each in columns) for what in (0, 1)) for at in range(count)]
+    highest = max(records for records, _ in totals)
+    length_s = step_s * bundle
+    shapes = [
+        shape for at in range(count)
+        for shape in _column(at, columns, list(shown), count, highest, window, (step_s, bundle))
+    ]  # fmt: skip
+    largest = max(size for _, size in totals)
+    told = (
+        f"up to {counted(highest, 'record')} in {duration(length_s)}: {highest / length_s:,.1f} records/s;"
+        f" up to {amount(largest / length_s)}/s"
+    )
+    ends = moment(window.first * step_s), moment((window.last + 1) * step_s)
+    chart = Chart(told, shapes, (highest, highest // 2, 0), ends, _outside(total, window, step_s), list(shown))
+    return rendered("columns", chart, _WIDTH, _HEIGHT)
+
+
+def window_of(total: Volume) -> Axis:
+    """What is drawn: nearly all records, and those near them."""
+    steps = sorted(total)
+    left = sum(records for records, _ in total.values()) * _OUTSIDE
+    low, high = _inner(steps, total, left), _inner(steps[::-1], total, left)
+    room = _FAR * (high - low + 1)
+    first = next(step for step in steps if step >= low - room)
+    last = next(step for step in reversed(steps) if step <= high + room)
+    before = sum(total[step][0] for step in steps if step < first)
+    return Axis(first, last, before, sum(total[step][0] for step in steps if step > last))
+
+
+def _inner(steps: Sequence[int], total: Volume, left: float) -> int:
+    """The first step that is not among the few records at this side."""
+    passed = 0
+    for step in steps:
+        passed += total[step][0]
+        if passed > left:
+            return step
+    return steps[-1]
+
+
+def _total(volumes: Iterable[Volume]) -> dict[int, tuple[int, int]]:
+    found: dict[int, tuple[int, int]] = {}
+    for volume in volumes:
+        for step, (records, size) in volume.items():
+            before = found.get(step, (0, 0))
+            found[step] = before[0] + records, before[1] + size
+    return found
+
+
+def _bundled(volume: Volume, window: Axis, bundle: int) -> dict[int, tuple[int, int]]:
+    inside = {step: each for step, each in volume.items() if window.first <= step <= window.last}
+    found: dict[int, tuple[int, int]] = {}
+    for step, (records, size) in inside.items():
+        at = (step - window.first) // bundle
+        before = found.get(at, (0, 0))
+        found[at] = before[0] + records, before[1] + size
+    return found
+
+
+def _column(
+    at: int, columns: Sequence[Volume], topics: Sequence[str], count: int, highest: int, window: Axis,
+    steps: tuple[int, int],
+) -> list[Rectangle]:  # fmt: skip
+    """One column: a part for each topic, the largest at the bottom."""
+    wide, top, shapes = _WIDTH / count, float(_HEIGHT), []
+    step_s, bundle = steps
+    for number, (topic, volume) in enumerate(zip(topics, columns, strict=True)):
+        records, size = volume.get(at, (0, 0))
+        if not records:
+            continue
+        height = max(1.0, _HEIGHT * records / highest)
+        top = max(top - height, 0)
+        title = (
+            f"{moment((window.first + at * bundle) * step_s)}, {topic}: {counted(records, 'record')}, {amount(size)}"
+        )
+        shapes.append(Rectangle(number, at * wide, top, max(wide * 0.86, 0.8), height, title))
+    return shapes
+
+
+def _outside(total: Volume, window: Axis, step_s: int) -> str:
+    told = []
+    if window.before:
+        told.append(f"{_are(window.before)} older, the oldest of {moment(min(total) * step_s)}")
+    if window.behind:
+        told.append(f"{_are(window.behind)} newer, the newest of {moment(max(total) * step_s)}")
+    return "; ".join(told)
+
+
+def _are(records: int) -> str:
+    return f"{counted(records, 'record')} {'is' if records == 1 else 'are'}"

@@ -1,8 +1,17 @@
-"""The numbers of one segment: small, whatever the segment's size, and made to be added up."""
+"""The numbers of one segment: small, whatever the segment's size, and made to be added up.
+
+The keys that take the most bytes are in a bounded table: a key is known by a hash of 64 bits and shown by its first
+bytes, and of each piece of a log only the heaviest are taken over. So the sums are lower bounds, and true for a key
+that is heavy everywhere. And why a broker keeps the segment, as far as the disk tells: it goes when the newest of its
+records is older than `retention.ms`; so one record from the future keeps all of it. The segment that is written to
+stays, and what lies below the log start goes at the broker's next look, whatever its age. Sources:
+UnifiedLog.deleteRetentionMsBreachedSegments, deleteLogStartOffsetBreachedSegments.
+"""
 
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +23,115 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.options import MAX_BATCH
 from kafkafs.log.segment import Segment
 from kafkafs.log.transactions import marker_types
-from kafkafs.spark.profile.retention import Kept, why_kept
-from kafkafs.spark.profile.top_keys import TopKeys
 from kafkafs.spark.segments import SegmentSnapshot
+
+
+@dataclass(slots=True)
+class Kept:
+    """Bytes of segments by why they are still there, made to be added up."""
+
+    active: int = 0
+    """Of segments that are written to."""
+    future: int = 0
+    """Of closed ones whose newest record lies in the future."""
+    below_start: int = 0
+    """Of those wholly below the log start."""
+    untimed: int = 0
+    """Of those without times: the age of the file counts."""
+    waiting: int = 0
+    """Of all others: `retention.ms` counts from the newest record."""
+    future_until_ms: int | None = None
+    """The latest of the future records."""
+    waits_since_ms: int | None = None
+    """Of the segments that wait the smallest newest timestamp: this one is the next to go."""
+
+    def add(self, other: "Kept") -> None:
+        """Adds those of another segment."""
+        for name in ("active", "future", "below_start", "untimed", "waiting"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        untils = [each for each in (self.future_until_ms, other.future_until_ms) if each is not None]
+        sinces = [each for each in (self.waits_since_ms, other.waits_since_ms) if each is not None]
+        self.future_until_ms, self.waits_since_ms = max(untils, default=None), min(sinces, default=None)
+
+
+def why_kept(snapshot: SegmentSnapshot, newest_ms: int | None, now_ms: int) -> Kept:
+    """Of one segment whose newest record is of `newest_ms`; None where no record has a time."""
+    next_base, size = snapshot.segment.next_base, snapshot.size
+    if next_base is None:
+        return Kept(active=size)
+    if next_base <= snapshot.log.start_offset:
+        return Kept(below_start=size)
+    if newest_ms is None:
+        return Kept(untimed=size)
+    if newest_ms > now_ms:
+        return Kept(future=size, future_until_ms=newest_ms)
+    return Kept(waiting=size, waits_since_ms=newest_ms)
+
+
+KEPT_KEYS = 512
+_SHOWN = 64
+_SEED = np.zeros(2, np.int64)
+
+
+class HeavyKey(NamedTuple):
+    """A key's first bytes, how many records it has, and their bytes."""
+
+    shown: bytes
+    records: int
+    size: int
+
+
+class TopKeys:
+    """The heaviest keys so far, by hash."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[int, HeavyKey] = {}
+
+    def heaviest(self, count: int) -> list[HeavyKey]:
+        """So many at most, the heaviest first; of equals the smaller key."""
+        return sorted(self._found.values(), key=lambda each: (-each.size, each.shown))[:count]
+
+    def add(self, other: "TopKeys") -> None:
+        """Adds those of another segment."""
+        for hashed, key in other._found.items():
+            self._put(hashed, key)
+        self._prune()
+
+    def take(self, piece: Records, sizes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        """Adds a piece of a log; `sizes` are its records' bytes."""
+        hashes = _hashes(piece)
+        if hashes is None or not len(hashes):
+            return
+        keyed = np.flatnonzero(piece.rows["key_size"] >= 0)
+        found, first, which = np.unique(hashes, return_index=True, return_inverse=True)
+        records, summed = np.bincount(which), np.bincount(which, sizes[keyed])
+        for at in np.argsort(-summed, kind="stable")[:KEPT_KEYS].tolist():
+            shown = bytes(piece.key(int(keyed[first[at]])) or b"")[:_SHOWN]
+            self._put(int(found[at]), HeavyKey(shown, int(records[at]), int(summed[at])))
+        self._prune()
+
+    def _put(self, hashed: int, key: HeavyKey) -> None:
+        known = self._found.get(hashed)
+        if known is not None:
+            key = HeavyKey(known.shown, known.records + key.records, known.size + key.size)
+        self._found[hashed] = key
+
+    def _prune(self) -> None:
+        if len(self._found) > 2 * KEPT_KEYS:
+            ranked = sorted(self._found.items(), key=lambda item: -item[1].size)
+            self._found = dict(ranked[:KEPT_KEYS])
+
+
+def _hashes(piece: Records) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
+    """Of each key, in order; None where the offsets lie too far apart for the kernel, as in no real piece."""
+    table = np.ascontiguousarray(piece.rows)
+    rows, hashes = np.empty(len(table), np.int64), np.empty(len(table), np.int64)
+    base = int(table["offset"].min())
+    made = kernels.hash_keys(table, len(table), piece.data, _SEED, base, rows, hashes)
+    return None if made < 0 else hashes[:made]
+
 
 SKETCH_BITS = 12
 MOST_BUCKETS = 1000

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from markupsafe import Markup
 
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.profile.charts import Bar, amount, bars, counted, minute, moment, rendered, table
+from kafkafs.spark.profile.charts import Bar, amount, bars, counted, minute, moment, over_time, rendered, table
 from kafkafs.spark.profile.measure import Numbers
-from kafkafs.spark.profile.timeline import over_time
 
 MOST_BARS = 24
 MOST_KEYS = 24

@@ -17,7 +17,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.options import ReadOptions
-from kafkafs.spark.export.job import export
+from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt

@@ -16,8 +16,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkafs.spark import register
-from kafkafs.spark.audit.job import audit, check_segment
-from kafkafs.spark.export.job import export
+from kafkafs.spark.audit.audit_job import audit, check_segment
+from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.jobs import Engine

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from kafkafs.spark.waiting import awaited
+from kafkafs.spark.jobs import awaited
 
 
 def test_the_answer_and_the_error_come_through():

@@ -3,9 +3,9 @@
 import re
 
 from kafkafs.spark.offsets import TopicPartition
+from kafkafs.spark.profile.charts import over_time, window_of
 from kafkafs.spark.profile.measure import Numbers
 from kafkafs.spark.profile.page import page
-from kafkafs.spark.profile.timeline import over_time, window_of
 
 NOW = 1_700_000_000
 BUSY = {NOW + second: (1_000, 50_000) for second in range(300)}

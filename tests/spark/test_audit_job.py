@@ -13,7 +13,7 @@ import pytest
 from kafkafs.format.batch import parse_batch
 from kafkafs.format.kernels import crc32c
 from kafkafs.sample import unpack
-from kafkafs.spark.audit import job
+from kafkafs.spark.audit import audit_job
 from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.segments import segments_of
 from tests.kafka.dataset import Dataset
@@ -26,8 +26,8 @@ FIRST = "00000000000000000000"
 
 def look(*paths: Path) -> list[Finding]:
     """The findings, without Spark: one unit after the other."""
-    reports = [job.check_segment(unit, job.clean_of(paths)) for unit in segments_of(paths)]
-    return job.joined(paths, reports).findings
+    reports = [audit_job.check_segment(unit, audit_job.clean_of(paths)) for unit in segments_of(paths)]
+    return audit_job.joined(paths, reports).findings
 
 
 def test_nothing_is_wrong_with_what_brokers_write(dataset: Dataset):

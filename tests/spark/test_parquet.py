@@ -12,10 +12,9 @@ import pytest
 
 from kafkafs.errors import Unsupported, UsageError
 from kafkafs.spark import arrow, tasks
-from kafkafs.spark.export import parquet, partitioned
-from kafkafs.spark.export.dates import NO_DATE
+from kafkafs.spark.export import parquet
 from kafkafs.spark.export.output import output
-from kafkafs.spark.export.plan import FileUnit, Plan
+from kafkafs.spark.export.plan import NO_DATE, FileUnit, Plan
 from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.planning import PartitionRange
@@ -34,10 +33,10 @@ def unit(data: Path, times_ms: Sequence[int]) -> FileUnit:
     return FileUnit(place, 1, f"topic=t/partition=0/{NAME.format(len(times_ms))}", "day")
 
 
-def write(each: FileUnit, out: Path) -> partitioned.Tables:
+def write(each: FileUnit, out: Path) -> parquet.Tables:
     place = output(str(out))
-    partitioned.write(each, place, "read_uncommitted", "none", parquet.columns_of(each, {}))
-    return partitioned.tables_of(place, each)
+    parquet.write_dated(each, place, "read_uncommitted", "none", parquet.columns_of(each, {}))
+    return parquet.tables_of(place, each)
 
 
 def found(out: Path) -> list[tuple[int, str]]:
@@ -80,7 +79,7 @@ def open_tables(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
             counted["open"] -= 1
             super().__exit__(*failure)
 
-    monkeypatch.setattr(partitioned, "Table", Counted)
+    monkeypatch.setattr(parquet, "Table", Counted)
     return counted
 
 
@@ -89,7 +88,7 @@ def open_tables(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def test_each_record_stands_once_under_its_date(rows, times_ms, tmp_path, open_tables, monkeypatch):
     """However many rows are looked at together."""
     monkeypatch.setattr(arrow, "ROWS", rows)
-    monkeypatch.setattr(partitioned, "MOST_OPEN", 4)
+    monkeypatch.setattr(parquet, "MOST_OPEN", 4)
     tables = write(unit(tmp_path / "data", times_ms), tmp_path / "out")
     assert found(tmp_path / "out") == [(offset, date(time_ms)) for offset, time_ms in enumerate(times_ms)]
     assert sum(each.rows for each in tables.values()) == len(times_ms)
@@ -107,7 +106,7 @@ def test_a_log_in_the_order_of_its_times_takes_two_passes(tmp_path, monkeypatch)
         passes.append(about)
         return walk(*about)
 
-    monkeypatch.setattr(partitioned, "records_of", counted)
+    monkeypatch.setattr(parquet, "records_of", counted)
     tables = write(unit(tmp_path / "data", in_order(1096)), tmp_path / "out")
     assert len(tables) >= 1096
     assert len(passes) == 2
@@ -142,7 +141,7 @@ def test_a_mark_that_is_none_is_refused(text, tmp_path):
     with output(str(tmp_path)).writing(each.mark) as file:
         file.write(text.encode())
     with pytest.raises(UsageError, match="is not what an export wrote"):
-        partitioned.tables_of(output(str(tmp_path)), each)
+        parquet.tables_of(output(str(tmp_path)), each)
 
 
 def test_what_a_killed_run_wrote_of_records_that_are_gone_is_removed(tmp_path):
@@ -155,7 +154,7 @@ def test_what_a_killed_run_wrote_of_records_that_are_gone_is_removed(tmp_path):
     for name in (stray, other):
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(b"x")
-    partitioned.remove_strays(output(str(out)), Plan([each]), [*tables, stray, other, each.mark], tables)
+    parquet.remove_strays(output(str(out)), Plan([each]), [*tables, stray, other, each.mark], tables)
     assert not (out / stray).exists()
     assert (out / other).exists()
     assert all((out / name).exists() for name in [*tables, each.mark])

@@ -19,7 +19,7 @@ from kafkafs.cli.parser import build
 from kafkafs.errors import NotFound, UsageError
 from kafkafs.log.options import ReadOptions
 from kafkafs.spark.export import parquet, plan
-from kafkafs.spark.export.job import Exported, export
+from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import FileUnit, Request
 from kafkafs.spark.locations import Location

@@ -19,21 +19,27 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.topics import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
+from kafkafs.spark.audit.index_check import (
+    SegmentTransactions,
+    check_offset_index,
+    check_time_index,
+    check_transactions,
+)
 from kafkafs.spark.audit.log_check import LogTable, check_log
-from kafkafs.spark.audit.name_check import check_names, check_topic_ids, check_twins
 from kafkafs.spark.audit.partition_check import (
     Epochs,
     Span,
     check_data_directory,
     check_epochs,
     check_joints,
+    check_names,
     check_small_files,
+    check_topic_ids,
+    check_twins,
     is_compacted,
     open_by_snapshot,
 )
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
-from kafkafs.spark.audit.transaction_check import SegmentTransactions, check_transactions
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import Tiered, data_directory
 from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, segments_of

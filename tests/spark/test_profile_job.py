@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.profile import job
+from kafkafs.spark.profile import profile_job
 from kafkafs.spark.profile.measure import MOST_BUCKETS, Numbers
 from kafkafs.spark.profile.page import page
 from kafkafs.spark.segments import live_segments
@@ -23,7 +23,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 def profile(path: Path) -> dict[TopicPartition, Numbers]:
     """The numbers, without Spark."""
     units = live_segments([path], "furthest")
-    return job.added_up(units, [job.measure_segment(unit) for unit in units])
+    return profile_job.added_up(units, [profile_job.measure_segment(unit) for unit in units])
 
 
 def test_numbers_are_the_truth(stopped: Dataset):

@@ -9,12 +9,11 @@ from kafkafs.cluster.registry import Registry
 from kafkafs.errors import UsageError
 from kafkafs.log.options import Isolation
 from kafkafs.spark import jobs
-from kafkafs.spark.export import parquet, partitioned, plan
-from kafkafs.spark.export.dates import undated
+from kafkafs.spark.export import parquet, plan
 from kafkafs.spark.export.output import Output
-from kafkafs.spark.export.partitioned import Tables
-from kafkafs.spark.export.plan import GONE, FileUnit, Plan, Request
-from kafkafs.spark.jobs import Progress, no_progress
+from kafkafs.spark.export.parquet import Tables
+from kafkafs.spark.export.plan import GONE, FileUnit, Plan, Request, undated
+from kafkafs.spark.jobs import Progress, no_progress, nothing
 from kafkafs.spark.schema_frame import registry_with_schemas
 from kafkafs.spark.tasks import data_loss
 from kafkafs.spark.typed import values
@@ -24,7 +23,6 @@ from kafkafs.spark.typed.lines import column_type
 from kafkafs.spark.typed.registered import RegisteredColumn
 from kafkafs.spark.typed.tables import Table
 from kafkafs.spark.typed.values import JsonColumn
-from kafkafs.spark.waiting import nothing
 
 if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
@@ -68,7 +66,7 @@ class _Writing:
             kind = column_type(table.shape())
             typed["value"] = RegisteredColumn("value", self.unit.topic, table, registry, kind)
         columns = parquet.columns_of(self.unit, typed)
-        write = partitioned.write if self.unit.by else parquet.write
+        write = parquet.write_dated if self.unit.by else parquet.write
         write(self.unit, self.out, self.isolation, self.compression, columns)
 
 
@@ -120,7 +118,7 @@ def export(
 def _left(out: Output, settled: Plan) -> tuple[list[FileUnit], dict[str, Tables]]:
     """What is not written yet; and of what is written by date its files, by the marks that tell them."""
     there = out.sizes()
-    told = {unit.mark: partitioned.tables_of(out, unit) for unit in settled.units if unit.by and unit.mark in there}
+    told = {unit.mark: parquet.tables_of(out, unit) for unit in settled.units if unit.by and unit.mark in there}
     left = [
         unit for unit in settled.units if unit.mark not in there or not told.get(unit.mark, {}).keys() <= there.keys()
     ]
@@ -137,11 +135,11 @@ def _exported(out: Output, settled: Plan, written: Iterable[FileUnit], told: Map
             if not unit.by:
                 tables[unit.file] = parquet.counts(out, unit.file)
             else:
-                tables |= partitioned.tables_of(out, unit) if unit.file in new else told[unit.mark]
+                tables |= parquet.tables_of(out, unit) if unit.file in new else told[unit.mark]
         missing = [name for name in tables if name not in sizes]
     if missing:
         raise UsageError(f"{f'{out}/{missing[0]}'!r} was not written: --to must be a place that all executors share")
-    partitioned.remove_strays(out, settled, sizes, tables)
+    parquet.remove_strays(out, settled, sizes, tables)
     return Exported(
         len(tables), sum(undated(name) in new for name in tables), sum(each.rows for each in tables.values()),
         sum(sizes[name] for name in tables), sum(each.as_bytes for each in tables.values()),

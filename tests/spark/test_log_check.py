@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.spark.audit import job
+from kafkafs.spark.audit.audit_job import check_segment, clean_of
 from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.segments import segments_of
 from tests.format.batch_maker import record_bytes, v2_around
@@ -18,8 +18,8 @@ from tests.mounting import KAFKAFS, mounting
 
 def look(path: Path) -> list[Finding]:
     """What each segment by itself gives."""
-    clean = job.clean_of([path])
-    return [finding for unit in segments_of([path]) for finding in job.check_segment(unit, clean, deep=True).findings]
+    clean = clean_of([path])
+    return [finding for unit in segments_of([path]) for finding in check_segment(unit, clean, deep=True).findings]
 
 
 def test_nothing_is_wrong_with_what_brokers_write(dataset: Dataset):
@@ -47,7 +47,7 @@ def test_what_a_true_crc_hides_is_found(name, tmp_path):
     assert (finding.kind, finding.offset, finding.position) == (kind, 5, len(before.data))
     assert finding.severity == "data loss"
     clean = frozenset[Path]()
-    assert [each for unit in segments_of([tmp_path]) for each in job.check_segment(unit, clean).findings] == []
+    assert [each for unit in segments_of([tmp_path]) for each in check_segment(unit, clean).findings] == []
 
 
 @pytest.mark.parametrize("deep", [True, False])
@@ -56,7 +56,7 @@ def test_a_header_that_merely_states_too_few_offsets_loses_nothing(tmp_path, dee
     batches = [batch(2, [2, 3, 4], 0, last=2), batch(4, [4, 5], 1, last=4), batch(5, [5], 2, last=5)]
     write_partition(tmp_path, {0: batches})
     clean = frozenset[Path]()
-    found = [each for unit in segments_of([tmp_path]) for each in job.check_segment(unit, clean, deep=deep).findings]
+    found = [each for unit in segments_of([tmp_path]) for each in check_segment(unit, clean, deep=deep).findings]
     assert [(each.kind, each.severity, each.offset) for each in found] == [("last-offset", "note", 2),
                                                                           ("last-offset", "note", 4)]  # fmt: skip
     assert "claims the offsets 2 to 2 and holds records up to 4" in found[0].message
