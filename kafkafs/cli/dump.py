@@ -5,6 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import groupby, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from kafkafs.cli.endings import printable
 from kafkafs.cli.progress import Progress
 from kafkafs.cli.window import NO_LIMITS, Limits, limits
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.objects import shown
 from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import WHOLE, DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import ReadableFile, Source, java_path
@@ -26,7 +28,12 @@ from kafkafs.format.times import MAX_INT64
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kafkafs.log.tier.lone import Folder
+
 OUTPUT_BUFFER = 1 << 18
+_IN_BUCKET = "://"
+"""What every address has, and no path: `java_path` joins slashes."""
+
 _OF_4_4 = 31
 """The lowest `metadata.version` of 4.4, whose tool prints a transaction's state by name. Source: MetadataVersion."""
 
@@ -103,15 +110,29 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress
     """All that goes to standard output. A file that cannot be read is a finding, and the next one's turn comes."""
     wanted, keys = limits(arguments), _keys(arguments.tiered_key)
     named = [*(path for files in arguments.files for path in files.split(",") if path), *arguments.paths]
-    for directory, paths in groupby(_paths(named, logs_only=wanted != NO_LIMITS), os.path.dirname):
+    for directory, paths in groupby(_paths(named, logs_only=wanted != NO_LIMITS), _folder):
         options, open_file = _options(arguments, directory), _opener(directory, progress, keys)
-        sources = [Source(path, os.path.join(os.getcwd(), path), open_file) for path in paths]
+        sources = [_source(path, open_file) for path in paths]
         windows = repeat(WHOLE) if wanted == NO_LIMITS else _windows(sources, wanted, options)
         for source, window in zip(sources, windows, strict=False):
             try:
                 yield from dump(source, options, findings, window)
             except KafkafsError as error:
                 findings.problem(source, str(error))
+
+
+def _folder(path: str) -> str:
+    if _IN_BUCKET not in path:
+        return os.path.dirname(path)
+    from kafkafs.log.tier.lone import split  # what a tier takes, other dumps do without
+
+    return split(path)[0]
+
+
+def _source(path: str, open_file: Callable[[str], ReadableFile]) -> Source:
+    if _IN_BUCKET not in path:
+        return Source(path, os.path.join(os.getcwd(), path), open_file)
+    return Source(shown(path), shown(path), open_file)
 
 
 def _keys(texts: list[str]) -> "list[tuple[str, Path]]":
@@ -180,7 +201,10 @@ def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
 
     With `logs_only`, other files of a directory are left out: a part of a log is wanted.
     """
-    for path in map(java_path, named):
+    for path in (given if _IN_BUCKET in given else java_path(given) for given in named):
+        if _IN_BUCKET in path:
+            yield from _objects(path, logs_only=logs_only)
+            continue
         if not os.path.isdir(path):
             yield path
             continue
@@ -192,6 +216,18 @@ def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
 
             raise UsageError(f"the directory {path!r} holds nothing that can be dumped{near(Path(path))}")
         yield from found
+
+
+def _objects(address: str, *, logs_only: bool) -> list[str]:
+    """The object of that address, or those in the folder."""
+    from kafkafs.log.tier.lone import objects_in
+
+    if is_dumpable(shown(address)):
+        return [address]
+    found = [each for each in objects_in(address) if (is_log if logs_only else is_dumpable)(shown(each))]
+    if not found:
+        raise UsageError(f"in {shown(address)!r} lies nothing that can be dumped")
+    return found
 
 
 def _inside(directory: str) -> Iterator[str]:
@@ -214,20 +250,27 @@ def _listed(directory: str) -> list[str]:
 
 
 def _opener(directory: str, progress: Progress, keys: "Sequence[tuple[str, Path]]") -> Callable[[str], ReadableFile]:
-    """Opens files of one directory. A link that a user names is followed, as any program would. Those of a remote
-    segment are what was on the broker's disk."""
+    """Opens files of one directory, or objects of a folder of a bucket. A link that a user names is followed, as any
+    program would. Those of a remote segment are what was on the broker's disk."""
+
+    @cache
+    def remote(folder: str) -> "Folder":
+        """A folder of a tier."""
+        from kafkafs.log.tier.lone import Folder  # what a tier takes, other dumps do without
+
+        return Folder(folder, keys)
+
+    def open_object(name: str) -> ReadableFile:
+        """NotFound where there is none."""
+        return progress.of(name, remote(directory).open(name))
 
     def open_file(name: str) -> ReadableFile:
         """The file that a path names, links followed; NotFound where its directory cannot be opened."""
         folder, name = os.path.split(os.path.realpath(os.path.join(directory, name)))
         try:
-            file = None
-            if parse_tier_file(name) is not None:
-                from kafkafs.log.tier.lone import open_lone  # what a tier takes, other dumps do without
-
-                file = open_lone(os.path.join(folder, name), keys)
-            return progress.of(name, file or Directory(folder).open_now(name))
+            is_remote = parse_tier_file(name) is not None
+            return progress.of(name, remote(folder).open(name) if is_remote else Directory(folder).open_now(name))
         except OSError as error:
             raise NotFound(f"the directory {folder!r} cannot be opened: {error.strerror}") from None
 
-    return open_file
+    return open_object if _IN_BUCKET in directory else open_file

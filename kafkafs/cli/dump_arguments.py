@@ -44,7 +44,7 @@ def add_dump(commands: Commands) -> None:
     )  # fmt: skip
     parser.add_argument(
         "paths", nargs="*", default=[], metavar="FILE",
-        help="what to dump; a partition's or a data directory stands for the files in it",
+        help="what to dump; a partition's or a data directory stands for the files in it; s3://... of a remote tier",
     )  # fmt: skip
     parser.spread = "paths"
     flags = {

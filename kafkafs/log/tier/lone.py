@@ -1,37 +1,66 @@
-"""A remote segment by the path of one of its files, without the rest of its tier: for `dump`."""
+"""One folder of a tier, without the rest of it: files of remote segments by their names, for `dump`."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
-from kafkafs.disk.objects import DirectoryObjects, Object
+from kafkafs.disk.objects import Object
+from kafkafs.disk.sources import is_bucket, open_objects
 from kafkafs.errors import NotFound
 from kafkafs.format.tiers.names import INDEXES, MANIFEST, parse_tier_file
 from kafkafs.log.tier.layouts import Aiven
+from kafkafs.log.tier.opening import plain_file
 from kafkafs.log.tier.tier import keys_of
 from kafkafs.log.tier.upload import Upload
 
+_OPTIONS = DiskOptions()
 
-def open_lone(path: str, keys: Sequence[tuple[str, Path]]) -> DataFile | None:
-    """The file as it was on the broker's disk, of a segment that lies there in chunks; None where it does not: what is
-    named so is no remote segment, or lies there as it was. DiskError where it cannot be had."""
-    folder, name = os.path.split(path)
-    parsed = parse_tier_file(name)
-    if parsed is None:
-        return None
-    top, below = os.path.dirname(os.path.dirname(folder)), os.sep.join(folder.rsplit(os.sep, 2)[1:])
-    objects = DirectoryObjects(top, DiskOptions())
-    files = {}
-    for kind in ("log", INDEXES, MANIFEST):
-        key = f"{below}/{name[: -len(parsed.kind)]}{kind}"
-        try:
-            about = objects.root.stat(key)
-        except NotFound:
-            continue
-        files[kind] = Object(key, about.st_size, about.st_mtime_ns)
-    if MANIFEST not in files:
-        return None
-    layout = Aiven(objects, ChunkCache(), keys_of(keys), DiskOptions())
-    return layout.open(Upload(parsed.base_offset, parsed.segment_id, files), parsed.kind)
+
+def split(place: str) -> tuple[str, str]:
+    """The folder of a file, or of an object by its address, which is one as well; and its name."""
+    if not is_bucket(place):
+        return os.path.split(place)
+    parts = urlsplit(place)
+    folder, name = os.path.split(parts.path)
+    return parts._replace(path=folder).geturl(), name
+
+
+def objects_in(address: str) -> list[str]:
+    """The addresses of the objects in a folder of a bucket, in the order of their names."""
+    parts = urlsplit(address)
+    names = sorted(Folder(address, ()).listed())
+    return [parts._replace(path=f"{parts.path.rstrip('/')}/{name}").geturl() for name in names]
+
+
+class Folder:
+    """A directory, or a folder of a bucket by its address. It is listed once."""
+
+    def __init__(self, place: str, keys: Sequence[tuple[str, Path]]) -> None:
+        """`keys`: ids and files of those that segments are encrypted with."""
+        upper, partition = split(place)
+        top, topic = split(upper)
+        self._objects, self._cache = open_objects(top, _OPTIONS), ChunkCache()
+        self._below, self._keys = f"{topic}/{partition}".lstrip("/"), keys
+        self._found: dict[str, Object] | None = None
+
+    def open(self, name: str) -> DataFile:
+        """The file as it was on the broker's disk. NotFound where there is none, DiskError where it cannot be had."""
+        found, parsed = self.listed(), parse_tier_file(name)
+        if parsed is not None:
+            stem = name[: -len(parsed.kind)]
+            files = {kind: found[stem + kind] for kind in ("log", INDEXES, MANIFEST) if stem + kind in found}
+            if MANIFEST in files:
+                layout = Aiven(self._objects, self._cache, keys_of(self._keys), _OPTIONS)
+                return layout.open(Upload(parsed.base_offset, parsed.segment_id, files), parsed.kind)
+        if name not in found:
+            raise NotFound(f"there is no {name!r} in {self._objects.shown_as}/{self._below}")
+        return plain_file(self._objects, found[name], "", Upload(0, "", {}), self._cache, _OPTIONS)
+
+    def listed(self) -> dict[str, Object]:
+        """What lies there, by name."""
+        if self._found is None:
+            self._found = {each.key.rpartition("/")[2]: each for each in self._objects.files(self._below)}
+        return self._found

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from kafkafs.errors import DiskError
-from kafkafs.log.tier.lone import open_lone
-from tests.kafka import aiven
+from kafkafs.log.tier.lone import Folder
+from tests.kafka import aiven, tiers
 from tests.kafka.tiered import Tiered
-from tests.mounting import KAFKAFS
+from tests.mounting import KAFKAFS, run
 
 TIERED = Tiered()
 
@@ -39,17 +39,44 @@ def test_a_dump_of_a_remote_segment_is_that_of_the_segment(tmp_path, is_encrypte
     assert dumped(*window, *flags, packed) == dumped(*window, local)
     assert dumped(plain.with_suffix(".timeindex")) == dumped(local.with_suffix(".timeindex"))
     for kind in ("index", "timeindex"):
-        opened = open_lone(str(packed.with_suffix(f".{kind}")), keys)
-        assert opened is not None
+        opened = Folder(str(packed.parent), keys).open(f"{packed.stem}.{kind}")
         assert opened.read(0, 1 << 20) == local.with_suffix(f".{kind}").read_bytes()[: opened.size]
 
 
-def test_what_is_no_remote_segment_is_left_alone_and_one_without_its_key_says_so(tmp_path):
+def test_one_without_its_key_says_so_and_one_without_its_manifest_is_a_file(tmp_path):
     chunked = aiven.write(TIERED.tier, tmp_path / "tier", compress=True, key=aiven.key_pair("k1"))
     log = next(iter(sorted(chunked.glob("orders-*/0/*.log"))))
-    assert open_lone(str(TIERED.left / "orders-0/00000000000000000000.log"), []) is None
-    assert open_lone(str(next(TIERED.tier.glob("orders-0-*/*.log"))), []) is None
     with pytest.raises(DiskError, match="encrypted with the key 'k1'"):
-        open_lone(str(log), [])
+        Folder(str(log.parent), []).open(log.name)
     shutil.copy(log, tmp_path / log.name)
-    assert open_lone(str(tmp_path / log.name), []) is None
+    file = Folder(str(tmp_path), []).open(log.name)
+    assert file.read(0, file.size) == log.read_bytes()
+
+
+def test_an_object_of_a_bucket_is_dumped_by_its_address(tmp_path):
+    """As it was on the broker's disk, in either layout; a folder is all that it holds; nothing shows what opens it."""
+    plain = sorted(next(TIERED.tier.glob("payments-0-*")).glob("*.log"))[1]
+    local = TIERED.whole / f"payments-0/{plain.name[:20]}"
+    zstd = aiven.write(TIERED.tier, tmp_path / "zstd", prefix="p/", compress=True)
+    (packed,) = zstd.rglob(plain.name)
+    with tiers.s3_server() as server:
+        for bucket, tier, log in (("plain", TIERED.tier, plain), ("zstd", zstd, packed)):
+            address, _, store = tiers.uploaded(tier, f"dump-{bucket}", server).partition("?")
+            folder = f"{address}/{log.parent.relative_to(tier)}"
+            shown = folder.replace("key:secret@", "")
+            for kind in ("log", "index", "timeindex"):
+                told = run(KAFKAFS, "dump", "--print-data-log", f"{folder}/{log.stem}.{kind}?{store}")
+                expected = run(KAFKAFS, "dump", "--print-data-log", f"{local}.{kind}").stdout
+                assert told.stdout == expected.replace(f"{local}.".encode(), f"{shown}/{log.stem}.".encode()), kind
+                assert b"secret" not in told.stdout + told.stderr
+            whole = run(KAFKAFS, "dump", "--from-offset", "0", f"{folder}?{store}").stdout.decode()
+            named = [line.rpartition("/")[2] for line in whole.splitlines() if line.startswith("Dumping ")]
+            assert named == sorted(each.name for each in log.parent.glob("*.log"))
+        for words, sentence in (
+            (f"{folder}/nothing.log?{store}", "there is no 'nothing.log' in s3://dump-zstd"),
+            (f"{address}/nowhere?{store}", "in 's3://dump-zstd/nowhere' lies nothing that can be dumped"),
+        ):
+            done = run(KAFKAFS, "dump", words, check=False)
+            assert done.returncode in (1, 2)
+            assert sentence in done.stderr.decode()
+            assert b"secret" not in done.stderr
