@@ -35,7 +35,7 @@ def _declared(name: str, value: object) -> tuple[str, str]:
     """A constant as C has it, and as Cython is told of it."""
     if isinstance(value, bytes):
         content = ",".join(map(str, value))
-        lines = f"static const unsigned char KERNEL_{name}_bytes[] = {{{content}}};\n"
+        lines = f"static const unsigned char KERNEL_{name}_bytes[] __attribute__((unused)) = {{{content}}};\n"
         return f"{lines}#define KERNEL_{name} ((Span){{(unsigned char *)KERNEL_{name}_bytes, {len(value)}}})", "Span"
     if isinstance(value, int):
         return f"#define KERNEL_{name} {value}ULL" if value >= 1 << 63 else f"#define KERNEL_{name} {_c_int(value)}", (
@@ -55,8 +55,8 @@ def _constants(found: dict[str, object]) -> str:
     for name, value in found.items():
         if isinstance(value, tuple):
             fields: tuple[str, ...] = value._fields  # type: ignore[attr-defined]
-            places = ", ".join(map(str, value))
-            code.append(f"static const struct {{ Int {', '.join(fields)}; }} KERNEL_{name} = {{{places}}};")
+            head = f"static const struct {{ Int {', '.join(fields)}; }} KERNEL_{name} __attribute__((unused))"
+            code.append(f"{head} = {{{', '.join(map(str, value))}}};")
             names += [f"    ctypedef struct _{name}:", *(f"        Int {field}" for field in fields)]
             names.append(f'    const _{name} {name} "KERNEL_{name}"')
         else:
@@ -111,7 +111,9 @@ class Part:
     def _take(self, statement: ast.stmt) -> None:
         match statement:
             case ast.ImportFrom():
-                found = {each.name: getattr(self.module, each.name) for each in statement.names}
+                told = [each.name for each in statement.names]
+                names = vars(importlib.import_module(statement.module or "")) if told == ["*"] else told
+                found = {name: getattr(self.module, name) for name in names if name.isupper() or told != ["*"]}
                 self.constants |= {
                     name: value for name, value in found.items() if isinstance(value, int | bytes | tuple)
                 }

@@ -16,7 +16,7 @@ OPENERS = {
     "numpy.memmap", "numpy.fromfile", "numpy.load",
 }  # fmt: skip
 OWN_FILES = {  # what they compiled, what they were shipped with: never data
-    "format/messages/shipped.py",
+    "format/messages/schema.py",
 }  # fmt: skip
 PATH_READERS = {"read_bytes", "read_text", "write_bytes", "write_text"}
 

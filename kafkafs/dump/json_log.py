@@ -13,8 +13,7 @@ from kafkafs.dump.dump_source import Source
 from kafkafs.dump.entries import EntryRun, UnreadableEntry, within
 from kafkafs.dump.rendering import Text
 from kafkafs.format.batch import Batch, is_control
-from kafkafs.format.batch_lines import batch_lines, unreadable_line
-from kafkafs.format.jsonl import JsonLines
+from kafkafs.format.jsonl import JsonLines, batch_lines, unreadable_line
 from kafkafs.format.names import parse_partition_name
 from kafkafs.format.records import Refusal, decode
 

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 
 from kafkafs.errors import CorruptData, UsageError
-from kafkafs.format.java_text import java_double, java_string
+from kafkafs.format.strings import java_double, java_string
 
 Decoder = Callable[[bytes], bytes]
 """Bytes as stored -> UTF-8 text. CorruptData where they are too few."""

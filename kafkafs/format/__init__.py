@@ -13,10 +13,10 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     varints          a batch's numbers of variable length
     index            offset index and time index: sorted entries; `transaction_index`: what was aborted
     producer_snapshot, control, checkpoints   the files and records that brokers write for themselves
-    jsonl            records as lines; `cells`: which schemas their keys and values name
+    jsonl            records and headers as lines; `cells`: which schemas their keys and values name
     merging          the lines of several partitions as one text, by time
-    batch_lines      headers as lines; `json_string`, `long_line`, `java_text`: the text in them, and in the dump
-    key_rows         keys as sorted numbers; `key_index`: those of a segment as a file
+    strings          the text in lines, and in the dump
+    key_index        keys as sorted numbers, and those of a segment as a file
     kernels          compiled loops, of `native`
     tiers            what lies in a remote tier
 

@@ -1,18 +1,21 @@
-"""Records as JSON lines (docs/queries.md): columns in, bytes out, by one kernel and without an object a record.
+"""Records, and headers of batches, as JSON lines (docs/queries.md): columns in, bytes out, by a kernel and without an
+object a record.
 
 The lines come in pieces of at most a few megabytes, so that a range needs the same memory however long it is; a line
-that is too large for one piece comes in several. Keys, values and header names that are no valid UTF-8 appear in
-base64, so that a line always tells the original bytes.
+that is too large for one piece (a value of a hundred megabytes, a million headers) comes in several, cut between two
+characters, after whole triples of base64, or between headers. Keys, values and header names that are no valid UTF-8
+appear in base64, so that a line always tells the original bytes.
 """
 
 import functools
+import json
 from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 
 from kafkafs.format import kernels
-from kafkafs.format.long_line import long_line
+from kafkafs.format.batch import Batches
 from kafkafs.format.memory import Array, Buffers
 from kafkafs.format.native.layout import CREATE_TIME, LOG_APPEND_TIME
 from kafkafs.format.records import Records, Rows
@@ -88,3 +91,104 @@ class JsonLines:
             return _ROOMS.take()
         bound = kernels.lines_bound(rows, number, total, len(self._prefix))
         return _ROOMS.take() if bound >= _ROOMS.size else np.empty(bound + 1, np.uint8)
+
+
+_PIECE = 3 << 17
+"""Bytes of input in one piece, a multiple of three for base64: at most six times that in output."""
+
+_ROOM = 6 * _PIECE + 64
+
+
+def long_line(head: bytes, records: Records, number: int) -> Iterator[memoryview]:
+    """The line of record `number`, which begins with `head`, up to the name of its key."""
+    row = records.rows[number]
+    yield memoryview(head)
+    yield from long_field(records, int(row["key_at"]), int(row["key_size"]))
+    yield memoryview(b',"value')
+    yield from long_field(records, int(row["value_at"]), int(row["value_size"]))
+    yield memoryview(b',"headers":[')
+    yield from long_headers(records, number)
+    yield memoryview(b"]}\n")
+
+
+def long_field(records: Records, at: int, size: int) -> Iterator[memoryview]:
+    """The rest of a field behind its name."""
+    if size < 0:
+        yield memoryview(b'":null')
+    elif kernels.is_text(records.data, at, size):
+        yield memoryview(b'":"')
+        yield from _text(records, at, at + size)
+        yield memoryview(b'"')
+    else:
+        yield memoryview(b'Base64":"')
+        for piece in range(0, size, _PIECE):
+            room = np.empty(_ROOM, np.uint8)
+            made = kernels.base64_piece(records.data, at + piece, min(_PIECE, size - piece), room)
+            yield room.data[:made]
+        yield memoryview(b'"')
+
+
+def _text(records: Records, at: int, end: int) -> Iterator[memoryview]:
+    while at < end:
+        stop = min(at + _PIECE, end)
+        while stop < end and records.data[stop] & 0xC0 == 0x80:
+            stop -= 1
+        room = np.empty(_ROOM, np.uint8)
+        made = kernels.text_piece(records.data, at, stop - at, room)
+        yield room.data[:made]
+        at = stop
+
+
+def long_headers(records: Records, number: int) -> Iterator[memoryview]:
+    """As many headers in a piece as surely fit; one that is too large alone, field by field."""
+    row = records.rows[number]
+    at, count, index = int(row["headers_at"]), int(row["header_count"]), 0
+    end = at + int(row["headers_size"])
+    while index < count:
+        room = np.empty(_ROOM, np.uint8)
+        made, at, index = kernels.json_headers(records.data, at, end, index, count, room)
+        yield room.data[:made]
+        if index < count:
+            yield memoryview(b',{"key' if index else b'{"key')
+            (name_at, name_size), (value_at, value_size) = records.header_at(at)
+            yield from long_field(records, name_at, name_size)
+            yield memoryview(b',"value')
+            yield from long_field(records, value_at, value_size)
+            yield memoryview(b"}")
+            at, index = value_at + max(value_size, 0), index + 1
+
+
+FIELDS = (
+    "segment", "position", "size", "magic", "baseOffset", "lastOffset", "count", "partitionLeaderEpoch", "crc", "valid",
+    "codec", "timestampType", "baseTimestamp", "maxTimestamp", "isTransactional", "isControl", "deleteHorizonMs",
+    "producerId", "producerEpoch", "baseSequence", "lastSequence",
+)  # fmt: skip
+"""The fields of a line, in their order."""
+
+_BATCHES_ROOM = 1 << 20
+"""Bytes of output in one piece, at most."""
+
+_LINE = 1024
+"""Bytes that a line takes at most, besides its segment's name."""
+
+
+def batch_lines(segment: str, batches: Batches) -> Iterator[memoryview]:
+    """A line for each row, in pieces of whole lines. `segment` is the file's name; UNCHECKED validity is null.
+
+    Of v0 and v1 messages what only v2 has is null, and of compressed ones `baseOffset` and `count`, which take
+    unpacking.
+    """
+    prefix = f'{{"segment":{json.dumps(segment, ensure_ascii=False)},"position":'.encode("utf-8", "surrogateescape")
+    padded, number = prefix + bytes(16), 0
+    batches = np.ascontiguousarray(batches)
+    while number < len(batches):
+        room = np.empty(min(_BATCHES_ROOM, (len(batches) - number + 1) * (_LINE + len(prefix))), np.uint8)
+        made, number = kernels.batch_lines(batches, number, len(batches), padded, len(prefix), room)
+        yield room.data[:made]
+
+
+def unreadable_line(segment: str, position: int, size: int) -> bytes:
+    """The line of bytes in which no header can be read: their place, and that they are not valid."""
+    known = {"segment": segment, "position": position, "size": size, "valid": False}
+    line = {field: known.get(field) for field in FIELDS}
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogateescape") + b"\n"

@@ -16,20 +16,22 @@ _CHOICE = os.environ.get("KAFKAFS_KERNELS", "")
 if TYPE_CHECKING or _CHOICE == "python":
     from kafkafs.format.native.batch_lines import batch_lines as batch_lines
     from kafkafs.format.native.cells import decode_cells as decode_cells
+    from kafkafs.format.native.cells import decoded_lines as decoded_lines
     from kafkafs.format.native.cells import find_cells as find_cells
     from kafkafs.format.native.cells import type_cells as type_cells
     from kafkafs.format.native.checksum import crc32c as crc32c
     from kafkafs.format.native.columns import arrow_columns as arrow_columns
     from kafkafs.format.native.columns import arrow_headers as arrow_headers
-    from kafkafs.format.native.decoded_lines import decoded_lines as decoded_lines
     from kafkafs.format.native.differences import unlike_record as unlike_record
     from kafkafs.format.native.dump import dump_batches as dump_batches
     from kafkafs.format.native.dump import dump_records as dump_records
+    from kafkafs.format.native.headers import next_run as next_run
     from kafkafs.format.native.headers import walk as walk
     from kafkafs.format.native.keys import hash_key as hash_key
     from kafkafs.format.native.keys import hash_keys as hash_keys
     from kafkafs.format.native.keys import match_keys as match_keys
     from kafkafs.format.native.keys import settle_keys as settle_keys
+    from kafkafs.format.native.keys import sketch_keys as sketch_keys
     from kafkafs.format.native.lines import base64_piece as base64_piece
     from kafkafs.format.native.lines import is_text as is_text
     from kafkafs.format.native.lines import json_headers as json_headers
@@ -45,8 +47,6 @@ if TYPE_CHECKING or _CHOICE == "python":
     from kafkafs.format.native.records import check_v2 as check_v2
     from kafkafs.format.native.records import decode_part as decode_part
     from kafkafs.format.native.records import decode_v2 as decode_v2
-    from kafkafs.format.native.runs import next_run as next_run
-    from kafkafs.format.native.sketch import sketch_keys as sketch_keys
 else:
     if _CHOICE:
         native.__path__.insert(0, _CHOICE)

@@ -27,13 +27,17 @@ from kafkafs.format.key_index import (
     SAMPLE,
     SUFFIX,
     Identity,
+    KeyCollector,
+    KeyRows,
+    Numbers,
     encode,
+    hashed,
+    new_seed,
     parse_fences,
     parse_header,
     parse_page,
     sample_positions,
 )
-from kafkafs.format.key_rows import KeyCollector, KeyRows, Numbers, hashed, new_seed
 from kafkafs.format.records import Refusal
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.log import Log

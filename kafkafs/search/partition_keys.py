@@ -14,7 +14,7 @@ from weakref import WeakSet
 from kafkafs.disk.blocking import has_time_slice, may_block
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
-from kafkafs.format.key_rows import hashed, matching
+from kafkafs.format.key_index import hashed, matching
 from kafkafs.format.records import Records
 from kafkafs.log.lookup import Found
 from kafkafs.log.reading import Reader

@@ -10,7 +10,7 @@ from contextlib import suppress
 from kafkafs.disk.blocking import check_time_slice
 from kafkafs.errors import NotFound, TooLarge
 from kafkafs.format.batch import Batch, batch_at
-from kafkafs.format.key_rows import KeyCollector, KeyRows, merged, new_seed
+from kafkafs.format.key_index import KeyCollector, KeyRows, merged, new_seed
 from kafkafs.format.records import Refusal
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.lookup import locate

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from kafkafs.format.batch import Batch, Batches, batch_at, walk
-from kafkafs.format.batch_lines import batch_lines, unreadable_line
+from kafkafs.format.jsonl import batch_lines, unreadable_line
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment

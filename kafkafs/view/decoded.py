@@ -26,7 +26,7 @@ from kafkafs.view.targets import LogSnapshot, PointTarget, RangeTarget
 
 if TYPE_CHECKING:
     from kafkafs.cluster.schema_topic import SchemaTopic
-    from kafkafs.format.decoding.decoded_lines import DecodedLines
+    from kafkafs.format.decoding import DecodedLines
     from kafkafs.format.schemas.decoder_table import FoundSchema, SchemaName
 from kafkafs.errors import Vanished
 from kafkafs.log.lineage import Lineage
@@ -164,7 +164,7 @@ class SchemaLines:
 
 def lines_with_schemas(schemas: "SchemaTopic", memory: Memory) -> "Callable[[PartitionName], DecodedLines]":
     """What makes decoded lines of a partition, for one reader, by the schemas of that topic."""
-    from kafkafs.format.decoding.decoded_lines import DecodedLines  # with Avro and all: other lines do without
+    from kafkafs.format.decoding import DecodedLines  # with Avro and all: other lines do without
     from kafkafs.format.schemas.decoder_table import DecoderTable
 
     registry = _ReaderRegistry(schemas)

@@ -7,7 +7,7 @@ from kafkafs.cluster.registry import DEFAULT_CONTEXT, RegisteredSchema, Registry
 from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
-from kafkafs.format.json_string import escape_controls
+from kafkafs.format.strings import escape_controls
 from kafkafs.view.made import MadeFile, MadeTexts
 from kafkafs.view.node import Attributes, Entry, Kind
 

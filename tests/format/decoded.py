@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafkafs.format.batch import walk
-from kafkafs.format.decoding.decoded_lines import DecodedLines
+from kafkafs.format.decoding import DecodedLines
 from kafkafs.format.records import Records, decode
 from kafkafs.format.schemas.decoder_table import DecoderTable, FoundSchema, SchemaName
 from kafkafs.format.schemas.decoders import Decoder, make_decoder

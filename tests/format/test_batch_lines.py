@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.batch import CODECS, Batch, crc_holds, parse_batch, walk
-from kafkafs.format.batch_lines import batch_lines
+from kafkafs.format.jsonl import batch_lines
 from tests.format.batch_maker import v2_around
 from tests.format.golden import BATCHES, V1_GZIP
 

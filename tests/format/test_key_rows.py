@@ -7,7 +7,7 @@ import pytest
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.batch import walk
-from kafkafs.format.key_rows import KeyCollector, hashed, matching, merged, new_seed
+from kafkafs.format.key_index import KeyCollector, hashed, matching, merged, new_seed
 from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
@@ -41,7 +41,7 @@ def test_merging_is_collecting_both():
 
 
 def test_more_keys_than_are_collected_at_once(monkeypatch):
-    monkeypatch.setattr("kafkafs.format.key_rows._FEW", 64)
+    monkeypatch.setattr("kafkafs.format.key_index._FEW", 64)
     collector = KeyCollector(0, new_seed())
     for number in range(50):
         collector.add(records(number * 50, [b"%d" % (number * 50 + at) for at in range(50)]))

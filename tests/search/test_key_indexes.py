@@ -13,8 +13,7 @@ import pytest
 from kafkafs.disk.budget import Budget
 from kafkafs.disk.directory import Directory
 from kafkafs.format.batch import walk
-from kafkafs.format.key_index import Identity, encode
-from kafkafs.format.key_rows import hashed
+from kafkafs.format.key_index import Identity, encode, hashed
 from kafkafs.log.log import Log
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.key_indexes import KeyIndexes, KeyTable, build, identity, places

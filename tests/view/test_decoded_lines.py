@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkafs.format.decoding.decoded_lines import DecodedLines
+from kafkafs.format.decoding import DecodedLines
 from kafkafs.format.schemas.decoder_table import DecoderTable
 from kafkafs.format.schemas.decoders import make_decoder
 from tests.format.decoded import records_of, table_of

@@ -1,7 +1,6 @@
 """Kafka's own messages, read and written by its schemas: one reader and one writer for every type and version.
 
-    shipped    Kafka's files: schemas from its newest jars (Apache-2.0; licence and notice beside), names of configs
-    schema     such a file as a value
+    schema     Kafka's files: schemas from its newest jars (Apache-2.0; licence and notice beside) as values, configs
     values     readers of single values; `reading` makes those of a message's version out of them
     writing    the way back, by the same schemas: fields -> bytes
     records    `parse_record`: a record of an internal topic -> `Message` or `Unreadable`

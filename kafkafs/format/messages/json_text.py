@@ -12,11 +12,11 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from kafkafs.format.java_text import java_double
 from kafkafs.format.messages.reading import default
 from kafkafs.format.messages.records import Message
 from kafkafs.format.messages.schema import Field, MessageSchema, schema
 from kafkafs.format.messages.values import NUMBERS, Fields, Value
+from kafkafs.format.strings import java_double
 
 Quote = Callable[[str], str]
 """A text -> the text between quotes, escaped."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kafkafs.format.messages.json_text import REDACTED, Quote, key_json, value_json
 from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, parse_record
-from kafkafs.format.messages.shipped import CONFIGS
+from kafkafs.format.messages.schema import CONFIGS
 from kafkafs.format.messages.values import Fields
 
 _KINDS: Mapping[int, str] = {2: "topic", 4: "broker", 16: "client-metrics", 32: "group"}

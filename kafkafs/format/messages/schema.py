@@ -2,7 +2,10 @@
 
 A schema tells a message's fields, in which versions each exists, may be null, or is tagged, and which versions are
 "flexible", that is written with compact lengths and tagged fields. Source of the rules: `generator/` of Apache Kafka
-(`MessageSpec`, `FieldSpec`, `Versions`). A file is parsed when it is first asked for.
+(`MessageSpec`, `FieldSpec`, `Versions`).
+
+The files that come with this package, schemas and names of configs, made by `scripts/new-kafka`, are read when this is
+imported, for a mount's daemon can open none later (2 ms). A schema is parsed when it is first asked for.
 """
 
 import functools
@@ -10,9 +13,28 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from kafkafs.format.messages.shipped import SCHEMAS
+_PLACE = Path(__file__).parent
+
+_NAME = re.compile(r'"name": "(\w+)"')
+
+
+def _by_name(jar: Path) -> Mapping[str, str]:
+    """The schemas of a jar by their own names, which come first in them: one file is called otherwise."""
+    texts = [file.read_text("utf-8") for file in jar.iterdir()]
+    return {found[1]: text for text in texts if (found := _NAME.search(text))}
+
+
+SCHEMAS: Mapping[str, Mapping[str, str]] = {
+    jar.name: _by_name(jar) for jar in (_PLACE / "schemas").iterdir() if jar.is_dir()
+}
+"""The text of each schema by its jar (`kafka-<this>-VERSION.jar`) and its name."""
+
+CONFIGS = (_PLACE / "configs.json").read_text("utf-8")
+"""JSON: the names of the configs that are no passwords, by what they belong to."""
+
 
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _NUMBER = re.compile(r'"apiKey":\s*(\d+)')

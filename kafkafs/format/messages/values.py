@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafkafs.errors import CorruptData, NumberTooLong
-from kafkafs.format.java_text import java_string
+from kafkafs.format.strings import java_string
 from kafkafs.format.varints import java_unsigned
 
 Value = None | bool | int | float | str | bytes | tuple["Value", ...] | Mapping[str, "Value"]

@@ -5,80 +5,18 @@ is open (blocks of arrays and maps, named types) stands on a stack of AVRO_DEPTH
 is: each step takes input or gives output, and both are bounded.
 """
 
-from kafkafs.format.native.calendar import put_date, put_time, put_timestamp
-from kafkafs.format.native.decimals import DECIMAL_BYTES, DECIMAL_SCALE, put_decimal
-from kafkafs.format.native.doubles import put_double
-from kafkafs.format.native.layout import (
-    AVRO_ARRAY,
-    AVRO_BAD_BOOL,
-    AVRO_BAD_CHOICE,
-    AVRO_BAD_COUNT,
-    AVRO_BAD_DECIMAL,
-    AVRO_BAD_LENGTH,
-    AVRO_BAD_NUMBER,
-    AVRO_BAD_TEXT,
-    AVRO_BAD_TIME,
-    AVRO_BIG_DECIMAL,
-    AVRO_BITS,
-    AVRO_BOOL,
-    AVRO_BYTES,
-    AVRO_CALL,
-    AVRO_CUT,
-    AVRO_DATE,
-    AVRO_DECIMAL,
-    AVRO_DEPTH,
-    AVRO_DOUBLE,
-    AVRO_DURATION,
-    AVRO_END,
-    AVRO_ENTRIES,
-    AVRO_ENUM,
-    AVRO_FIXED,
-    AVRO_FIXED_DECIMAL,
-    AVRO_FLOAT,
-    AVRO_FRAME,
-    AVRO_INT,
-    AVRO_ITEMS,
-    AVRO_JUMP,
-    AVRO_LEFTOVER,
-    AVRO_LITERAL,
-    AVRO_LONG,
-    AVRO_MAP,
-    AVRO_NEXT,
-    AVRO_NO_COLUMN,
-    AVRO_NO_ROOM,
-    AVRO_REFUSE,
-    AVRO_RETURN,
-    AVRO_STRING,
-    AVRO_TIMESTAMP,
-    AVRO_TOO_DEEP,
-    AVRO_UNION,
-    AVRO_UUID,
-    CODE_A,
-    CODE_B,
-    CODE_LITERAL,
-    CODE_LITERAL_SIZE,
-    CODE_OP,
-    CODE_WORDS,
+from kafkafs.format.native.avro_values import (
+    DECIMAL_BYTES,
+    DECIMAL_SCALE,
+    put_date,
+    put_decimal,
+    put_double,
+    put_time,
+    put_timestamp,
 )
-from kafkafs.format.native.machine import (
-    Int,
-    Span,
-    copy_16,
-    double_of,
-    inlined,
-    load_i32,
-    load_i64,
-    load_u8,
-    load_u32,
-    narrow_double,
-    native,
-    put,
-    store_8,
-    store_64,
-    widen_float,
-)
-from kafkafs.format.native.numbers import put_number
-from kafkafs.format.native.text import put_base64, put_text
+from kafkafs.format.native.layout import *
+from kafkafs.format.native.machine import *
+from kafkafs.format.native.text import put_base64, put_number, put_text
 from kafkafs.format.native.varint import varlong
 
 _SPARE = 96  # bytes; more than a number, a date or a word takes, and the reach of a store behind the end

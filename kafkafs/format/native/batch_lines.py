@@ -2,10 +2,10 @@
 
 import cython
 
-from kafkafs.format.native.layout import INVALID, VALID
+from kafkafs.format.native.layout import *
 from kafkafs.format.native.lines import put_prefix
-from kafkafs.format.native.machine import Batch, Int, Span, batch_at, inlined, native, put, room, span
-from kafkafs.format.native.numbers import put_number
+from kafkafs.format.native.machine import *
+from kafkafs.format.native.text import put_number
 
 _LONGEST = 800  # bytes; more than a line's names and 16 numbers of 20 digits
 

@@ -7,7 +7,7 @@ entries do it, one for each byte of the register.
 
 import cython
 
-from kafkafs.format.native.machine import Int, Span, crc_step, inlined, load_i64, load_u8, load_u32, native, span
+from kafkafs.format.native.machine import *
 
 STRAND = 512
 """Bytes of one of three strands; input is taken in triples of it."""

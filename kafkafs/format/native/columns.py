@@ -7,30 +7,8 @@ copied sixteen at a time, so the block has 16 bytes to spare.
 
 import cython
 
-from kafkafs.format.native.layout import (
-    COLUMN_BITS,
-    COLUMN_BYTES,
-    COLUMN_ENDS,
-    COLUMN_NULLS,
-    COLUMN_ROWS,
-    COLUMN_USED,
-)
-from kafkafs.format.native.machine import (
-    Int,
-    Span,
-    copy_16,
-    copy_bytes,
-    inlined,
-    load_i64,
-    load_u8,
-    native,
-    record_at,
-    room,
-    span,
-    store_8,
-    store_32,
-    store_64,
-)
+from kafkafs.format.native.layout import *
+from kafkafs.format.native.machine import *
 from kafkafs.format.native.varint import varint
 
 

@@ -2,7 +2,7 @@
 
 import cython
 
-from kafkafs.format.native.machine import Int, Record, Span, batch_at, inlined, native, record_at, same_bytes, span
+from kafkafs.format.native.machine import *
 
 
 @inlined

@@ -1,42 +1,68 @@
-"""The lines of a log's dump from rows of BATCH and RECORD, as `dump/single_lines` has them. Source: DumpLogSegments."""
+"""The lines of a log's dump from rows of BATCH and RECORD, as `dump/single_lines` has them. Source: DumpLogSegments.
+
+Bytes are text as Java reads UTF-8: what is malformed becomes U+FFFD, one for each part that Java's decoder gives up on.
+That is the longest beginning of a character, as for Unicode, but that an encoded surrogate counts as one part, even
+where its last byte is missing. Source: observed, over all sequences of bytes that matter.
+"""
 
 import cython
 
 from kafkafs.format.native.batch_lines import put_codec_name, put_flag
-from kafkafs.format.native.java_text import put_java_text
-from kafkafs.format.native.layout import (
-    DUMP_BYTES,
-    DUMP_CONTENTS,
-    DUMP_INTEGER,
-    DUMP_KEY,
-    DUMP_LONG,
-    DUMP_METADATA,
-    DUMP_ODD,
-    DUMP_STRING,
-    DUMP_VALUE,
-    VALID,
-)
-from kafkafs.format.native.machine import (
-    Batch,
-    Int,
-    Record,
-    Span,
-    batch_at,
-    inlined,
-    load_i16be,
-    load_i32be,
-    load_i64be,
-    load_u8,
-    load_u32be,
-    native,
-    put,
-    record_at,
-    room,
-    span,
-    store_8,
-)
-from kafkafs.format.native.numbers import put_number
+from kafkafs.format.native.layout import *
+from kafkafs.format.native.machine import *
+from kafkafs.format.native.text import character, put_character, put_number
 from kafkafs.format.native.varint import varint
+
+_HIGH_BITS = -0x7F7F7F7F7F7F7F80  # the top bit of each of eight bytes
+
+
+@inlined
+def _continues(data: Span, at: Int, end: Int) -> Int:
+    if at >= end or load_u8(data, at) & 0xC0 != 0x80:
+        return 0
+    return 1
+
+
+@inlined
+def _malformed(data: Span, at: Int, end: Int) -> Int:
+    """How many bytes make one replacement where the bytes at `at` are no character."""
+    lead = load_u8(data, at)
+    if lead < 0xE0 or lead > 0xF4 or not _continues(data, at + 1, end):
+        return 1
+    second = load_u8(data, at + 1)
+    if (lead == 0xE0 and second < 0xA0) or (lead == 0xF0 and second < 0x90) or (lead == 0xF4 and second > 0x8F):
+        return 1
+    return 2 + _continues(data, at + 2, end)
+
+
+@native
+def put_java_text(out: Span, to: Int, data: Span, at: Int, size: Int) -> Int:
+    """Writes `size` bytes at `at`, three times as many at most: the place behind them."""
+    end = at + size
+    while at < end:
+        while at + 8 <= end:
+            eight = load_i64(data, at)
+            if eight & _HIGH_BITS:
+                break
+            store_64(out, to, eight)
+            at += 8
+            to += 8
+        while at < end and load_u8(data, at) < 0x80:
+            store_8(out, to, load_u8(data, at))
+            at += 1
+            to += 1
+        while at < end and load_u8(data, at) >= 0x80:
+            length = character(data, at, end - at)
+            if length:
+                to = put_character(out, to, data, at, length)
+                at += length
+            else:
+                store_8(out, to, 0xEF)
+                store_16(out, to + 1, 0xBDBF)
+                at += _malformed(data, at, end)
+                to += 3
+    return to
+
 
 _HEXADECIMAL = b"0123456789abcdef"
 

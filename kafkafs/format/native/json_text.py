@@ -4,19 +4,8 @@ A scan without recursion: what stands open is a byte each on a stack of JSON_DEP
 as it is, white space becomes spaces, and the control characters that a terminal obeys are escaped as everywhere.
 """
 
-from kafkafs.format.native.layout import JSON_AS_IS, JSON_DEPTH, JSON_NONE, JSON_TO_CLEAN
-from kafkafs.format.native.machine import (
-    Int,
-    Span,
-    copy_16,
-    inlined,
-    load_u8,
-    native,
-    quoted,
-    same_bytes,
-    specials,
-    store_8,
-)
+from kafkafs.format.native.layout import *
+from kafkafs.format.native.machine import *
 from kafkafs.format.native.text import character, put_control
 
 _VALUE, _FIRST_ELEMENT, _KEY, _FIRST_KEY, _BEHIND = range(5)

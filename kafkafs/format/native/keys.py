@@ -1,26 +1,69 @@
-"""Keys as numbers: hashing those of many records, and sorting them. See `kafkafs.format.key_rows`.
+"""Keys as numbers: hashing those of many records, and sorting them, for `kafkafs.format.key_index`; and how many
+different ones there are.
 
 A row of the result is one int64: 31 bits of the key's hash, then the record's offset less a base in 32 bits. While rows
-are collected, each also has a check, 64 more bits of the hash, which tells one key from another.
+are collected, each also has a check, 64 more bits of the hash, which tells one key from another. The hash is
+SipHash-1-3 with 128 bits of output (Aumasson and Bernstein, 2012; their reference code, `siphash.c`, is the source):
+nobody finds collisions without its key.
+
+Different keys are counted about, by HyperLogLog (Flajolet and others, 2007), with a quicker hash.
 """
 
 import cython
 
-from kafkafs.format.native.machine import (
-    ALL,
-    Int,
-    Span,
-    Word,
-    load_i64,
-    native,
-    record_at,
-    room,
-    same_bytes,
-    shift_right,
-    span,
-    store_64,
-)
-from kafkafs.format.native.siphash import siphash
+from kafkafs.format.native.machine import *
+
+_INITIAL_A, _INITIAL_B, _INITIAL_C = 0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261
+_INITIAL_D = 0x7465646279746573
+_LONG, _FIRST_HALF, _SECOND_HALF = 0xEE, 0xEE, 0xDD
+
+
+@inlined
+def _turned(value: Word, by: Int) -> Word:
+    return (value << by | value >> 64 - by) & ALL
+
+
+@inlined
+def _round(a: Word, b: Word, c: Word, d: Word) -> tuple[Word, Word, Word, Word]:
+    a = (a + b) & ALL
+    c = (c + d) & ALL
+    b = _turned(b, 13) ^ a
+    d = _turned(d, 16) ^ c
+    a = (_turned(a, 32) + d) & ALL
+    c = (c + b) & ALL
+    d = _turned(d, 21) ^ a
+    b = _turned(b, 17) ^ c
+    return a, b, _turned(c, 32), d
+
+
+@native
+def siphash(data: Span, at: Int, size: Int, key_0: Word, key_1: Word) -> tuple[Word, Word]:
+    """The two halves of the hash of `size` bytes at `at`."""
+    a: Word = _INITIAL_A ^ key_0
+    b: Word = _INITIAL_B ^ key_1 ^ _LONG
+    c: Word = _INITIAL_C ^ key_0
+    d: Word = _INITIAL_D ^ key_1
+    word: Word = 0
+    last: Word = (size << 56) & ALL
+    end = at + (size & -8)
+    while at < end:
+        word = load_i64(data, at) & ALL
+        a, b, c, d = _round(a, b, c, d ^ word)
+        a ^= word
+        at += 8
+    for place in range(size & 7):
+        last |= load_u8(data, at + place) << 8 * place
+    a, b, c, d = _round(a, b, c, d ^ last)
+    a ^= last
+    c ^= _FIRST_HALF
+    for _ in range(3):
+        a, b, c, d = _round(a, b, c, d)
+    first: Word = a ^ b ^ c ^ d
+    b ^= _SECOND_HALF
+    for _ in range(3):
+        a, b, c, d = _round(a, b, c, d)
+    return first, a ^ b ^ c ^ d
+
 
 _LOW = 0xFFFFFFFF
 _DIGIT, _BUCKETS = 11, 1 << 11
@@ -130,3 +173,49 @@ def match_keys(table: object, count: Int, source: object, wanted: object, target
                 store_64(out, made * 8, index)
                 made += 1
     return made
+
+
+_FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
+_SPREAD, _SPREAD_AGAIN = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+@inlined
+def _mixed(value: Word) -> Word:
+    """All bits of a number spread over all of it (the finish of SplitMix64)."""
+    value = ((value ^ value >> 30) * _SPREAD) & ALL
+    value = ((value ^ value >> 27) * _SPREAD_AGAIN) & ALL
+    return value ^ value >> 31
+
+
+@native
+def _hashed(data: Span, at: Int, size: Int) -> Word:
+    """64 bits for `size` bytes."""
+    value: Word = _mixed((size + _FIRST) & ALL)
+    while size >= 8:
+        value = _mixed(value ^ (load_i64(data, at) & ALL))
+        at += 8
+        size -= 8
+    rest: Word = 0
+    while size > 0:
+        rest = rest << 8 | load_u8(data, at)
+        at += 1
+        size -= 1
+    return _mixed(value ^ rest ^ _SECOND)
+
+
+def sketch_keys(table: object, count: Int, source: object, target: object, bits: Int) -> int:
+    """Kernel: enters the keys of `count` rows into 2**bits registers of a byte; answers how many are not null."""
+    rows, data, registers = span(table), span(source), room(target)
+    keys: Int = 0
+    with cython.nogil:
+        for index in range(count):
+            row = record_at(rows, index)
+            if row.key_size < 0:
+                continue
+            keys += 1
+            value = _hashed(data, row.key_at, row.key_size)
+            place: Int = value >> (64 - bits)
+            rank = leading_zeros((value << bits | 1 << (bits - 1)) & ALL) + 1
+            if rank > load_u8(registers, place):
+                store_8(registers, place, rank)
+    return keys

@@ -2,22 +2,9 @@
 
 import cython
 
-from kafkafs.format.native.layout import CREATE_TIME, LOG_APPEND_TIME
-from kafkafs.format.native.machine import (
-    Int,
-    Record,
-    Span,
-    copy_16,
-    inlined,
-    load_u8,
-    native,
-    put,
-    record_at,
-    room,
-    span,
-)
-from kafkafs.format.native.numbers import put_number
-from kafkafs.format.native.text import character, put_base64, put_field, put_text
+from kafkafs.format.native.layout import *
+from kafkafs.format.native.machine import *
+from kafkafs.format.native.text import character, put_base64, put_field, put_number, put_text
 from kafkafs.format.native.varint import varint
 
 WORDS = 256  # bytes; more than a line's names, numbers and punctuation, and the reach of a store behind the end

@@ -2,18 +2,7 @@
 
 import cython
 
-from kafkafs.format.native.machine import (
-    Int,
-    Span,
-    copy_16,
-    equal_16,
-    load_i64,
-    native,
-    room,
-    span,
-    store_64,
-    trailing_zeros,
-)
+from kafkafs.format.native.machine import *
 
 NEW_LINE = 10
 ENTRY = 16  # bytes of an entry of the heap: the time of a source's next line, and the source

@@ -5,38 +5,8 @@ AbstractLegacyRecordBatch.
 import cython
 
 from kafkafs.format.native.checksum import crc32_of
-from kafkafs.format.native.layout import (
-    CREATE_TIME,
-    KEY_BAD,
-    LOG_APPEND_TIME,
-    MESSAGE,
-    MESSAGE_CRC,
-    MESSAGE_MAGIC,
-    MESSAGE_NESTED,
-    MESSAGE_NONE,
-    MESSAGE_OFFSETS,
-    MESSAGE_SIZE,
-    NO_TIMESTAMP_TYPE,
-    OFFSET_ORDER,
-    SOUND,
-    VALUE_BAD,
-)
-from kafkafs.format.native.machine import (
-    Int,
-    Record,
-    Span,
-    batch_at,
-    inlined,
-    load_i8,
-    load_i32be,
-    load_i64,
-    load_i64be,
-    load_u32be,
-    native,
-    record_at,
-    room,
-    span,
-)
+from kafkafs.format.native.layout import *
+from kafkafs.format.native.machine import *
 
 _PREFIX = 12  # bytes of offset and size
 _LEAST_V0, _LEAST_V1 = 14, 22  # bytes behind the prefix

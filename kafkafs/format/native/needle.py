@@ -8,21 +8,8 @@ What is sought, the needle, comes with an alternative for each of its bytes, the
 
 import cython
 
-from kafkafs.format.native.layout import NEEDLE_HEADERS, NEEDLE_KEY, NEEDLE_VALUE
-from kafkafs.format.native.machine import (
-    Int,
-    Span,
-    batch_at,
-    equal_16,
-    inlined,
-    load_u8,
-    native,
-    record_at,
-    room,
-    span,
-    store_64,
-    trailing_zeros,
-)
+from kafkafs.format.native.layout import *
+from kafkafs.format.native.machine import *
 
 
 @inlined

@@ -2,33 +2,8 @@
 
 import cython
 
-from kafkafs.format.native.layout import (
-    BATCH_LEFTOVER,
-    COUNT_NEGATIVE,
-    CREATE_TIME,
-    HEADERS_BAD,
-    KEY_BAD,
-    LENGTH_BAD,
-    LOG_APPEND_TIME,
-    OFFSET_ORDER,
-    RECORD_LEFTOVER,
-    RECORDS_CUT,
-    SOUND,
-    VALUE_BAD,
-    VARINT_BAD,
-)
-from kafkafs.format.native.machine import (
-    Batch,
-    Int,
-    Record,
-    Span,
-    batch_at,
-    inlined,
-    load_i64,
-    record_at,
-    room,
-    span,
-)
+from kafkafs.format.native.layout import *
+from kafkafs.format.native.machine import *
 from kafkafs.format.native.varint import varint, varlong
 
 

@@ -3,7 +3,7 @@
 Each answers (value, place behind it), the place -1 where the integer is cut or longer than it may be.
 """
 
-from kafkafs.format.native.machine import Int, Span, inlined, load_u8, native, shift_right
+from kafkafs.format.native.machine import *
 
 _LOW = 0xFFFFFFFF
 

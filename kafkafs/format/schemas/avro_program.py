@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.json_string import json_string
 from kafkafs.format.memory import Array
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CODE_WORDS
 from kafkafs.format.schemas.avro_names import PRIMITIVES, RECORDS, Json, Named, Names, parse_schema, record_fields
+from kafkafs.format.strings import json_string
 
 _MAX_DECIMAL_BYTES, _MAX_SCALE = 512, 2048  # what the kernel takes
 _MAX_FIXED = (1 << 31) - 1

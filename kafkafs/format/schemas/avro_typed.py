@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.json_string import json_string
 from kafkafs.format.native import layout
 from kafkafs.format.schemas.avro_names import RECORDS, Json, Names, parse_schema, record_fields
 from kafkafs.format.schemas.avro_program import AvroProgram, Compiler, decimal_scale, fixed_size
 from kafkafs.format.schemas.shape import MOST_DIGITS, Shape, default_text
+from kafkafs.format.strings import json_string
 
 _MOST_INSTRUCTIONS = 50_000
 _MOST_COLUMNS = 5_000

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format.json_string import escape_controls, json_string
 from kafkafs.format.memory import Array
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CELL_HEADER_GUID, CELL_HEADER_ID, CELL_PREFIX_GUID, TEXT_MOST, WAY_NONE
 from kafkafs.format.schemas.decoders import Decoder
+from kafkafs.format.strings import escape_controls, json_string
 
 _MOST, _MOST_BYTES = 4096, 64 << 20
 """Decoders that are kept, and bytes that they take: a topic may name as many schemas as it has records."""

@@ -12,7 +12,7 @@ from decimal import Context, Decimal
 from typing import NamedTuple
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.json_string import json_string
+from kafkafs.format.strings import json_string
 
 MOST_DIGITS = 38
 """Of a decimal in columns."""

@@ -15,10 +15,10 @@ from google.protobuf.message import Error as MessageError
 from google.protobuf.message import Message
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.json_string import json_string
 from kafkafs.format.schemas.protobuf import ProtobufSchema
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import Shape, double_bits, float_bits
+from kafkafs.format.strings import json_string
 from kafkafs.spark.typed.protobuf_older import check_known, check_older
 
 _MOST_COLUMNS = 5_000

@@ -5,7 +5,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.key_rows import hashed
+from kafkafs.format.key_index import hashed
 
 _ALL = 2**64 - 1
 

@@ -97,7 +97,7 @@ def test_any_schema_and_datum(data: st.DataObject) -> None:
     payload = encoded(schema, datum)
     assert value_of("AVRO", schema, payload) == plain(schema, datum)
     if schema == "bytes":
-        return  # of which any bytes are a value: test_avro_meaning.py
+        return  # of which any bytes are a value: test_avro_values.py
     for payload_cut in {payload[:-1], payload + b"\0"} - {payload}:
         (line,) = shown("AVRO", schema, payload_cut)
         assert "valueError" in line

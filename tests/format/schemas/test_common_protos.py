@@ -2,8 +2,7 @@
 
 import pytest
 
-from kafkafs.format.schemas.common_protos import COMMON
-from kafkafs.format.schemas.protobuf import ProtobufSchema
+from kafkafs.format.schemas.protobuf import COMMON, ProtobufSchema
 
 
 @pytest.mark.parametrize("name", COMMON)

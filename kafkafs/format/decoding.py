@@ -14,9 +14,7 @@ import numpy as np
 from kafkafs.errors import CorruptData
 from kafkafs.format import kernels
 from kafkafs.format.cells import NAME, TAIL, TEXT, Cells, OneCell, find_cells, payload_of
-from kafkafs.format.json_string import json_string
-from kafkafs.format.jsonl import line_head, padded_prefix
-from kafkafs.format.long_line import long_field, long_headers
+from kafkafs.format.jsonl import line_head, long_field, long_headers, padded_prefix
 from kafkafs.format.memory import UNLIMITED, Array, Buffers, Memory
 from kafkafs.format.messages.records import InternalTopic, internal_topic
 from kafkafs.format.messages.redaction import decoded_json
@@ -32,6 +30,7 @@ from kafkafs.format.native.layout import (
 )
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import DecoderTable, error_tail
+from kafkafs.format.strings import json_string
 
 _CHUNK = 1024
 """Records at a time."""

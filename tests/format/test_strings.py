@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkafs.format.java_text import java_double, java_string
+from kafkafs.format.strings import java_double, java_string
 
 
 @pytest.mark.parametrize(
