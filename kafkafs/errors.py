@@ -1,8 +1,10 @@
-"""The one family of errors: what kafkafs may answer instead of data. The lowest layer; `fuse/` holds the errno of each.
+"""The one family of errors: what kafkafs may answer instead of data. The lowest layer; the errno of each
+stands at the end.
 
 Every message is one sentence for a person: what is wrong, where, and, where something can be done, what to do.
 """
 
+import errno
 from collections.abc import Callable
 
 
@@ -84,3 +86,26 @@ class Unfinished(KafkafsError):
 
 class NameTooLong(KafkafsError):
     """A name is longer than any file name can be: "File name too long"."""
+
+
+ERRNO: dict[type[KafkafsError], int] = {
+    UsageError: errno.EINVAL,
+    NotFound: errno.ENOENT,
+    NoData: errno.ENODATA,
+    CorruptData: errno.EIO,
+    NumberTooLong: errno.EIO,
+    DiskError: errno.EIO,
+    Unanswered: errno.EIO,
+    TooLarge: errno.EFBIG,
+    Denied: errno.EACCES,
+    Vanished: errno.ESTALE,
+    Exhausted: errno.EMFILE,
+    Crowded: errno.ENOMEM,
+    ReadOnly: errno.EROFS,
+    Unsupported: errno.EOPNOTSUPP,
+    WouldBlock: errno.EAGAIN,
+    Unfinished: errno.EINTR,
+    NameTooLong: errno.ENAMETOOLONG,
+}
+"""The errno of each, in a mount and of commands. It is total: a test walks the family, so a new error needs a
+decision."""

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from kafkafs.cli import options as mount_options
 from kafkafs.cli.endings import say
-from kafkafs.errors import CorruptData, KafkafsError
-from kafkafs.fuse.serve.answering import ERRNO
+from kafkafs.errors import ERRNO, CorruptData, KafkafsError
 from kafkafs.view.about import AboutDirectory, Top
 from kafkafs.view.node import Attributes, Tree
 from kafkafs.view.paths import expand

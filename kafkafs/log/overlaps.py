@@ -1,7 +1,7 @@
 """Batches whose records go beyond the last offset that their header states: a table of them, and what it hides.
 
 Old clients (sarama before 1.18) left the last offset delta at 0. Such a batch is sound, and Kafka's consumer takes each
-offset from the first batch that has it. `log_overlaps` finds them in a log.
+offset from the first batch that has it. `visible` finds them in a log.
 """
 
 from typing import NamedTuple

@@ -6,8 +6,8 @@ import pyfuse3
 import pytest
 import trio
 
-from kafkafs.errors import CorruptData, NotFound
-from kafkafs.fuse.serve.answering import ERRNO, answering
+from kafkafs.errors import ERRNO, CorruptData, NotFound
+from kafkafs.fuse.serve.answering import answering
 from kafkafs.fuse.serve.metrics import Metrics
 
 

@@ -7,7 +7,7 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.fuse.serve.entry_reply import FILE_TYPE, FIXED_S, NO_NODE, EntryReply
+from kafkafs.fuse.serve.answering import FILE_TYPE, FIXED_S, NO_NODE, EntryReply
 from kafkafs.view.node import Attributes, Kind
 
 FIELDS = (

@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from kafkafs.fuse.serve.answering import ERRNO
+from kafkafs.errors import ERRNO
 from tests.mounting import run, shell, wait_until
 
 

@@ -10,8 +10,7 @@ from weakref import ref
 
 import pytest
 
-from kafkafs.errors import CorruptData, NoData, NotFound
-from kafkafs.fuse.serve.answering import ERRNO
+from kafkafs.errors import ERRNO, CorruptData, NoData, NotFound
 from kafkafs.view.node import FileNode
 from kafkafs.view.resources import BUDGET
 from kafkafs.view.tree import PartitionDirectory

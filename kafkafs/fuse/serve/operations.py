@@ -18,8 +18,7 @@ import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
 
 from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, Vanished, WouldBlock
-from kafkafs.fuse.serve.answering import answering
-from kafkafs.fuse.serve.entry_reply import FILE_TYPE, EntryReply
+from kafkafs.fuse.serve.answering import FILE_TYPE, EntryReply, answering
 from kafkafs.fuse.serve.handles import Handles, OpenDirectory, OpenFile, can
 from kafkafs.fuse.serve.inodes import Inode, Inodes, inode_number
 from kafkafs.fuse.serve.metrics import Metrics

@@ -6,8 +6,7 @@ import os
 import pytest
 
 from kafkafs import errors
-from kafkafs.errors import KafkafsError
-from kafkafs.fuse.serve.answering import ERRNO
+from kafkafs.errors import ERRNO, KafkafsError
 from kafkafs.view import manual
 
 
