@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkafs.errors import DiskError, KafkafsError, UsageError
+from kafkafs.errors import KafkafsError, Unanswered, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster, cluster_ids, node_ids
 from kafkafs.log.options import ReadOptions
@@ -31,8 +31,8 @@ class Disks:
 
 
 def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
-    """All of them, each once. UsageError where they are of several clusters, or a broker runs on one; DiskError where a
-    tier that was named does not answer."""
+    """All of them, each once. UsageError where they are of several clusters, or a broker runs on one; Unanswered where
+    a tier that was named does not answer."""
     directories = [open_data_directory(path, options) for path in dict.fromkeys(path.resolve() for path in paths)]
     for directory in directories:
         holder = lock_holder(directory)
@@ -43,7 +43,7 @@ def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
             )
         directory.stand_beside(directories)
         if trouble := directory.check_tier():
-            raise DiskError(trouble)
+            raise Unanswered(trouble)
     check_one_cluster(directories)
     ids, problems = cluster_ids(directories)
     return Disks(tuple(directories), ids[0] if ids else None, tuple(node_ids(directories)), tuple(problems))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from kafkafs.errors import Denied, NotFound, Vanished
+from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.options import TierSource
@@ -51,8 +51,8 @@ class SegmentSnapshot:
         first, so what was read of its indexes before is of the same generation."""
         try:
             self.segment.check(self.segment.log())
-        except Denied:
-            return
+        except (Denied, DiskError):
+            return  # whoever asked was told
         self.segment.files.check_names()
 
 

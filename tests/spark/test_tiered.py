@@ -1,6 +1,7 @@
 """The data source and the export over a log that goes on in a tier: as if all of it were local."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,11 +12,19 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkafs.errors import UsageError
+from kafkafs.log.options import TierSource
+from kafkafs.spark.audit.audit_job import audit
+from kafkafs.spark.audit.findings import Finding
+from kafkafs.spark.local import LocalEngine
+from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.options import batch_options
+from kafkafs.spark.profile import profile_job
+from kafkafs.spark.profile.measure import Numbers
+from kafkafs.spark.segments import live_segments
 from kafkafs.spark.source import BatchReader
 from tests.kafka import aiven, tiers
 from tests.kafka.tiered import FIRST_MS, Tiered
-from tests.mounting import KAFKAFS
+from tests.mounting import KAFKAFS, run
 from tests.spark.reading import frame, rows
 
 TIERED = Tiered()
@@ -85,6 +94,77 @@ def test_an_audit_finds_in_the_tier_what_is_wrong_there(tmp_path: Path, sources)
     log.write_bytes(data)
     wrong = [each for each in findings(f"--tiered={tmp_path / 'tier'}") if each not in local]
     assert [(each["kind"], each["offset"]) for each in wrong] == [("crc", int(log.name[:20]))]
+
+
+def without_an_object(tmp_path: Path) -> tuple[Path, Path]:
+    """The tier without the files of one segment of `orders-0`, and where they lie now."""
+    tier, away = tmp_path / "tier", tmp_path / "away"
+    shutil.copytree(TIERED.tier, tier)
+    away.mkdir()
+    log = sorted(next(tier.glob("orders-0-*")).glob("*.log"))[2]
+    for each in log.parent.glob(f"{log.stem}*"):
+        each.rename(away / each.name)
+    return tier, away / log.name
+
+
+def test_an_audit_names_an_object_that_is_gone_and_goes_on(tmp_path):
+    tier, log = without_an_object(tmp_path)
+    found: list[Finding] = []
+    report = audit(LocalEngine(1), [TIERED.left], found=found.append, source=TierSource(str(tier)))
+    sound = audit(LocalEngine(1), [TIERED.left], source=TierSource(str(TIERED.tier)))
+    (wrong,) = [each for each in found if each not in sound.findings]
+    assert (wrong.kind, wrong.severity, wrong.file) == ("unreadable", "data loss", f"orders-0/{log.name[:20]}.log")
+    assert "is not in the tier, and the metadata topic calls it finished" in wrong.message
+    assert (report.segments, report.batches) == (sound.segments, sound.batches - 18)
+
+
+def test_an_audit_of_a_store_that_is_away_finds_no_damage():
+    """It could not run: what is there may be sound."""
+    uri = "s3://u:secret@b?endpoint_override=127.0.0.1:9&scheme=http&region=r"
+    done = run(KAFKAFS, "audit", "--engine", "local", TIERED.left, "--tiered", uri, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"of the tier s3://b cannot be read" in done.stderr
+    assert b"secret" not in done.stderr
+
+
+def test_a_profile_counts_what_is_remote(command, tmp_path, sources, capfd):
+    bucket = sources["bucket"]
+    words = ("--topics", TOPICS, "--html")
+    assert command("profile", TIERED.whole, *words, tmp_path / "whole.html") == 0
+    whole = capfd.readouterr().err.splitlines()[-1]
+    said = (f"--tiered={bucket['tiered']}", f"--tiered-key={bucket['tiered_key']}")
+    assert command("profile", TIERED.left, *words, tmp_path / "left.html", *said) == 0
+    left = capfd.readouterr().err.splitlines()[-1]
+    assert left.replace("left.html", "whole.html") == whole
+    assert re.match(r"6,[0-9]+ records of 4 partitions", whole)
+
+
+def test_a_profile_passes_over_an_object_that_is_gone(tmp_path):
+    def numbers(tier: Path) -> Numbers:
+        units = live_segments([TIERED.left], "furthest", source=TierSource(str(tier)))
+        measured = [profile_job.measure_segment(unit) for unit in units]
+        return profile_job.added_up(units, measured)[TopicPartition("orders", 0)]
+
+    sound, left = numbers(TIERED.tier), numbers(without_an_object(tmp_path)[0])
+    assert (sound.damaged, left.damaged) == (0, 1)
+    assert (left.segments, left.records) == (sound.segments, sound.records - 360)
+
+
+def test_an_export_goes_on_when_an_object_is_there_again(command, tmp_path, capsys):
+    """Until then it names it, in one sentence; what was written stays, and nothing is there twice."""
+    tier, log = without_an_object(tmp_path)
+    words = ("export", TIERED.left, "--to", tmp_path / "out", "--topics", "orders", "--tiered")
+    assert command(*words, tier) == 1
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kafkafs: ")]
+    assert said == [f"kafkafs: {log.name!r} is not in the tier, and the metadata topic calls it finished"]
+    folder = next(tier.glob("orders-0-*"))
+    for each in log.parent.iterdir():
+        each.rename(folder / each.name)
+    again = tier.rename(tmp_path / "again")  # under a name of which nobody in this process remembers anything
+    assert command(*words, again) == 0
+    table = ds.dataset(tmp_path / "out", partitioning="hive").to_table(["partition", "offset"])
+    assert table.num_rows == 4500
+    assert len({*zip(*(table[name].to_pylist() for name in ("partition", "offset")), strict=True)}) == 4500
 
 
 def test_keys_without_a_tier_are_refused():

@@ -8,7 +8,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 from kafkafs.cluster.metadata import NAME as METADATA
-from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Vanished
+from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import SMALLEST
 from kafkafs.format.names import CLEAN_SHUTDOWN, parse_partition_name
 from kafkafs.format.transaction_index import ENTRY_SIZE
@@ -86,9 +86,13 @@ def audit(
     source: TierSource | None = None,
 ) -> Report:
     """Looks at everything in the data directories, with `deep` at each record too, and at replicas side by side; where
-    topics are chosen, at what is theirs. Each finding is `found` as soon as it is certain."""
+    topics are chosen, at what is theirs. Each finding is `found` as soon as it is certain. Unanswered where a tier does
+    not answer: that is no damage."""
     task = partial(check_segment, clean_directories=clean_of(data_directories), deep=deep)
     tiered = None if source is None else Tiered(source, tuple(data_directories))
+    for path in data_directories:
+        if trouble := data_directory(path, tiered).check_tier():
+            raise Unanswered(trouble)
     units = segments_of(data_directories, topics, tiered)
     report = joined(data_directories, jobs.each(engine, "audit", units, task, progress), topics, found, tiered)
     if not compare_replicas:
@@ -234,7 +238,7 @@ def _checked(snapshot: SegmentSnapshot, unit: SegmentUnit, clean: bool, deep: bo
 
     try:
         findings, table = check_log(snapshot, where("log"), clean, deep)
-    except (Vanished, NotFound):
+    except (Vanished, NotFound, Unanswered):
         raise
     except KafkafsError as error:
         return SegmentReport(unit, [where("log").finding("unreadable", str(error))])
@@ -247,6 +251,8 @@ def _checked(snapshot: SegmentSnapshot, unit: SegmentUnit, clean: bool, deep: bo
             continue
         try:
             findings += check(segment, where(kind), table, clean)
+        except Unanswered:
+            raise
         except DiskError as error:
             findings.append(where(kind).finding("unreadable", str(error)))
     transaction_index, wrong = _transaction_index(segment, where("txnindex"))
@@ -270,6 +276,8 @@ def _transaction_index(segment: Segment, where: Where) -> tuple[bytes | None, li
         data = segment.read_beside(segment.name_of("txnindex"))
     except NotFound:
         return b"", []
+    except Unanswered:
+        raise
     except (Denied, DiskError) as error:  # what is not listed is no regular file, which is told by another finding
         return None, [where.finding("unreadable", str(error))] if "txnindex" in segment.listed else []
     size = segment.log().size

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafkafs.errors import DiskError, Unanswered
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.options import TierSource
 from kafkafs.log.topics import ALL_TOPICS, TopicChoice
@@ -42,5 +43,10 @@ def added_up(units: Sequence[SegmentUnit], measured: Sequence[Numbers]) -> dict[
 
 
 def measure_segment(unit: SegmentUnit) -> Numbers:
-    """One segment's numbers; none where the broker deletes it meanwhile."""
-    return unit.ask(measure) or Numbers()
+    """One segment's numbers; none where the broker deletes it meanwhile. One that cannot be read is a damaged place."""
+    try:
+        return unit.ask(measure) or Numbers()
+    except Unanswered:
+        raise
+    except DiskError:
+        return Numbers(segments=1, damaged=1)
