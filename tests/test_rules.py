@@ -17,13 +17,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXEMPTIONS: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "tests/exemptions.toml").read_text())
-MOST_EXEMPTIONS = {"long-files": 0, "long-functions": 0, "circles": 0, "wordless": 0, "tested-elsewhere": 40}
+MOST_EXEMPTIONS = {"long-files": 0, "long-functions": 0, "circles": 0, "wordless": 0, "tested-elsewhere": 39}
 """How many there may be of each kind: a number here only ever gets smaller."""
 
 FILE_LINES = 400
 FUNCTION_LINES = 70
 WITH_TABLES = (
-    "cli", "format", "fuse", "fuse/life", "fuse/sandbox", "fuse/serve", "search", "spark/reindex",
+    "cli", "format", "fuse", "fuse/life", "fuse/sandbox", "fuse/serve", "search",
 )  # fmt: skip
 """Packages whose docstring has a table that names each of its modules."""
 

@@ -9,9 +9,8 @@ from kafkafs.errors import UsageError
 from kafkafs.format.times import parse_time_ms
 from kafkafs.log.options import tier_source
 from kafkafs.log.topics import topic_choice
-from kafkafs.spark.export.claim import claimed
 from kafkafs.spark.export.export_job import export
-from kafkafs.spark.export.output import output
+from kafkafs.spark.export.output import claimed, output
 from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
 from kafkafs.spark.options import Choice

@@ -22,9 +22,8 @@ from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
 from kafkafs.log.topics import topic_choice
-from kafkafs.search.grep import OPTIONS, Window, bytes_of
 from kafkafs.search.selection import FieldMaker, Pattern, Selection
-from kafkafs.search.side_by_side import Done, SearchTask, Trouble, search
+from kafkafs.search.side_by_side import OPTIONS, Done, SearchTask, Trouble, Window, bytes_of, search
 
 EXIT_NONE = 1
 EXIT_TROUBLE = EXIT_USAGE

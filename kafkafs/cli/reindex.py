@@ -5,7 +5,7 @@ import sys
 
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, data_directories, engine, is_local
 from kafkafs.errors import UsageError
-from kafkafs.spark.reindex.reindex_job import check_target, reindex, reindex_keys
+from kafkafs.spark.reindex_job import check_target, reindex, reindex_keys
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -64,13 +64,13 @@ def dump_from(source: Source, options: DumpOptions, findings: Findings, position
 
 def _table(suffix: str) -> Callable[[Source, DumpOptions, Findings], Iterator[bytes]]:
     """How a file that is no log is dumped. Imported only now: a log is dumped without."""
-    from kafkafs.dump import index_dump, small_tables
+    from kafkafs.dump import table_dump
 
     return {
-        ".index": index_dump.dump_offset_index,
-        ".timeindex": index_dump.dump_time_index,
-        ".txnindex": small_tables.transaction_index,
-        ".snapshot": small_tables.producer_snapshot,
+        ".index": table_dump.dump_offset_index,
+        ".timeindex": table_dump.dump_time_index,
+        ".txnindex": table_dump.transaction_index,
+        ".snapshot": table_dump.producer_snapshot,
     }[suffix]
 
 

@@ -1,7 +1,7 @@
 """What LogSegment.recover makes of a segment's log: offset index, time index and transaction index, as bytes.
 
 A batch gets an entry when more than the interval lies between it and the one that got an entry last; the first batch
-never does. Whoever has the log hands it on from its first batch, up to what is to be indexed: `spark/reindex` all that
+never does. Whoever has the log hands it on from its first batch, up to what is to be indexed: `reindex_job` all that
 is valid, `revive` what it keeps. Sources: LogSegment.recover, OffsetIndex.append, TimeIndex.maybeAppend,
 ProducerAppendInfo, ProducerStateManager.lastStableOffset.
 """

@@ -3,8 +3,7 @@
 What a user does with it: docs/revive.md. A *replica* is the partition's directory that counts, of several the
 furthest; *kept* is what of its log goes along.
 
-    plan         what is to be revived, as a value; made of
-    disks        the data directories, and whether they may be taken
+    plan         what is to be revived, as a value: the data directories, whether they may be taken; made of
     whole_image  the cluster's metadata, secrets too
     topics       which topics, each partition from which replica
     releases     what each release of Kafka can hold

@@ -1,9 +1,14 @@
 """What is to be revived, as a value: made of small files and directory listings, before the first log is read.
 
 `--plan` scans the logs besides, and prints what `revive.json` would say of them.
+
+First the disks are opened, and looked at for what would make reviving them wrong. A broker holds the lock of `.lock` in
+each of its directories for as long as it runs. Whether it does is asked by F_GETLK, which writes and locks nothing.
 """
 
+import fcntl
 import os
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,12 +17,13 @@ from typing import Any
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.disk.objects import shown
 from kafkafs.disk.sources import is_bucket
-from kafkafs.errors import CorruptData, DiskError, Unanswered, UsageError
+from kafkafs.errors import CorruptData, DiskError, KafkafsError, Unanswered, UsageError
+from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.log import Log
+from kafkafs.log.meta_properties import check_one_cluster, cluster_ids, node_ids
 from kafkafs.log.options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.revive.copying import Method, can_reflink
-from kafkafs.revive.disks import Disks, open_disks
 from kafkafs.revive.keeping import log_size
 from kafkafs.revive.place import Target, check_apart
 from kafkafs.revive.releases import Release, fitted, newest_for, release
@@ -25,6 +31,54 @@ from kafkafs.revive.scanning import Corrupt
 from kafkafs.revive.snapshot import Node
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, choose_topics, made_up_id
 from kafkafs.revive.whole_image import ClusterMetadata, read_metadata
+
+_LOCK = ".lock"
+_FLOCK = struct.Struct("hhqqi4x")  # type, whence, start, length, process: struct flock of 64 bit Linux
+
+
+@dataclass(frozen=True, slots=True)
+class Disks:
+    """The data directories, and of which cluster and nodes they are, as far as they tell."""
+
+    directories: tuple[DataDirectory, ...]
+    cluster_id: str | None
+    nodes: tuple[int, ...]
+    problems: tuple[str, ...]
+
+
+def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
+    """All of them, each once. UsageError where they are of several clusters, or a broker runs on one; Unanswered where
+    a tier that was named does not answer."""
+    directories = [open_data_directory(path, options) for path in dict.fromkeys(path.resolve() for path in paths)]
+    for directory in directories:
+        holder = lock_holder(directory)
+        if holder is not None:
+            raise UsageError(
+                f"a broker runs on {str(directory.path)!r} (process {holder} holds its {_LOCK}): stop it, or take a"
+                " snapshot of the disk and revive that"
+            )
+        directory.stand_beside(directories)
+        if trouble := directory.check_tier():
+            raise Unanswered(trouble)
+    check_one_cluster(directories)
+    ids, problems = cluster_ids(directories)
+    return Disks(tuple(directories), ids[0] if ids else None, tuple(node_ids(directories)), tuple(problems))
+
+
+def lock_holder(directory: DataDirectory) -> int | None:
+    """The process that holds the directory's lock (0 or -1 for one of another namespace or host); None where none."""
+    try:
+        file = directory.root.open_now(_LOCK)
+    except KafkafsError:
+        return None
+    asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    try:
+        answer = fcntl.fcntl(file.descriptor, fcntl.F_GETLK, asked)
+    except OSError:
+        return None  # a file system without locks has none that is held
+    kind, _, _, _, process = _FLOCK.unpack(answer)
+    return None if kind == fcntl.F_UNLCK else int(process)
+
 
 _GROUPS = "group.version"
 _BLOCK, _OF_ALL, _OF_PARTITION, _OF_SEGMENT = 4096, 16, 4, 3
@@ -66,7 +120,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """See the module. `sentences`: what is left out, lowered or made up; `problems`: what cannot be read."""
+    """What is to be revived. `sentences`: what is left out, lowered or made up; `problems`: what cannot be read."""
 
     disks: Disks
     metadata: ClusterMetadata

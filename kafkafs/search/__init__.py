@@ -4,9 +4,9 @@
     key_indexes      a *table*: where a key may be in one part of the log. It hints; the record's own key decides. Those
                      of segments that `reindex --keys` indexes
     segment_keys     those of a segment that was scanned
-    grep             a search through whole partitions, in *units* of some megabytes
     selection        which records a search selects: a pattern, with its *needle*, and the fields it is looked for in
-    side_by_side     units searched by processes of their own, handed out in the order of offsets
+    side_by_side     a search through whole partitions, in *units* of some megabytes, by processes of their own, handed
+                     out in the order of offsets
 
 All use `log`; `view` and `cli` use both halves, `spark` makes key indexes with the first.
 """

@@ -10,7 +10,7 @@ data directories.
     tasks        in an executor: ranges -> records -> Arrow batches (`arrow`); `stream`: the same in micro-batches
     typed        keys and values as columns of a type, for `export`
     segments     a job's unit of work, a segment at one moment; `jobs` maps a function over many, on Spark or by
-                 `local` in processes of this machine, in `bundles`
+                 `local` in processes of this machine, in `bundles`; `reindex_job` is one
     session      the Spark of a command and its end; `jvm` ends Java's processes
 """
 

@@ -83,7 +83,6 @@ class SourceOptions:
     starting: Limit
     ending: Limit
     isolation: Isolation = "read_uncommitted"
-    include_headers: bool = False
     fail_on_data_loss: bool = True
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
@@ -134,7 +133,7 @@ def forms(given: Mapping[str, str]) -> tuple[Form, Form]:
 
 
 def wants_headers(given: Mapping[str, str]) -> bool:
-    """`includeHeaders` alone, for the schema."""
+    """`includeHeaders`, for the schema; UsageError for what is neither true nor false."""
     return _flag(_folded(given), "includeHeaders", False)
 
 
@@ -159,7 +158,6 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
         isolation=isolation(
             "kafka.isolation.level", options.get("kafka.isolation.level", "read_uncommitted").strip().lower()
         ),
-        include_headers=_flag(options, "includeHeaders", False),
         fail_on_data_loss=_flag(options, "failOnDataLoss", True),
         min_partitions=_positive(options, "minPartitions"),
         max_records_per_partition=_positive(options, "maxRecordsPerPartition"),

@@ -10,7 +10,7 @@ from kafkafs.revive.partitions import PartitionWriter, told_of
 from kafkafs.revive.place import NewDirectory
 from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.topics import Replica, made_up_id
-from kafkafs.spark.reindex.reindex_job import topic_intervals
+from kafkafs.spark.reindex_job import topic_intervals
 from tests.kafka.dataset import Dataset
 
 SOURCE = Dataset("4.3.1", "stopped")

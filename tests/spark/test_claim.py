@@ -13,9 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkafs.errors import DiskError, UsageError
-from kafkafs.spark.export import claim as claims
-from kafkafs.spark.export.claim import CLAIM, claimed
-from kafkafs.spark.export.output import Output, output
+from kafkafs.spark.export import output as outputs
+from kafkafs.spark.export.output import CLAIM, Output, claimed, output
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS, wait_until
 from tests.spark.test_output import bucket, server
@@ -78,7 +77,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Output:
 
 def claim_of(out: Output, **changes: object) -> str:
     """A claim of this process, but for some of what it tells."""
-    told = claims._myself()._asdict() | changes
+    told = outputs._myself()._asdict() | changes
     name = f"{CLAIM}other"
     with out.writing(name) as file:
         file.write(json.dumps(told).encode())
@@ -108,13 +107,13 @@ def test_another_machines_claim_holds_until_it_is_not_renewed_for_long(place, mo
     with pytest.raises(UsageError, match="process 7 on far, since"), claimed(place):
         pass
     assert name in place.times(CLAIM)
-    monkeypatch.setattr(claims, "_EXPIRED_S", -60.0)
+    monkeypatch.setattr(outputs, "_EXPIRED_S", -60.0)
     with claimed(place):
         assert name not in place.times(CLAIM)
 
 
 def test_a_claim_is_renewed(tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "_RENEWED_S", 0.05)
+    monkeypatch.setattr(outputs, "_RENEWED_S", 0.05)
     out = output(str(tmp_path / "out"))
     with claimed(out) as claim:
         (tmp_path / "out" / claim.name).touch()
@@ -124,7 +123,7 @@ def test_a_claim_is_renewed(tmp_path, monkeypatch):
 
 def test_who_lost_its_claim_goes_no_further(tmp_path, monkeypatch):
     """It was stopped for so long that another one took over; what it writes then is in no plan."""
-    monkeypatch.setattr(claims, "_RENEWED_S", 0.02)
+    monkeypatch.setattr(outputs, "_RENEWED_S", 0.02)
     out = output(str(tmp_path / "out"))
     with claimed(out) as claim:
         (tmp_path / "out" / claim.name).unlink()

@@ -24,7 +24,7 @@ from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.spark.options import Choice
 from kafkafs.spark.profile.profile_job import profile
-from kafkafs.spark.reindex.reindex_job import check_target, reindex
+from kafkafs.spark.reindex_job import check_target, reindex
 from kafkafs.spark.session import session
 from tests.spark.streams import finish
 path, master, out = sys.argv[1:]

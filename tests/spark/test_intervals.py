@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.spark.reindex.reindex_job import topic_intervals
+from kafkafs.spark.reindex_job import topic_intervals
 from tests.cluster.writing import Data, Pair, metadata, snapshot
 
 NAME = "__cluster_metadata-0"

@@ -40,13 +40,16 @@ def test_a_batch_reads_all_and_a_stream_what_comes():
 @BOTH
 def test_names_are_read_in_any_case(read):
     """Spark's own options are; a map of them comes in lower case anyway."""
-    found = given_(
-        read, STARTINGOFFSETS='{"t":{"0":5}}', IncludeHeaders="True", kafka__isolation__level=" READ_COMMITTED "
-    )
+    found = given_(read, STARTINGOFFSETS='{"t":{"0":5}}', kafka__isolation__level=" READ_COMMITTED ")
     assert found.starting == Specific({FIRST: 5})
-    assert (found.include_headers, found.isolation) == (True, "read_committed")
+    assert found.isolation == "read_committed"
+
+
+def test_headers_are_a_column_where_they_are_asked_for():
     assert wants_headers({"INCLUDEHEADERS": "true"})
     assert not wants_headers({})
+    with pytest.raises(UsageError, match="includeHeaders is true or false"):
+        wants_headers({"includeHeaders": "yes"})
 
 
 @BOTH
@@ -94,7 +97,6 @@ REFUSED: dict[str, dict[str, object]] = {
     "minPartitions must be positive": {"subscribe": "binary", "minPartitions": 0},
     "maxRecordsPerPartition must be positive": {"subscribe": "binary", "maxRecordsPerPartition": -1},
     "minPartitions is a number": {"subscribe": "binary", "minPartitions": "some"},
-    "includeHeaders is true or false": {"subscribe": "binary", "includeHeaders": "yes"},
     "replicas is furthest or refuse": {"subscribe": "binary", "replicas": "all"},
     "startingTimestamp is one number": {"subscribe": "binary", "startingTimestamp": "yesterday"},
     "Strategy is error or latest": {"subscribe": "binary", "startingOffsetsByTimestampStrategy": "earliest"},

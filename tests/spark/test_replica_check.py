@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
-from kafkafs.spark.reindex.reindex_job import segments_to_index
+from kafkafs.spark.reindex_job import segments_to_index
 from kafkafs.spark.segments import live_segments
 from tests.kafka import replicated
 from tests.spark.test_replicas import broker

@@ -24,8 +24,7 @@ from kafkafs.format.names import parse_partition_name
 from kafkafs.log.lineage import BatchMark, LogIdentity, difference, identity
 from kafkafs.log.options import Isolation, TierSource
 from kafkafs.spark import planning
-from kafkafs.spark.export.claim import CLAIM
-from kafkafs.spark.export.output import Output
+from kafkafs.spark.export.output import CLAIM, Output
 from kafkafs.spark.locations import Location, chosen, every_location
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
 from kafkafs.spark.options import Choice, Replicas

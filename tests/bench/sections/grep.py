@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterator
 
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.search.grep import OPTIONS, Window, selected, units
 from kafkafs.search.selection import Pattern, Selection
+from kafkafs.search.side_by_side import OPTIONS, Window, selected, units
 from tests.bench import mounts, peers
 from tests.bench.data import Bench, topic_of
 from tests.bench.measure import Result, Spread, in_turns, rate

@@ -16,7 +16,7 @@ from kafkafs.log.options import ReadOptions
 from kafkafs.log.reading import Reader
 from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
-from kafkafs.spark.reindex.reindex_job import reindex_keys
+from kafkafs.spark.reindex_job import reindex_keys
 from kafkafs.spark.session import session
 from tests.bench import mounts
 from tests.bench.data import KEYED, Bench, key_of

@@ -1,8 +1,9 @@
-"""The offset index and the time index, entry by entry. Source: DumpLogSegments, `dumpIndex` and `dumpTimeIndex`.
+"""Tables, entry by entry: the indexes of offsets, times and aborted transactions, and the snapshot of producers.
 
-Entries are listed as they stand, up to the first one (but the very first) whose offset is the segment's base: there the
-padding of a growing segment begins. Where Kafka's tool fails, at an entry that leads to no batch or at a segment
-without its log, the entry is listed all the same. What the checks against the log find changes nothing of the list.
+Entries of the first two are listed as they stand, up to the first one (but the very first) whose offset is the
+segment's base: there the padding of a growing segment begins. Where Kafka's tool fails, at an entry that leads to no
+batch or at a segment without its log, the entry is listed all the same. What the checks against the log find changes
+nothing of the list. Source: DumpLogSegments, `dumpIndex` and `dumpTimeIndex`.
 """
 
 from collections.abc import Iterator
@@ -13,11 +14,14 @@ from kafkafs.dump.damaged import records
 from kafkafs.dump.dump_findings import NOT_FOUND, Findings
 from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.dump_source import Entries, FieldLines, ReadableFile, Source, pieces
-from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at
+from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at, sequence_before
+from kafkafs.dump.single_lines import optional_long
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import Batch, walk
 from kafkafs.format.index import OffsetIndex, TimeIndex
+from kafkafs.format.producer_snapshot import HEADER_SIZE, ProducerState, check_size, parse_producer_snapshot
 from kafkafs.format.records import Records, decode
+from kafkafs.format.transaction_index import DTYPE
 
 PADDING = (0, 0)
 NO_TIMESTAMP = -1
@@ -225,3 +229,49 @@ def _rising(index: ReadableFile) -> Entries:
 
 def _entry_in_log(log: ReadableFile, position: int, end: int) -> Batch | UnreadableEntry | None:
     return entry_at(log.read(position, HEADER_READ), position, end) if position >= 0 else None
+
+
+TRANSACTION_FIELDS = ("version", "producerId", "firstOffset", "lastOffset", "lastStableOffset")
+PRODUCER_FIELDS = ("producerId", "producerEpoch", "coordinatorEpoch", "currentTxnFirstOffset", "lastTimestamp")
+BATCH_FIELDS = ("firstSequence", "lastSequence", "lastOffset", "offsetDelta", "timestamp")
+
+
+def transaction_index(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
+    """A line for each aborted transaction; Kafka checks nothing of them but the version, of which it reads one byte."""
+    fields = FieldLines(source, options, TRANSACTION_FIELDS)
+    for piece in pieces(source.data, DTYPE):
+        for stored, *numbers in piece.tolist():
+            version = stored >> 8
+            if version > 0:
+                findings.problem(source, f"an entry has version {version}, and only 0 is known; the rest is left out.")
+                return
+            yield fields.line(version, *numbers).encode()
+
+
+def producer_snapshot(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
+    """A line for each producer; nothing of a snapshot that is cut or whose CRC fails."""
+    try:
+        check_size(source.data.read(0, HEADER_SIZE), source.data.size)
+        producers = parse_producer_snapshot(source.data.read(0, source.data.size))
+    except CorruptData as error:
+        findings.problem(source, f"{error}.")
+        return
+    without_batch = FieldLines(source, options, PRODUCER_FIELDS)
+    with_batch = FieldLines(source, options, PRODUCER_FIELDS + BATCH_FIELDS)
+    for producer in producers:
+        values = _producer_values(producer, options)
+        if producer.last_offset >= 0:
+            yield with_batch.line(*values, *_batch_values(producer)).encode()
+        else:
+            yield without_batch.line(*values).encode()
+
+
+def _producer_values(producer: ProducerState, options: DumpOptions) -> tuple[object, ...]:
+    first = producer.transaction_first_offset if producer.transaction_first_offset >= 0 else None
+    shown = ("null" if first is None else first) if options.json else optional_long(first)
+    return producer.producer_id, producer.producer_epoch, producer.coordinator_epoch, shown, producer.timestamp
+
+
+def _batch_values(producer: ProducerState) -> tuple[int, ...]:
+    first_sequence = sequence_before(producer.last_sequence, producer.offset_delta)
+    return first_sequence, producer.last_sequence, producer.last_offset, producer.offset_delta, producer.timestamp
