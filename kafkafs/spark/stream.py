@@ -16,7 +16,7 @@ from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.offsets import PartitionOffsets, TopicPartition, from_dict, names, to_dict
 from kafkafs.spark.options import SourceOptions
 from kafkafs.spark.snapshots import Snapshots, planned
-from kafkafs.spark.tasks import data_loss, tasks
+from kafkafs.spark.tasks import data_loss, exempt_modules, tasks
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +82,7 @@ class StreamReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
+        exempt_modules()
         return self._frame.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:

@@ -1,6 +1,8 @@
 """`format("kafkafs")` in batch: rows against a consumer's truth, options and refusals as of Spark's Kafka source."""
 
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -40,6 +42,24 @@ def test_rows_are_what_a_consumer_gets(release, isolation):
         )
         wanted = [row(*place, record) for record in data.records(*place, isolation)]
         assert rows_of(table) == wanted
+
+
+EXECUTOR = """
+import gc, sys
+from kafkafs.spark.source import KafkafsDataSource
+source = KafkafsDataSource({"path": sys.argv[1], "subscribe": "headers"})
+reader = source.reader(source.schema())
+task, *_ = reader.partitions()
+assert sum(batch.num_rows for batch in reader.read(task))
+left = gc.get_objects()
+print(len(left))
+"""
+
+
+def test_garbage_is_looked_for_in_few_objects_after_a_task():
+    """Spark collects it each time, in a process with tens of thousands of them."""
+    found = subprocess.run([sys.executable, "-c", EXECUTOR, LATEST.path], capture_output=True, text=True, check=True)
+    assert int(found.stdout) < 5000
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
