@@ -15,6 +15,7 @@ from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.whereabouts import hint
 from kafkafs.errors import KafkafsError, NotFound, UsageError, Vanished
+from kafkafs.format.checkpoints import parse_partition_metadata
 from kafkafs.format.names import (
     HIGH_WATERMARKS,
     LEADER_EPOCHS,
@@ -28,6 +29,7 @@ from kafkafs.format.names import (
     parse_segment_file,
     parse_transitional_file,
 )
+from kafkafs.format.tiers.names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
@@ -152,6 +154,20 @@ class DataDirectory:
             )
         remote = None if self._remote is None else self._remote.of(name)
         return Partition(name, self.root, self.checkpoints, self.options, self.indexes, remote)
+
+    def lost_partition(self, partition: TierPartition) -> Partition:
+        """A partition that has no directory here, as the tier that was named has it."""
+        remote = None if self._remote is None else self._remote.of_lost(partition)
+        return Partition(partition.name, self.root, self.checkpoints, self.options, remote=remote, on_disk=False)
+
+    def topic_id(self, directory: str) -> str | None:
+        """The topic id of a partition, as its partition.metadata or, of a tier by itself, the tier tells."""
+        if self._alone is not None:
+            return self._alone.topic_id(directory)
+        try:
+            return parse_partition_metadata(self.root.read_whole(f"{directory}/{PARTITION_METADATA}", 1 << 16))
+        except KafkafsError:
+            return None
 
     def stand_beside(self, directories: Sequence["DataDirectory"]) -> None:
         """These are read together: one may have what is told of another's tier."""

@@ -7,7 +7,8 @@ from typing import Literal, get_args
 
 from kafkafs.disk.chunk_cache import CACHE_SIZE
 from kafkafs.disk.data_file import DiskOptions
-from kafkafs.disk.sources import parse_key, place_of
+from kafkafs.disk.objects import shown
+from kafkafs.disk.sources import is_bucket, parse_key, place_of
 from kafkafs.errors import UsageError
 
 Isolation = Literal["read_uncommitted", "read_committed"]
@@ -27,6 +28,11 @@ class TierSource:
     place: str = field(repr=False)  # a directory, or a URI that pyarrow.fs opens
     keys: tuple[tuple[str, Path], ...] = field(default=(), repr=False)  # of Aiven's encryption: id and PEM file
     cache_size: int = CACHE_SIZE  # bytes of chunks that are kept
+
+    @property
+    def shown_as(self) -> str:
+        """The place without what opens it."""
+        return shown(self.place) if is_bucket(self.place) else self.place
 
 
 def tier_source(place: str, keys: Iterable[str]) -> TierSource | None:

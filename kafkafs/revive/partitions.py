@@ -91,7 +91,7 @@ def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
     visible = scan.log.visible_segments()
     return {
         "directory": replica.partition.name.directory,
-        "replica": str(replica.directory.path / replica.partition.name.directory),
+        "replica": replica.place,
         "startOffset": tally.start_offset,
         "endOffset": tally.end_offset,
         "firstBase": tally.end_offset if tally.is_below_start else visible[0].base_offset,

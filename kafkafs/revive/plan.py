@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.cluster.cluster import Cluster
-from kafkafs.disk.objects import shown
 from kafkafs.disk.sources import is_bucket
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, Unanswered, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
@@ -110,11 +109,10 @@ class Choices:
 
     def request(self, paths: Sequence[Path]) -> dict[str, Any]:
         """What makes another command the same one."""
-        tier = None if self.tiered is None else self.tiered.place
         return asdict(replace(self, tiered=None)) | {
             "dataDirectories": [str(path.resolve()) for path in paths],
             "to": str(self.to.resolve()),
-            "tiered": shown(tier) if tier is not None and is_bucket(tier) else tier,
+            "tiered": None if self.tiered is None else self.tiered.shown_as,
         }
 
 

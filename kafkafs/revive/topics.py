@@ -15,8 +15,9 @@ from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.image import TOPIC_RESOURCE, PartitionState
 from kafkafs.cluster.metadata import NAME
 from kafkafs.errors import CorruptData, KafkafsError, UsageError
-from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint, parse_partition_metadata
-from kafkafs.format.names import CLEANER_OFFSETS, PARTITION_METADATA
+from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
+from kafkafs.format.names import CLEANER_OFFSETS
+from kafkafs.format.tiers.names import TierPartition
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
@@ -45,10 +46,17 @@ _TIERED = "remote.storage.enable"
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """The replica that counts: its partition's directory and the data directory that has it."""
+    """The replica that counts: its partition's directory and the data directory that has it. Where no disk does, `tier`
+    has it, and the data directory is any."""
 
     directory: DataDirectory
     partition: Partition
+    tier: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it lies."""
+        return self.tier or str(self.directory.path / self.partition.name.directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +80,9 @@ class RevivedTopic:
 
 @dataclass(slots=True)
 class Chosen:
-    """The topics, by name, and in sentences what was left out or made up."""
+    """The topics, by name, and in sentences what was left out or made up. `directories`: where they are looked for."""
 
+    directories: Sequence[DataDirectory]
     topics: list[RevivedTopic] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
 
@@ -93,7 +102,7 @@ def choose_topics(
     directories: Sequence[DataDirectory], image: WholeImage | None, wanted: Sequence[str] | None, cluster_id: str
 ) -> Chosen:
     """All topics, or those of the `wanted` names and Kafka's own. CorruptData where two topics claim one id."""
-    chosen, claims = Chosen(), _claims(directories)
+    chosen, claims = Chosen(directories), _claims(directories)
     _refuse_shared_ids(claims.values(), image)
     names = sorted({*claims, *(image.ids if image else ())})
     if wanted is not None:
@@ -102,7 +111,6 @@ def choose_topics(
                 raise UsageError(f"there is no topic {name!r} on these disks")
         names = [name for name in names if name in wanted or name in INTERNAL]
     compacted = {topic for each in directories for topic, _ in cleaner_offsets(each)}
-    has_tier = any(each.options.tiered is not None for each in directories)
     for name in names:
         known = image.topics[image.ids[name]] if image and name in image.ids else None
         mine = _made_by_then(claims.get(name, []), image, chosen)
@@ -118,7 +126,7 @@ def choose_topics(
                 continue
             topic_id, configs = _id_of(found, cluster_id, chosen), _own_configs(name, compacted)
             states = {}
-        _add(chosen, RevivedTopic(name, topic_id, _without_tier(name, configs, has_tier, chosen), ()), found, states)
+        _add(chosen, RevivedTopic(name, topic_id, _without_tier(name, configs, chosen), ()), found, states)
     return chosen
 
 
@@ -127,16 +135,9 @@ def _claims(directories: Iterable[DataDirectory]) -> dict[str, list[_Claim]]:
     for directory in directories:
         for name, parsed in sorted(directory.names().items()):
             if not parsed.mark and name != NAME:
-                topic_id = _told_id(directory, name)
+                topic_id = directory.topic_id(name)
                 found[parsed.topic].append(_Claim(directory, name, parsed.topic, parsed.partition, topic_id))
     return found
-
-
-def _told_id(directory: DataDirectory, name: str) -> str | None:
-    try:
-        return parse_partition_metadata(directory.root.read_whole(f"{name}/{PARTITION_METADATA}", 1 << 16))
-    except KafkafsError:
-        return None
 
 
 def _refuse_shared_ids(claims: Iterable[Sequence[_Claim]], image: WholeImage | None) -> None:
@@ -204,12 +205,25 @@ def _own_configs(name: str, compacted: set[str]) -> Mapping[str, str]:
     return _BROKERS_OWN.get(name, _COMPACT if name in compacted else {})
 
 
-def _without_tier(name: str, configs: Mapping[str, str], has_tier: bool, chosen: Chosen) -> Mapping[str, str]:
+def _without_tier(name: str, configs: Mapping[str, str], chosen: Chosen) -> Mapping[str, str]:
     if configs.get(_TIERED) != "true":
         return configs
-    lost = "" if has_tier else ", and what stands in the tier alone is not there; --tiered brings it back"
+    lost = (
+        ""
+        if chosen.directories[0].options.tiered
+        else ", and what stands in the tier alone is not there; --tiered brings it back"
+    )
     chosen.sentences.append(f"{name}: {_TIERED} is left out{lost}")
     return {key: value for key, value in configs.items() if key != _TIERED}
+
+
+def _in_tier(directory: DataDirectory, name: TierPartition) -> Replica | None:
+    """A partition that no disk has; None where no tier has it either."""
+    tier = directory.options.tiered
+    if tier is None or name.topic.startswith("__"):
+        return None
+    partition = directory.lost_partition(name)
+    return Replica(directory, partition, tier.shown_as) if partition.segments() else None
 
 
 def _add(chosen: Chosen, topic: RevivedTopic, claims: Sequence[_Claim], states: Mapping[int, PartitionState]) -> None:
@@ -224,11 +238,13 @@ def _add(chosen: Chosen, topic: RevivedTopic, claims: Sequence[_Claim], states: 
     partitions = []
     for number in range(count):
         name, there = f"{topic.name}-{number}", by_number.get(number, [])
-        replica = None
         if there:
             directory = read_from(there, name)
-            replica = Replica(directory, directory.partition(name))
+            replica: Replica | None = Replica(directory, directory.partition(name))
         else:
-            chosen.sentences.append(f"{name}: no disk has a replica, so it begins anew, empty")
+            replica = _in_tier(chosen.directories[0], TierPartition(topic.name, number, topic.topic_id))
+            end = None if replica is None else replica.partition.log().end_offset
+            outcome = "so it begins anew, empty" if end is None else f"and the tier ends at offset {end}"
+            chosen.sentences.append(f"{name}: no disk has a replica, {outcome}")
         partitions.append(RevivedPartition(number, replica, states.get(number)))
     chosen.topics.append(RevivedTopic(topic.name, topic.topic_id, topic.configs, tuple(partitions)))

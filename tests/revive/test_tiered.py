@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import OffsetSpec
@@ -59,9 +60,14 @@ def objects(tier: Path, name: str) -> list[Path]:
     return sorted(folder.glob("*.log"))
 
 
-def losses(report: dict[str, object], name: str) -> list[tuple[int, int]]:
-    (told,) = (each for each in report["revived"] if f"{each['topic']}-{each['partition']}" == name)  # type: ignore
-    return [(each["first"], each["last"]) for each in told["losses"]]
+def told(report: dict[str, Any], name: str) -> dict[str, Any]:
+    """What a report says of a partition."""
+    (found,) = (each for each in report["revived"] if f"{each['topic']}-{each['partition']}" == name)
+    return dict(found)
+
+
+def losses(report: dict[str, Any], name: str) -> list[tuple[int, int]]:
+    return [(each["first"], each["last"]) for each in told(report, name)["losses"]]
 
 
 @pytest.mark.parametrize("kind", tiers.KINDS)
@@ -129,8 +135,8 @@ def test_the_log_start_may_be_inside_a_remote_segment(tmp_path):
     starts = (disk / "log-start-offset-checkpoint").read_text()
     (disk / "log-start-offset-checkpoint").write_text(starts.replace("orders 0 0", "orders 0 777"))
     report = revive([disk], Choices(to=tmp_path / "new", tiered=LOCAL))
-    (told,) = (each for each in report["revived"] if (each["topic"], each["partition"]) == ("orders", 0))
-    assert (told["startOffset"], told["records"], told["losses"]) == (777, 3000 - 777, [])
+    found = told(report, "orders-0")
+    assert (found["startOffset"], found["records"], found["losses"]) == (777, 3000 - 777, [])
     assert bases(tmp_path / "new/orders-0")[0] <= 777
     new = parse_offset_checkpoint((tmp_path / "new/log-start-offset-checkpoint").read_bytes())
     assert new["orders", 0] == 777
@@ -194,12 +200,12 @@ def test_the_tier_is_only_read(tmp_path, copy, method):
 
 def test_the_plan_tells_what_comes_from_the_tier_and_room_is_reckoned_with_it(tmp_path, monkeypatch):
     choices = Choices(to=tmp_path / "new", tiered=LOCAL)
-    told = planned([TIERED.left], choices)
+    plan = planned([TIERED.left], choices)
     assert not (tmp_path / "new").exists()
     remote = sum(len(log.read_bytes()) for name in NAMES for log in objects(TIERED.tier, name))
     local = sum(len(log_of(TIERED.left / name)) for name in NAMES)
-    assert told["remoteBytes"] == remote
-    plan = make_plan([TIERED.left], choices)
+    assert plan["remoteBytes"] == remote
+    made = make_plan([TIERED.left], choices)
 
     class Full:
         f_frsize = 1
@@ -208,9 +214,35 @@ def test_the_plan_tells_what_comes_from_the_tier_and_room_is_reckoned_with_it(tm
     monkeypatch.setattr("os.statvfs", lambda _: Full)
     for method in ("copy", "reflink", "link"):
         with pytest.raises(DiskError, match="bytes are needed"):
-            check_room(plan, method, tmp_path, 0)
+            check_room(made, method, tmp_path, 0)
     Full.f_bavail = remote + local + (16 << 20)
-    check_room(plan, "copy", tmp_path, 0)
+    check_room(made, "copy", tmp_path, 0)
+
+
+@pytest.mark.parametrize("has_metadata", [True, False])
+def test_a_partition_that_no_disk_has_comes_from_the_tier(tmp_path, sources, has_metadata):
+    """Up to its last upload, under its own topic id; that the broker noted a later end is told as of any log."""
+    disk = tmp_path / "disk"
+    subprocess.run(["cp", "-a", TIERED.left, disk], check=True)
+    for each in (disk / "orders-0", *(() if has_metadata else disk.glob("__remote_log_metadata-*"))):
+        shutil.rmtree(each)
+    report = revive([disk], Choices(to=tmp_path / "new", tiered=sources["bucket zstd"], corrupt="cut"))
+    end = bases(TIERED.left / "orders-0")[0]
+    assert f"orders-0: no disk has a replica, and the tier ends at offset {end}" in report["leftOut"]
+    assert losses(report, "orders-0") == [(end, RECORDS - 1)]
+    assert log_of(TIERED.whole / "orders-0").startswith(log_of(tmp_path / "new/orders-0"))
+    assert [told(report, "orders-0")[name] for name in ("replica", "endOffset")] == ["s3://zstd", end]
+    ids = {(tmp_path / "new" / name / "partition.metadata").read_bytes() for name in ("orders-0", "orders-1")}
+    assert len(ids) == 1
+
+
+def test_a_tier_by_itself_is_revived(tmp_path):
+    """Each topic under its own id, up to the last upload."""
+    revive([TIERED.tier], Choices(to=tmp_path / "new"))
+    for name in NAMES:
+        identity = (tmp_path / "new" / name / "partition.metadata").read_text()
+        assert identity.rpartition(" ")[2].strip() == objects(TIERED.tier, name)[0].parent.name[-22:]
+        assert log_of(tmp_path / "new" / name) == b"".join(log.read_bytes() for log in objects(TIERED.tier, name))
 
 
 def test_a_directory_inside_the_tier_is_refused(copy):

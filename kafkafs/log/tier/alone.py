@@ -33,6 +33,10 @@ class TierAlone:
         self._found = {name: partition for name, (_, partition) in found.items()}
         return {name: partition.name for name, partition in self._found.items()}
 
+    def topic_id(self, directory: str) -> str | None:
+        """That of a partition; None where the tier's layout has none."""
+        return self._found[directory].topic_id or None
+
     def part(self, name: PartitionName) -> RemotePart:
         """What the tier has of a partition: all that there is of it."""
         partition = self._found[name.directory]

@@ -39,6 +39,10 @@ class RemotePartitions:
             lambda: self._checkpoints.read().start_offsets.get((name.topic, name.partition)),
         )
 
+    def of_lost(self, partition: TierPartition) -> RemotePart:
+        """What the tier has of a partition that is on no disk: its lineage is that of the newest upload."""
+        return RemotePart(self._tier, lambda: partition, lambda: (), self._finished)
+
     def _in_tier(self, name: PartitionName) -> TierPartition | None:
         """A broker's checkpoint lists every partition that is tiered."""
         starts = self._checkpoints.read().start_offsets
