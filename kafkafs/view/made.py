@@ -5,7 +5,7 @@ from collections import OrderedDict
 from itertools import count
 from weakref import ReferenceType, ref
 
-from kafkafs.view.node import Attributes, BytesContent, NoXattrs, Passing, TextContent
+from kafkafs.view.node import Attributes, BytesContent, NoXattrs, TextContent
 
 _BUDGET = 32 << 20
 """Bytes of made texts that are kept for an `open` to come; of one that has a size, too, whatever the options say."""
@@ -19,14 +19,6 @@ class MadeText:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.number = next(_numbers)
-
-
-class MadeContent(BytesContent):
-    """Such a text, open."""
-
-    def __init__(self, text: MadeText) -> None:
-        super().__init__(text.data)
-        self.kept_as = Passing(text.number)
 
 
 class MadeTexts:
@@ -78,4 +70,4 @@ class MadeFile(NoXattrs):
         text = self._told() if self._told is not None else None
         if text is None:
             text = MadeText(self._make())
-        return TextContent(text.data) if len(text.data) > self._texts.limit else MadeContent(text)
+        return TextContent(text.data) if len(text.data) > self._texts.limit else BytesContent(text.data, text.number)

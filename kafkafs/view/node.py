@@ -139,10 +139,12 @@ class BytesContent:
     """A small answer, whole in memory."""
 
     follows = False
-    kept_as: Hashable = None
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, version: Hashable = None) -> None:
+        """`version` tells the bytes from others, so that whoever has the same open may have them mapped; the bytes do
+        so themselves where it is None."""
         self._data = data
+        self.kept_as: Hashable = Passing(hash(data) if version is None else version)
 
     @property
     def size(self) -> int | None:
@@ -160,6 +162,9 @@ class BytesContent:
 
 class TextContent(BytesContent):
     """A text made when it was opened, whose size could not be told before: a stream, as long ones are."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.kept_as = data, None
 
     @property
     def size(self) -> None:

@@ -23,7 +23,7 @@ from kafkafs.log.lookup import LocatedBatch
 from kafkafs.log.segment import Segment
 from kafkafs.log.wrapped import contents
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange
-from kafkafs.view.node import KEEP_S, Attributes, NoXattrs
+from kafkafs.view.node import KEEP_S, Attributes, NoXattrs, Passing
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.targets import AtOffset, BetweenOffsets, LogSnapshot, PointTarget, RangeTarget
 
@@ -265,6 +265,8 @@ class RawRange(NoXattrs):
         extents = extents_between(snapshot.log, start, end)
         extents = [extent.hold() for extent in extents[:HELD]] + extents[HELD:]
         kept_as = _kept_as(self._view, self._target, extents)
+        if kept_as is None and sum(extent.end - extent.position for extent in extents) <= self._view.options.exact:
+            kept_as = Passing(_version(extents, snapshot.log.end_offset))  # to be mapped, too
         return RawContent(extents, growth, _version(extents, end), kept_as, self._view.resources.prefetch)
 
 

@@ -89,9 +89,11 @@ def test_pages_are_dropped_behind_a_reader_once_they_are_many_or_nobody_has_them
     inodes.note_read(inode, 1)
     assert inodes.take_passed() == []
     inodes.note_read(inode, 1 << 40)
+    assert inodes.many_passed.is_set()
     assert (inodes.take_passed(), inodes.take_passed()) == ([inode.node_id], [])
     inode.opened = 0
     inodes.note_read(inode, 0)
+    assert not inodes.many_passed.is_set()
     assert inodes.take_passed() == [inode.node_id]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kafkafs.errors import Vanished
 from kafkafs.view import raw
-from kafkafs.view.node import FileNode
+from kafkafs.view.node import Content, FileNode, Passing
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, spread, write_partition, write_start
 from tests.mounting import wait_until
@@ -80,17 +80,32 @@ def test_a_point_keeps_its_bytes_while_it_is_open(tmp_path):
 def test_only_what_means_the_same_offsets_for_good_is_kept_by_the_kernel(tmp_path, name, kept, monkeypatch):
     """Regression: with `cache=keep`, `-1` was the last batch of long ago, as long as sizes and times were alike."""
     write_partition(tmp_path, spread(BATCHES, 7))
-    assert opened(tree(tmp_path, cache_keep=True), f"t-0/by-offset/{name}").kept_as is None  # it has just been written
+    assert not is_kept(opened(tree(tmp_path, cache_keep=True), f"t-0/by-offset/{name}"))  # it has just been written
     monkeypatch.setattr(raw, "SETTLED_NS", 0)
-    assert (opened(tree(tmp_path, cache_keep=True), f"t-0/by-offset/{name}").kept_as is not None) is kept
-    assert opened(tree(tmp_path), f"t-0/by-offset/{name}").kept_as is None
+    assert is_kept(opened(tree(tmp_path, cache_keep=True), f"t-0/by-offset/{name}")) is kept
+    assert not is_kept(opened(tree(tmp_path), f"t-0/by-offset/{name}"))
+
+
+def is_kept(content: Content) -> bool:
+    """Beyond its being open."""
+    return not isinstance(content.kept_as, Passing | None)
 
 
 @pytest.mark.parametrize("name", ["1000", "now..@9999999999", "1000..1005", "0..1005"])
 def test_what_a_time_leads_to_is_never_kept_by_the_kernel(tmp_path, name):
     """`now` and `-1h` move by themselves."""
     write_partition(tmp_path, spread(BATCHES, 7))
-    assert opened(tree(tmp_path, cache_keep=True), f"t-0/by-time/{name}").kept_as is None
+    assert not is_kept(opened(tree(tmp_path, cache_keep=True), f"t-0/by-time/{name}"))
+
+
+@pytest.mark.parametrize(
+    ("name", "exact", "passes"), [("0..", 1 << 20, True), ("0..", 999, False), ("5", 1 << 20, False)]
+)
+def test_the_kernel_has_of_small_ranges_what_is_open(tmp_path, name, exact, passes):
+    """So that they can be mapped; of larger ones, and of points, it would be in the way."""
+    write_partition(tmp_path, spread(BATCHES, 7))
+    content = opened(tree(tmp_path, exact=exact), f"t-0/by-offset/{name}")
+    assert isinstance(content.kept_as, Passing) is passes
 
 
 @pytest.mark.parametrize("view", ["0..", "0..end", "0..360", "5", "0...jsonl", "5...batches.jsonl", "5.jsonl", "7.key"])

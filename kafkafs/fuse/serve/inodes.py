@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 import pyfuse3
+import trio
 
 from kafkafs.errors import Vanished
 from kafkafs.view.node import Attributes, DirectoryNode, Growing, Kind, Node, Passing
@@ -21,7 +22,7 @@ MOST_LEAVES = 32_768
 
 _POSITIVE = (1 << 63) - 1
 _MOST_PASSING = 32 << 20
-"""Bytes that are read of an inode before its pages are dropped, though it is open."""
+"""Bytes that are read of an inode before its pages are dropped, though it is open; and of all before that is due."""
 
 
 def inode_number(parent: int, name: bytes) -> int:
@@ -87,6 +88,8 @@ class Inodes:
         self._by_path: dict[tuple[int, bytes, Kind], Inode] = {}
         self._leaves: dict[int, Inode] = {}  # all but directories, the oldest first
         self._passed: dict[int, None] = {}
+        self._passed_bytes = 0
+        self.many_passed = trio.Event()
         self._last_id = top.node_id
 
     def __len__(self) -> int:
@@ -139,10 +142,13 @@ class Inodes:
         if isinstance(inode.kept_as, Passing):
             inode.read_since += size
             if inode.read_since > _MOST_PASSING or not (size or inode.opened):
-                inode.read_since = 0
                 self._passed[inode.node_id] = None
+                self._passed_bytes += inode.read_since
+                inode.read_since = 0
+                if self._passed_bytes > _MOST_PASSING:
+                    self.many_passed.set()
 
     def take_passed(self) -> list[int]:
         """The inodes whose pages the kernel should drop now: they were read, and are not read again."""
-        passed, self._passed = list(self._passed), {}
+        passed, self._passed, self._passed_bytes, self.many_passed = list(self._passed), {}, 0, trio.Event()
         return passed

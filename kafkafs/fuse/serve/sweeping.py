@@ -60,17 +60,20 @@ async def _have_names_forgotten(inodes: Inodes, workers: Workers) -> None:
 
 
 async def _have_pages_dropped(inodes: Inodes, workers: Workers) -> None:
-    """One inode at a time: a page that is being read is waited for, and its read may wait for a thread."""
+    """In one thread at a time: a page that is being read is waited for, and its read may wait for a thread. Sooner than
+    every moment where they are many: they would push others out of the page cache."""
     while True:
-        await trio.sleep(EVERY_S)
-        for node_id in inodes.take_passed():
+        with trio.move_on_after(EVERY_S):
+            await inodes.many_passed.wait()
+        if passed := inodes.take_passed():
             with suppress(KafkafsError):
-                await workers.run("", functools.partial(_drop_pages, node_id))
+                await workers.run("", functools.partial(_drop_pages, passed))
 
 
-def _drop_pages(node_id: int) -> None:
-    with suppress(OSError):  # it is forgotten already, or the mount is ending
-        pyfuse3.invalidate_inode(node_id)
+def _drop_pages(node_ids: Iterable[int]) -> None:
+    for node_id in node_ids:
+        with suppress(OSError):  # it is forgotten already, or the mount is ending
+            pyfuse3.invalidate_inode(node_id)
 
 
 def _drop(inodes: Iterable[Inode]) -> None:
