@@ -10,7 +10,7 @@ from typing import get_args
 from kafkafs.cli.endings import EXIT_USAGE, drop_output, say
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, data_directories, engine, file_to_write, is_local
 from kafkafs.errors import KafkafsError, UsageError
-from kafkafs.log.options import tier_source
+from kafkafs.log.read_options import tier_source
 from kafkafs.spark.audit.audit_job import Report, audit, untold
 from kafkafs.spark.audit.findings import Finding, Severity
 

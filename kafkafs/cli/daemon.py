@@ -7,8 +7,8 @@ from pathlib import Path
 from kafkafs.cli.options import MountOptions
 from kafkafs.disk.sources import is_bucket
 from kafkafs.format.memory import MemoryBudget
-from kafkafs.fuse.life.claim import Claim
-from kafkafs.fuse.life.mount import Settings, serve
+from kafkafs.fuse.life.mount_claim import Claim
+from kafkafs.fuse.life.mounting import Settings, serve
 from kafkafs.fuse.sandbox.network import network_for
 from kafkafs.view.tree import Root
 

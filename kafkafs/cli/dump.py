@@ -187,7 +187,7 @@ def _is_of_4_4(partition: str) -> bool:
 
     from kafkafs.cluster.metadata import metadata_version
     from kafkafs.log.data_directory import open_data_directory
-    from kafkafs.log.options import ReadOptions
+    from kafkafs.log.read_options import ReadOptions
 
     try:
         level = metadata_version(open_data_directory(Path(os.path.realpath(partition)).parent), ReadOptions())

@@ -7,8 +7,8 @@ import time
 from kafkafs.cli.spark_command import SparkProgress, data_directories
 from kafkafs.errors import UsageError
 from kafkafs.format.times import parse_time_ms
-from kafkafs.log.options import tier_source
-from kafkafs.log.topics import topic_choice
+from kafkafs.log.read_options import tier_source
+from kafkafs.log.topic_choice import topic_choice
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.output import claimed, output
 from kafkafs.spark.export.plan import Request, settle

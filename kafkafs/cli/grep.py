@@ -21,7 +21,7 @@ from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
-from kafkafs.log.topics import topic_choice
+from kafkafs.log.topic_choice import topic_choice
 from kafkafs.search.selection import FieldMaker, Pattern, Selection
 from kafkafs.search.side_by_side import OPTIONS, Done, SearchTask, Trouble, Window, bytes_of, search
 

@@ -15,7 +15,7 @@ from kafkafs.cluster.coordinators import GROUPS_TOPIC
 from kafkafs.errors import NotFound, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster, cluster_ids
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 
 HEAD = ("GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "MEMBER")
 TOTAL = "TOTAL"

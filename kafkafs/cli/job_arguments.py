@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from kafkafs.cli.parser import TIME_BACK, Commands, add_tiered_key, add_topics, take_for_values, whole_number
-from kafkafs.log.options import ISOLATIONS
+from kafkafs.log.read_options import ISOLATIONS
 from kafkafs.spark.options import REPLICAS
 
 _AUDIT = """Checks every batch (CRC, size, order of offsets), every entry of every index against what it points at,

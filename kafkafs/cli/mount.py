@@ -15,11 +15,11 @@ from kafkafs.disk.objects import shown
 from kafkafs.disk.sources import is_bucket
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint
-from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.guard import supervise, supervise_in_background
+from kafkafs.fuse.life.mount_claim import Claim
 from kafkafs.fuse.sandbox.syscalls import is_installed
 from kafkafs.installation import install_command
-from kafkafs.log.options import ReadOptions, TierSource
+from kafkafs.log.read_options import ReadOptions, TierSource
 
 _DEVICE = "/dev/fuse"
 _LOOK_S = 2

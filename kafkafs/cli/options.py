@@ -8,7 +8,7 @@ from typing import Any
 
 from kafkafs.disk.sources import parse_key, place_of
 from kafkafs.errors import UsageError
-from kafkafs.log.options import ISOLATIONS, ReadOptions, TierSource, isolation
+from kafkafs.log.read_options import ISOLATIONS, ReadOptions, TierSource, isolation
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 ALL = 2**63 - 1  # more than any log has

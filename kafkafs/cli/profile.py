@@ -5,7 +5,7 @@ import sys
 
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, data_directories, file_to_write
 from kafkafs.errors import UsageError
-from kafkafs.log.options import tier_source
+from kafkafs.log.read_options import tier_source
 from kafkafs.spark.profile.profile_job import profile
 from kafkafs.spark.session import session
 

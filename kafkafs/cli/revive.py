@@ -8,7 +8,7 @@ from kafkafs.cli.endings import printable, say
 from kafkafs.cli.status_line import StatusLine
 from kafkafs.errors import UsageError
 from kafkafs.format.times import doubt, parse_time_ms
-from kafkafs.log.options import tier_source
+from kafkafs.log.read_options import tier_source
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices
 from kafkafs.revive.settings import OFF, SERVER_PROPERTIES

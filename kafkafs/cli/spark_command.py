@@ -14,7 +14,7 @@ from kafkafs.errors import UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster
-from kafkafs.log.topics import TopicChoice, topic_choice
+from kafkafs.log.topic_choice import TopicChoice, topic_choice
 from kafkafs.spark.jobs import Engine, Step
 from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.locations import data_directory

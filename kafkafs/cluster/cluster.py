@@ -34,8 +34,8 @@ from kafkafs.format.names import PARTITION_METADATA, PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.meta_properties import telling
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
 from kafkafs.log.tiered import log_start
 

@@ -10,7 +10,7 @@ from kafkafs.cluster.groups import Commit, Group, Topics, read_commits, read_gro
 from kafkafs.cluster.last_values import LastValues
 from kafkafs.cluster.lines import text_of
 from kafkafs.cluster.transactions import Transaction, read_transaction
-from kafkafs.format.messages.records import InternalTopic
+from kafkafs.format.messages.topic_records import InternalTopic
 
 GROUPS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"

@@ -10,12 +10,12 @@ from typing import Protocol
 
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import Batches
-from kafkafs.format.messages.records import InternalTopic, Problem, Unreadable
+from kafkafs.format.messages.topic_records import InternalTopic, Problem, Unreadable
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import Damage, Start
 from kafkafs.log.log import Log
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.segment_search import scan_start
 

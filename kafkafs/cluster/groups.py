@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 from kafkafs.cluster.following import what_is_wrong
 from kafkafs.cluster.last_values import NO_PRODUCER, OFFSET_COMMIT, LastValue, kind_of
 from kafkafs.cluster.lines import known
-from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, parse_fields, parse_record
 from kafkafs.format.messages.schema import names_by_number
+from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_fields, parse_record
 
 Kind = Literal["classic", "consumer", "share", "streams"]
 Problem = Callable[[tuple[int, str]], None]

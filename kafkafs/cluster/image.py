@@ -8,7 +8,7 @@ from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kafkafs.format.messages.records import Message
+from kafkafs.format.messages.topic_records import Message
 
 NO_LEADER_CHANGE = -2
 TOPIC_RESOURCE = 2

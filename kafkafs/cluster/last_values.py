@@ -24,8 +24,8 @@ import numpy as np
 from kafkafs.cluster.following import Problems, Replay
 from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
-from kafkafs.format.messages.records import InternalTopic, is_key
 from kafkafs.format.messages.schema import names_by_number
+from kafkafs.format.messages.topic_records import InternalTopic, is_key
 from kafkafs.format.records import Records
 from kafkafs.log.log import Log
 

@@ -19,13 +19,13 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Crowded, KafkafsError, WouldBlock
 from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
-from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, parse_record
+from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 
 NAME = "__cluster_metadata-0"
 METADATA_VERSION = "metadata.version"

@@ -21,8 +21,8 @@ from kafkafs.format.schemas.avro_names import SCHEMA_BYTES
 from kafkafs.format.schemas.decoders import load_libraries
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
 
 SCHEMAS_TOPIC, SCHEMAS = "_schemas", "_schemas-0"

@@ -17,7 +17,7 @@ from kafkafs.disk.cached_value import ValidatedValue
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
-from kafkafs.format.messages.records import TRANSACTION_STATES, InternalTopic, Unreadable, parse_record
+from kafkafs.format.messages.topic_records import TRANSACTION_STATES, InternalTopic, Unreadable, parse_record
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.producers import OpenTransaction, open_transactions

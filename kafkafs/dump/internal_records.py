@@ -11,7 +11,8 @@ from functools import partial
 
 from kafkafs.dump.kafka_decoders import RecordDecoder
 from kafkafs.format.messages.json_text import Embedded, jackson_string, key_json, value_json
-from kafkafs.format.messages.records import (
+from kafkafs.format.messages.message_values import Fields
+from kafkafs.format.messages.topic_records import (
     TOPICS,
     TRANSACTION_STATES,
     InternalTopic,
@@ -21,7 +22,6 @@ from kafkafs.format.messages.records import (
     parse_fields,
     parse_record,
 )
-from kafkafs.format.messages.values import Fields
 
 _DELETED = "<DELETE>"
 _STATUS = "transactionStatus"

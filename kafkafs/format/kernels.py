@@ -23,21 +23,21 @@ if TYPE_CHECKING or _CHOICE == "python":
     from kafkafs.format.native.columns import arrow_columns as arrow_columns
     from kafkafs.format.native.columns import arrow_headers as arrow_headers
     from kafkafs.format.native.differences import unlike_record as unlike_record
-    from kafkafs.format.native.dump import dump_batches as dump_batches
-    from kafkafs.format.native.dump import dump_records as dump_records
+    from kafkafs.format.native.dump_lines import dump_batches as dump_batches
+    from kafkafs.format.native.dump_lines import dump_records as dump_records
     from kafkafs.format.native.headers import next_run as next_run
     from kafkafs.format.native.headers import walk as walk
+    from kafkafs.format.native.json_lines import base64_piece as base64_piece
+    from kafkafs.format.native.json_lines import is_text as is_text
+    from kafkafs.format.native.json_lines import json_headers as json_headers
+    from kafkafs.format.native.json_lines import json_lines as json_lines
+    from kafkafs.format.native.json_lines import lines_bound as lines_bound
+    from kafkafs.format.native.json_lines import text_piece as text_piece
     from kafkafs.format.native.keys import hash_key as hash_key
     from kafkafs.format.native.keys import hash_keys as hash_keys
     from kafkafs.format.native.keys import match_keys as match_keys
     from kafkafs.format.native.keys import settle_keys as settle_keys
     from kafkafs.format.native.keys import sketch_keys as sketch_keys
-    from kafkafs.format.native.lines import base64_piece as base64_piece
-    from kafkafs.format.native.lines import is_text as is_text
-    from kafkafs.format.native.lines import json_headers as json_headers
-    from kafkafs.format.native.lines import json_lines as json_lines
-    from kafkafs.format.native.lines import lines_bound as lines_bound
-    from kafkafs.format.native.lines import text_piece as text_piece
     from kafkafs.format.native.merging import merge_lines as merge_lines
     from kafkafs.format.native.messages import check_wrapped as check_wrapped
     from kafkafs.format.native.messages import decode_plain as decode_plain

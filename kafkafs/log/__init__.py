@@ -7,8 +7,8 @@
     batch_runs       from a trusted place on: `BatchRun`s of whole, valid batches, and the `Damage` between them
     lookup           a point: the record or batch at an offset or a time
     extents          a raw range: the bytes of batches, sealed against truncation
-    reading          a decoded range: a `Reader` reads straight on, and has a `Lookup`
-    visible          what of all that an isolation level shows; `transactions` knows the outcomes
+    reader           a decoded range: a `Reader` reads straight on, and has a `Lookup`
+    visible          what of all that an isolation level shows; `outcomes` knows how transactions ended
     producers        what a broker knows of producers; whose transactions are open at a log's end
     lineage          whether a log is still the one that a reader began with, in this process or another
     rebuilding       a segment's indexes made anew; `transaction_events`: what was aborted, as batches pass by

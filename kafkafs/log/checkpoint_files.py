@@ -15,7 +15,7 @@ from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Exhausted, KafkafsError, NotFound, WouldBlock
 from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
 from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS, PartitionName
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 
 logger = logging.getLogger(__name__)
 

@@ -31,8 +31,8 @@ from kafkafs.format.names import (
 )
 from kafkafs.format.tiers.names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from kafkafs.log.tier.alone import TierAlone

@@ -22,7 +22,7 @@ from kafkafs.format.records import Records, decode
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import locate
-from kafkafs.log.options import MAX_BATCH
+from kafkafs.log.read_options import MAX_BATCH
 
 _BEHIND_ALL = (1 << 63) - 1
 _HEADER = ("base_offset", "last_offset", "crc", "leader_epoch")

@@ -1,8 +1,8 @@
 """A partition directory that lives: it keeps the newest `Log` and makes another when the directory has changed.
 
 Looking costs a stat of the directory and one of the last segment's log, and happens at most every `log_fresh_s` (see
-`options`); what changes more often than that is seen a moment later, as it would be on a slower disk. A look that finds
-nothing changed waits for nothing, so that even a thread that must not wait can take it.
+`read_options`); what changes more often than that is seen a moment later, as it would be on a slower disk. A look that
+finds nothing changed waits for nothing, so that even a thread that must not wait can take it.
 
 Three things are remembered, each a `CachedValue`: the log, the listing, and the segments made of a listing. `_lock` is
 held while any of them is stored.
@@ -21,10 +21,10 @@ from kafkafs.format.names import PartitionName
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.listing import NOTHING, Listing, list_partition
 from kafkafs.log.log import Log, Tail, find_tail, segment_number
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
-from kafkafs.log.transactions import OpenTransactions
 
 logger = logging.getLogger(__name__)
 

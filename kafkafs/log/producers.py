@@ -15,8 +15,8 @@ from kafkafs.format.control import coordinator_epoch
 from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
+from kafkafs.log.outcomes import marker_records
 from kafkafs.log.partition import Partition
-from kafkafs.log.transactions import marker_records
 
 _NOTHING = (-1, -1, 0)  # sequence, offset, delta of a producer without a batch that counts
 _LARGEST_SEQUENCE = 2**31 - 1

@@ -12,7 +12,7 @@ import numpy as np
 from kafkafs.format.batch import is_control, is_transactional
 from kafkafs.format.control import ControlType
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.log.transactions import EMPTIED, marker_types
+from kafkafs.log.outcomes import EMPTIED, marker_types
 
 Kind = Literal["begin", "commit", "abort", "emptied"]
 _KINDS: dict[int, Kind] = {ControlType.ABORT: "abort", EMPTIED: "emptied"}  # anything else commits

@@ -17,11 +17,11 @@ from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.outcomes import OpenTransactions, Outcomes
 from kafkafs.log.overlaps import NONE, Known, Overlaps, fresh, overlaps_of, reaches_beyond
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
-from kafkafs.log.transactions import OpenTransactions, Outcomes
 from kafkafs.log.wrapped import overlapping
 
 _FEW, _NAMED = 16, 5

@@ -20,7 +20,7 @@ from kafkafs.errors import CorruptData, DiskError, KafkafsError, Unanswered, Usa
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.log import Log
 from kafkafs.log.meta_properties import check_one_cluster, cluster_ids, node_ids
-from kafkafs.log.options import ReadOptions, TierSource
+from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.revive.copying import Method, can_reflink
 from kafkafs.revive.keeping import log_size

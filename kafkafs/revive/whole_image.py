@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import NAME, AsOf, Metadata, read_once
 from kafkafs.errors import KafkafsError, NotFound
-from kafkafs.format.messages.records import Message
-from kafkafs.format.messages.values import Fields
+from kafkafs.format.messages.message_values import Fields
+from kafkafs.format.messages.topic_records import Message
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
 
 _QUORUM_STATE = "quorum-state"

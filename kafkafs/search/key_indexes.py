@@ -41,9 +41,9 @@ from kafkafs.format.key_index import (
 from kafkafs.format.records import Refusal
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.log import Log
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
-from kafkafs.log.transactions import OpenTransactions
 from kafkafs.log.visible import Visible
 
 _LOW = 0xFFFFFFFF

@@ -17,7 +17,7 @@ from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.format.key_index import hashed, matching
 from kafkafs.format.records import Records
 from kafkafs.log.lookup import Found
-from kafkafs.log.reading import Reader
+from kafkafs.log.reader import Reader
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
 from kafkafs.search.key_indexes import KeyIndexes, KeyTable, places

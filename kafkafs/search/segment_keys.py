@@ -14,7 +14,7 @@ from kafkafs.format.key_index import KeyCollector, KeyRows, merged, new_seed
 from kafkafs.format.records import Refusal
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.lookup import locate
-from kafkafs.log.reading import Reader
+from kafkafs.log.reader import Reader
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.search.key_indexes import KeyTable, table_of
 

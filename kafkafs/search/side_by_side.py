@@ -29,11 +29,11 @@ from kafkafs.format.records import Records, Refusal
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.extents import cuts
 from kafkafs.log.log import Log
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.partition import Partition
-from kafkafs.log.reading import Reader
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.reader import Reader
 from kafkafs.log.segment import Segment
-from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.selection import FieldMaker, Selection
 
 UNIT_BYTES = 16 << 20

@@ -10,8 +10,8 @@ from pathlib import Path
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster
-from kafkafs.log.options import ReadOptions, TierSource
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.replicas import read_from
 from kafkafs.spark.offsets import TopicPartition, names
 from kafkafs.spark.options import Choice, Replicas

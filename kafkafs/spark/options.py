@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from kafkafs.errors import UsageError
-from kafkafs.log.options import Isolation, TierSource, isolation, tier_source
+from kafkafs.log.read_options import Isolation, TierSource, isolation, tier_source
 from kafkafs.spark.offsets import (
     EARLIEST,
     LATEST,

@@ -24,7 +24,7 @@ from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL, Indexes, Rebuilding, follow
 from kafkafs.log.segment import Segment
-from kafkafs.log.topics import ALL_TOPICS, TopicChoice
+from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.log.transaction_events import Tracker
 from kafkafs.search.key_indexes import build, identity, offsets_of
 from kafkafs.spark import jobs

@@ -9,7 +9,7 @@ from kafkafs.cluster.registry import Registry
 from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.spark.locations import data_directories
 
 if TYPE_CHECKING:

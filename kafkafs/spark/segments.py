@@ -12,10 +12,10 @@ from typing import TypeVar
 from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
-from kafkafs.log.options import TierSource
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import TierSource
 from kafkafs.log.segment import Segment
-from kafkafs.log.topics import ALL_TOPICS, TopicChoice
+from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark.locations import Tiered, data_directories, data_directory, every_location
 from kafkafs.spark.options import Replicas
 

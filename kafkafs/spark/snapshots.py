@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.log import Log
-from kafkafs.log.options import Isolation, ReadOptions
 from kafkafs.log.partition import Partition
-from kafkafs.log.reading import Reader
+from kafkafs.log.read_options import Isolation, ReadOptions
+from kafkafs.log.reader import Reader
 from kafkafs.spark.locations import Location, partition
 from kafkafs.spark.offsets import TopicPartition
 

@@ -17,9 +17,9 @@ from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.records import Records
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import Log
-from kafkafs.log.options import Isolation, ReadOptions
-from kafkafs.log.reading import Reader
-from kafkafs.log.transactions import OpenTransactions
+from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.read_options import Isolation, ReadOptions
+from kafkafs.log.reader import Reader
 from kafkafs.spark.arrow import record_batches
 from kafkafs.spark.locations import partition
 from kafkafs.spark.options import SourceOptions

@@ -3,7 +3,7 @@
     node            the seam to `fuse`: directories, files, links, and the content behind an open file
     Top             the root that is served: the tree's entries, and `.kafkafs` (`about`)
     tree            `Root`, all partitions of the data directories, and what a partition's directory lists
-    topics          `.topics/`: one directory a topic; `merged`, all of its partitions by time
+    TopicsDirectory `.topics/` (`topic_directories`); `merged`: all partitions of a topic by time
     PartitionView   one partition under the mount's options, and the attributes that its views share
     LogSnapshot     its log at one moment, and what of it is visible
     target          what a name leads to: a point or a range, by offset or by time

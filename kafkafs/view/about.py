@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from kafkafs.errors import NotFound
-from kafkafs.log.options import EXACT
+from kafkafs.log.read_options import EXACT
 from kafkafs.view import manual
 from kafkafs.view.made import MadeFile, MadeTexts
 from kafkafs.view.node import Attributes, DirectoryNode, Disk, Entry, Kind, Node, Tree

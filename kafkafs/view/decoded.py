@@ -154,7 +154,7 @@ class SchemaLines:
     @staticmethod
     def attributes(view: PartitionView, about: Attributes) -> Attributes:
         """For those only who may read `_schemas-0` too, unless no value of the topic has a schema of it."""
-        from kafkafs.format.messages.records import internal_topic  # with Kafka's schemas
+        from kafkafs.format.messages.topic_records import internal_topic  # with Kafka's schemas
 
         if internal_topic(view.partition.name.topic) is not None:
             return about

@@ -1,6 +1,6 @@
 """`segments/<file>.txt`: what `kafka-dump-log.sh` prints about one of the broker's files.
 
-Apart from `segments`, for all that dumps takes long to import.
+Apart from `real_files`, for all that dumps takes long to import.
 """
 
 from collections.abc import Hashable, Iterator

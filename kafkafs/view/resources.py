@@ -17,8 +17,8 @@ from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.meta_properties import telling
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view.exact import ExactTexts

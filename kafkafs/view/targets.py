@@ -18,10 +18,10 @@ from typing import NamedTuple, Protocol
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.log.log import Log, largest_timestamps, newest_data
 from kafkafs.log.lookup import Found, LocatedBatch, Lookup, locate
-from kafkafs.log.options import ReadOptions
-from kafkafs.log.reading import Reader
+from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.reader import Reader
 from kafkafs.log.trace import Trace
-from kafkafs.log.transactions import OpenTransactions
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.grammar import (
     Anchor,

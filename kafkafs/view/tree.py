@@ -18,21 +18,21 @@ from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import cluster_id
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.by_key import ByKey
 from kafkafs.view.node import KEEP_S, Attributes, DirectoryNode, Disk, Entry, Node
 from kafkafs.view.partition_view import PartitionView, ShownReplica
 from kafkafs.view.permissions import common
 from kafkafs.view.queries import ByOffset, ByTime
+from kafkafs.view.real_files import Segments
 from kafkafs.view.resources import Resources
-from kafkafs.view.segments import Segments
 from kafkafs.view.targets import LogSnapshot
-from kafkafs.view.topics import TopicsDirectory
+from kafkafs.view.topic_directories import TopicsDirectory
 
 if TYPE_CHECKING:
-    from kafkafs.view.cluster import ClusterDirectory
+    from kafkafs.view.cluster_directory import ClusterDirectory
 import os
 import time
 from contextlib import suppress
@@ -227,7 +227,7 @@ class Root:
     def _cluster_directory(self) -> "ClusterDirectory":
         """Imported only when it is first asked for: that takes as long as all the rest of this tree."""
         from kafkafs.cluster.cluster import Cluster
-        from kafkafs.view.cluster import ClusterDirectory, Sources
+        from kafkafs.view.cluster_directory import ClusterDirectory, Sources
 
         resources = self._resources
         cluster = Cluster(self._directories, resources.options)

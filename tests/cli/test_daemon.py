@@ -7,9 +7,9 @@ import pytest
 
 from kafkafs.cli import daemon, options
 from kafkafs.format.memory import MemoryBudget
-from kafkafs.fuse.life.claim import Claim
-from kafkafs.fuse.life.mount import Settings
-from kafkafs.log.options import ReadOptions
+from kafkafs.fuse.life.mount_claim import Claim
+from kafkafs.fuse.life.mounting import Settings
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.sample import unpack
 from kafkafs.view.tree import Root
 

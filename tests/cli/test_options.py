@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafkafs.cli.options import LARGEST_BATCH, UNITS, WORDS, MountOptions, completions, is_known, parse
 from kafkafs.errors import UsageError
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 
 
 def test_without_a_word_all_is_as_the_contract_has_it(monkeypatch):

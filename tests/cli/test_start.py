@@ -13,8 +13,8 @@ from tests.log.making import made, write_partition
 SPARED = {"hashlib", "importlib.metadata", "kafkafs.cli.mount", "pyfuse3", "tqdm", "trio"}
 DUMP = {"kafkafs.dump.table_dump", "kafkafs.dump.json_log", "pathlib"}
 VIEWS = {
-    "kafkafs.cluster", "kafkafs.dump", "kafkafs.format.messages", "kafkafs.format.schemas", "kafkafs.fuse.life.mount",
-    "kafkafs.fuse.serve.operations", "kafkafs.view.info",
+    "kafkafs.cluster", "kafkafs.dump", "kafkafs.format.messages", "kafkafs.format.schemas",
+    "kafkafs.fuse.life.mounting", "kafkafs.fuse.serve.operations", "kafkafs.view.info",
 }  # fmt: skip
 
 

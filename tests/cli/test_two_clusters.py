@@ -9,7 +9,7 @@ import pytest
 
 from kafkafs.cli.main import main
 from kafkafs.errors import UsageError
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.options import batch_options, stream_options
 from kafkafs.spark.schema_frame import registry_of

@@ -10,8 +10,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kafkafs.format.messages.records import InternalTopic
 from kafkafs.format.messages.schema import Field, MessageSchema, names_by_number, schema
+from kafkafs.format.messages.topic_records import InternalTopic
 from tests.cluster.writing import Pair, coordinator_record, metadata
 
 _TEXTS = st.sampled_from(["", "g", "h", "t", "u", "..", "a/b", "\u2028\x7f\u00e9", "consumer"])

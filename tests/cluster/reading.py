@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
-from kafkafs.format.messages.records import InternalTopic, Message, parse_record
+from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.options import ReadOptions
-from kafkafs.log.reading import Reader
-from kafkafs.log.transactions import OpenTransactions
+from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.reader import Reader
 from kafkafs.view.node import DirectoryNode, FileNode, LinkNode, Node
 from kafkafs.view.tree import Root
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkafs.format.messages.records import InternalTopic, Unreadable, parse_record
-from kafkafs.log.options import ReadOptions
+from kafkafs.format.messages.topic_records import InternalTopic, Unreadable, parse_record
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster import drawing
 from tests.cluster.reading import names, node, read, target

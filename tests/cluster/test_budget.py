@@ -7,7 +7,7 @@ import pytest
 
 from kafkafs.errors import Crowded
 from kafkafs.format.memory import Array, Memory, MemoryBudget
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import read
 from tests.cluster.writing import CONTROL, Data, batch, marker, message

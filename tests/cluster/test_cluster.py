@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, read
 from tests.kafka import replicated

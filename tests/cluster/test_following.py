@@ -5,7 +5,7 @@ import os
 import pytest
 
 from kafkafs.cluster.following import Following
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines
 from tests.cluster.writing import Data, batch, commit

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from kafkafs.cluster.coordinators import partition_for
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, names, read
 from tests.cluster.writing import Data, commit, metadata, pair

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from kafkafs.log.options import ReadOptions, TierSource
+from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, names, read
 from tests.cluster.writing import Data, commit, pair, transaction

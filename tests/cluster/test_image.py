@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkafs.cluster.image import Image
-from kafkafs.format.messages.records import InternalTopic, Message, parse_record
+from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from tests.cluster.writing import metadata
 from tests.kafka import cache, jars
 

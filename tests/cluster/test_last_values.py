@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkafs.cluster.last_values import HEAD, NO_PRODUCER, KeptRecords, LastValue
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, read
 from tests.cluster.writing import Data, commit, marker, pair

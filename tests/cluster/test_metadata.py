@@ -13,7 +13,7 @@ from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.files import METADATA_TOPIC
 from kafkafs.cluster.following import MOST
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, names, read
 from tests.cluster.writing import Data, metadata, snapshot

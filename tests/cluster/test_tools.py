@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, read
 from tests.kafka.clusters import every

@@ -7,8 +7,8 @@ import pytest
 
 from kafkafs.cluster.transactions import OpenScans
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.producers import open_transactions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines
 from tests.cluster.writing import Data, marker, metadata, transaction

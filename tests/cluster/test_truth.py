@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, names, read, scram_secrets, target
 from tests.kafka.clusters import Cluster, every

@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kafkafs.format.messages.message_values import NUMBERS
 from kafkafs.format.messages.reading import default
 from kafkafs.format.messages.schema import NO_VERSIONS, Field, MessageSchema, names_by_number, schema
-from kafkafs.format.messages.values import NUMBERS
 from tests.format.batch_maker import sized, v2_around, varint
 
 Pair = tuple[bytes | None, bytes | None]

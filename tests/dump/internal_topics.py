@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafkafs.format.messages.records import InternalTopic
 from kafkafs.format.messages.schema import Field, MessageSchema, names_by_number, schema
+from kafkafs.format.messages.topic_records import InternalTopic
 from tests.kafka import cache, jars
 
 PROGRAM = Path(__file__).parents[1] / "kafka/java/InternalRecords.java"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kafkafs.dump.internal_records import Refused, record_decoder, remote_log_text
-from kafkafs.format.messages.records import TOPICS, InternalTopic, Message, parse_record
 from kafkafs.format.messages.schema import names_by_number, schema
+from kafkafs.format.messages.topic_records import TOPICS, InternalTopic, Message, parse_record
 from tests.dump import internal_topics
 from tests.dump.dumped import dumped, options_of
 

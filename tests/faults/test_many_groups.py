@@ -12,7 +12,7 @@ import pytest
 from kafkafs.cluster.last_values import LastValue, LastValues
 from kafkafs.disk.blocking import acquired, time_slice
 from kafkafs.errors import Unfinished
-from kafkafs.format.messages.records import InternalTopic
+from kafkafs.format.messages.topic_records import InternalTopic
 from tests.cluster.writing import Data, commit
 from tests.format.batch_maker import sized, v2_around, varint
 from tests.mounting import KAFKAFS, mounting, resident_bytes

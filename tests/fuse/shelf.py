@@ -19,9 +19,9 @@ from kafkafs import errors
 from kafkafs.cli.endings import run_honestly
 from kafkafs.disk.blocking import may_block
 from kafkafs.fuse.life import journal
-from kafkafs.fuse.life.claim import Claim
 from kafkafs.fuse.life.guard import supervise, supervise_in_background
-from kafkafs.fuse.life.mount import Settings, serve
+from kafkafs.fuse.life.mount_claim import Claim
+from kafkafs.fuse.life.mounting import Settings, serve
 from kafkafs.fuse.life.mountpoint import check
 from kafkafs.view.node import Attributes, Content, Disk, Entry, Kind, Node, Usage
 

@@ -6,7 +6,7 @@ import sys
 
 PROGRAM = """
 import gc, json
-from kafkafs.fuse.life.mount import look_in_small_steps
+from kafkafs.fuse.life.mounting import look_in_small_steps
 look_in_small_steps()
 looked_at = []
 def count(phase, about):

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from kafkafs.log.options import TierSource
+from kafkafs.log.read_options import TierSource
 from tests.kafka import aiven
 from tests.kafka.broker import wait_until
 from tests.kafka.tiered import Tiered

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view import tree
 from tests.mounting import PATIENCE_S
 

@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster import reading
 from tests.kafka import broker as node

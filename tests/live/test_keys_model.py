@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from kafkafs.errors import CorruptData, NotFound
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.live.moves import Moves
 from tests.live.naive import Naive

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkafs.errors import Vanished
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view import tree
 from tests.live.moves import Moves
 

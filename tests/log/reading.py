@@ -7,10 +7,10 @@ from kafkafs.errors import KafkafsError
 from kafkafs.format.records import Records
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import Lookup
-from kafkafs.log.options import ReadOptions
-from kafkafs.log.reading import Reader
+from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.reader import Reader
 from kafkafs.log.trace import Trace, no_trace
-from kafkafs.log.transactions import OpenTransactions
 from kafkafs.log.visible import Visible
 from tests.kafka.dataset import Record
 

@@ -11,9 +11,9 @@ from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
-from kafkafs.log.options import Isolation, ReadOptions
+from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.read_options import Isolation, ReadOptions
 from kafkafs.log.segment import Segment
-from kafkafs.log.transactions import OpenTransactions
 from kafkafs.log.visible import Visible
 
 

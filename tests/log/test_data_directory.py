@@ -9,7 +9,7 @@ import pytest
 from kafkafs.errors import Exhausted, NotFound, UsageError
 from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from tests.disk.descriptors import open_below
 from tests.log.making import NO_REGULAR_FILE, made, write_partition, write_start
 from tests.mounting import wait_until

@@ -15,7 +15,7 @@ from kafkafs.log.batch_runs import LARGE, BatchRun, Start
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import Found, Lookup, locate
-from kafkafs.log.options import ISOLATIONS
+from kafkafs.log.read_options import ISOLATIONS
 from tests.counting import counted
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record

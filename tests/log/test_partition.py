@@ -12,8 +12,8 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import NotFound, WouldBlock
 from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 from tests.log.making import NAME, made, write_partition, write_start
 from tests.log.transactional import data, marker
 

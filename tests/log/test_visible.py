@@ -6,8 +6,8 @@ from kafkafs.format.batch import Batch
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.lookup import locate
-from kafkafs.log.options import ISOLATIONS, ReadOptions
-from kafkafs.log.transactions import OpenTransactions
+from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.read_options import ISOLATIONS, ReadOptions
 from kafkafs.log.visible import Visible
 from tests.kafka.dataset import Dataset
 

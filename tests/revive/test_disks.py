@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from kafkafs.errors import UsageError
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.plan import open_disks
 from tests.cluster.writing import Data, commit
 

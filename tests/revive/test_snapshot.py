@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from kafkafs.cluster.image import PartitionState
 from kafkafs.cluster.metadata import NAME
-from kafkafs.format.messages.records import InternalTopic, Message
+from kafkafs.format.messages.topic_records import InternalTopic, Message
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.snapshot import Config, Node, State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, made_up_id
 from kafkafs.revive.whole_image import WholeImage, read_metadata

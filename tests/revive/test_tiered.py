@@ -19,7 +19,7 @@ from kafkafs.disk import bucket
 from kafkafs.errors import CorruptData, DiskError, Unanswered, UsageError
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.options import TierSource
+from kafkafs.log.read_options import TierSource
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices, check_room, make_plan
 from tests.kafka import tiers, truth

@@ -4,7 +4,7 @@ import pytest
 
 from kafkafs.errors import CorruptData, UsageError
 from kafkafs.format.checkpoints import partition_metadata_bytes
-from kafkafs.format.messages.records import InternalTopic, Message
+from kafkafs.format.messages.topic_records import InternalTopic, Message
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.topics import choose_topics, made_up_id
 from kafkafs.revive.whole_image import WholeImage

@@ -3,9 +3,9 @@
 from base64 import b64encode
 
 from kafkafs.cluster.metadata import NAME
-from kafkafs.format.messages.records import InternalTopic, Message
+from kafkafs.format.messages.topic_records import InternalTopic, Message
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.topics import made_up_id
 from kafkafs.revive.whole_image import WholeImage, read_metadata
 from tests.cluster.reading import scram_secrets

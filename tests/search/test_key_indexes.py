@@ -15,7 +15,7 @@ from kafkafs.disk.directory import Directory
 from kafkafs.format.batch import walk
 from kafkafs.format.key_index import Identity, encode, hashed
 from kafkafs.log.log import Log
-from kafkafs.log.transactions import OpenTransactions
+from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.search.key_indexes import KeyIndexes, KeyTable, build, identity, places
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from tests.counting import counted

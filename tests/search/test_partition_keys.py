@@ -11,7 +11,7 @@ from kafkafs.disk.blocking import time_slice
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.log.partition import Partition
-from kafkafs.log.reading import Reader
+from kafkafs.log.reader import Reader
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from tests.counting import counted
 from tests.format.batch_maker import v2_around, v2_batch

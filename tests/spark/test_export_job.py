@@ -17,7 +17,7 @@ from kafkafs.cli.export import _request
 from kafkafs.cli.main import main
 from kafkafs.cli.parser import build
 from kafkafs.errors import NotFound, UsageError
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.spark.export import parquet, plan
 from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.output import output

@@ -4,7 +4,7 @@ import shutil
 import time
 from pathlib import Path
 
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.sample import unpack
 from kafkafs.spark.segments import SegmentUnit, live_segments, segments_of
 

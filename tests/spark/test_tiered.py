@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkafs.errors import UsageError
-from kafkafs.log.options import TierSource
+from kafkafs.log.read_options import TierSource
 from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.local import LocalEngine

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from kafkafs.errors import NotFound
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.sample import unpack
 from kafkafs.view import manual
 from kafkafs.view.about import NAME, AboutDirectory, Top

@@ -10,7 +10,7 @@ from kafkafs import sample
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import KafkafsError, Vanished
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import AMONG_S, DiskView
 from tests.bindfs import bindfs
 from tests.mounting import wait_until

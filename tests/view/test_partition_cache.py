@@ -1,7 +1,7 @@
 """What is remembered of a partition: one snapshot for each state of its log, as answers are known by theirs."""
 
 from kafkafs.disk.budget import Budget
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view.resources import PartitionCache
 from tests.log.making import log_of, made, partition_of, write_partition

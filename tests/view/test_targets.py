@@ -6,8 +6,8 @@ import pytest
 
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, NotFound
-from kafkafs.log.options import ReadOptions
-from kafkafs.log.transactions import OpenTransactions
+from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view.grammar import (
     Anchor,

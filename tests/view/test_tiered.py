@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkafs.log.options import TierSource
+from kafkafs.log.read_options import TierSource
 from kafkafs.view.tree import Root
 from tests.kafka import tiers
 from tests.kafka.tiered import FIRST_MS, RECORDS, Tiered

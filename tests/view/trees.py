@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 from typing import Any, cast
 
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.node import Content, DirectoryNode, FileNode, LinkNode, Node
 from kafkafs.view.tree import Root
 

@@ -12,10 +12,10 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from kafkafs.format.messages.message_values import NUMBERS, Fields, Value
 from kafkafs.format.messages.reading import default
-from kafkafs.format.messages.records import Message
 from kafkafs.format.messages.schema import Field, MessageSchema, schema
-from kafkafs.format.messages.values import NUMBERS, Fields, Value
+from kafkafs.format.messages.topic_records import Message
 from kafkafs.format.strings import java_double
 
 Quote = Callable[[str], str]

@@ -8,8 +8,7 @@ import functools
 import struct
 from collections.abc import Callable, Mapping, Sequence
 
-from kafkafs.format.messages.schema import Field, MessageSchema, schema
-from kafkafs.format.messages.values import (
+from kafkafs.format.messages.message_values import (
     NUMBERS,
     Broken,
     Fields,
@@ -23,6 +22,7 @@ from kafkafs.format.messages.values import (
     several_numbers,
     unsigned_varint,
 )
+from kafkafs.format.messages.schema import Field, MessageSchema, schema
 
 StructureReader = Callable[[bytes, int], tuple[Fields, int]]
 

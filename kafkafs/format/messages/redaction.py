@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafkafs.format.messages.json_text import REDACTED, Quote, key_json, value_json
-from kafkafs.format.messages.records import InternalTopic, Message, Unreadable, parse_record
+from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.schema import CONFIGS
-from kafkafs.format.messages.values import Fields
+from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
 
 _KINDS: Mapping[int, str] = {2: "topic", 4: "broker", 16: "client-metrics", 32: "group"}
 """ConfigResource.Type, as far as `configs.json` has names for them. The rest is redacted whatever it is."""

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafkafs.errors import UsageError
+from kafkafs.format.messages.message_values import NUMBERS
 from kafkafs.format.messages.reading import default
-from kafkafs.format.messages.records import FRAME_VERSION, InternalTopic
 from kafkafs.format.messages.schema import NO_VERSIONS, Field, MessageSchema, names_by_number, schema
-from kafkafs.format.messages.values import NUMBERS
+from kafkafs.format.messages.topic_records import FRAME_VERSION, InternalTopic
 from kafkafs.format.varints import unsigned_bytes
 
 

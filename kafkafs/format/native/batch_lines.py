@@ -2,8 +2,8 @@
 
 import cython
 
+from kafkafs.format.native.json_lines import put_prefix
 from kafkafs.format.native.layout import *
-from kafkafs.format.native.lines import put_prefix
 from kafkafs.format.native.machine import *
 from kafkafs.format.native.text import put_number
 

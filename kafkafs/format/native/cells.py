@@ -1,5 +1,5 @@
 """Keys and values on their way to decoded lines: which schema each one names, the JSON text that it becomes, and the
-lines, as `lines` writes them, with the text and the tail of each.
+lines, as `json_lines` writes them, with the text and the tail of each.
 
 The wire format is Confluent's: a byte 0 and an int32 id, or a byte 1 and a GUID of 16 bytes, in front of the payload or
 in the last header of a reserved name. Source: confluentinc/schema-registry, SchemaId.
@@ -8,9 +8,9 @@ in the last header of a reserved name. Source: confluentinc/schema-registry, Sch
 import cython
 
 from kafkafs.format.native.avro import put_avro
+from kafkafs.format.native.json_lines import WORDS, WORST, headers_bound, put_all_headers, put_prefix, put_times
 from kafkafs.format.native.json_text import check_json, put_clean_json
 from kafkafs.format.native.layout import *
-from kafkafs.format.native.lines import WORDS, WORST, headers_bound, put_all_headers, put_prefix, put_times
 from kafkafs.format.native.machine import *
 from kafkafs.format.native.text import put_field, put_number
 from kafkafs.format.native.varint import varint

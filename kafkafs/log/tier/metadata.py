@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import KafkafsError
-from kafkafs.format.messages.records import InternalTopic, Message, parse_record
-from kafkafs.format.messages.values import Fields
+from kafkafs.format.messages.message_values import Fields
+from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.tiers.names import TierPartition
 from kafkafs.log.log import Log
-from kafkafs.log.options import ReadOptions
 from kafkafs.log.partition import Partition
-from kafkafs.log.reading import Reader
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.reader import Reader
 from kafkafs.log.tier.upload import Upload
 
 FINISHED, _DELETED = 1, 3

@@ -21,7 +21,7 @@ from kafkafs.disk.objects import DirectoryObjects
 from kafkafs.disk.sources import open_objects, read_keys
 from kafkafs.errors import DiskError, KafkafsError, NotFound, Unanswered, UsageError
 from kafkafs.format.tiers.names import TierPartition
-from kafkafs.log.options import ReadOptions, TierSource
+from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.log.tier.counting import Piece, pieces
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of

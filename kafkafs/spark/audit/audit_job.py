@@ -14,9 +14,9 @@ from kafkafs.format.names import CLEAN_SHUTDOWN, parse_partition_name
 from kafkafs.format.transaction_index import ENTRY_SIZE
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
-from kafkafs.log.options import TierSource
+from kafkafs.log.read_options import TierSource
 from kafkafs.log.segment import Segment
-from kafkafs.log.topics import ALL_TOPICS, TopicChoice
+from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.index_check import (

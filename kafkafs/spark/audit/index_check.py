@@ -18,7 +18,7 @@ from kafkafs.format.batch import LARGEST_HEADER, parse_batch, walk
 from kafkafs.format.index import OffsetIndex, TimeIndex, rises
 from kafkafs.format.records import Refusal, decode
 from kafkafs.format.transaction_index import DTYPE, ENTRY_SIZE
-from kafkafs.log.options import MAX_BATCH
+from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
 from kafkafs.log.transaction_events import Aborted, Event, Tracker
 from kafkafs.spark.audit.findings import Finding, Where

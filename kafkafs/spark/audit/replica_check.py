@@ -17,7 +17,7 @@ from kafkafs.log.divergence import Divergence, first_divergence
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import broker_of, progress
-from kafkafs.log.topics import ALL_TOPICS, TopicChoice
+from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.locations import data_directory
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkafs.cluster.registry import Registry
 from kafkafs.errors import UsageError
-from kafkafs.log.options import Isolation
+from kafkafs.log.read_options import Isolation
 from kafkafs.spark import jobs
 from kafkafs.spark.export import parquet, plan
 from kafkafs.spark.export.output import Output

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from kafkafs.errors import UsageError
 from kafkafs.format.records import Records
-from kafkafs.log.options import Isolation
+from kafkafs.log.read_options import Isolation
 from kafkafs.spark.arrow import BatchMaker, groups, schema
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.plan import GONE, By, FileUnit, Plan, dated, periods, undated

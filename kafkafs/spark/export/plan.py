@@ -22,7 +22,7 @@ import numpy as np
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.lineage import BatchMark, LogIdentity, difference, identity
-from kafkafs.log.options import Isolation, TierSource
+from kafkafs.log.read_options import Isolation, TierSource
 from kafkafs.spark import planning
 from kafkafs.spark.export.output import CLAIM, Output
 from kafkafs.spark.locations import Location, chosen, every_location

@@ -20,9 +20,9 @@ from kafkafs.format.batch import CODECS, Batches, is_control, is_transactional
 from kafkafs.format.control import ControlType
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.log.options import MAX_BATCH
+from kafkafs.log.outcomes import marker_types
+from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
-from kafkafs.log.transactions import marker_types
 from kafkafs.spark.segments import SegmentSnapshot
 
 

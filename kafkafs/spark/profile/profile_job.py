@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kafkafs.errors import DiskError, Unanswered
 from kafkafs.format.names import parse_partition_name
-from kafkafs.log.options import TierSource
-from kafkafs.log.topics import ALL_TOPICS, TopicChoice
+from kafkafs.log.read_options import TierSource
+from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.offsets import TopicPartition

@@ -14,7 +14,7 @@ from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CELL_SLOT
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import SchemaName
-from kafkafs.log.options import Isolation
+from kafkafs.log.read_options import Isolation
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.planning import PartitionRange

@@ -16,7 +16,7 @@ import fastavro
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.plan import Request, settle

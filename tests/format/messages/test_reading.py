@@ -2,8 +2,8 @@
 
 import pytest
 
+from kafkafs.format.messages.message_values import Broken
 from kafkafs.format.messages.reading import reader
-from kafkafs.format.messages.values import Broken
 
 
 def test_a_version_is_compiled_once() -> None:

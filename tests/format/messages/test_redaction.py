@@ -5,8 +5,8 @@ import struct
 import pytest
 
 from kafkafs.format.messages.json_text import jackson_string
-from kafkafs.format.messages.records import InternalTopic, Message, parse_record
 from kafkafs.format.messages.redaction import decoded_json, is_secret_config, redacted
+from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 
 SECRET = b"hunter2"
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32

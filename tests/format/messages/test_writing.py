@@ -7,12 +7,12 @@ import pytest
 
 from kafkafs.errors import UsageError
 from kafkafs.format.messages.reading import reader
-from kafkafs.format.messages.records import FRAME_VERSION, InternalTopic, Message, parse_record
 from kafkafs.format.messages.schema import schema
+from kafkafs.format.messages.topic_records import FRAME_VERSION, InternalTopic, Message, parse_record
 from kafkafs.format.messages.writing import message_bytes, metadata_record
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.options import ReadOptions
-from kafkafs.log.reading import Reader
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.reader import Reader
 from tests.dump import internal_topics
 
 Pair = tuple[bytes | None, bytes | None]

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from kafkafs.errors import DiskError, UsageError
-from kafkafs.log.options import TierSource
+from kafkafs.log.read_options import TierSource
 from tests.kafka import aiven
 from tests.kafka.tiered import Tiered
 from tests.view.trees import cat, node, tree

@@ -2,7 +2,7 @@
 
 from kafkafs.format.tiers.names import TierPartition, parse_tier_directory
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.tier.metadata import RemoteLogMetadata, _State
 from tests.kafka.tiered import Tiered
 

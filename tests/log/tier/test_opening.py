@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from kafkafs.errors import DiskError
-from kafkafs.log.options import TierSource
+from kafkafs.log.read_options import TierSource
 from tests.kafka import aiven
 from tests.kafka.tiered import Tiered
 from tests.view.trees import cat, tree

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from kafkafs.errors import DiskError
-from kafkafs.log.options import TierSource
+from kafkafs.log.read_options import TierSource
 from tests.kafka.tiered import Tiered
 from tests.view.trees import cat, tree
 

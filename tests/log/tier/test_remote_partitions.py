@@ -2,7 +2,7 @@
 
 import shutil
 
-from kafkafs.log.options import TierSource
+from kafkafs.log.read_options import TierSource
 from tests.kafka.tiered import Tiered
 from tests.view.trees import cat, tree
 

@@ -11,10 +11,10 @@ from kafkafs.format.records import Records, Refusal
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import Lookup
-from kafkafs.log.options import ReadOptions
+from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import scan_start
-from kafkafs.log.transactions import OpenTransactions
 from kafkafs.log.visible import Visible
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kafkafs.errors import UsageError
-from kafkafs.log.topics import ALL_TOPICS, topic_choice
+from kafkafs.log.topic_choice import ALL_TOPICS, topic_choice
 
 THERE = ("orders", "orders-eu", "my.orders", "__consumer_offsets", "a|b")
 

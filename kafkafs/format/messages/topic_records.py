@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from kafkafs.format.messages.message_values import CUT, Broken, Fields, unsigned_varint
 from kafkafs.format.messages.reading import StructureReader, reader
 from kafkafs.format.messages.schema import names_by_number, schema
-from kafkafs.format.messages.values import CUT, Broken, Fields, unsigned_varint
 
 FRAME_VERSION = 1
 """What stands in front of records without a key."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkafs.format.messages.values import CUT, Broken, check, length, primitive, unsigned_varint, uuid_text
+from kafkafs.format.messages.message_values import CUT, Broken, check, length, primitive, unsigned_varint, uuid_text
 
 
 def test_a_length_of_null_is_negative_in_both_encodings() -> None:

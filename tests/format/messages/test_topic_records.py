@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.messages.records import InternalTopic, Message, Problem, Unreadable, internal_topic, parse_record
+from kafkafs.format.messages.topic_records import (
+    InternalTopic,
+    Message,
+    Problem,
+    Unreadable,
+    internal_topic,
+    parse_record,
+)
 
 
 def text(value: str) -> bytes:

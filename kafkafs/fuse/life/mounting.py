@@ -28,7 +28,7 @@ from kafkafs import __version__  # now: a confined process could not look it up
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import stacks
-from kafkafs.fuse.life.claim import Claim
+from kafkafs.fuse.life.mount_claim import Claim
 from kafkafs.fuse.life.watchdog import beat_for_ever
 from kafkafs.fuse.sandbox.confinement import Confinement, confine
 from kafkafs.fuse.sandbox.network import Network
@@ -39,8 +39,8 @@ from kafkafs.fuse.serve.sweeping import sweep
 from kafkafs.fuse.serve.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
-from kafkafs.log.options import EXACT
 from kafkafs.log.ownership import Owner
+from kafkafs.log.read_options import EXACT
 from kafkafs.view.about import AboutDirectory, Top
 from kafkafs.view.node import Tree
 

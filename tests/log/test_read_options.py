@@ -3,7 +3,7 @@
 import pytest
 
 from kafkafs.errors import UsageError
-from kafkafs.log.options import ISOLATIONS, ReadOptions, isolation
+from kafkafs.log.read_options import ISOLATIONS, ReadOptions, isolation
 
 
 @pytest.mark.parametrize("level", ISOLATIONS)

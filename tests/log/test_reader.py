@@ -8,7 +8,7 @@ import pytest
 
 from kafkafs.errors import CorruptData, NotFound
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.transactions import OpenTransactions
+from kafkafs.log.outcomes import OpenTransactions
 from tests.log.making import log_of, made, write_partition
 from tests.log.reading import reader, rows, wanted
 

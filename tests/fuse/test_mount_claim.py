@@ -10,8 +10,8 @@ import pytest
 
 from kafkafs import sample
 from kafkafs.errors import UsageError
-from kafkafs.fuse.life import claim
-from kafkafs.fuse.life.claim import Claim
+from kafkafs.fuse.life import mount_claim
+from kafkafs.fuse.life.mount_claim import Claim
 from kafkafs.fuse.life.mountpoint import mounts, unmount
 from tests.mounting import KAFKAFS, PATIENCE_S, run, wait_until
 
@@ -81,7 +81,7 @@ def test_who_waits_goes_on_when_the_other_one_is_done(tmp_path):
 
 
 def test_who_has_waited_too_long_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(claim, "LONGEST_S", 0.1)
+    monkeypatch.setattr(mount_claim, "LONGEST_S", 0.1)
     first = Claim(tmp_path)
     with pytest.raises(UsageError, match="another kafkafs has been mounting"):
         Claim(tmp_path)

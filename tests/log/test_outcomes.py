@@ -14,9 +14,9 @@ from kafkafs.disk.budget import Budget
 from kafkafs.errors import WouldBlock
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
-from kafkafs.log.options import ReadOptions
-from kafkafs.log.reading import Reader
-from kafkafs.log.transactions import OpenTransactions, Outcomes
+from kafkafs.log.outcomes import OpenTransactions, Outcomes
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.reader import Reader
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view.targets import LogSnapshot
 from tests.kafka.dataset import Dataset
