@@ -1,15 +1,21 @@
 """Chunks of remote objects that were read lately, bounded in bytes: the one memory that a tier's readers share.
 
-A chunk that two readers want at the same time is fetched once. What is being fetched is bounded, too.
+A chunk that two readers want at the same time is fetched once. What is being fetched is bounded, too, and so is how
+many are fetched before anybody asks for them.
 """
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+from kafkafs.errors import KafkafsError
 
 CACHE_SIZE = 64 << 20
 """Bytes, unless `-o tiered_cache=` says otherwise."""
+
+_AHEAD = 4
+"""Fetches at a time that nobody waits for."""
 
 
 class ChunkCache:
@@ -23,6 +29,7 @@ class ChunkCache:
         self._size = self._under_way = 0
         self._room = threading.Condition()
         self._fetching: dict[Hashable, threading.Lock] = {}
+        self._ahead = threading.BoundedSemaphore(_AHEAD)
 
     def known(self, name: Hashable) -> bytes | None:
         """The piece, if it is here."""
@@ -63,6 +70,21 @@ class ChunkCache:
             with self._room:
                 self._under_way -= size
                 self._room.notify_all()
+
+    def fetch_ahead(self, name: Hashable, fetch: Callable[[], bytes], size: int) -> bool:
+        """Has another thread `get` what will be asked for, and waits for nothing; False where too many do so. Who asks
+        for it meets its errors."""
+        free = self._ahead.acquire(blocking=False)
+        if free:
+            threading.Thread(target=self._get_ahead, args=(name, fetch, size), name="ahead", daemon=True).start()
+        return free
+
+    def _get_ahead(self, name: Hashable, fetch: Callable[[], bytes], size: int) -> None:
+        try:
+            with suppress(KafkafsError):
+                self.get(name, fetch, size)
+        finally:
+            self._ahead.release()
 
     def has(self, name: Hashable) -> bool:
         """Whether the piece is here, which is not asked for by that."""

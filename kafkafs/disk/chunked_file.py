@@ -1,6 +1,7 @@
 """A file that lies elsewhere in chunks, fetched whole and kept for a while: an object of a remote tier.
 
-What a read needs and is not here is fetched together, up to `TOGETHER` bytes or two chunks.
+What a read needs and is not here is fetched together, up to `TOGETHER` bytes or two chunks. Behind a reader that goes
+straight on as many bytes are fetched before it asks, where they are a quarter of what the cache holds at most.
 
 It never changes: an object that was written is replaced by none. What a chunk is made of (compressed, encrypted) is not
 known here: `chunk` gives its bytes in clear.
@@ -8,6 +9,7 @@ known here: `chunk` gives its bytes in clear.
 
 import os
 from collections.abc import Callable
+from functools import partial
 from zlib import crc32
 
 from kafkafs.disk.blocking import is_non_blocking, may_block
@@ -21,11 +23,24 @@ their object is gone, WouldBlock never."""
 
 TOGETHER = 4 << 20
 
+STRAIGHT = 1 << 20
+"""A reader that has read so many bytes one behind the other will go on: a point has not."""
+
 
 class ChunkedFile(DataFile):
     """`size` bytes, in chunks of `chunk_size`; the last one is shorter."""
 
-    __slots__ = ("_about", "_cache", "_chunk_size", "_chunks", "_size", "_stat")
+    __slots__ = (
+        "_about",
+        "_cache",
+        "_chunk_size",
+        "_chunks",
+        "_fetched_to",
+        "_read_to",
+        "_size",
+        "_stat",
+        "_straight",
+    )  # of `_read_to`, `_straight` and `_fetched_to` the last writer's counts: a wrong one costs a fetch
 
     def __init__(
         self, name: str, about: os.stat_result, chunk_size: int, chunks: FetchChunks, cache: ChunkCache,
@@ -38,6 +53,8 @@ class ChunkedFile(DataFile):
         self._chunk_size = chunk_size
         self._chunks = chunks
         self._cache = cache
+        self._read_to = self._straight = 0
+        self._fetched_to = 0  # the chunk up to which it was fetched ahead
 
     def stat(self) -> os.stat_result:
         """See `DataFile`: what it was told when it was made."""
@@ -49,20 +66,20 @@ class ChunkedFile(DataFile):
 
     def read(self, position: int, size: int, *, passing: bool = False) -> bytes:  # noqa: ARG002 (leaves no pages)
         """See `DataFile`."""
-        parts = self._parts(position, size)
+        parts = self._going_on(position, size)
         return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
 
     def read_into(self, buffer: memoryview, position: int, *, passing: bool = False) -> int:  # noqa: ARG002
         """See `DataFile`."""
         at = 0
-        for part in self._parts(position, len(buffer)):
+        for part in self._going_on(position, len(buffer)):
             buffer[at : at + len(part)] = part
             at += len(part)
         return at
 
     def stream(self, position: int, size: int) -> bytes | memoryview:
         """See `DataFile`: a view of the chunk, where one has all."""
-        parts = self._parts(position, size)
+        parts = self._going_on(position, size)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def next_data(self, position: int) -> int:
@@ -72,6 +89,28 @@ class ChunkedFile(DataFile):
     def fetch(self, position: int, size: int) -> None:
         """See `DataFile`."""
         self._parts(position, min(size, TOGETHER))
+
+    def _going_on(self, position: int, size: int) -> list[memoryview]:
+        """As `_parts`; where the reader goes on from where it was, what lies behind is fetched ahead."""
+        end, was_at = min(position + size, self._size), self._read_to
+        self._straight = self._straight + end - was_at if position <= was_at <= end else 0
+        self._read_to = end
+        parts = self._parts(position, size)
+        if self._straight >= STRAIGHT:
+            self._fetch_behind((end - 1) // self._chunk_size)
+        return parts
+
+    def _fetch_behind(self, last: int) -> None:
+        """Fetch ahead behind that chunk, unless half as much or more was."""
+        count = max(1, TOGETHER // self._chunk_size)
+        first = max(last + 1, self._fetched_to if self._fetched_to <= last + 1 + count else 0)
+        count = min(count, -(-self._size // self._chunk_size) - first)
+        size = count * self._chunk_size
+        is_due = count > 0 and first - last - 1 <= count // 2 and 4 * size <= self._cache.limit
+        if is_due and not self._cache.has((self.name, first)):
+            fetch = partial(self._fetched, first, count)
+            if self._cache.fetch_ahead((self.name, first), fetch, size):
+                self._fetched_to = first + count
 
     def _parts(self, position: int, size: int) -> list[memoryview]:
         """What the chunks have of [position, position + size)."""

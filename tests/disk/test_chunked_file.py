@@ -3,6 +3,7 @@
 import os
 import random
 import stat
+import threading
 
 import pytest
 from hypothesis import given
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.chunk_cache import ChunkCache
-from kafkafs.disk.chunked_file import ChunkedFile
+from kafkafs.disk.chunked_file import STRAIGHT, ChunkedFile
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.errors import DiskError, WouldBlock
+from tests.mounting import wait_until
 
 DATA = random.Random(5).randbytes(1000)
 
@@ -71,3 +73,44 @@ def test_chunks_that_are_needed_together_are_one_request():
     assert asked == [(2, 2), (0, 2), (4, 2)]
     assert ChunkedFile("y", about, 100, chunks, ChunkCache(300), DiskOptions()).read(0, 1000) == DATA
     assert asked[3:] == [(0, 3), (3, 3), (6, 3), (9, 1)], "no more than are kept"
+
+
+def long_file(size: int, asked: list[tuple[int, int]], cache: ChunkCache) -> tuple[ChunkedFile, bytes]:
+    """One of 12 MiB in chunks of that size, and its bytes."""
+    data = random.Random(1).randbytes(3 << 20) * 4
+
+    def chunks(first: int, count: int) -> list[bytes]:
+        asked.append((first, count))
+        return [data[number * size : number * size + size] for number in range(first, first + count)]
+
+    about = os.stat_result((stat.S_IFREG | 0o444, 1, 1, 1, 0, 0, len(data), 0, 0, 0))
+    return ChunkedFile("x.log", about, size, chunks, cache, DiskOptions()), data
+
+
+@pytest.mark.parametrize(("size", "most"), [(4 << 20, 3), (1 << 20, 12), (5000, 14)])
+def test_what_is_read_straight_on_is_asked_for_before_and_once(size, most):
+    """Each chunk in one request, of 4 MiB where they are small; as many are here before anybody asks for them."""
+    asked: list[tuple[int, int]] = []
+    cache = ChunkCache()
+    file, data = long_file(size, asked, cache)
+    for at in range(0, len(data), 100_000):
+        assert file.read(at, 100_000) == data[at : at + 100_000]
+        wait_until(lambda: "ahead" not in {each.name for each in threading.enumerate()}, 10)
+        behind = (at + 100_000 - 1) // size + 1
+        assert at < STRAIGHT or behind * size >= len(data) or cache.has(("x.log", behind))
+    fetched = [first + number for first, count in asked for number in range(count)]
+    assert sorted(fetched) == list(range(-(-len(data) // size)))
+    assert len(asked) <= most
+
+
+def test_nothing_is_read_ahead_of_points_nor_beyond_a_quarter_of_the_cache():
+    asked: list[tuple[int, int]] = []
+    file, _ = long_file(1 << 20, asked, ChunkCache())
+    for at in (0, 3 << 20, 9 << 20):
+        file.read(at, 300_000)
+        file.read(at + 300_000, 300_000)
+    assert asked == [(0, 1), (3, 1), (9, 1)]
+    asked.clear()
+    file, data = long_file(4 << 20, asked, ChunkCache(8 << 20))
+    assert b"".join(file.read(at, 1 << 20) for at in range(0, len(data), 1 << 20)) == data
+    assert asked == [(0, 1), (1, 1), (2, 1)]
