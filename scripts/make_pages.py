@@ -14,7 +14,7 @@ import shtab
 from argparse_manpage.manpage import Manpage
 
 from kafkafs import __version__
-from kafkafs.cli import mount_helper, options, parser
+from kafkafs.cli import mount_helper, mount_options, parser
 from kafkafs.view import manual
 
 COMPLETION = Path(__file__).with_name("completion")
@@ -40,7 +40,7 @@ def man_page(command: argparse.ArgumentParser, section: int, purpose: str) -> st
         "manual_section": section,
     }
     lines = [str(Manpage(command, _data=facts)), ".SH MOUNT OPTIONS"]
-    for word in options.WORDS:
+    for word in mount_options.WORDS:
         lines += [".TP", rf"\fB{_roff(word.form)}\fR", _roff(word.meaning)]
     if section == 1:
         lines += [line for part in (*manual.SECTIONS, manual.EXIT_CODES) for line in _section(part)]
@@ -73,7 +73,7 @@ def _section(section: manual.Section) -> list[str]:
 def completion(command: argparse.ArgumentParser, shell: str) -> str:
     """The script that completes commands, options, directories, files, and names of a data directory in that shell."""
     _mark(command)
-    words = options.completions()
+    words = mount_options.completions()
     if shell == "zsh":
         words = [f"'{word}'" for word in _zsh_values(words)]
     names, ours = _shell("names.sh"), _shell(f"kafkafs.{shell}").replace("@OPTIONS@", " ".join(words))

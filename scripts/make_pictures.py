@@ -22,7 +22,7 @@ from rich.text import Text
 
 from kafkafs.spark.profile import profile_job
 from kafkafs.spark.profile.page import page
-from kafkafs.spark.segments import live_segments
+from kafkafs.spark.segment_units import live_segments
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 DATA, COPY = "/var/kafka-logs", "/srv/copy"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kafkafs.cli.options import MountOptions
+from kafkafs.cli.mount_options import MountOptions
 from kafkafs.disk.sources import is_bucket
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.fuse.life.mount_claim import Claim

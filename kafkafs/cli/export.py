@@ -10,11 +10,11 @@ from kafkafs.format.times import parse_time_ms
 from kafkafs.log.read_options import tier_source
 from kafkafs.log.topic_choice import topic_choice
 from kafkafs.spark.export.export_job import export
+from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.export.output import claimed, output
-from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
-from kafkafs.spark.options import Choice
 from kafkafs.spark.session import session
+from kafkafs.spark.source_options import Choice
 
 
 def run(arguments: argparse.Namespace) -> int:

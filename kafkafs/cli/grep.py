@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kafkafs.cli.endings import EXIT_USAGE, say
-from kafkafs.cli.options import tier_of
+from kafkafs.cli.mount_options import tier_of
 from kafkafs.cli.progress import Progress
 from kafkafs.cli.window import limits
 from kafkafs.errors import DiskError, KafkafsError, UsageError

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from kafkafs.cli import options as mount_options
+from kafkafs.cli import mount_options
 from kafkafs.cli.endings import run_honestly, say
 from kafkafs.disk.objects import shown
 from kafkafs.disk.sources import is_bucket

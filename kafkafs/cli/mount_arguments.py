@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkafs.cli import options
+from kafkafs.cli import mount_options
 from kafkafs.cli.parser import Commands
 from kafkafs.view import manual
 
@@ -14,7 +14,7 @@ def add_mount(commands: Commands) -> None:
         help="mount data directories",
         description="Mount one or several Kafka data directories, read-only.",
         epilog="options of -o:\n"
-        + "\n".join(f"  {word.form:18} {word.meaning}" for word in options.WORDS)
+        + "\n".join(f"  {word.form:18} {word.meaning}" for word in mount_options.WORDS)
         + "\n\nWhat names in a mount mean (kafkafs-queries(7), and .kafkafs/README in each mount):\n\n"
         + f"{manual.plain()}\n"
         + manual.plain([manual.EXIT_CODES]).rstrip("\n"),

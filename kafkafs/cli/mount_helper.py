@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kafkafs
-from kafkafs.cli import mount
-from kafkafs.cli import options as mount_options
+from kafkafs.cli import mount, mount_options
 from kafkafs.cli.endings import run_honestly
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import mountpoint

@@ -18,8 +18,8 @@ from kafkafs.log.topic_choice import TopicChoice, topic_choice
 from kafkafs.spark.jobs import Engine, Step
 from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.locations import data_directory
-from kafkafs.spark.options import named_paths
 from kafkafs.spark.session import session
+from kafkafs.spark.source_options import named_paths
 
 
 class SparkProgress:

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from kafkafs.cli import options as mount_options
+from kafkafs.cli import mount_options
 from kafkafs.cli.endings import say
 from kafkafs.errors import ERRNO, CorruptData, KafkafsError
 from kafkafs.view.about import AboutDirectory, Top

@@ -22,8 +22,8 @@ from kafkafs.cluster.coordinators import (
 from kafkafs.cluster.following import Following, Replay
 from kafkafs.cluster.groups import Commit, Group, Topics
 from kafkafs.cluster.image import Image
-from kafkafs.cluster.lines import file_name, named_by
 from kafkafs.cluster.metadata import NAME, AsOf, Metadata
+from kafkafs.cluster.row_lines import file_name, named_by
 from kafkafs.cluster.rows import Ends
 from kafkafs.cluster.transactions import Open, OpenScans, Owners, Transaction
 from kafkafs.disk.cached_value import CachedValue, same_objects

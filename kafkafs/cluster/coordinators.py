@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kafkafs.cluster.following import Problems
 from kafkafs.cluster.groups import Commit, Group, Topics, read_commits, read_group
 from kafkafs.cluster.last_values import LastValues
-from kafkafs.cluster.lines import text_of
+from kafkafs.cluster.row_lines import text_of
 from kafkafs.cluster.transactions import Transaction, read_transaction
 from kafkafs.format.messages.topic_records import InternalTopic
 

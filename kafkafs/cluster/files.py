@@ -11,7 +11,7 @@ from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.groups import Group
 from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
-from kafkafs.cluster.lines import Json, Row, known, line
+from kafkafs.cluster.row_lines import Json, Row, known, line
 from kafkafs.format.messages.redaction import is_secret_config
 from kafkafs.log.meta_properties import cluster_ids, node_ids
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from kafkafs.cluster.following import what_is_wrong
 from kafkafs.cluster.last_values import NO_PRODUCER, OFFSET_COMMIT, LastValue, kind_of
-from kafkafs.cluster.lines import known
+from kafkafs.cluster.row_lines import known
 from kafkafs.format.messages.schema import names_by_number
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_fields, parse_record
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from kafkafs.cluster.following import Following, Problems, Replay, what_is_wrong
 from kafkafs.cluster.image import Image
-from kafkafs.cluster.lines import known
+from kafkafs.cluster.row_lines import known
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Crowded, KafkafsError, WouldBlock
 from kafkafs.format.batch import Batches, is_control

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kafkafs.cluster.groups import Commit, Group, Member
 from kafkafs.cluster.image import Acl, Broker, Entity, PartitionState
-from kafkafs.cluster.lines import Row, file_name, text_field
+from kafkafs.cluster.row_lines import Row, file_name, text_field
 from kafkafs.cluster.transactions import Open, Transaction
 
 RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kafkafs.cluster.following import what_is_wrong
 from kafkafs.cluster.groups import Problem
 from kafkafs.cluster.last_values import LastValue
-from kafkafs.cluster.lines import known
+from kafkafs.cluster.row_lines import known
 from kafkafs.disk.cached_value import ValidatedValue
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory

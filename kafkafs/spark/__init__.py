@@ -3,15 +3,14 @@ data directories.
 
     spark.read.format("kafkafs").option("path", "/var/kafka-logs").option("subscribe", "test").load()
 
-    source       what Spark is told about; `options` says what is wanted
-    locations    the data directory that each partition is read from, of several replicas one
-    snapshots    one look at each partition for a whole plan
-    planning     limits -> a range of offsets of each partition -> ranges for each task
-    tasks        in an executor: ranges -> records -> Arrow batches (`arrow`); `stream`: the same in micro-batches
-    typed        keys and values as columns of a type, for `export`
-    segments     a job's unit of work, a segment at one moment; `jobs` maps a function over many, on Spark or by
-                 `local` in processes of this machine, in `bundles`; `reindex_job` is one
-    session      the Spark of a command and its end; `jvm` ends Java's processes
+    source          what Spark is told about; `source_options` says what is wanted
+    locations       the data directory that each partition is read from, of several replicas one
+    planning        limits -> a range of offsets of each partition, of one look at all -> ranges for each task
+    tasks           in an executor: ranges -> records -> Arrow batches (`arrow`); `stream`: the same in micro-batches
+    typed           keys and values as columns of a type, for `export`
+    segment_units   a job's unit of work, a segment at one moment; `jobs` maps a function over many, on Spark or by
+                    `local` in processes of this machine, in `bundles`; `reindex_job` is one
+    session         the Spark of a command and its end; `jvm` ends Java's processes
 """
 
 import os

@@ -23,16 +23,14 @@ from kafkafs.spark.arrow import BatchMaker, together
 from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.locations import chosen
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.options import Form, SourceOptions, forms, schema_options, wants_headers
+from kafkafs.spark.planning import Snapshots, planned
 from kafkafs.spark.schema_frame import registry_with_schemas
-from kafkafs.spark.snapshots import Snapshots, planned
+from kafkafs.spark.source_options import Form, SourceOptions, forms, schema_options, wants_headers
 from kafkafs.spark.tasks import Task, data_loss, records_of
-from kafkafs.spark.typed.columns import Column, Columns, Field, Text
-from kafkafs.spark.typed.kinds import Pass, candidates, kinds, tables
-from kafkafs.spark.typed.lines import column_type
-from kafkafs.spark.typed.registered import RegisteredColumn
-from kafkafs.spark.typed.tables import NOTHING, Table
-from kafkafs.spark.typed.values import JsonColumn, Kind, arrow_type, merged
+from kafkafs.spark.typed.json_values import JsonColumn, Kind, arrow_type, merged
+from kafkafs.spark.typed.kinds import NOTHING, Pass, Table, candidates, kinds, tables
+from kafkafs.spark.typed.registered import RegisteredColumn, column_type
+from kafkafs.spark.typed.typed_columns import Column, Columns, Field, Text
 
 _FIELDS: tuple[Field, ...] = ("key", "value")
 _PASS_BYTES = 32 << 20  # of log, that a process looks through at once

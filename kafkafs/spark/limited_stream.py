@@ -19,8 +19,8 @@ from pyspark.sql.streaming.datasource import (
 from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.offsets import LATEST, AllAt, PartitionOffsets, from_dict, to_dict
-from kafkafs.spark.options import SourceOptions
-from kafkafs.spark.snapshots import planned
+from kafkafs.spark.planning import planned
+from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.stream import StreamReader
 
 logger = logging.getLogger(__name__)

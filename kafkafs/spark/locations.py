@@ -14,7 +14,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.replicas import read_from
 from kafkafs.spark.offsets import TopicPartition, names
-from kafkafs.spark.options import Choice, Replicas
+from kafkafs.spark.source_options import Choice, Replicas
 
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 """Topics that a pattern does not choose, as a client's own subscription would not; by name they are read."""

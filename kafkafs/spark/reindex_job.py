@@ -30,8 +30,8 @@ from kafkafs.search.key_indexes import build, identity, offsets_of
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import data_directory
-from kafkafs.spark.options import Replicas
-from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, live_segments, segments_of
+from kafkafs.spark.segment_units import SegmentSnapshot, SegmentUnit, live_segments, segments_of
+from kafkafs.spark.source_options import Replicas
 
 Intervals = Mapping[Path, Mapping[str, int]]
 """index.interval.bytes of topics that have their own, by data directory."""

@@ -14,8 +14,8 @@ from kafkafs.errors import UsageError
 from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame, frame_of
 from kafkafs.spark.locations import chosen
-from kafkafs.spark.options import SourceOptions, batch_options, stream_options
-from kafkafs.spark.snapshots import Snapshots, planned
+from kafkafs.spark.planning import Snapshots, planned
+from kafkafs.spark.source_options import SourceOptions, batch_options, stream_options
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import data_loss, exempt_modules, tasks
 

@@ -14,8 +14,8 @@ from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.offsets import PartitionOffsets, TopicPartition, from_dict, names, to_dict
-from kafkafs.spark.options import SourceOptions
-from kafkafs.spark.snapshots import Snapshots, planned
+from kafkafs.spark.planning import Snapshots, planned
+from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.tasks import data_loss, exempt_modules, tasks
 
 logger = logging.getLogger(__name__)

@@ -22,8 +22,8 @@ from kafkafs.log.read_options import Isolation, ReadOptions
 from kafkafs.log.reader import Reader
 from kafkafs.spark.arrow import record_batches
 from kafkafs.spark.locations import partition
-from kafkafs.spark.options import SourceOptions
 from kafkafs.spark.planning import PartitionRange
+from kafkafs.spark.source_options import SourceOptions
 
 logger = logging.getLogger(__name__)
 _ATTEMPTS = 5

@@ -13,7 +13,7 @@ from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.files import LISTS, METADATA_TOPIC
 from kafkafs.cluster.groups import Commit
-from kafkafs.cluster.lines import PackedLines, line
+from kafkafs.cluster.row_lines import PackedLines, line
 from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue

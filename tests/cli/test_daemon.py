@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.cli import daemon, options
+from kafkafs.cli import daemon, mount_options
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.fuse.life.mount_claim import Claim
 from kafkafs.fuse.life.mounting import Settings
@@ -30,7 +30,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
     monkeypatch.setattr(daemon, "serve", lambda tree, place, settings, _: found.append((reading[0], place, settings)))
     (tmp_path / "indexes").mkdir()
     data = unpack(tmp_path)
-    parsed = options.parse([f"max_batch=1M,noallow_other,index_dir={tmp_path / 'indexes'}"])
+    parsed = mount_options.parse([f"max_batch=1M,noallow_other,index_dir={tmp_path / 'indexes'}"])
     daemon.serve_data([data], tmp_path / "mount", Claim(tmp_path / "mount"), parsed, lambda: None)
     (only,) = found
     return only

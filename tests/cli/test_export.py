@@ -11,9 +11,9 @@ from kafkafs.cli.main import main
 from kafkafs.errors import UsageError
 from kafkafs.installation import install_command
 from kafkafs.sample import unpack
-from kafkafs.spark.export.plan import Request
+from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
-from kafkafs.spark.options import Choice
+from kafkafs.spark.source_options import Choice
 from tests.cli.parsing import parsed
 
 

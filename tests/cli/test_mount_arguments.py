@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkafs.cli import options
+from kafkafs.cli import mount_options
 from kafkafs.cli.parser import build
 from kafkafs.view import manual
 from tests.cli.parsing import parsed, refusal
@@ -27,5 +27,5 @@ def test_the_help_has_each_option_and_what_names_mean():
     """Whoever is on a server without a network asks here."""
     command = build(["mount"])._subparsers._group_actions[0].choices["mount"]  # type: ignore[union-attr, index]
     told = command.format_help()
-    assert all(f"  {word.form:18} {word.meaning}\n" in told for word in options.WORDS)
+    assert all(f"  {word.form:18} {word.meaning}\n" in told for word in mount_options.WORDS)
     assert manual.plain() in told

@@ -23,7 +23,7 @@ from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
 from kafkafs.spark.audit.log_check import check_log
 from kafkafs.spark.reindex_job import _is_there
-from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit
+from kafkafs.spark.segment_units import SegmentSnapshot, SegmentUnit
 from tests.dump.dumped import dumped, options_of
 from tests.log.making import partition_of, write_partition
 from tests.log.reading import reader

@@ -13,7 +13,7 @@ import pytest
 from kafkafs.format.names import segment_file
 from kafkafs.spark.audit import audit_job
 from kafkafs.spark.audit.findings import Finding
-from kafkafs.spark.segments import segments_of
+from kafkafs.spark.segment_units import segments_of
 from tests.live.moves import Moves
 from tests.view.trees import cat, tree
 

@@ -5,7 +5,7 @@ import numpy as np
 from kafkafs.format.transaction_index import DTYPE
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.transaction_events import Event, Tracker, events
-from kafkafs.spark.segments import SegmentSnapshot, segments_of
+from kafkafs.spark.segment_units import SegmentSnapshot, segments_of
 from tests.kafka.dataset import Dataset
 
 

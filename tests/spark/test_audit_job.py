@@ -15,7 +15,7 @@ from kafkafs.format.kernels import crc32c
 from kafkafs.sample import unpack
 from kafkafs.spark.audit import audit_job
 from kafkafs.spark.audit.findings import Finding
-from kafkafs.spark.segments import segments_of
+from kafkafs.spark.segment_units import segments_of
 from tests.kafka.dataset import Dataset
 from tests.kafka.writer import Record, Topic, Writer, create, transactional
 from tests.log.making import NO_REGULAR_FILE, made, write_partition

@@ -20,9 +20,9 @@ from kafkafs.spark import register
 from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.output import output
-from kafkafs.spark.export.plan import Request, settle
+from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
-from kafkafs.spark.options import Choice
+from kafkafs.spark.source_options import Choice
 from kafkafs.spark.profile.profile_job import profile
 from kafkafs.spark.reindex_job import check_target, reindex
 from kafkafs.spark.session import session

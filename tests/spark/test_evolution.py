@@ -10,7 +10,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from tests.format.schemas.test_avro_program import encoded, schemas
-from tests.spark.test_typed import FIRST, record, registry, same, typed
+from tests.spark.test_registered import FIRST, record, registry, same, typed
 
 WIDER = {"int": ["long", "float", "double"], "long": ["float", "double"], "float": ["double"], "string": ["bytes"],
          "bytes": ["string"]}  # fmt: skip

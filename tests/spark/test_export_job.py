@@ -18,15 +18,14 @@ from kafkafs.cli.main import main
 from kafkafs.cli.parser import build
 from kafkafs.errors import NotFound, UsageError
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.spark.export import parquet, plan
+from kafkafs.spark.export import export_plan, parquet
 from kafkafs.spark.export.export_job import Exported, export
+from kafkafs.spark.export.export_plan import FileUnit, Request
 from kafkafs.spark.export.output import output
-from kafkafs.spark.export.plan import FileUnit, Request
 from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
-from kafkafs.spark.options import Choice
 from kafkafs.spark.planning import PartitionRange
-from kafkafs.spark.typed.values import JsonColumn, kind_of_values
+from kafkafs.spark.source_options import Choice
 from tests.format import golden
 from tests.format.batch_maker import v2_batch
 from tests.kafka.dataset import Dataset
@@ -50,7 +49,7 @@ def run(spark: SparkSession) -> Run:
 
     def once(out: Path, wanted: Request) -> Exported:
         place = output(str(out))
-        return export(spark, place, wanted, plan.settle(place, wanted))
+        return export(spark, place, wanted, export_plan.settle(place, wanted))
 
     return once
 
@@ -133,58 +132,6 @@ def test_windows(run: Run, tmp_path):
     assert read(tmp_path / "times") == wanted
 
 
-@pytest.mark.parametrize(
-    "value",
-    [b'{"a":"\\ud800"}', b'{"\\uDFFF":1}', b'{"a":1' + b"0" * 400 + b"}", b'{"a":"\xed\xa0\x80"}',
-     b'{"a":' + b"[" * 900 + b"]" * 900 + b"}", b'{"a":' * 300 + b"1" + b"}" * 300],
-)  # fmt: skip
-def test_an_object_that_columns_cannot_hold_keeps_its_bytes(value):
-    """Regression: one such value ended the whole export with an error of Python's."""
-    told = [b'{"a":1}', value, b'{"a":"\\ud83d\\ude00"}']
-    kind = kind_of_values(told)
-    objects, others = json_columns(kind, told)
-    assert objects == [{"a": "1"}, None, {"a": "\U0001f600"}]
-    assert others == [None, value, None]
-
-
-def test_types_of_json_meet():
-    documents = [
-        {"a": 1, "b": [1, 2.5], "c": {"x": None, "y": "s"}, "d": True, "e": [], "big": 2**70},
-        {"a": 2.5, "b": [], "c": {"x": 7}, "d": "yes", "f": {}},
-        {"a": None, "c": {"y": {"deep": 1}}},
-    ]
-    kind = kind_of_values([json.dumps(each).encode() for each in documents] + [b"no json", b"[1]", None])
-    objects, others = json_columns(kind, [*(json.dumps(each).encode() for each in documents), b"\xff", None])
-    assert objects == [
-        {"a": 1.0, "b": [1.0, 2.5], "big": 2.0**70, "c": {"x": None, "y": "s"}, "d": "true", "e": [],
-         "f": None},
-        {"a": 2.5, "b": [], "big": None, "c": {"x": 7, "y": None}, "d": "yes", "e": None, "f": "{}"},
-        {"a": None, "b": None, "big": None, "c": {"x": None, "y": '{"deep":1}'}, "d": None, "e": None, "f": None},
-        None,
-        None,
-    ]  # fmt: skip
-    assert others == [None, None, None, b"\xff", None]
-
-
-def json_columns(kind, told):
-    """The two columns that these values become."""
-    (made,) = JsonColumn("value", kind).parts([], pa.array(told, pa.binary()))
-    return [column.to_pylist() for column in made]
-
-
-def by_one_type(*told: bytes) -> list[tuple[object, bytes | None]]:
-    """Values beside what of them stays bytes, where these are all that a topic has."""
-    return list(zip(*json_columns(kind_of_values(told), told), strict=True))
-
-
-def test_no_whole_number_of_json_becomes_another():
-    """Regression: 9007199254740993 beside a 1.5, and any beyond 64 bits, came out as the double next to it."""
-    large, huge = b'{"a":9007199254740993}', b'{"a":12345678901234567891}'
-    assert by_one_type(large, b'{"a":1}') == [({"a": 2**53 + 1}, None), ({"a": 1}, None)]
-    assert by_one_type(large, b'{"a":1.5}') == [(None, large), ({"a": 1.5}, None)]
-    assert by_one_type(huge, b'{"a":1}') == [({"a": "12345678901234567891"}, None), ({"a": "1"}, None)]
-
-
 def test_values_that_are_no_json_are_kept(run: Run, tmp_path):
     run(tmp_path / "out", request("binary", value="json"))
     kept = [each["valueBytes"] for each in table(tmp_path / "out").sort_by("offset").to_pylist()]
@@ -195,9 +142,9 @@ def test_values_that_are_no_json_are_kept(run: Run, tmp_path):
 def test_a_plan_is_read_back_as_it_was(tmp_path):
     out = output(str(tmp_path / "out"))
     wanted = request("partitions")
-    made = plan.settle(out, wanted)
-    plan.save(out, wanted, made)
-    loaded = plan.settle(out, wanted)
+    made = export_plan.settle(out, wanted)
+    export_plan.save(out, wanted, made)
+    loaded = export_plan.settle(out, wanted)
     assert loaded.is_saved
     assert loaded.units == made.units
     assert all(isinstance(unit.range, PartitionRange) for unit in loaded.units)
@@ -245,10 +192,10 @@ def test_an_end_that_was_asked_for_is_the_end(tmp_path):
     write_partition(tmp_path / "data", {0: documents(0, "1", "2")}, "t-0")
     name = TopicPartition("t", 0)
     wanted = Request((tmp_path / "data",), Choice(pattern="."), AllAt(EARLIEST), Specific({name: 2}))
-    plan.save(out, wanted, plan.settle(out, wanted))
+    export_plan.save(out, wanted, export_plan.settle(out, wanted))
     write_partition(tmp_path / "data", {0: documents(0, "1", "2", "3")}, "t-0")
     time.sleep(2 * ReadOptions().names_fresh_s)
-    assert [unit.range.end for unit in plan.settle(out, wanted).units] == [2]
+    assert [unit.range.end for unit in export_plan.settle(out, wanted).units] == [2]
 
 
 def test_what_was_deleted_or_cut_between_two_runs_is_told(tmp_path):
@@ -256,13 +203,13 @@ def test_what_was_deleted_or_cut_between_two_runs_is_told(tmp_path):
     data, out = tmp_path / "data", output(str(tmp_path / "out"))
     wanted = Request((data,), Choice(pattern="."), AllAt(EARLIEST), AllAt(LATEST))
 
-    def settled(start: int, end: int) -> plan.Plan:
+    def settled(start: int, end: int) -> export_plan.Plan:
         shutil.rmtree(data, ignore_errors=True)
         write_partition(data, {start: documents(0, *"x" * end)[start:]}, "t-0")
         if end < 6:
             write_partition(data, {0: documents(0, "x")}, "u-0")
-        found = plan.settle(out, wanted)
-        plan.save(out, wanted, found)
+        found = export_plan.settle(out, wanted)
+        export_plan.save(out, wanted, found)
         return found
 
     assert settled(0, 3).gone == []
@@ -288,9 +235,9 @@ def test_a_run_that_cannot_go_on_names_a_way_that_export_has(tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"version":2}', '{"version":', "[" * 99_999])
 def test_a_plan_that_is_none_is_refused(text, tmp_path):
     """Regression: some gave "this is a bug"."""
-    (tmp_path / plan.PLAN).write_text(text)
+    (tmp_path / export_plan.PLAN).write_text(text)
     with pytest.raises(UsageError, match="is no plan of an export"):
-        plan.load(output(str(tmp_path)), request("partitions"))
+        export_plan.load(output(str(tmp_path)), request("partitions"))
 
 
 @pytest.mark.parametrize(("at", "value"), [
@@ -300,21 +247,21 @@ def test_a_plan_that_is_none_is_refused(text, tmp_path):
 def test_a_plan_names_nothing_that_no_run_wrote(at, value, tmp_path):
     """A destination is often a directory that many may write: a plan there must not lead out of it."""
     out, wanted = output(str(tmp_path / "out")), request("partitions")
-    plan.save(out, wanted, plan.settle(out, wanted))
-    file = tmp_path / "out" / plan.PLAN
+    export_plan.save(out, wanted, export_plan.settle(out, wanted))
+    file = tmp_path / "out" / export_plan.PLAN
     told = json.loads(file.read_text())
     told["files"][0][at] = value
     file.write_text(json.dumps(told))
     with pytest.raises(UsageError, match="is no plan of an export"):
-        plan.load(out, wanted)
+        export_plan.load(out, wanted)
 
 
 def test_a_plan_of_gigabytes_is_not_read(tmp_path):
     out = output(str(tmp_path))
-    with open(tmp_path / plan.PLAN, "wb") as file:
+    with open(tmp_path / export_plan.PLAN, "wb") as file:
         file.truncate(3 << 30)
     with pytest.raises(UsageError, match="too many to be one that an export wrote"):
-        plan.load(out, request("partitions"))
+        export_plan.load(out, request("partitions"))
 
 
 @pytest.mark.parametrize("side", ["from", "to"])

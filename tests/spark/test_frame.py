@@ -17,13 +17,13 @@ from pyspark.sql.types import StructType
 from kafkafs.errors import UsageError
 from kafkafs.sample import unpack
 from kafkafs.spark.export.export_job import export
+from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.export.output import output
-from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.frame import frame_of
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
-from kafkafs.spark.options import Choice
 from kafkafs.spark.session import in_one_sentence
 from kafkafs.spark.source import KafkafsDataSource
+from kafkafs.spark.source_options import Choice
 from tests.kafka import registered
 from tests.kafka.broker import Broker
 from tests.kafka.dataset import Dataset

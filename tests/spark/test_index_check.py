@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
 from kafkafs.spark.audit.log_check import check_log
-from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit
+from kafkafs.spark.segment_units import SegmentSnapshot, SegmentUnit
 from tests.log.making import Made, made, write_partition
 
 OFFSETS, TIMES = struct.Struct(">ii"), struct.Struct(">qi")

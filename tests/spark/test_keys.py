@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkafs.spark.reindex_job import make_keys, reindex_keys
-from kafkafs.spark.segments import segments_of
+from kafkafs.spark.segment_units import segments_of
 from tests.log.making import partition_of, write_partition
 from tests.log.reading import reader
 from tests.search.test_key_indexes import indexed, segments

@@ -8,8 +8,8 @@ from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.tasks import data_loss
-from kafkafs.spark.typed.columns import Field
 from kafkafs.spark.typed.kinds import Pass, kinds
+from kafkafs.spark.typed.typed_columns import Field
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import Made, write_partition

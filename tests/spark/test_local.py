@@ -17,7 +17,7 @@ from kafkafs.errors import Exhausted, UsageError, Vanished
 from kafkafs.spark import jobs
 from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.local import LocalEngine
-from kafkafs.spark.segments import segments_of
+from kafkafs.spark.segment_units import segments_of
 from tests.cli.parsing import parsed
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS, wait_until

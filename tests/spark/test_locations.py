@@ -10,7 +10,7 @@ import pytest
 from kafkafs.errors import NotFound, UsageError
 from kafkafs.spark.locations import Location, chosen, data_directory, every_location, partition
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.options import Choice
+from kafkafs.spark.source_options import Choice
 from tests.log.making import made, write_partition
 
 

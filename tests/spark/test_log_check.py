@@ -7,7 +7,7 @@ import pytest
 
 from kafkafs.spark.audit.audit_job import check_segment, clean_of
 from kafkafs.spark.audit.findings import Finding
-from kafkafs.spark.segments import segments_of
+from kafkafs.spark.segment_units import segments_of
 from tests.format.batch_maker import record_bytes, v2_around
 from tests.format.golden import Record
 from tests.kafka.dataset import Dataset

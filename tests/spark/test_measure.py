@@ -10,7 +10,7 @@ from kafkafs.format.records import Records, decode
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile.measure import Kept, Numbers, TopKeys, measure
 from kafkafs.spark.profile.page import page
-from kafkafs.spark.segments import live_segments
+from kafkafs.spark.segment_units import live_segments
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import made, write_partition, write_start

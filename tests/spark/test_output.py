@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from kafkafs.cli.main import main
 from kafkafs.errors import DiskError, UsageError
-from kafkafs.spark.export import plan
+from kafkafs.spark.export import export_plan
 from kafkafs.spark.export.export_job import Exported, export
+from kafkafs.spark.export.export_plan import PLAN
 from kafkafs.spark.export.output import Output, output
-from kafkafs.spark.export.plan import PLAN
 from tests.spark.test_export_job import request, truth
 
 SECRET = "not-to-be-told"
@@ -40,8 +40,8 @@ def bucket(server: str, tmp_path) -> Output:
     return output(f"s3a://key:{SECRET}@bucket/{tmp_path.name}?{server}")
 
 
-def run(spark: SparkSession, out: Output, wanted: plan.Request) -> Exported:
-    return export(spark, out, wanted, plan.settle(out, wanted))
+def run(spark: SparkSession, out: Output, wanted: export_plan.Request) -> Exported:
+    return export(spark, out, wanted, export_plan.settle(out, wanted))
 
 
 def opened(out: Output) -> tuple[fs.FileSystem, str]:
@@ -105,7 +105,7 @@ def test_a_place_with_other_files_is_refused(bucket: Output):
     with system.open_output_stream(f"{root}/other") as file:
         file.write(b"x")
     with pytest.raises(UsageError, match="holds other files") as refused:
-        plan.settle(bucket, request("partitions"))
+        export_plan.settle(bucket, request("partitions"))
     assert SECRET not in str(refused.value)
     assert str(bucket).startswith("s3://bucket/")
 

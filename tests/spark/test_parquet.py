@@ -13,8 +13,8 @@ import pytest
 from kafkafs.errors import Unsupported, UsageError
 from kafkafs.spark import arrow, tasks
 from kafkafs.spark.export import parquet
+from kafkafs.spark.export.export_plan import NO_DATE, FileUnit, Plan
 from kafkafs.spark.export.output import output
-from kafkafs.spark.export.plan import NO_DATE, FileUnit, Plan
 from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.planning import PartitionRange

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import PartitionRange, splits
-from kafkafs.spark.snapshots import Snapshot
+from kafkafs.spark.planning import PartitionRange, Snapshot, splits
 from tests.log.making import made, spread, write_partition
 
 NAME = TopicPartition("t", 0)

@@ -14,7 +14,7 @@ from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile import profile_job
 from kafkafs.spark.profile.measure import MOST_BUCKETS, Numbers
 from kafkafs.spark.profile.page import page
-from kafkafs.spark.segments import live_segments
+from kafkafs.spark.segment_units import live_segments
 from tests.kafka.dataset import Dataset
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

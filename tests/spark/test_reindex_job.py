@@ -8,7 +8,7 @@ import pytest
 from kafkafs.errors import DiskError
 from kafkafs.spark.locations import data_directory
 from kafkafs.spark.reindex_job import make, topic_intervals, write_index
-from kafkafs.spark.segments import segments_of
+from kafkafs.spark.segment_units import segments_of
 from tests.kafka import broker
 from tests.kafka.dataset import Dataset
 from tests.kafka.jars import KRAFT_RELEASES

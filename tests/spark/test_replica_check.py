@@ -11,7 +11,7 @@ from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.reindex_job import segments_to_index
-from kafkafs.spark.segments import live_segments
+from kafkafs.spark.segment_units import live_segments
 from tests.kafka import replicated
 from tests.spark.test_replicas import broker
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from kafkafs.errors import Vanished
-from kafkafs.spark import planning, snapshots
+from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.locations import Location, data_directory, partition
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.options import batch_options
-from kafkafs.spark.snapshots import Snapshot, planned
+from kafkafs.spark.planning import Snapshot, planned
 from kafkafs.spark.source import BatchReader
+from kafkafs.spark.source_options import batch_options
 from kafkafs.spark.tasks import Task
 from tests.kafka.broker import wait_until
 from tests.log.making import made, write_partition
@@ -45,9 +45,9 @@ def test_retention_in_the_midst_of_a_plan_does_not_show(tmp_path: Path, monkeypa
 
 def test_a_plan_is_made_anew_where_files_vanish_under_it(tmp_path: Path):
     write_partition(tmp_path, {0: [made(0, [1])]})
-    looks: list[snapshots.Snapshots] = []
+    looks: list[planning.Snapshots] = []
 
-    def plan(found: snapshots.Snapshots) -> int:
+    def plan(found: planning.Snapshots) -> int:
         looks.append(found)
         if len(looks) < 3:
             raise Vanished("a file is gone")
@@ -60,7 +60,7 @@ def test_a_plan_is_made_anew_where_files_vanish_under_it(tmp_path: Path):
 def test_a_log_that_changes_again_and_again_is_told_of(tmp_path: Path):
     write_partition(tmp_path, {0: [made(0, [1])]})
 
-    def plan(_: snapshots.Snapshots) -> None:
+    def plan(_: planning.Snapshots) -> None:
         raise Vanished("a file is gone")
 
     with pytest.raises(Vanished):

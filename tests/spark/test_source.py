@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from kafkafs.errors import UsageError
 from kafkafs.spark.arrow import schema as arrow_schema
 from kafkafs.spark.frame import Frame
-from kafkafs.spark.options import batch_options
 from kafkafs.spark.source import BatchReader, KafkafsDataSource
+from kafkafs.spark.source_options import batch_options
 from kafkafs.spark.tasks import Task
 from tests.kafka import jars
 from tests.kafka.dataset import Dataset
@@ -161,7 +161,7 @@ REFUSED: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("reason", REFUSED)
 def test_what_the_kafka_source_refuses_is_refused(reason):
-    """The options by themselves: test_options.py."""
+    """The options by themselves: test_source_options.py."""
     with pytest.raises(Exception, match=reason):
         planned(LATEST.path, **REFUSED[reason])
 

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.limited_stream import LimitedStreamReader
-from kafkafs.spark.options import stream_options
+from kafkafs.spark.source_options import stream_options
 from kafkafs.spark.tasks import Task
 from tests.kafka.broker import wait_until
 from tests.kafka.dataset import Dataset

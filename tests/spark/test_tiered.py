@@ -17,11 +17,11 @@ from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.options import batch_options
 from kafkafs.spark.profile import profile_job
 from kafkafs.spark.profile.measure import Numbers
-from kafkafs.spark.segments import live_segments
+from kafkafs.spark.segment_units import live_segments
 from kafkafs.spark.source import BatchReader
+from kafkafs.spark.source_options import batch_options
 from tests.kafka import aiven, tiers
 from tests.kafka.tiered import FIRST_MS, Tiered
 from tests.mounting import KAFKAFS, run

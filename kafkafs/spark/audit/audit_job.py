@@ -42,7 +42,7 @@ from kafkafs.spark.audit.partition_check import (
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import Tiered, data_directory
-from kafkafs.spark.segments import SegmentSnapshot, SegmentUnit, segments_of
+from kafkafs.spark.segment_units import SegmentSnapshot, SegmentUnit, segments_of
 
 Check = Callable[[Segment, Where, LogTable, bool], list[Finding]]
 

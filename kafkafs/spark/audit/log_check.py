@@ -22,7 +22,7 @@ from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
 from kafkafs.log.transaction_events import Event, events
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.spark.segments import SegmentSnapshot
+from kafkafs.spark.segment_units import SegmentSnapshot
 
 Column = np.ndarray[tuple[int], np.dtype[np.int64]]
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")

@@ -9,20 +9,18 @@ from kafkafs.cluster.registry import Registry
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import Isolation
 from kafkafs.spark import jobs
-from kafkafs.spark.export import parquet, plan
+from kafkafs.spark.export import export_plan, parquet
+from kafkafs.spark.export.export_plan import GONE, FileUnit, Plan, Request, undated
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.parquet import Tables
-from kafkafs.spark.export.plan import GONE, FileUnit, Plan, Request, undated
 from kafkafs.spark.jobs import Progress, no_progress, nothing
 from kafkafs.spark.schema_frame import registry_with_schemas
 from kafkafs.spark.tasks import data_loss
-from kafkafs.spark.typed import values
-from kafkafs.spark.typed.columns import Column, Field
-from kafkafs.spark.typed.kinds import Pass, candidates, kinds, tables
-from kafkafs.spark.typed.lines import column_type
-from kafkafs.spark.typed.registered import RegisteredColumn
-from kafkafs.spark.typed.tables import Table
-from kafkafs.spark.typed.values import JsonColumn
+from kafkafs.spark.typed import json_values
+from kafkafs.spark.typed.json_values import JsonColumn
+from kafkafs.spark.typed.kinds import Pass, Table, candidates, kinds, tables
+from kafkafs.spark.typed.registered import RegisteredColumn, column_type
+from kafkafs.spark.typed.typed_columns import Column, Field
 
 if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
@@ -48,7 +46,7 @@ class _Writing:
     out: Output
     isolation: Isolation
     compression: str
-    kind: values.Kind
+    kind: json_values.Kind
     value: str
 
     @property
@@ -74,7 +72,7 @@ def _write(registry: "Broadcast[Registry]", unit: _Writing) -> None:
     unit.run(registry.value)
 
 
-def _infer(registry: "Broadcast[Registry]", each: Pass) -> values.Kind:
+def _infer(registry: "Broadcast[Registry]", each: Pass) -> json_values.Kind:
     return each.registered_kind(registry.value)
 
 
@@ -100,7 +98,7 @@ def export(
             found = tables(spark, tables_, passes, partial(_infer, shared), progress)
             settled.value_types |= {topic: table.words() for topic, table in found.items()}
         still_ours()
-        plan.save(out, request, settled)
+        export_plan.save(out, request, settled)
     todo, told = _left(out, settled)
     writing = [
         _Writing(
@@ -109,7 +107,7 @@ def export(
         for unit in todo
     ]  # fmt: skip
     jobs.run(spark, "export", writing, partial(_write, shared), progress)
-    plan.check_logs(request, settled)  # what was made anew since the plan was made is in some files, perhaps
+    export_plan.check_logs(request, settled)  # what was made anew since the plan was made is in some files, perhaps
     still_ours()
     out.tidy()
     return _exported(out, settled, todo, told)

@@ -23,10 +23,10 @@ from kafkafs.errors import UsageError
 from kafkafs.format.records import Records
 from kafkafs.log.read_options import Isolation
 from kafkafs.spark.arrow import BatchMaker, groups, schema
+from kafkafs.spark.export.export_plan import GONE, By, FileUnit, Plan, dated, periods, undated
 from kafkafs.spark.export.output import Output
-from kafkafs.spark.export.plan import GONE, By, FileUnit, Plan, dated, periods, undated
 from kafkafs.spark.tasks import data_loss, records_of
-from kafkafs.spark.typed.columns import Column, Columns, Field
+from kafkafs.spark.typed.typed_columns import Column, Columns, Field
 
 ROW_GROUP = 1 << 20
 """Rows in a row group."""

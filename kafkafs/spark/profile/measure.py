@@ -23,7 +23,7 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import marker_types
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
-from kafkafs.spark.segments import SegmentSnapshot
+from kafkafs.spark.segment_units import SegmentSnapshot
 
 
 @dataclass(slots=True)

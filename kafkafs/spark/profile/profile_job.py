@@ -11,9 +11,9 @@ from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.options import Replicas
 from kafkafs.spark.profile.measure import Numbers, measure
-from kafkafs.spark.segments import SegmentUnit, live_segments
+from kafkafs.spark.segment_units import SegmentUnit, live_segments
+from kafkafs.spark.source_options import Replicas
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

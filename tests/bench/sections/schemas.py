@@ -18,10 +18,10 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.spark.export.export_job import export
+from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.export.output import output
-from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
-from kafkafs.spark.options import Choice
+from kafkafs.spark.source_options import Choice
 from tests.bench import mounts, peers
 from tests.bench.data import AVRO, Bench, avro_schema
 from tests.bench.measure import Result, Spread, in_turns, rate, seconds

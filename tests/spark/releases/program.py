@@ -19,10 +19,10 @@ from pyspark.sql import SparkSession  # noqa: E402
 
 from kafkafs.spark import register  # noqa: E402
 from kafkafs.spark.export.export_job import export  # noqa: E402
+from kafkafs.spark.export.export_plan import Request, settle  # noqa: E402
 from kafkafs.spark.export.output import output  # noqa: E402
-from kafkafs.spark.export.plan import Request, settle  # noqa: E402
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt  # noqa: E402
-from kafkafs.spark.options import Choice  # noqa: E402
+from kafkafs.spark.source_options import Choice  # noqa: E402
 
 TOPIC = "partitions"
 SETTINGS = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkafs.cluster.lines import file_name, named_by, text_of
+from kafkafs.cluster.row_lines import file_name, named_by, text_of
 
 
 @pytest.mark.parametrize(

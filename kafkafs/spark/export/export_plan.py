@@ -27,9 +27,8 @@ from kafkafs.spark import planning
 from kafkafs.spark.export.output import CLAIM, Output
 from kafkafs.spark.locations import Location, chosen, every_location
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
-from kafkafs.spark.options import Choice, Replicas
-from kafkafs.spark.planning import PartitionRange
-from kafkafs.spark.snapshots import Snapshots, planned
+from kafkafs.spark.planning import PartitionRange, Snapshots, planned
+from kafkafs.spark.source_options import Choice, Replicas
 
 By = Literal["", "day", "hour"]
 """By what an export is partitioned; "" is by topic and partition alone."""

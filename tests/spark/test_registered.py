@@ -21,16 +21,14 @@ from kafkafs.errors import UsageError
 from kafkafs.spark import arrow
 from kafkafs.spark.arrow import BatchMaker
 from kafkafs.spark.export.export_job import export
+from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.export.output import output
-from kafkafs.spark.export.plan import Request, settle
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
-from kafkafs.spark.options import Choice
-from kafkafs.spark.typed.columns import Columns
-from kafkafs.spark.typed.kinds import named_payloads
-from kafkafs.spark.typed.lines import column_type
-from kafkafs.spark.typed.registered import RegisteredColumn
-from kafkafs.spark.typed.tables import Table, tables_of
-from kafkafs.spark.typed.values import kind_of_values
+from kafkafs.spark.source_options import Choice
+from kafkafs.spark.typed.json_values import kind_of_values
+from kafkafs.spark.typed.kinds import Table, named_payloads, tables_of
+from kafkafs.spark.typed.registered import RegisteredColumn, column_type
+from kafkafs.spark.typed.typed_columns import Columns
 from tests.format.decoded import records_of
 from tests.format.schemas.test_avro_program import encoded, schemas
 from tests.kafka import registered

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.sample import unpack
-from kafkafs.spark.segments import SegmentUnit, live_segments, segments_of
+from kafkafs.spark.segment_units import SegmentUnit, live_segments, segments_of
 
 
 def base_of(data: Path, base_offset: int) -> int | None:

@@ -10,11 +10,10 @@ from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
 from kafkafs.spark import arrow
 from kafkafs.spark.arrow import BatchMaker
-from kafkafs.spark.typed.columns import Columns
-from kafkafs.spark.typed.lines import column_type
-from kafkafs.spark.typed.registered import RegisteredColumn
-from kafkafs.spark.typed.tables import tables_of
-from kafkafs.spark.typed.values import JsonColumn, kind_of_values
+from kafkafs.spark.typed.json_values import JsonColumn, kind_of_values
+from kafkafs.spark.typed.kinds import tables_of
+from kafkafs.spark.typed.registered import RegisteredColumn, column_type
+from kafkafs.spark.typed.typed_columns import Columns
 from tests.format.batch_maker import v2_batch
 from tests.format.decoded import LIMIT
 from tests.format.golden import Record

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafkafs.errors import UsageError
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
-from kafkafs.spark.options import (
+from kafkafs.spark.source_options import (
     KNOWN,
     Choice,
     SourceOptions,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.spark.export.plan import NO_DATE, NO_PERIOD, dated, periods, undated
+from kafkafs.spark.export.export_plan import NO_DATE, NO_PERIOD, dated, periods, undated
 
 FILE = "topic=date=1/partition=3/00000000000000000000-00000000000000000009.parquet"
 END_MS = 253_402_300_800_000  # of the year 9999

@@ -19,7 +19,7 @@ import pyarrow as pa
 from kafkafs.errors import CorruptData
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.shape import Shape, default_text
-from kafkafs.spark.typed.columns import Field
+from kafkafs.spark.typed.typed_columns import Field
 
 Kind = Any
 """null, "boolean", "long", "double", "string", ["list", kind] or ["object", {name: kind}]: JSON itself."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafkafs.cli.options import LARGEST_BATCH, UNITS, WORDS, MountOptions, completions, is_known, parse
+from kafkafs.cli.mount_options import LARGEST_BATCH, UNITS, WORDS, MountOptions, completions, is_known, parse
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import ReadOptions
 

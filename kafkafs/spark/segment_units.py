@@ -17,7 +17,7 @@ from kafkafs.log.read_options import TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark.locations import Tiered, data_directories, data_directory, every_location
-from kafkafs.spark.options import Replicas
+from kafkafs.spark.source_options import Replicas
 
 Answer = TypeVar("Answer")
 _ATTEMPTS = 8
