@@ -35,7 +35,8 @@ _IN_BUCKET = "://"
 """What every address has, and no path: `java_path` joins slashes."""
 
 _OF_4_4 = 31
-"""The lowest `metadata.version` of 4.4, whose tool prints a transaction's state by name. Source: MetadataVersion."""
+"""The lowest `metadata.version` of 4.4, whose tool prints a transaction's state by name, older ones a number, on any
+disk. A disk gets the text of its own release. Source: MetadataVersion; 4.3.1's and 4.4.0's tool on disks of both."""
 
 
 def run(arguments: argparse.Namespace) -> int:

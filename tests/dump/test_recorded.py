@@ -6,6 +6,7 @@ import pytest
 
 from tests.dump.dumped import dumped, options_of
 from tests.kafka.dataset import Dataset
+from tests.mounting import KAFKAFS, run
 
 
 @pytest.mark.parametrize("mode", ["plain", "deep", "print", "skip-metadata", "max-bytes", "verify", "sanity"])
@@ -19,6 +20,14 @@ def test_records_of_kafkas_own_topics_are_decoded_as_the_tool_does(stopped: Data
     """A release without KRaft has no cluster metadata."""
     if mode in stopped.dump_modes():
         assert compare(stopped, mode) > 0
+
+
+def test_the_disk_tells_the_command_which_tool_is_meant(stopped: Dataset) -> None:
+    """A transaction's state has a name in the text of 4.4's tool, and a number in that of older ones."""
+    name, expected = next(iter(stopped.dumps("transactions").items()))
+    assert '"transactionStatus":' in expected
+    done = run(KAFKAFS, "dump", "--transaction-log-decoder", "--files", name, cwd=stopped.path)
+    assert done.stdout.decode() == expected
 
 
 def test_standard_output_is_the_tools_own_beside_a_running_broker(live: Dataset) -> None:
