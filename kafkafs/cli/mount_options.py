@@ -38,27 +38,27 @@ class Word:
         return self.form.partition("=")[0]
 
 
-def _isolation(options: MountOptions, value: str) -> MountOptions:
-    return replace(options, reading=replace(options.reading, isolation=isolation("isolation", value)))
+def _reading(options: MountOptions, **changes: Any) -> MountOptions:
+    return replace(options, reading=replace(options.reading, **changes))
 
 
 def _corrupt(options: MountOptions, value: str) -> MountOptions:
     if value != "skip":
         raise UsageError(f"corrupt={value!r} is not known; the only choice is corrupt=skip")
-    return replace(options, reading=replace(options.reading, corrupt_skip=True))
+    return _reading(options, corrupt_skip=True)
 
 
 def _max_batch(options: MountOptions, value: str) -> MountOptions:
     size = _size("max_batch", value, "512M")
     if size > LARGEST_BATCH:
         raise UsageError(f"max_batch={value[:40]!r} is more than any batch takes; write {LARGEST_BATCH >> 30}G at most")
-    return replace(options, reading=replace(options.reading, max_batch=size))
+    return _reading(options, max_batch=size)
 
 
 def _exact(options: MountOptions, value: str) -> MountOptions:
     sizes = {"all": ALL, "0": 0}
     size = sizes[value] if value in sizes else min(ALL, _size("exact", value, "64M, exact=all or exact=0"))
-    return replace(options, reading=replace(options.reading, exact=size))
+    return _reading(options, exact=size)
 
 
 def _size(name: str, value: str, example: str) -> int:
@@ -71,43 +71,26 @@ def _size(name: str, value: str, example: str) -> int:
     return int(number[:30]) * UNITS[unit]
 
 
-def _tiered(options: MountOptions, value: str) -> MountOptions:
-    return _of_tier(options, place=place_of(value))
-
-
 def _tiered_key(options: MountOptions, value: str) -> MountOptions:
     keys = options.reading.tiered.keys if options.reading.tiered is not None else ()
     return _of_tier(options, keys=(*keys, parse_key(value)))
 
 
-def _tiered_cache(options: MountOptions, value: str) -> MountOptions:
-    return _of_tier(options, cache_size=_size("tiered_cache", value, "256M"))
-
-
 def _of_tier(options: MountOptions, **changes: Any) -> MountOptions:
-    source = replace(options.reading.tiered or TierSource(""), **changes)
-    return replace(options, reading=replace(options.reading, tiered=source))
+    return _reading(options, tiered=replace(options.reading.tiered or TierSource(""), **changes))
 
 
 def _index_dir(options: MountOptions, value: str) -> MountOptions:
     path = Path(value)
     if not path.is_dir():
         raise UsageError(f"index_dir={value!r} is not a directory; `kafkafs reindex DATA_DIR --index-dir D` makes one")
-    return replace(options, reading=replace(options.reading, index_dir=path.absolute()))
+    return _reading(options, index_dir=path.absolute())
 
 
 def _cache(options: MountOptions, value: str) -> MountOptions:
     if value != "keep":
         raise UsageError(f"cache={value!r} is not known; the only choice is cache=keep")
-    return replace(options, reading=replace(options.reading, cache_keep=True))
-
-
-def _allow_other(options: MountOptions, _: str) -> MountOptions:
-    return replace(options, allow_other=True)
-
-
-def _deny_other(options: MountOptions, _: str) -> MountOptions:
-    return replace(options, allow_other=False)
+    return _reading(options, cache_keep=True)
 
 
 def tier_of(texts: Iterable[str]) -> TierSource | None:
@@ -119,20 +102,35 @@ def tier_of(texts: Iterable[str]) -> TierSource | None:
 
 
 WORDS = (
-    Word("isolation=LEVEL", "read_uncommitted (default) or read_committed, for decoded views", _isolation, ISOLATIONS),
+    Word(
+        "isolation=LEVEL", "read_uncommitted (default) or read_committed, for decoded views",
+        lambda options, value: _reading(options, isolation=isolation("isolation", value)), ISOLATIONS,
+    ),
     Word("corrupt=skip", "decoded ranges go on behind a corrupt batch instead of failing", _corrupt),
     Word("max_batch=SIZE", "largest batch a decoded view unpacks: bytes, or with K, M, G (default 256M)", _max_batch),
     Word(
         "exact=SIZE", "largest decoded range that is a file with a size: bytes, K, M, G, 0 or all (default 8M)", _exact
     ),
     Word("index_dir=DIR", "use the indexes that `kafkafs reindex` rebuilt there", _index_dir),
-    Word("tiered=SOURCE", "older segments lie in this tier: a directory, s3://bucket/prefix, ...", _tiered),
+    Word(
+        "tiered=SOURCE", "older segments lie in this tier: a directory, s3://bucket/prefix, ...",
+        lambda options, value: _of_tier(options, place=place_of(value)),
+    ),
     Word("tiered_key=ID:FILE", "a private key (PEM) that Aiven's plug-in encrypted segments for", _tiered_key),
-    Word("tiered_cache=SIZE", "memory for chunks of remote segments (default 64M)", _tiered_cache),
+    Word(
+        "tiered_cache=SIZE", "memory for chunks of remote segments (default 64M)",
+        lambda options, value: _of_tier(options, cache_size=_size("tiered_cache", value, "256M")),
+    ),
     Word("cache=keep", "let the kernel keep what was read in its page cache", _cache),
-    Word("allow_other", "let all users in, each as far as the files' modes allow (default for root)", _allow_other),
-    Word("noallow_other", "let only the mounting user in (default for others)", _deny_other),
-)
+    Word(
+        "allow_other", "let all users in, each as far as the files' modes allow (default for root)",
+        lambda options, _: replace(options, allow_other=True),
+    ),
+    Word(
+        "noallow_other", "let only the mounting user in (default for others)",
+        lambda options, _: replace(options, allow_other=False),
+    ),
+)  # fmt: skip
 
 
 def completions() -> list[str]:

@@ -136,18 +136,11 @@ def transactions(cluster: Cluster) -> Iterator[bytes]:
 
 
 def _topics(image: Image) -> Rows:
-    return Rows(
-        [
-            (
-                name,
-                topic_id,
-                dict(image.topics[topic_id].partitions),
-                dict(image.configs.get((TOPIC_RESOURCE, name), {})),
-            )
-            for name, topic_id in sorted(image.ids.items())
-        ],
-        lambda value: _topic_row(*value),
-    )
+    found = [
+        (name, topic_id, dict(image.topics[topic_id].partitions), dict(image.configs.get((TOPIC_RESOURCE, name), {})))
+        for name, topic_id in sorted(image.ids.items())
+    ]
+    return Rows(found, lambda value: _topic_row(*value))
 
 
 def _topic_row(name: str, topic_id: str, partitions: Mapping[int, PartitionState], configs: Mapping[str, str]) -> Row:
@@ -188,33 +181,13 @@ def _configs(image: Image) -> Rows:
         for resource, values in sorted(image.configs.items())
         for key, value in sorted(values.items())
     ]
-    return Rows(found, lambda value: _config_row(*value))
-
-
-def _config_row(resource: tuple[int, str], key: str, value: str) -> Row:
-    return rows.config_row(resource, key, value, is_secret_config(resource[0], key))
-
-
-def _brokers(image: Image) -> Rows:
-    return Rows([broker for _, broker in sorted(image.brokers.items())], rows.broker_row)
-
-
-def _acls(image: Image) -> Rows:
-    return Rows(sorted(image.acls.values()), rows.acl_row)
+    return Rows(found, lambda it: rows.config_row(it[0], it[1], it[2], is_secret_config(it[0][0], it[1])))
 
 
 def _quotas(image: Image) -> Rows:
     by_name = sorted(image.quotas.items(), key=lambda item: [(kind, name or "") for kind, name in item[0]])
     found = [(entity, key, value) for entity, values in by_name for key, value in sorted(values.items())]
     return Rows(found, lambda value: rows.quota_row(*value))
-
-
-def _users(image: Image) -> Rows:
-    return Rows([(*who, count) for who, count in sorted(image.users.items())], lambda value: rows.user_row(*value))
-
-
-def _features(image: Image) -> Rows:
-    return Rows(sorted(image.features.items()), lambda value: {"feature": value[0], "level": value[1]})
 
 
 def _of_image(make: Callable[[Image], Rows]) -> ListFile:
@@ -233,10 +206,16 @@ LISTS: Mapping[str, ListFile] = {
     "topics.jsonl": _of_image(_topics),
     "partitions.jsonl": ListFile((METADATA_TOPIC,), _partitions),
     "configs.jsonl": _of_image(_configs),
-    "brokers.jsonl": _of_image(_brokers),
-    "acls.jsonl": _of_image(_acls),
+    "brokers.jsonl": _of_image(
+        lambda image: Rows([each for _, each in sorted(image.brokers.items())], rows.broker_row)
+    ),
+    "acls.jsonl": _of_image(lambda image: Rows(sorted(image.acls.values()), rows.acl_row)),
     "quotas.jsonl": _of_image(_quotas),
-    "users.jsonl": _of_image(_users),
-    "features.jsonl": _of_image(_features),
+    "users.jsonl": _of_image(
+        lambda image: Rows([(*who, count) for who, count in sorted(image.users.items())], lambda it: rows.user_row(*it))
+    ),
+    "features.jsonl": _of_image(
+        lambda image: Rows(sorted(image.features.items()), lambda it: {"feature": it[0], "level": it[1]})
+    ),
 }
 """Each file of lines at the top, by its name."""

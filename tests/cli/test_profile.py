@@ -1,4 +1,4 @@
-"""`kafkafs profile` before Spark starts. What the page shows is in tests/spark/test_profile_job.py."""
+"""`kafkafs profile` before Spark starts. What the page shows is in tests/spark/test_page.py."""
 
 import subprocess
 import sys
