@@ -8,7 +8,7 @@ import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -43,11 +43,11 @@ def tasks(groups: Iterable[Iterable[PartitionRange]], options: SourceOptions) ->
     return [Task(tuple(group), options.isolation, options.fail_on_data_loss) for group in groups]
 
 
+@cache
 def exempt_modules() -> None:
     """In an executor: Spark has its Python collect all garbage after each task (pyspark/daemon.py), and looking through
     what the modules have made is a tenth of a scan's time. What is there at a process's first task stays, so it may."""
-    if not gc.get_freeze_count():
-        gc.freeze()
+    gc.freeze()
 
 
 def data_loss(fail: bool, advice: str = "set failOnDataLoss to false to go on without them") -> Callable[[str], None]:
