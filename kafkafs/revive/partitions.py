@@ -1,6 +1,7 @@
 """One partition, written: its segments with indexes of their own, and the small files beside them.
 
-While a segment is copied, by a second thread, the next one is read. Whatever the method, only `.log` files are ever
+While a segment is copied, by a second thread, the next one is read. What lies in a bucket, or in chunks, is fetched
+once, into the new directory, and read there. Whatever the method, only `.log` files are ever
 shared with the original. What a hard link leads to must never be written again, so behind such a log stands an empty
 segment, to which the broker appends. One stands as well where the log's last offsets are lost.
 """
@@ -10,9 +11,14 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_file import LocalFile
+from kafkafs.errors import DiskError, Unanswered, Vanished
 from kafkafs.format.checkpoints import leader_epochs_bytes, partition_metadata_bytes
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, segment_file
 from kafkafs.format.producer_snapshot import producer_snapshot_bytes
+from kafkafs.log.segment import Segment
 from kafkafs.revive.copying import Method, link_log, make_log
 from kafkafs.revive.keeping import KeptSegment, log_size
 from kafkafs.revive.place import Target
@@ -29,9 +35,11 @@ class PartitionWriter:
     def __init__(self, replica: Replica, topic_id: str, target: Target, method: Method) -> None:
         self._replica, self._topic_id, self._target, self._method = replica, topic_id, target, method
         self._files: list[str] = []
+        self._fetched: dict[int, DataFile] = {}
 
     def write(self, scan: PartitionScan, moved: Moved) -> None:
         """All of it. Where the scan finds damage that it may not pass over, nothing more is written."""
+        scan.before_reading = self._fetch
         with ThreadPoolExecutor(1) as copier:
             copying: Future[None] | None = None
             for kept in scan.segments():
@@ -41,7 +49,28 @@ class PartitionWriter:
                 moved(log_size(kept.segment))
             if copying is not None:
                 copying.result()
+        for base in self._fetched:
+            self._target.remove(_name_of_fetched(base))
         self._beside(scan)
+
+    def _fetch(self, segment: Segment) -> None:
+        """Of what cannot be fetched as a whole the scan reads what it can."""
+        if segment.object is None or isinstance(source := segment.log(), LocalFile):
+            return
+        from kafkafs.log.tier.remote_files import RemoteFiles  # only a tier takes what it imports
+
+        assert isinstance(segment.files, RemoteFiles)
+        name = _name_of_fetched(segment.base_offset)
+        try:
+            make_log(source, ((0, source.size),), self._target, name, segment.files.log_seen[1], "copy")
+        except Unanswered:
+            raise
+        except (DiskError, Vanished):
+            self._target.remove(name)
+            return
+        directory = Directory(str(self._target.path), self._replica.directory.options)
+        file = self._fetched[segment.base_offset] = directory.open_now(name)
+        segment.files.fetched(file)
 
     def _segment(self, kept: KeptSegment) -> None:
         segment, target = kept.segment, self._target
@@ -49,10 +78,14 @@ class PartitionWriter:
         is_local = segment.object is None
         if self._method == "link" and is_local and kept.size and kept.pieces == ((0, source.size),):
             link_log(self._replica.directory.root, source, target, segment_file(base, "log"))
+        elif base in self._fetched and kept.pieces == ((0, source.size),):
+            target.rename(_name_of_fetched(base), segment_file(base, "log"))
         else:
             mtime_ns = segment.files.log_seen[1]
             make_log(source, kept.pieces, target, segment_file(base, "log"), mtime_ns, self._method)
         segment.check(source)
+        if self._fetched.pop(base, None) is not None:
+            target.remove(_name_of_fetched(base))
         indexes = kept.indexes
         self._index(base, "index", indexes.offset_index)
         self._index(base, "timeindex", indexes.time_index)
@@ -83,6 +116,10 @@ class PartitionWriter:
         target.write(segment_file(end, "snapshot"), producer_snapshot_bytes(producers.states.values()))
         target.write(LEADER_EPOCHS, leader_epochs_bytes(tally.epochs))
         target.write(PARTITION_METADATA, partition_metadata_bytes(self._topic_id))
+
+
+def _name_of_fetched(base: int) -> str:
+    return f"{base:020}.fetched"
 
 
 def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:

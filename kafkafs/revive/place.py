@@ -40,8 +40,8 @@ class Target:
         unfinished = f"{name}{_TMP}"
         self.remove(unfinished)
         self.make(unfinished, content, through=through)
+        self.rename(unfinished, name)
         with _told(self.path / name):
-            os.rename(unfinished, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
             if through:
                 os.fsync(self.descriptor)
 
@@ -75,6 +75,11 @@ class Target:
             yield Target(self.path / name, descriptor)
         finally:
             os.close(descriptor)
+
+    def rename(self, name: str, new: str) -> None:
+        """A file gets another name."""
+        with _told(self.path / new):
+            os.rename(name, new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
     def remove(self, name: str) -> None:
         """Takes away a file, if it is there."""
@@ -134,8 +139,7 @@ class NewDirectory(Target):
         self.remove_directory(name)
         with self.below(_UNFINISHED) as target:
             yield target
-        with _told(self.path / name):
-            os.rename(_UNFINISHED, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        self.rename(_UNFINISHED, name)
 
     def note(self, told: dict[str, Any]) -> None:
         """A partition is whole: what is to be said of it."""

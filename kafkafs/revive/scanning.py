@@ -10,7 +10,7 @@ missed. A partition as of a moment ends before the first batch with a later reco
 with what is damaged are written anew, see `markers`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
@@ -100,8 +100,9 @@ class PartitionScan:
         is_over: IsOver = _nobody_knows,
     ) -> None:
         """`until_ms`: the moment, None for the end. `interval`: index.interval.bytes. `is_over`: as coordinators know
-        at the end."""
+        at the end. `before_reading` may be set to what is to be called with each segment."""
         self.log = log
+        self.before_reading: Callable[[Segment], None] = lambda _: None
         self._known_over = is_over if until_ms is None else _nobody_knows
         self._partition, self._corrupt, self._until_ms, self._interval = partition, corrupt, until_ms, interval
         self.tally = Tally(log.start_offset, log.start_offset)
@@ -154,6 +155,7 @@ class PartitionScan:
         """`behind` is the next segment, `known` what a broker noted of producers where this one begins."""
         keeping = Keeping(segment.base_offset, self._interval, transactions)
         try:
+            self.before_reading(segment)
             end = self.log.walk_end(segment)
             for item in segment.walk(Start(0, segment.base_offset), end):
                 if isinstance(item, Damage):

@@ -6,9 +6,11 @@ The truth is the broker's directory when nothing was deleted, byte for byte, and
 import json
 import shutil
 import signal
+import struct
 import subprocess
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from tests.revive.nodes import choices, started
 
 TIERED = Tiered()
 LOCAL = TierSource(str(TIERED.tier))
+FILES = {".log", ".index", ".timeindex", ".snapshot", ".metadata", ""}
 NAMES = [f"{topic}-{number}" for topic, count in TOPICS.items() for number in range(count)]
 
 
@@ -171,17 +174,23 @@ def test_an_object_that_is_gone_is_damage(tmp_path, copy, has_metadata):
     assert bases(tmp_path / "cut/orders-0") == [base for base in kept if base < first]
 
 
-def test_an_object_that_lies_is_damage(tmp_path, copy):
+@pytest.mark.parametrize("is_far", [False, True])
+def test_an_object_that_lies_is_damage(tmp_path, copy, is_far):
     """A batch that was altered is left out, the rest of its object stays."""
     log = objects(copy, "orders-0")[2]
     data = bytearray(log.read_bytes())
     data[100] ^= 1
     log.write_bytes(data)
-    source, first = TierSource(str(copy)), int(log.name[:20])
-    with pytest.raises(CorruptData, match=f"orders-0 at offset {first}"):
-        revive([TIERED.left], Choices(to=tmp_path / "new", tiered=source))
-    report = revive([TIERED.left], Choices(to=tmp_path / "new", tiered=source, corrupt="skip"))
+    first, end = int(log.name[:20]), 12 + struct.unpack_from(">i", data, 8)[0]
+    with tiers.s3_server() as server:
+        source = TierSource(tiers.uploaded(copy, "lies", server) if is_far else str(copy))
+        with pytest.raises(CorruptData, match=f"orders-0 at offset {first}"):
+            revive([TIERED.left], Choices(to=tmp_path / "new", tiered=source))
+        report = revive([TIERED.left], Choices(to=tmp_path / "new", tiered=source, corrupt="skip"))
     assert losses(report, "orders-0") == [(first, first + 19)]
+    new = tmp_path / "new/orders-0"
+    assert (new / f"{first:020}.log").read_bytes() == data[end:]
+    assert {each.suffix for each in new.iterdir()} <= FILES
 
 
 @pytest.mark.parametrize("method", ["copy", "link"])
@@ -243,6 +252,18 @@ def test_a_tier_by_itself_is_revived(tmp_path):
         identity = (tmp_path / "new" / name / "partition.metadata").read_text()
         assert identity.rpartition(" ")[2].strip() == objects(TIERED.tier, name)[0].parent.name[-22:]
         assert log_of(tmp_path / "new" / name) == b"".join(log.read_bytes() for log in objects(TIERED.tier, name))
+
+
+def test_an_object_is_fetched_once(tmp_path, sources):
+    """To be checked and to be kept, whatever memory there is for chunks."""
+    source = replace(sources["bucket zstd"], cache_size=1)
+    with tiers.requests() as every:
+        revive([TIERED.left], Choices(to=tmp_path / "new", tiered=source))
+    ranges = [request for request in every if request.startswith("GET ") and ".log" in request]
+    assert len(ranges) == len({*ranges}) > 50
+    for name in NAMES:
+        assert log_of(tmp_path / "new" / name) == log_of(TIERED.whole / name)
+    assert {each.suffix for each in (tmp_path / "new/orders-0").iterdir()} <= FILES
 
 
 def test_a_directory_inside_the_tier_is_refused(copy):

@@ -107,6 +107,10 @@ class RemoteFiles:
             self._open[kind] = ref(file)
         return file
 
+    def fetched(self, log: DataFile) -> None:
+        """A copy of its log on this machine, which is read from now on, as long as somebody keeps it open."""
+        self._open["log"] = ref(log)
+
     @property
     def log_seen(self) -> tuple[int, int]:
         """The log's size, and when the object was written [ns]."""
