@@ -3,7 +3,15 @@
 import argparse
 from pathlib import Path
 
-from kafkafs.cli.parser import TIME_BACK, Commands, add_tiered_key, add_topics, take_for_values, whole_number
+from kafkafs.cli.parser import (
+    TIME_BACK,
+    Commands,
+    add_tiered_key,
+    add_topics,
+    named_path,
+    take_for_values,
+    whole_number,
+)
 from kafkafs.log.read_options import ISOLATIONS
 from kafkafs.spark.source_options import REPLICAS
 
@@ -149,8 +157,10 @@ def add_revive(commands: Commands) -> None:
         ],
     )  # fmt: skip
     take_for_values(parser, TIME_BACK)
-    parser.add_argument("data_dirs", nargs="+", type=Path, metavar="DATA_DIR", help="log.dirs of one broker or several")
-    parser.add_argument("--to", required=True, type=Path, metavar="NEW_DIR", help="an empty or missing directory")
+    parser.add_argument(
+        "data_dirs", nargs="+", type=named_path, metavar="DATA_DIR", help="log.dirs of one broker or several"
+    )
+    parser.add_argument("--to", required=True, type=named_path, metavar="NEW_DIR", help="an empty or missing directory")
     parser.add_argument("--plan", action="store_true", help="print as JSON what would be done, and write nothing")
     parser.add_argument(
         "--node-id", type=whole_number, metavar="N", help="of the new node (default: that of the first DATA_DIR)"

@@ -13,13 +13,14 @@ from typing import Literal
 from kafkafs.disk.data_file import LONG_SIZE, DataFile
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.local_file import LocalFile
-from kafkafs.errors import DiskError, UsageError, Vanished
+from kafkafs.disk.page_cache import RWF_DONTCACHE
+from kafkafs.errors import UsageError, Vanished
 from kafkafs.revive.keeping import Piece, size_of
 from kafkafs.revive.place import Target
 
 Method = Literal["copy", "reflink", "link"]
 _FICLONE = 0x40049409
-_AT_ONCE = 16 << 20
+_BEHIND = -1  # as an offset: where the last write ended
 _PROBE = "revive.probe"
 _APART = (errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS)
 
@@ -79,20 +80,15 @@ def _cloned(source: DataFile, descriptor: int) -> bool:
 
 
 def _copy(source: DataFile, position: int, length: int, descriptor: int) -> None:
-    """From file to file within the kernel; what lies in a tier is fetched."""
-    end = position + length
-    while not isinstance(source, LocalFile):
-        if position == end:
-            return
-        data = source.read_long(position, min(LONG_SIZE, end - position))
-        position += os.write(descriptor, data)
+    """Behind what is there. Where Linux can (6.14), the disk writes at once, and no page stays in memory."""
+    end, flags = position + length, RWF_DONTCACHE
     while position < end:
-        try:
-            got = os.sendfile(descriptor, source.descriptor, position, min(_AT_ONCE, end - position))
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                raise
-            raise DiskError(f"copying {source.name!r} failed at {position}: {error.strerror}") from error
-        if not got:
+        data = source.read_long(position, min(LONG_SIZE, end - position))
+        if not data:
             raise Vanished(f"{source.name!r} became shorter while it was copied")
-        position += got
+        try:
+            position += os.pwritev(descriptor, [data], _BEHIND, flags)
+        except OSError as error:
+            if not flags or error.errno not in _APART:
+                raise
+            flags = 0

@@ -1,12 +1,13 @@
 """One partition, written: its segments with indexes of their own, and the small files beside them.
 
-While a segment is copied, by a second thread, the next one is read. What lies in a bucket, or in chunks, is fetched
+While segments are copied, by a second thread, the next ones are read. What lies in a bucket, or in chunks, is fetched
 once, into the new directory, and read there. Whatever the method, only `.log` files are ever
 shared with the original. What a hard link leads to must never be written again, so behind such a log stands an empty
 segment, to which the broker appends. One stands as well where the log's last offsets are lost.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -25,6 +26,9 @@ from kafkafs.revive.place import Target
 from kafkafs.revive.scanning import PartitionScan, as_of_now
 from kafkafs.revive.topics import Replica
 
+_SEGMENTS_AHEAD, _AHEAD = 16, 16 << 20
+"""So many segments, or bytes and a segment, may have been read and not be copied yet: still they are in memory."""
+
 Moved = Callable[[int], None]
 """Told how many more bytes of log are done."""
 
@@ -40,15 +44,18 @@ class PartitionWriter:
     def write(self, scan: PartitionScan, moved: Moved) -> None:
         """All of it. Where the scan finds damage that it may not pass over, nothing more is written."""
         scan.before_reading = self._fetch
-        with ThreadPoolExecutor(1) as copier:
-            copying: Future[None] | None = None
+        copier, copying = ThreadPoolExecutor(1), deque[tuple[Future[None], int]]()
+        try:
             for kept in scan.segments():
-                if copying is not None:
-                    copying.result()
-                copying = None if scan.refused else copier.submit(self._segment, kept)
+                while len(copying) > _SEGMENTS_AHEAD or sum(size for _, size in copying) > _AHEAD:
+                    copying.popleft()[0].result()
+                if not scan.refused:
+                    copying.append((copier.submit(self._segment, kept), kept.size))
                 moved(log_size(kept.segment))
-            if copying is not None:
-                copying.result()
+            for copied, _ in copying:
+                copied.result()
+        finally:
+            copier.shutdown(cancel_futures=True)
         for base in self._fetched:
             self._target.remove(_name_of_fetched(base))
         self._beside(scan)

@@ -243,7 +243,9 @@ def _segments(topics: Sequence[RevivedTopic]) -> Iterator[Segment]:
     """Those that are to be read."""
     for replica in (each.replica for topic in topics for each in topic.partitions):
         if replica is not None:
-            yield from replica.partition.answer(_looked_through)
+            segments = replica.partition.visible_segments()
+            is_tiered = any(each.object is not None for each in segments)  # else no log is read for it
+            yield from replica.partition.answer(_looked_through) if is_tiered else segments
 
 
 def _looked_through(log: Log) -> tuple[Segment, ...]:

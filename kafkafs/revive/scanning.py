@@ -1,7 +1,7 @@
 """One partition, read once from its log start to its end: what is kept of each segment, and what it all tells.
 
     scan = PartitionScan(partition, log, corrupt, until_ms, interval, is_over)
-    for segment in scan.segments(): ...     `KeptSegment`s, each good until the next is asked for
+    for segment in scan.segments(): ...     `KeptSegment`s
     scan.tally                              how far it came: offsets, records, epochs, producers, losses
 
 Only whole, valid batches are kept. Damage ends the partition (`cut`) or is left out, as compaction would leave it out

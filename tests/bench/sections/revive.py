@@ -1,8 +1,8 @@
 """`kafkafs revive` beside `cp -a` of the same data directory, on one disk, both until all of it is there: it reads,
 checks and indexes besides."""
 
+import itertools
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,27 +13,37 @@ from tests.bench.data import Bench
 from tests.bench.measure import Result, in_turns, seconds
 from tests.mounting import KAFKAFS
 
-_GOAL = 0.9
+_GOAL, _TARGET = 0.9, "TARGET"
 
 
 def run(bench: Bench, rounds: int) -> Iterator[Result]:
     with tempfile.TemporaryDirectory(prefix="kafkafs-bench-", dir=bench.home) as scratch:
-        target = Path(scratch) / "new"
+        targets = (Path(scratch) / str(number) for number in itertools.count())
 
-        def timed(*commands: list[str | Path]) -> Callable[[], float]:
-            """Copies a second, with the target gone before, and nothing of the one before left to be written."""
+        def timed(*command: str | Path) -> Callable[[], float]:
+            """Copies a second, each into a directory of its own, and nothing of the one before left to be written."""
 
             def measure() -> float:
-                shutil.rmtree(target, ignore_errors=True)
+                target = next(targets)
                 os.sync()
-                return 1 / sum(seconds(partial(peers.run, command)) for command in commands)
+                copying = partial(peers.run, [each if each != _TARGET else target for each in command])
+                taken = seconds(copying) + seconds(partial(peers.run, ["sync", "-f", target]))
+                _empty(target)
+                return 1 / taken
 
             return measure
 
         found = in_turns({
-            "ours": timed([KAFKAFS, "revive", bench.path, "--to", target, "--copy", "--corrupt", "skip"]),
-            "theirs": timed(["cp", "-a", "--reflink=never", bench.path, target], ["sync", "-f", target]),
+            "ours": timed(KAFKAFS, "revive", bench.path, "--to", _TARGET, "--copy", "--corrupt", "skip"),
+            "theirs": timed("cp", "-a", "--reflink=never", bench.path, _TARGET),
         }, rounds)  # fmt: skip
     size = sum(file.stat().st_size for file in bench.path.rglob("*.log"))
     yield Result("revive", f"revive --copy, {size / 1e9:.2g} GB of logs", "runs/s", found["ours"], "cp, sync",
                  found["theirs"], _GOAL)  # fmt: skip
+
+
+def _empty(place: Path) -> None:
+    """Gives the room back and lets the names stand: where files were just deleted, ext4 looks long for each new one."""
+    for file in place.rglob("*"):
+        if file.is_file():
+            os.truncate(file, 0)
