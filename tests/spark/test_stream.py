@@ -7,25 +7,17 @@ import pytest
 from confluent_kafka.admin import NewPartitions
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from kafkafs.spark.frame import Frame
-from kafkafs.spark.limited_stream import LimitedStreamReader
-from kafkafs.spark.source_options import stream_options
 from kafkafs.spark.tasks import Task
 from tests.kafka.broker import wait_until
 from tests.kafka.dataset import Dataset
 from tests.kafka.writer import Record, Topic, Writer, create, delete_records, roll
 from tests.spark.streams import finish
+from tests.spark.test_limited_stream import reader
 
 LATEST = Dataset("4.3.1", "stopped")
 OFFSETS = '{"partitions":{"0":1,"1":-2,"2":-1,"3":0,"4":-2}}'
-
-
-def reader(path: Path, **options: object) -> LimitedStreamReader:
-    return LimitedStreamReader(
-        stream_options({"path": str(path), **{name: str(value) for name, value in options.items()}}), Frame()
-    )
 
 
 def read(spark: SparkSession, path: Path, **options: object) -> DataFrame:
@@ -57,22 +49,6 @@ def test_offsets_are_those_of_the_kafka_source():
     assert begun == {"partitions": {"0": 1, "1": 0, "2": ends["2"], "3": 0, "4": 0}}
     assert stream.latestOffset(begun, ReadAllAvailable()) == {"partitions": ends}
     assert reader(LATEST.path, subscribe="partitions").initialOffset() == {"partitions": ends}
-
-
-def test_a_limit_is_shared_out_in_proportion():
-    stream = reader(LATEST.path, subscribe="partitions", startingOffsets="earliest", maxOffsetsPerTrigger=10)
-    assert stream.getDefaultReadLimit() == ReadMaxRows(10)
-    offset = stream.initialOffset()
-    ends = {str(number): LATEST.offsets("partitions", number).latest for number in range(5)}
-    seen = 0
-    for _ in range(200):
-        after = stream.latestOffset(offset, ReadMaxRows(10))
-        took = sum(after["partitions"].values()) - sum(offset["partitions"].values())
-        assert took <= 10 + 5
-        seen += took
-        offset = after
-    assert offset == {"partitions": ends}
-    assert seen == sum(ends.values())
 
 
 def test_new_partitions_begin_at_their_start_and_losses_are_told():
@@ -136,19 +112,3 @@ def test_a_stream_that_lost_records_ends_with_a_sentence(spark: SparkSession, tm
         run(read(spark, LATEST.path, **options), tmp_path / "fails")
     found = run(read(spark, LATEST.path, failOnDataLoss="false", **options), tmp_path / "goes-on")
     assert [offset for _, offset in found] == [record.offset for record in LATEST.records("deleted")]
-
-
-@pytest.mark.parametrize("first", ["prepare", "initial"])
-def test_a_run_that_reads_nothing_of_what_is_there_says_so(caplog, first):
-    """Regression: a job with availableNow and without startingOffsets ended at once, and nothing told why."""
-    for start, told in ((None, True), ("earliest", False)):
-        caplog.clear()
-        options = {"subscribe": "partitions"} | ({"startingOffsets": start} if start else {})
-        stream = reader(LATEST.path, **options)
-        steps = [stream.prepareForTriggerAvailableNow, stream.initialOffset]
-        for step in steps if first == "prepare" else steps[::-1]:
-            step()
-        assert any("reads none of the records" in each.message for each in caplog.records) == told
-    caplog.clear()
-    reader(LATEST.path, subscribe="partitions").prepareForTriggerAvailableNow()
-    assert not caplog.records, "one that goes on from a checkpoint is not asked where it begins"

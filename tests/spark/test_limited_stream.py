@@ -1,0 +1,51 @@
+"""What Spark 4.2 asks a stream: limits of a micro-batch, and an end that stays where it was."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadMaxRows
+
+from kafkafs.spark.frame import Frame
+from kafkafs.spark.limited_stream import LimitedStreamReader
+from kafkafs.spark.source_options import stream_options
+from tests.kafka.dataset import Dataset
+
+LATEST = Dataset("4.3.1", "stopped")
+
+
+def reader(path: Path, **options: object) -> LimitedStreamReader:
+    return LimitedStreamReader(
+        stream_options({"path": str(path), **{name: str(value) for name, value in options.items()}}), Frame()
+    )
+
+
+def test_a_limit_is_shared_out_in_proportion():
+    stream = reader(LATEST.path, subscribe="partitions", startingOffsets="earliest", maxOffsetsPerTrigger=10)
+    assert stream.getDefaultReadLimit() == ReadMaxRows(10)
+    offset = stream.initialOffset()
+    ends = {str(number): LATEST.offsets("partitions", number).latest for number in range(5)}
+    seen = 0
+    for _ in range(200):
+        after = stream.latestOffset(offset, ReadMaxRows(10))
+        took = sum(after["partitions"].values()) - sum(offset["partitions"].values())
+        assert took <= 10 + 5
+        seen += took
+        offset = after
+    assert offset == {"partitions": ends}
+    assert seen == sum(ends.values())
+
+
+@pytest.mark.parametrize("first", ["prepare", "initial"])
+def test_a_run_that_reads_nothing_of_what_is_there_says_so(caplog, first):
+    """Regression: a job with availableNow and without startingOffsets ended at once, and nothing told why."""
+    for start, told in ((None, True), ("earliest", False)):
+        caplog.clear()
+        options = {"subscribe": "partitions"} | ({"startingOffsets": start} if start else {})
+        stream = reader(LATEST.path, **options)
+        steps = [stream.prepareForTriggerAvailableNow, stream.initialOffset]
+        for step in steps if first == "prepare" else steps[::-1]:
+            step()
+        assert any("reads none of the records" in each.message for each in caplog.records) == told
+    caplog.clear()
+    reader(LATEST.path, subscribe="partitions").prepareForTriggerAvailableNow()
+    assert not caplog.records, "one that goes on from a checkpoint is not asked where it begins"

@@ -1,0 +1,39 @@
+"""A range of a partition as a task reads it, without Spark: records that are gone are told, or end it."""
+
+import pytest
+
+from kafkafs.errors import NotFound
+from kafkafs.spark.locations import Location
+from kafkafs.spark.offsets import TopicPartition
+from kafkafs.spark.planning import PartitionRange
+from kafkafs.spark.tasks import data_loss, records_of
+from tests.log.making import made, write_partition
+
+
+@pytest.fixture
+def location(tmp_path):
+    """A partition that begins at offset 10 and ends at 30."""
+    write_partition(tmp_path, {10: [made(at, range(at, at + 5)) for at in range(10, 30, 5)]})
+    return Location(tmp_path, TopicPartition("t", 0))
+
+
+def offsets(location, start, end, lost):
+    found = records_of(PartitionRange(location, start, end), "read_uncommitted", lost)
+    return [offset for piece in found for offset in piece.rows["offset"].tolist()]
+
+
+def test_a_range_has_its_own_records_only(location):
+    """Batches at its ends hold others, too."""
+    assert offsets(location, 12, 23, data_loss(fail=True)) == list(range(12, 23))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "told"),
+    [(3, 12, "offsets 3 to 9 of t-0 are gone"), (28, 40, "t-0 ends at offset 30 by now, before 40")],
+)
+def test_what_is_gone_is_told_and_the_rest_is_read_where_that_was_asked_for(location, start, end, told, caplog):
+    with pytest.raises(NotFound, match=f"{told}; set failOnDataLoss to false to go on without them"):
+        offsets(location, start, end, data_loss(fail=True))
+    kept = list(range(max(start, 10), min(end, 30)))
+    assert offsets(location, start, end, data_loss(fail=False)) == kept
+    assert f"{told}; going on without them" in caplog.text
