@@ -159,7 +159,6 @@ class Segment:
         "indexes",
         "is_doubtful",
         "known_end",
-        "listed",
         "next_base",
         "number",
         "overlaps",
@@ -167,7 +166,6 @@ class Segment:
 
     def __init__(self, files: Files, next_base: int | None) -> None:
         self.files = files
-        self.listed = files.listed
         self.base_offset = files.base_offset
         self.next_base = next_base
         self.indexes = SegmentIndexes(files, next_base is not None)
@@ -182,6 +180,11 @@ class Segment:
         """Those batches, once `overlaps` has looked for them."""
         self._last_batch: Batch | None = None
         self._seen: tuple[int, int] | None = None
+
+    @property
+    def listed(self) -> dict[str, ListedFile]:
+        """Its files by kind, as they were listed."""
+        return self.files.listed
 
     @property
     def log_name(self) -> str:

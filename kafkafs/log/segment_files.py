@@ -20,7 +20,10 @@ class Files(Protocol):
     """What a segment asks of its files, wherever they lie: `SegmentFiles` on the disk, `tier` elsewhere."""
 
     base_offset: int
-    listed: dict[str, ListedFile]
+
+    @property
+    def listed(self) -> dict[str, ListedFile]:
+        """The files by kind, as they were listed."""
 
     @property
     def object(self) -> str | None:

@@ -236,12 +236,12 @@ def folders_with_ids(objects: Objects, deepest: int, folder: str = "") -> Iterat
 
 def _grouped(found: Iterator[Object]) -> dict[tuple[int, str], dict[str, Object]]:
     """Objects by the base offset and id of their segment, then by kind."""
-    grouped: defaultdict[tuple[int, str], dict[str, Object]] = defaultdict(dict)
+    stems: defaultdict[str, dict[str, Object]] = defaultdict(dict)
     for each in found:
-        parsed = parse_tier_file(each.key.rpartition("/")[2])
-        if parsed is not None:
-            grouped[parsed.base_offset, parsed.segment_id][parsed.kind] = each
-    return grouped
+        stem, _, kind = each.key[each.key.rfind("/") + 1 :].partition(".")
+        stems[stem][kind] = each
+    parsed = ((parse_tier_file(f"{stem}.log"), files) for stem, files in stems.items())
+    return {(told.base_offset, told.segment_id): files for told, files in parsed if told is not None}
 
 
 def _epochs(data: bytes, key: str) -> Epochs:

@@ -5,7 +5,7 @@ from weakref import ReferenceType, ref
 
 from kafkafs.disk.chunked_file import inode_of
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import DiskError, NotFound, Vanished
+from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import ListedFile
 from kafkafs.log.tier.counting import Piece, contradicts
@@ -32,11 +32,17 @@ class RemoteFiles:
         self._doubted = doubted
         self._told: Upload | None = None
         self._open: dict[str, ReferenceType[DataFile]] = {}
-        inode = inode_of(self.object)
-        stored = self.upload.files.get("log")
-        sizes = {"log": 0 if stored is None else stored.size}  # in the tier: it need not be asked for
-        stem = segment_file(self.base_offset, "")
-        self.listed = {kind: ListedFile(stem + kind, inode, sizes.get(kind, 0)) for kind in KINDS}
+        self._listed: dict[str, ListedFile] | None = None
+
+    @property
+    def listed(self) -> dict[str, ListedFile]:
+        """Made when it is asked for: a tier can have 10,000 segments, of which few are."""
+        if self._listed is None:
+            stem, inode = segment_file(self.base_offset, ""), inode_of(self.object)
+            stored = self.upload.files.get("log")
+            sizes = {"log": 0 if stored is None else stored.size}  # in the tier: it need not be asked for
+            self._listed = {kind: ListedFile(stem + kind, inode, sizes.get(kind, 0)) for kind in KINDS}
+        return self._listed
 
     def is_of(self, piece: Piece, lineage: Epochs) -> bool:
         """Whether these are the files of that piece, seen in that lineage."""
@@ -75,6 +81,8 @@ class RemoteFiles:
             told = self._readable.told(self.upload)
         except NotFound as error:
             raise Vanished(f"{self.object!r} went away: {error}") from error
+        except Denied as error:  # no right of whoever reads the mount
+            raise DiskError(str(error)) from error
         if contradicts(self._piece, told, self._lineage):
             self._doubted.add(self.upload.segment_id)
             raise Vanished(f"{self.object!r} is another piece of the log than its name says; open it again")
@@ -104,7 +112,11 @@ class RemoteFiles:
                 file = self._readable.open(self.told, kind)
             except NotFound as error:
                 raise Vanished(f"{self.object!r} went away: {error}") from error
+            except Denied as error:
+                raise DiskError(str(error)) from error
             self._open[kind] = ref(file)
+        if kind == "log" and file.size != self.log_size():
+            raise DiskError(f"{self.object!r} has {file.size} bytes, and {self.log_size()} were uploaded")
         return file
 
     def fetched(self, log: DataFile) -> None:
