@@ -12,7 +12,7 @@ from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.groups import Group
 from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
 from kafkafs.cluster.row_lines import Json, Row, known, line
-from kafkafs.format.messages.redaction import is_secret_config
+from kafkafs.format.messages.json_text import is_secret_config
 from kafkafs.log.meta_properties import cluster_ids, node_ids
 
 METADATA_TOPIC = "__cluster_metadata"

@@ -9,7 +9,6 @@
     ancestors           the directories above a data directory, all of which have to be searched to reach it
     cached_value        a value that was true a moment ago, or is made once; a few of many such things
     budget              what many hold together, memory or open files, and which of them lets go
-    inside              a directory below, held open for questions about thousands of its files
 
 Nothing here knows what is in a file.
 """

@@ -18,10 +18,9 @@ from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at, sequenc
 from kafkafs.dump.single_lines import optional_long
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import Batch, walk
-from kafkafs.format.index import OffsetIndex, TimeIndex
+from kafkafs.format.index import ABORTED, OffsetIndex, TimeIndex
 from kafkafs.format.producer_snapshot import HEADER_SIZE, ProducerState, check_size, parse_producer_snapshot
 from kafkafs.format.records import Records, decode
-from kafkafs.format.transaction_index import DTYPE
 
 PADDING = (0, 0)
 NO_TIMESTAMP = -1
@@ -239,7 +238,7 @@ BATCH_FIELDS = ("firstSequence", "lastSequence", "lastOffset", "offsetDelta", "t
 def transaction_index(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
     """A line for each aborted transaction; Kafka checks nothing of them but the version, of which it reads one byte."""
     fields = FieldLines(source, options, TRANSACTION_FIELDS)
-    for piece in pieces(source.data, DTYPE):
+    for piece in pieces(source.data, ABORTED):
         for stored, *numbers in piece.tolist():
             version = stored >> 8
             if version > 0:

@@ -11,7 +11,7 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     codecs           compressed bytes, in Kafka's frames, unpacked within bounds
     memory           what large batches may take together; large buffers that are used again
     varints          a batch's numbers of variable length
-    index            offset index and time index: sorted entries; `transaction_index`: what was aborted
+    index            offset index and time index: sorted entries; the transaction index: what was aborted
     producer_snapshot, control, checkpoints   the files and records that brokers write for themselves
     jsonl            records and headers as lines; `cells`: which schemas their keys and values name
     merging          the lines of several partitions as one text, by time

@@ -8,10 +8,10 @@
     lookup           a point: the record or batch at an offset or a time
     extents          a raw range: the bytes of batches, sealed against truncation
     reader           a decoded range: a `Reader` reads straight on, and has a `Lookup`
-    visible          what of all that an isolation level shows; `outcomes` knows how transactions ended
+    visible          what of all that an isolation level shows; `outcomes` knows how transactions end
     producers        what a broker knows of producers; whose transactions are open at a log's end
     lineage          whether a log is still the one that a reader began with, in this process or another
-    rebuilding       a segment's indexes made anew; `transaction_events`: what was aborted, as batches pass by
+    rebuilding       a segment's indexes made anew
     health           what is wrong with a partition, as far as its small files and its borders tell
 
 The way of a lookup, here of a time; an offset enters one step later. It is the only one, and `.explain` shows it:

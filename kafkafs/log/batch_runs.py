@@ -29,7 +29,7 @@ from kafkafs.format.batch import (
     rows_of,
     walk,
 )
-from kafkafs.log.wrapped import first_offset
+from kafkafs.log.overlaps import first_offset
 
 _MOST_SOUND = 1 << 14
 """Keys: a megabyte of them."""

@@ -10,9 +10,9 @@ from kafkafs.errors import Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
+from kafkafs.log.overlaps import first_offset
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.segment_search import batch_reaching
-from kafkafs.log.wrapped import first_offset
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 from kafkafs.disk.cached_value import ValidatedValue
-from kafkafs.disk.inside import Inside
+from kafkafs.disk.directory import Inside
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
 from kafkafs.format.names import segment_file

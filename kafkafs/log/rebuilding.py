@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkafs.format.batch import Batches
+from kafkafs.format.index import ABORTED as TRANSACTION
 from kafkafs.format.index import OffsetIndex, TimeIndex, rises
-from kafkafs.format.transaction_index import DTYPE as TRANSACTION
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.log.transaction_events import Aborted, Tracker, events
+from kafkafs.log.outcomes import Aborted, Tracker, events
 
 DEFAULT_INTERVAL = 4096
 """Kafka's `index.interval.bytes` where nobody has set it."""

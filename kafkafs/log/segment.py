@@ -14,8 +14,7 @@ from weakref import ref
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, SMALLEST, Batch, is_overfull, parse_batch
-from kafkafs.format.index import OffsetIndex, TimeIndex
-from kafkafs.format.transaction_index import ENTRY_SIZE, AbortedTransaction, parse_transaction_index
+from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, OffsetIndex, TimeIndex, parse_transaction_index
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, SoundBatches, Start, batch_runs
 from kafkafs.log.listing import ListedFile
 from kafkafs.log.overlaps import Known
@@ -74,7 +73,7 @@ class SegmentIndexes:
             return None
         file = self._files.open("txnindex")
         size, log_size = file.size, self._files.log_size()
-        if size // ENTRY_SIZE > log_size // SMALLEST[2]:
+        if size // ABORTED_SIZE > log_size // SMALLEST[2]:
             raise CorruptData(f"it has {size} bytes: more entries than there can be markers in {log_size} bytes of log")
         return parse_transaction_index(file.read(0, size), self._files.base_offset)
 

@@ -9,8 +9,7 @@ from typing import Protocol
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.data_file import DataFile
-from kafkafs.disk.directory import Directory
-from kafkafs.disk.inside import Inside
+from kafkafs.disk.directory import Directory, Inside
 from kafkafs.errors import KafkafsError, NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, ListedFile

@@ -18,11 +18,10 @@ from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import OpenTransactions, Outcomes
-from kafkafs.log.overlaps import NONE, Known, Overlaps, fresh, overlaps_of, reaches_beyond
+from kafkafs.log.overlaps import NONE, Known, Overlaps, fresh, overlapping, overlaps_of, reaches_beyond
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
-from kafkafs.log.wrapped import overlapping
 
 _FEW, _NAMED = 16, 5
 """Segments that may be looked at for `problems`, and batches that are named there."""

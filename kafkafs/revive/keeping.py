@@ -7,9 +7,9 @@ from kafkafs.errors import DiskError, Vanished
 from kafkafs.format.batch import walk
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.outcomes import Tracker
 from kafkafs.log.rebuilding import Indexes, Rebuilding
 from kafkafs.log.segment import Segment
-from kafkafs.log.transaction_events import Tracker
 
 Piece = tuple[int, int] | bytes
 """Position and size of bytes in a log, or bytes that are not from there."""

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from kafkafs.format.batch import batch_bytes
 from kafkafs.format.control import ControlType, transaction_marker
+from kafkafs.format.index import AbortedTransaction
 from kafkafs.format.producer_snapshot import ProducerState
-from kafkafs.format.transaction_index import AbortedTransaction
 from kafkafs.log.batch_runs import BatchRun, Damage
-from kafkafs.log.transaction_events import Event, events
+from kafkafs.log.outcomes import Event, events
 
 IsOver = Callable[[int], bool]
 """Whether a producer's transaction, of which the log tells no end, has had one."""

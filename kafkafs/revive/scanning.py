@@ -20,18 +20,18 @@ import numpy as np
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import Batches, is_control, is_wrapped
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
+from kafkafs.format.index import ABORTED as TRANSACTION
+from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, parse_transaction_index
 from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.records import Refusal, decode
-from kafkafs.format.transaction_index import DTYPE as TRANSACTION
-from kafkafs.format.transaction_index import ENTRY_SIZE, AbortedTransaction, parse_transaction_index
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
+from kafkafs.log.outcomes import Tracker
 from kafkafs.log.partition import Partition
 from kafkafs.log.producers import ProducerStates, snapshot_at
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
-from kafkafs.log.transaction_events import Tracker
 from kafkafs.revive.keeping import Keeping, KeptSegment
 from kafkafs.revive.markers import IsOver, Marker, lost_behind, lost_between, marker_bytes, next_events
 
@@ -379,7 +379,7 @@ def _aborts(segment: Segment) -> tuple[AbortedTransaction, ...]:
 def noted_aborts(segment: Segment) -> bytes:
     """The broker's own transaction index of a segment; CorruptData where it cannot be true."""
     data = segment.read_beside(segment.name_of("txnindex"))
-    data = data[: len(data) // ENTRY_SIZE * ENTRY_SIZE]
+    data = data[: len(data) // ABORTED_SIZE * ABORTED_SIZE]
     parse_transaction_index(data, segment.base_offset)
     return data
 

@@ -22,10 +22,10 @@ from kafkafs.format.names import parse_partition_name, segment_file
 from kafkafs.format.producer_snapshot import open_transactions
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.outcomes import Tracker
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL, Indexes, Rebuilding, follow
 from kafkafs.log.segment import Segment
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
-from kafkafs.log.transaction_events import Tracker
 from kafkafs.search.key_indexes import build, identity, offsets_of
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Engine, Progress, no_progress

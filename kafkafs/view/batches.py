@@ -6,8 +6,8 @@ from kafkafs.format.batch import Batch, Batches, batch_at, walk
 from kafkafs.format.jsonl import batch_lines, unreadable_line
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
+from kafkafs.log.overlaps import first_offset, overlapping
 from kafkafs.log.segment import Segment
-from kafkafs.log.wrapped import first_offset, overlapping
 from kafkafs.view.node import KEEP_S, Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.range_file import Make, RangeFile

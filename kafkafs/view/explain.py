@@ -8,10 +8,10 @@ from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.format.times import doubt
 from kafkafs.log.batch_runs import Damage
+from kafkafs.log.overlaps import contents
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.log.trace import moment
-from kafkafs.log.wrapped import contents
 from kafkafs.view.grammar import BEFORE, Suffix
 from kafkafs.view.node import Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView

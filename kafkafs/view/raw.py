@@ -20,8 +20,8 @@ from kafkafs.log.extents import Extent, extent_of, extents_between
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import HELD
 from kafkafs.log.lookup import LocatedBatch
+from kafkafs.log.overlaps import contents
 from kafkafs.log.segment import Segment
-from kafkafs.log.wrapped import contents
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange
 from kafkafs.view.node import KEEP_S, Attributes, NoXattrs, Passing
 from kafkafs.view.partition_view import PartitionView

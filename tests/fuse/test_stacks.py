@@ -5,7 +5,7 @@ import logging
 import sys
 import threading
 
-from kafkafs.fuse.life import stacks
+from kafkafs.fuse.life import journal
 
 
 def test_no_garbage_is_looked_for_while_frames_are_collected(monkeypatch):
@@ -31,7 +31,7 @@ def test_no_garbage_is_looked_for_while_frames_are_collected(monkeypatch):
     monkeypatch.setattr(sys, "_current_frames", watched)
     gc.callbacks.append(look)
     try:
-        told = stacks._threads()
+        told = journal._threads()
     finally:
         gc.callbacks.remove(look)
         over.set()
@@ -42,11 +42,11 @@ def test_no_garbage_is_looked_for_while_frames_are_collected(monkeypatch):
 
 def test_a_signal_in_the_midst_of_an_answer_is_part_of_it(caplog):
     def calls():
-        stacks.log_all(None, ["of the second"])
+        journal.log_all(None, ["of the second"])
         yield "of the first"
 
     with caplog.at_level(logging.WARNING):
-        stacks.log_all(None, calls())
+        journal.log_all(None, calls())
         assert caplog.text.count("of the") == caplog.text.count("of the first") == 1
-        stacks.log_all(None, ["of the third"])
+        journal.log_all(None, ["of the third"])
     assert "of the third" in caplog.text

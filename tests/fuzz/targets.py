@@ -18,18 +18,16 @@ from kafkafs.format import codecs
 from kafkafs.format.batch import crc_holds, parse_batch, walk
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from kafkafs.format.control import ControlType, control_type, coordinator_epoch
-from kafkafs.format.index import OffsetIndex, TimeIndex
+from kafkafs.format.index import OffsetIndex, TimeIndex, parse_transaction_index
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.kernels import crc32c
-from kafkafs.format.messages.json_text import jackson_string
-from kafkafs.format.messages.redaction import decoded_json
+from kafkafs.format.messages.json_text import decoded_json, jackson_string
 from kafkafs.format.messages.topic_records import TOPICS
 from kafkafs.format.names import parse_partition_name, parse_segment_file, parse_transitional_file
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.format.records import Refusal, decode
 from kafkafs.format.schemas.avro_typed import ColumnSchema
 from kafkafs.format.schemas.decoders import make_decoder
-from kafkafs.format.transaction_index import parse_transaction_index
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view import resources
 from kafkafs.view.grammar import parse_offset_name, parse_time_name

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from kafkafs.format.index import TimeIndex
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.outcomes import Tracker
 from kafkafs.log.rebuilding import Indexes, Rebuilding
-from kafkafs.log.transaction_events import Tracker
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, made, write_partition
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from kafkafs.format.transaction_index import DTYPE
+from kafkafs.format.index import ABORTED
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.log.transaction_events import Event, Tracker, events
+from kafkafs.log.outcomes import Event, Tracker, events
 from kafkafs.spark.segment_units import SegmentSnapshot, segments_of
 from tests.kafka.dataset import Dataset
 
@@ -19,7 +19,7 @@ def test_what_is_aborted_is_what_the_broker_noted(stopped: Dataset):
     units = [unit for unit in segments_of([stopped.path]) if unit.partition_directory == "transactions-0"]
     found = [aborted for unit in units for aborted in unit.ask(follow) or ()]
     files = sorted(stopped.directory("transactions").glob("*.txnindex"))
-    rows = np.frombuffer(b"".join(file.read_bytes() for file in files), DTYPE)
+    rows = np.frombuffer(b"".join(file.read_bytes() for file in files), ABORTED)
     wanted = [tuple(int(row[name]) for name in ("producer_id", "first", "last", "last_stable")) for row in rows]
     assert found == wanted
     assert wanted

@@ -14,8 +14,8 @@ from kafkafs.log.batch_runs import Damage
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.extents import extents_between
 from kafkafs.log.lookup import locate
+from kafkafs.log.overlaps import contents
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.wrapped import contents
 from kafkafs.view.batches import batches_between
 from tests.format.test_legacy import GZIP, Message
 from tests.kafka.dataset import Dataset

@@ -5,7 +5,7 @@ import pytest
 from kafkafs.errors import DiskError
 from kafkafs.format.batch import batch_bytes, walk
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.log.transaction_events import Tracker
+from kafkafs.log.outcomes import Tracker
 from kafkafs.revive.keeping import Keeping
 
 

@@ -5,8 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
+from kafkafs.format.index import ABORTED
 from kafkafs.format.producer_snapshot import ProducerState
-from kafkafs.format.transaction_index import DTYPE
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.producers import ProducerStates
@@ -112,7 +112,7 @@ def test_where_a_marker_is_lost_the_brokers_own_index_tells_of_it(segments):
     log = open_data_directory(segments).partition("transactions-0").log()
     segment = next(each for each in log.segments if "txnindex" in each.listed)
     noted = noted_aborts(segment)
-    (first, *_) = np.frombuffer(noted, DTYPE)
+    (first, *_) = np.frombuffer(noted, ABORTED)
     rows = np.concatenate([
         item.rows for at, item in log.walk(0, log.end_offset) if at is segment and isinstance(item, BatchRun)
     ])  # fmt: skip

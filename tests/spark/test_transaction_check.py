@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.transaction_index import ENTRY_SIZE
-from kafkafs.log.transaction_events import Event, Kind
+from kafkafs.format.index import ABORTED_SIZE
+from kafkafs.log.outcomes import Event, Kind
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.index_check import SegmentTransactions, check_transactions
 
@@ -142,7 +142,7 @@ def test_entries_come_one_behind_the_other():
     entries = [TRUE, (0, 7, 13, 14, 15)]
     assert found(segment(10, events, entries), begun={}) == []
     (finding,) = found(segment(10, events, entries[::-1]), begun={})
-    assert (finding.slot, finding.position) == (1, ENTRY_SIZE)
+    assert (finding.slot, finding.position) == (1, ABORTED_SIZE)
     assert "behind the entry before" in finding.message
     assert "behind the entry before" in found(segment(10, [BEGUN], [(0, 7, 5, 9, 5)]), begun={})[0].message
 

@@ -27,7 +27,7 @@ import trio
 from kafkafs import __version__  # now: a confined process could not look it up
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import UsageError
-from kafkafs.fuse.life import stacks
+from kafkafs.fuse.life import journal
 from kafkafs.fuse.life.mount_claim import Claim
 from kafkafs.fuse.life.watchdog import beat_for_ever
 from kafkafs.fuse.sandbox.confinement import Confinement, confine
@@ -131,7 +131,7 @@ async def _serve(operations: Operations, lanes: int, connection_fd: int | None) 
     _add_gauges(operations)
     poll_busily(lambda: not workers.busy)
     root = trio.lowlevel.current_root_task()
-    signal.signal(signal.SIGUSR1, lambda *_: stacks.log_all(root, workers.calls()))
+    signal.signal(signal.SIGUSR1, lambda *_: journal.log_all(root, workers.calls()))
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(beat_for_ever)

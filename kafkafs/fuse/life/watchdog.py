@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import trio
 
-from kafkafs.fuse.life import stacks
+from kafkafs.fuse.life import journal
 
 BEAT_S = 1.0
 WARN_BEATS = 10
@@ -62,7 +62,7 @@ class Watchdog:
             self._beaten = False
             if missed == WARN_BEATS:
                 log.error("nothing was answered for %d s", missed * self._beat_s)
-                stacks.log_all(self._root)
+                journal.log_all(self._root)
             if missed == END_BEATS:
                 log.critical("ending, since nothing was answered for %d s", missed * self._beat_s)
                 self._end(EXIT_HUNG)

@@ -10,8 +10,8 @@ from pathlib import Path
 from kafkafs.cluster.metadata import NAME as METADATA
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import SMALLEST
+from kafkafs.format.index import ABORTED_SIZE
 from kafkafs.format.names import CLEAN_SHUTDOWN, parse_partition_name
-from kafkafs.format.transaction_index import ENTRY_SIZE
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
 from kafkafs.log.read_options import TierSource
@@ -281,7 +281,7 @@ def _transaction_index(segment: Segment, where: Where) -> tuple[bytes | None, li
     except (Denied, DiskError) as error:  # what is not listed is no regular file, which is told by another finding
         return None, [where.finding("unreadable", str(error))] if "txnindex" in segment.listed else []
     size = segment.log().size
-    if len(data) // ENTRY_SIZE > size // SMALLEST[2]:
+    if len(data) // ABORTED_SIZE > size // SMALLEST[2]:
         return None, [where.finding(
             "transaction-index-entry", f"it has more entries than there can be markers in {size} bytes of log"
         )]  # fmt: skip

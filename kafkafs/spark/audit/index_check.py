@@ -15,12 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch, walk
-from kafkafs.format.index import OffsetIndex, TimeIndex, rises
+from kafkafs.format.index import ABORTED, ABORTED_SIZE, OffsetIndex, TimeIndex, rises
 from kafkafs.format.records import Refusal, decode
-from kafkafs.format.transaction_index import DTYPE, ENTRY_SIZE
+from kafkafs.log.outcomes import Aborted, Event, Tracker
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
-from kafkafs.log.transaction_events import Aborted, Event, Tracker
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.log_check import Column, LogTable
 
@@ -257,16 +256,16 @@ class _Index:
     def __init__(self, segment: SegmentTransactions, index: bytes, is_known: bool) -> None:
         self._segment = segment
         self._is_known = is_known  # what was open where the segment begins
-        self._cut = len(index) % ENTRY_SIZE
-        self._rows = np.frombuffer(index, DTYPE, len(index) // ENTRY_SIZE)
+        self._cut = len(index) % ABORTED_SIZE
+        self._rows = np.frombuffer(index, ABORTED, len(index) // ABORTED_SIZE)
 
     def check(self, aborted: list[Aborted]) -> Iterator[Finding]:
         """What is wrong with the entries, then what of `aborted`, which the log's markers tell, has none."""
         where, rows = self._segment.where, self._rows
         if self._cut and self._segment.growing_from is None:
             yield where.finding(
-                "index-length", f"its {len(rows) * ENTRY_SIZE + self._cut} bytes are no multiple of {ENTRY_SIZE}",
-                position=len(rows) * ENTRY_SIZE,
+                "index-length", f"its {len(rows) * ABORTED_SIZE + self._cut} bytes are no multiple of {ABORTED_SIZE}",
+                position=len(rows) * ABORTED_SIZE,
             )  # fmt: skip
         markers = {each.last: each for each in aborted}
         before = self._segment.base_offset - 1
@@ -275,7 +274,7 @@ class _Index:
             if reason:
                 yield where.finding(
                     "transaction-index-entry", f"entry {slot}, producer {row['producer_id']} from offset {row['first']}"
-                    f" to {row['last']}: {reason}", position=slot * ENTRY_SIZE, offset=int(row["last"]), slot=slot,
+                    f" to {row['last']}: {reason}", position=slot * ABORTED_SIZE, offset=int(row["last"]), slot=slot,
                 )  # fmt: skip
             before = max(before, int(row["last"]))
         if self._cut and self._segment.growing_from is not None:

@@ -17,10 +17,10 @@ from kafkafs.errors import KafkafsError, TooLarge, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, Batches, batch_at, crc_holds, parse_batch
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.log.outcomes import Event, events
 from kafkafs.log.overlaps import reaches_beyond
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
-from kafkafs.log.transaction_events import Event, events
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.segment_units import SegmentSnapshot
 
