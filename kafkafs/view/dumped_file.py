@@ -36,7 +36,7 @@ class DumpedFile(NoXattrs):
     def __init__(self, view: PartitionView, name: str) -> None:
         self._view = view
         self._name = name
-        self._told = Told()
+        self._told: Told[Span] = Told()
 
     def attributes(self) -> Attributes:
         """The true size, for which the dump is made once; 0 of a stream. The time is the file's own. Of an index: for
@@ -54,7 +54,7 @@ class DumpedFile(NoXattrs):
             return ExactContent(text, files)
         return Stream(files.dump, 0, self._view.resources.text)
 
-    def _text(self, files: "_Files") -> ExactText | None:
+    def _text(self, files: "_Files") -> ExactText[Span] | None:
         """It, measured; None of a file that is not small."""
         exact = self._view.options.exact
         if not exact or files.stored > exact:

@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from itertools import count
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from weakref import ReferenceType, ref
 
 from kafkafs.errors import KafkafsError, Vanished
@@ -36,6 +36,28 @@ _READERS = 4
 """Places in one text that are read on from at a time."""
 
 _numbers = count(1)
+
+
+class Origin(Protocol):
+    """What a text is made of: the state of one log, or of several."""
+
+    @property
+    def start(self) -> int:
+        """The place that its text begins at."""
+
+    @property
+    def end(self) -> int:
+        """The place behind it; larger where there is more."""
+
+    @property
+    def is_appended(self) -> bool:
+        """Whether what comes stands behind the text that there is."""
+
+    def grew_to(self, other: Any) -> bool:
+        """Whether the other one, which is of the same kind, has all of it, and perhaps more."""
+
+
+From = TypeVar("From", bound=Origin)
 
 
 class Span(NamedTuple):
@@ -89,11 +111,11 @@ def span_of(log: Log, start: int, end: int, made_by: object) -> Span:
     return Span(start, end, covering(log, start, end), made_by, seal)
 
 
-class ExactText:
+class ExactText(Generic[From]):
     """See the module. It is closed when neither `ExactTexts` nor a reader has it any more."""
 
     def __init__(
-        self, span: Span, make: Callable[[int], Pieces], budget: TextBudget, before: "ExactText | None" = None
+        self, span: From, make: Callable[[int], Pieces], budget: TextBudget, before: "ExactText[From] | None" = None
     ) -> None:
         """`make` makes the text from an offset on, `before` is a text that this one goes on from."""
         self.number = next(_numbers)
@@ -205,7 +227,7 @@ class ExactContent:
 
     follows = False
 
-    def __init__(self, text: ExactText, held: object) -> None:
+    def __init__(self, text: ExactText[Any], held: object) -> None:
         """`text` is in use already."""
         self._text = text
         self._held = held
@@ -237,13 +259,13 @@ class ExactContent:
         self._text.let_go(is_read=self._read_to >= self.size)
 
 
-class Told:
+class Told(Generic[From]):
     """Which text a file was said to be, in which size; it may be forgotten meanwhile."""
 
     def __init__(self) -> None:
-        self._text: ReferenceType[ExactText] | None = None
+        self._text: ReferenceType[ExactText[From]] | None = None
 
-    def attributes(self, about: Attributes, text: ExactText | None) -> Attributes:
+    def attributes(self, about: Attributes, text: ExactText[From] | None) -> Attributes:
         """Those of that text, by those of a stream; None: it is a stream."""
         if text is None:
             self._text = None
@@ -251,7 +273,7 @@ class Told:
         self._text = ref(text)
         return about._replace(size=text.size, version=text.number, is_fixed=True)
 
-    def use(self, stands: Callable[[Span], bool], anew: Callable[[], ExactText | None]) -> ExactText | None:
+    def use(self, stands: Callable[[From], bool], anew: Callable[[], ExactText[From] | None]) -> ExactText[From] | None:
         """That text, in use, where it `stands` as it was; else the one that is made `anew`. None of a stream."""
         if self._text is None:
             return None
@@ -268,10 +290,10 @@ class ExactTexts:
     def __init__(self, clock: Callable[[], float]) -> None:
         self.budget = TextBudget(clock, BUDGET)
         self._lock = threading.Lock()
-        self._known: OrderedDict[Hashable, ExactText] = OrderedDict()
-        self._replaced: deque[ExactText] = deque()
+        self._known: OrderedDict[Hashable, ExactText[Any]] = OrderedDict()
+        self._replaced: deque[ExactText[Any]] = deque()
 
-    def measured(self, key: Hashable, span: Span, make: Callable[[int], Pieces]) -> ExactText:
+    def measured(self, key: Hashable, span: From, make: Callable[[int], Pieces]) -> ExactText[From]:
         """The text of that span, or of its beginning where that ends in an error: one that is known, or goes on from
         one that is, or a new one. Unfinished where it takes longer than a part: the next call goes on."""
         while True:
@@ -286,7 +308,7 @@ class ExactTexts:
             if text.span.end >= span.end or text.ends_in_error or not span.is_appended:
                 return text
 
-    def _text(self, key: Hashable, span: Span, make: Callable[[int], Pieces]) -> ExactText:
+    def _text(self, key: Hashable, span: From, make: Callable[[int], Pieces]) -> ExactText[From]:
         """The text to measure, in use."""
         with self._lock:
             known = self._known.get(key)
@@ -300,7 +322,7 @@ class ExactTexts:
         finally:
             known.let_go()
 
-    def _put(self, key: Hashable, text: ExactText) -> ExactText:
+    def _put(self, key: Hashable, text: ExactText[From]) -> ExactText[From]:
         text.use()
         with self._lock:
             if key in self._known:
@@ -312,7 +334,7 @@ class ExactTexts:
             each.let_go()
         return text
 
-    def _forget(self, key: Hashable, text: ExactText) -> None:
+    def _forget(self, key: Hashable, text: ExactText[Any]) -> None:
         with self._lock:
             is_known = self._known.get(key) is text
             if is_known:

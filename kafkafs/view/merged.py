@@ -9,7 +9,7 @@ import logging
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Vanished
@@ -51,32 +51,24 @@ class _Part(NamedTuple):
         return span_of(self.snapshot.log, self.start, self.end, None)
 
 
-_MadeBy = tuple[object, tuple[Span, ...]]
+class _Spans(NamedTuple):
+    """The spans of all parts, and what their lines depend on besides. What comes behind any of them may be in the midst
+    of the text."""
 
+    parts: tuple[Span, ...]
+    made_by: object
+    end: int  # of all of them together
+    start: int = 0
+    is_appended: bool = False
 
-class _Spans(Span):
-    """The spans of all parts, of which `made_by` has a tuple, too: what comes behind any of them may be in the midst of
-    the text."""
-
-    @property
-    def is_appended(self) -> bool:
-        """No."""
-        return False
-
-    @classmethod
-    def of(cls, spans: tuple[Span, ...], made_by: object) -> "_Spans":
-        """Those of all parts, as lines that depend on something."""
-        return cls(0, sum(span.end for span in spans), (), (made_by, spans))
-
-    def grew_to(self, other: Span) -> bool:
+    def grew_to(self, other: "_Spans") -> bool:
         """Whether each has what it had."""
-        (made_by, own), (other_by, others) = cast(_MadeBy, self.made_by), cast(_MadeBy, other.made_by)
-        return made_by is other_by and len(own) == len(others) and all(map(Span.grew_to, own, others))
+        same = self.made_by is other.made_by and len(self.parts) == len(other.parts)
+        return same and all(map(Span.grew_to, self.parts, other.parts))
 
     def stand_in(self, logs: Sequence[Log]) -> bool:
         """Whether the logs still have all of them, as they were."""
-        _, own = cast(_MadeBy, self.made_by)
-        return len(own) == len(logs) and all(map(Span.stands_in, own, logs))
+        return len(self.parts) == len(logs) and all(map(Span.stands_in, self.parts, logs))
 
 
 class _OfTopic(NoXattrs):
@@ -92,7 +84,7 @@ class _OfTopic(NoXattrs):
         self._views = views
         self._range = range_
         self._lines = lines
-        self._told = Told()
+        self._told: Told[_Spans] = Told()
 
     def attributes(self) -> Attributes:
         """A stream's, of size 0; what all partitions grant together, and the newest time of theirs."""
@@ -142,14 +134,14 @@ class MergedRange(_OfTopic):
         views, target = self._targeted()
         view, parts = views[0], _parts(views, target)
         logs = [part.snapshot.log for part in parts]
-        text = self._told.use(lambda told: cast(_Spans, told).stand_in(logs), lambda: self._text(view, parts))
+        text = self._told.use(lambda told: told.stand_in(logs), lambda: self._text(view, parts))
         held = [part.snapshot.log.hold(part.start, part.end, HELD // len(parts) + 1) for part in parts]
         if text is not None:
             return ExactContent(text, held)
         besides = min(len(parts) * _EACH, TEXT_MEMORY // 4)
         return Stream(_Text(self._lines(view), parts).pieces, 0, view.resources.text, held=held, besides=besides)
 
-    def _text(self, view: PartitionView, parts: Sequence[_Part]) -> ExactText | None:
+    def _text(self, view: PartitionView, parts: Sequence[_Part]) -> ExactText[_Spans] | None:
         """The text of these parts, measured; None where it is not small. One whose measuring was under way, and that
         has less where the logs have grown since, counts for it: or a topic that is written to would have none."""
         spans = tuple(part.span for part in parts)
@@ -158,7 +150,8 @@ class MergedRange(_OfTopic):
             return None
         lines = self._lines(view)
         key = ".topics", self._topic, self._range, self._lines
-        return view.resources.exact.measured(key, _Spans.of(spans, lines.made_by), _Text(lines, parts).pieces)
+        together = _Spans(spans, lines.made_by, sum(span.end for span in spans))
+        return view.resources.exact.measured(key, together, _Text(lines, parts).pieces)
 
 
 class MergedFollower(_OfTopic):

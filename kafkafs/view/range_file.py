@@ -28,7 +28,7 @@ class RangeFile(NoXattrs):
         self._view = view
         self._target = target
         self._kind = kind
-        self._told = Told()
+        self._told: Told[Span] = Told()
 
     def _end(self, snapshot: LogSnapshot) -> int:
         """Where an open range ends now."""
@@ -47,7 +47,7 @@ class RangeFile(NoXattrs):
         about = self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, isolated=self.isolated))
         return self._told.attributes(about, self._text(snapshot))
 
-    def _text(self, snapshot: LogSnapshot) -> ExactText | None:
+    def _text(self, snapshot: LogSnapshot) -> ExactText[Span] | None:
         """The text of the range as it is in this log, measured; None of one that is not small."""
         span, make = self._span_and_maker(snapshot)
         if not is_small([(snapshot.log, span)], self._view.options.exact):

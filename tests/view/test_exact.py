@@ -48,11 +48,11 @@ class Log:
         return b"".join(self.lines[:end])
 
 
-def measured(texts: ExactTexts, log: Log, end: int, segments: tuple[Segment, ...] = SEGMENTS[:1]) -> ExactText:
+def measured(texts: ExactTexts, log: Log, end: int, segments: tuple[Segment, ...] = SEGMENTS[:1]) -> ExactText[Span]:
     return texts.measured("range", log.span(end, segments), log.make(end))
 
 
-def opened(text: ExactText) -> ExactContent:
+def opened(text: ExactText[Span]) -> ExactContent:
     assert text.use()
     return ExactContent(text, None)
 
