@@ -36,6 +36,7 @@ from kafkafs.revive.settings import (
     meta_properties,
     server_properties,
     settings,
+    thread_counts,
 )
 from kafkafs.revive.snapshot import State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.topics import Replica, cleaner_offsets
@@ -173,6 +174,7 @@ def _write_cluster(plan: Plan, work: _Work, place: NewDirectory) -> list[str]:
     configs, sentences = kept_configs(
         metadata.image, topics, plan.node.number, frozenset((*told, *OFF)), plan.release.has_new_groups
     )
+    told |= thread_counts(configs)
     used = max((each["largestProducerId"] for each in work.told.values()), default=-1)
     as_of = metadata.as_of
     timestamp_ms = as_of.timestamp if as_of and as_of.timestamp is not None else time.time_ns() // 1_000_000

@@ -80,6 +80,8 @@ def lock_holder(directory: DataDirectory) -> int | None:
 
 
 _GROUPS = "group.version"
+_FEATURES = {"share": "share.version", "streams": "streams.version"}
+"""What a broker must have to answer for a kind of group; of all others `_GROUPS`."""
 _BLOCK, _OF_ALL, _OF_PARTITION, _OF_SEGMENT = 4096, 16, 4, 3
 """Bytes that a small file takes, and how many there are of all, of each partition, of each segment."""
 
@@ -219,8 +221,8 @@ def _groups(cluster: Cluster, target: Release, features: dict[str, int]) -> list
             f" ({os.fsdecode(shared[0])!r} is one); name a newer one by --kafka"
         )
     if target.has_new_groups:
-        if kinds:
-            features[_GROUPS] = target.features[_GROUPS]
+        for kind in sorted({*kinds.values()}):
+            features.setdefault(_FEATURES.get(kind, _GROUPS), 1)
         return []
     return [
         f"the {kind} group {os.fsdecode(name)!r} keeps its offsets, and its members come as those of a classic one"

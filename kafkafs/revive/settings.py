@@ -5,11 +5,11 @@ from happening; `docs/revive.md` says when and how to switch it on again.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
-from kafkafs.revive.snapshot import BROKER_EPOCH, Node
+from kafkafs.revive.snapshot import BROKER, BROKER_EPOCH, Config, Node
 from kafkafs.revive.topics import SHARE_TOPIC, RevivedTopic
 
 SERVER_PROPERTIES = "server.properties"
@@ -69,6 +69,13 @@ def settings(
         told["authorizer.class.name"] = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
         told["super.users"] = "User:ANONYMOUS"
     return told
+
+
+def thread_counts(configs: Iterable[Config]) -> dict[str, str]:
+    """What brokers were told of threads while they ran, for the new node to begin with. Where a count is less than half
+    or more than twice that, it refuses all that it was told, with an ERROR. Source: DynamicThreadPool."""
+    told = sorted((each.resource, each.name, each.value) for each in configs if each.kind == BROKER)
+    return {name: value for _, name, value in told if "thread" in name or name == "num.replica.fetchers"}
 
 
 def server_properties(told: Mapping[str, str]) -> bytes:

@@ -20,7 +20,7 @@ from kafkafs.revive.releases import record_version
 from kafkafs.revive.topics import RevivedTopic
 from kafkafs.revive.whole_image import WholeImage
 
-_TOPIC, _BROKER, _GROUP = 2, 4, 32
+_TOPIC, BROKER, _GROUP = 2, 4, 32
 _RECORDS_AT_ONCE, _BYTES_AT_ONCE = 500, 1 << 20
 _CLIENTS = "clients"
 BROKER_EPOCH = 1
@@ -205,9 +205,9 @@ def kept_configs(
         if kind == _TOPIC:
             continue
         for name, value in configs.items():
-            if kind == _BROKER and resource not in ("", str(node)):
+            if kind == BROKER and resource not in ("", str(node)):
                 sentences.append(f"the setting {name} of broker {resource} is left out: that broker is gone")
-            elif kind == _BROKER and (name in settings or name.startswith("listener.") or name in _OF_ANOTHER_MACHINE):
+            elif kind == BROKER and (name in settings or name.startswith("listener.") or name in _OF_ANOTHER_MACHINE):
                 whose = f"of broker {resource}" if resource else "of all brokers"
                 sentences.append(f"the setting {name} {whose} is left out: the new node has its own")
             elif kind == _GROUP and not has_groups:

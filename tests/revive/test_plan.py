@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from typing import NamedTuple
 
 import pytest
@@ -32,6 +33,14 @@ def test_disks_without_metadata_say_so(tmp_path):
     told = plan([unpack(tmp_path)], tmp_path / "new").told()
     assert any("no metadata" in sentence for sentence in told["leftOut"])
     assert told["nextProducerId"] >= 1000  # behind those that transactions are known of
+
+
+def test_groups_of_newer_protocols_are_known_without_metadata(tmp_path):
+    """A broker refuses whoever asks for such a group where its feature is not there."""
+    data = Cluster("4.3.1", "stopped").copy_to(tmp_path / "data")
+    shutil.rmtree(data / "__cluster_metadata-0")
+    features = plan([data], tmp_path / "new").features
+    assert (features["group.version"], features["share.version"], features["streams.version"]) == (1, 1, 1)
 
 
 def test_a_target_that_would_lose_something_is_refused_by_name(tmp_path):

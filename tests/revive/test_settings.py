@@ -4,8 +4,15 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from kafkafs.revive.settings import OFF, clean_shutdown, meta_properties, server_properties, settings
-from kafkafs.revive.snapshot import BROKER_EPOCH, Node
+from kafkafs.revive.settings import (
+    OFF,
+    clean_shutdown,
+    meta_properties,
+    server_properties,
+    settings,
+    thread_counts,
+)
+from kafkafs.revive.snapshot import BROKER_EPOCH, Config, Node
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, made_up_id
 
 NODE = Node(3, made_up_id("d"), made_up_id("i"), "127.0.0.1", 9192)
@@ -39,6 +46,14 @@ def test_coordinators_topics_keep_their_number_of_partitions():
 def test_rights_are_checked_where_there_are_any():
     assert "authorizer.class.name" not in told()
     assert told(has_acls=True)["super.users"] == "User:ANONYMOUS"
+
+
+def test_threads_are_as_many_from_the_first_moment():
+    """A broker refuses more than twice or less than half as many as it began with, and all else that it was told."""
+    of_all, own = (Config(4, which, "num.io.threads", count) for which, count in (("", "30"), ("1", "3")))
+    beside = [Config(4, "", "max.connections", "9"), Config(2, "t", "num.io.threads", "1")]
+    assert thread_counts([own, of_all, *beside]) == {"num.io.threads": "3"}
+    assert thread_counts([Config(4, "1", "num.replica.fetchers", "40")]) == {"num.replica.fetchers": "40"}
 
 
 def test_all_that_destroys_is_off_each_with_a_word_about_it():
