@@ -5,10 +5,10 @@ that of an abort they leave out what its producer committed later, too. What was
 index. A transaction was committed where it is over and neither noted as aborted nor ended by a marker behind.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kafkafs.format.batch import batch_bytes
+from kafkafs.format.batch import batch_bytes, is_control
 from kafkafs.format.control import ControlType, transaction_marker
 from kafkafs.format.index import AbortedTransaction
 from kafkafs.format.producer_snapshot import ProducerState
@@ -89,6 +89,24 @@ def lost_behind(
             is_abort = aborted_from is not None and aborted_from <= begun_at
             made.append(Marker(end + len(made), producer_id, is_abort))
     return made
+
+
+def ended_by(until_ms: int, end: int, begun: Collection[int], behind: Iterable[BatchRun | Damage]) -> Iterator[Marker]:
+    """Those that were written by a moment, of a log that ends at `end` all the same: a record before them has a later
+    time, as a producer whose clock is ahead gives it. Brokers' own clocks give those of markers."""
+    left, made = {*begun}, 0
+    for run in behind:
+        if not left:
+            return
+        if isinstance(run, Damage) or not len(rows := run.rows[is_control(run.rows)]):
+            continue
+        times = dict(zip(rows["last_offset"].tolist(), rows["max_timestamp"].tolist(), strict=True))
+        for event in events(run._replace(rows=rows)):
+            if event.producer in left:
+                left.discard(event.producer)
+                if times[event.offset] <= until_ms:
+                    yield Marker(end + made, event.producer, event.kind == "abort")
+                    made += 1
 
 
 def marker_bytes(marker: Marker, known: ProducerState | None, leader_epoch: int) -> bytes:

@@ -33,7 +33,7 @@ from kafkafs.log.producers import ProducerStates, snapshot_at
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.revive.keeping import Keeping, KeptSegment
-from kafkafs.revive.markers import IsOver, Marker, lost_behind, lost_between, marker_bytes, next_events
+from kafkafs.revive.markers import IsOver, Marker, ended_by, lost_behind, lost_between, marker_bytes, next_events
 
 Corrupt = Literal["refuse", "cut", "skip"]
 _MOST_LOSSES = 100
@@ -213,8 +213,12 @@ class PartitionScan:
             self._end(lost_between(first, last, begun, _aborts(segment), following, known), keeping)
 
     def _end_behind(self, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
-        """The same, behind all that is kept, where damage made that the end."""
+        """The same, behind all that is kept, where damage or the moment made that the end."""
         end = self.tally.end_offset
+        if transactions.open and self._until_ms is not None and self._is_over:
+            behind = (item for _, item in self.log.walk(end, self.log.end_offset))
+            self._end([*ended_by(self._until_ms, end, transactions.open, behind)], keeping)
+            return
         if not transactions.open or not (self._is_damaged or self._is_torn(segment)):
             return
         rest = self._segments[self._segments.index(segment) :]

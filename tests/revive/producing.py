@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kafkafs.format.kernels import crc32c
 
 _PRODUCE, _VERSION, _CORRELATION = 0, 7, 1
-_CRC_AT, _CHECKED_FROM, _SEQUENCE_AT = 17, 21, 53
+_CRC_AT, _CHECKED_FROM, _LARGEST_TIMESTAMP_AT, _SEQUENCE_AT = 17, 21, 35, 53
 OUT_OF_ORDER_SEQUENCE = 45
 
 
@@ -31,8 +31,17 @@ def first_batch(disk: Path, directory: str) -> bytes:
 
 def with_sequence(batch: bytes, sequence: int) -> bytes:
     """The same v2 batch with another sequence number."""
+    return _changed(batch, _SEQUENCE_AT, struct.pack(">i", sequence))
+
+
+def with_largest_timestamp(batch: bytes, timestamp_ms: int) -> bytes:
+    """The same v2 batch as a producer whose clock is wrong makes it."""
+    return _changed(batch, _LARGEST_TIMESTAMP_AT, struct.pack(">q", timestamp_ms))
+
+
+def _changed(batch: bytes, at: int, field: bytes) -> bytes:
     changed = bytearray(batch)
-    struct.pack_into(">i", changed, _SEQUENCE_AT, sequence)
+    changed[at : at + len(field)] = field
     struct.pack_into(">I", changed, _CRC_AT, crc32c(bytes(changed[_CHECKED_FROM:])))
     return bytes(changed)
 

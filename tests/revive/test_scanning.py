@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
+from kafkafs.format.batch import is_control
 from kafkafs.format.index import ABORTED
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import BatchRun
@@ -13,6 +14,7 @@ from kafkafs.log.producers import ProducerStates
 from kafkafs.revive.keeping import KeptSegment
 from kafkafs.revive.scanning import PartitionScan, as_of_now, noted_aborts
 from tests.kafka.dataset import Dataset
+from tests.revive.producing import with_largest_timestamp
 
 SOURCE = Dataset("4.3.1", "stopped")
 
@@ -167,13 +169,34 @@ def test_as_of_a_moment_it_ends_before_the_first_later_record():
     records = SOURCE.records("transactions")
     moment = sorted(each.timestamp_ms for each in records)[len(records) // 2]
     scan, _ = scanned(SOURCE.path, "transactions-0", until_ms=moment)
-    end = scan.tally.end_offset
+    end = scan.tally.end_offset - len(scan.tally.ended)
     assert 0 < end < SOURCE.offsets("transactions").latest
     assert all(each.timestamp_ms <= moment for each in records if each.offset < end)
     assert scan.refused == []
     assert [(each.last, each.is_damage) for each in scan.tally.losses] == [
         (SOURCE.offsets("transactions").latest - 1, False)
     ]
+
+
+def test_a_producer_whose_clock_is_ahead_leaves_no_transaction_open(segments):
+    """The partition ends before its batch, and the transactions around it had their ends by then, or had not."""
+    partition = open_data_directory(segments).partition("transactions-0")
+    log = partition.log()
+    rows = np.concatenate([item.rows for _, item in log.walk(0, log.end_offset) if isinstance(item, BatchRun)])
+    (ahead,) = rows[rows["base_offset"] == 21]  # a plain one, while a transaction goes on
+    (begun,) = rows[rows["base_offset"] == 20]
+    behind = rows[(rows["base_offset"] > 21) & is_control(rows) & (rows["producer_id"] == begun["producer_id"])]
+    end, file = behind[0], segments / "transactions-0" / log.segments[0].log_name
+    content, at = bytearray(file.read_bytes()), int(ahead["position"])
+    batch = slice(at, at + int(ahead["size"]))
+    content[batch] = with_largest_timestamp(bytes(content[batch]), 2**42)
+    file.write_bytes(content)
+    moment = int(end["max_timestamp"])
+    then, _ = scanned(segments, "transactions-0", until_ms=moment)
+    assert [(each.offset, each.producer_id) for each in then.tally.ended] == [(21, end["producer_id"])]
+    assert then.tally.end_offset == 22
+    before, _ = scanned(segments, "transactions-0", until_ms=moment - 1)
+    assert (before.tally.ended, before.tally.end_offset) == ([], 21)
 
 
 def test_before_the_first_record_nothing_is_left():
