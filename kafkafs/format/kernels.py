@@ -9,47 +9,27 @@ import os
 from typing import TYPE_CHECKING
 
 from kafkafs.errors import UsageError
-from kafkafs.format import native
+from kafkafs.format import native as modules
 
 _CHOICE = os.environ.get("KAFKAFS_KERNELS", "")
 
 if TYPE_CHECKING or _CHOICE == "python":
-    from kafkafs.format.native.batch_lines import batch_lines as batch_lines
-    from kafkafs.format.native.cells import decode_cells as decode_cells
-    from kafkafs.format.native.cells import decoded_lines as decoded_lines
-    from kafkafs.format.native.cells import find_cells as find_cells
-    from kafkafs.format.native.cells import type_cells as type_cells
-    from kafkafs.format.native.checksum import crc32c as crc32c
-    from kafkafs.format.native.columns import arrow_columns as arrow_columns
-    from kafkafs.format.native.columns import arrow_headers as arrow_headers
-    from kafkafs.format.native.differences import unlike_record as unlike_record
-    from kafkafs.format.native.dump_lines import dump_batches as dump_batches
-    from kafkafs.format.native.dump_lines import dump_records as dump_records
-    from kafkafs.format.native.headers import next_run as next_run
-    from kafkafs.format.native.headers import walk as walk
-    from kafkafs.format.native.json_lines import base64_piece as base64_piece
-    from kafkafs.format.native.json_lines import is_text as is_text
-    from kafkafs.format.native.json_lines import json_headers as json_headers
-    from kafkafs.format.native.json_lines import json_lines as json_lines
-    from kafkafs.format.native.json_lines import lines_bound as lines_bound
-    from kafkafs.format.native.json_lines import text_piece as text_piece
-    from kafkafs.format.native.keys import hash_key as hash_key
-    from kafkafs.format.native.keys import hash_keys as hash_keys
-    from kafkafs.format.native.keys import match_keys as match_keys
-    from kafkafs.format.native.keys import settle_keys as settle_keys
-    from kafkafs.format.native.keys import sketch_keys as sketch_keys
-    from kafkafs.format.native.merging import merge_lines as merge_lines
-    from kafkafs.format.native.messages import check_wrapped as check_wrapped
-    from kafkafs.format.native.messages import decode_plain as decode_plain
-    from kafkafs.format.native.messages import decode_wrapped as decode_wrapped
-    from kafkafs.format.native.needle import needle_batches as needle_batches
-    from kafkafs.format.native.needle import needle_records as needle_records
-    from kafkafs.format.native.records import check_v2 as check_v2
-    from kafkafs.format.native.records import decode_part as decode_part
-    from kafkafs.format.native.records import decode_v2 as decode_v2
+    from kafkafs.format.native.batch_lines import *
+    from kafkafs.format.native.cells import *
+    from kafkafs.format.native.checksum import *
+    from kafkafs.format.native.columns import *
+    from kafkafs.format.native.differences import *
+    from kafkafs.format.native.dump_lines import *
+    from kafkafs.format.native.headers import *
+    from kafkafs.format.native.json_lines import *
+    from kafkafs.format.native.keys import *
+    from kafkafs.format.native.merging import *
+    from kafkafs.format.native.messages import *
+    from kafkafs.format.native.needle import *
+    from kafkafs.format.native.records import *
 else:
     if _CHOICE:
-        native.__path__.insert(0, _CHOICE)
+        modules.__path__.insert(0, _CHOICE)
     try:
         from kafkafs.format.native._cells import *
         from kafkafs.format.native._lines import *

@@ -52,7 +52,7 @@ class KeyCollector:
     def __init__(self, base: int, seed: bytes) -> None:
         """`base`: offsets are counted from it, and none is more than 2**32 behind it."""
         self._base, self._seed = base, seed
-        self._settled = _nothing()
+        self._settled: tuple[Numbers, Numbers] = np.empty(0, np.int64), np.empty(0, np.int64)
         self._pending = np.empty((2, _FEW), np.int64)
         self._count = 0
 
@@ -89,10 +89,6 @@ def merged(earlier: KeyRows, later: KeyRows) -> KeyRows:
     """The rows of both, of the same seed and base; the records of one all stand before those of the other."""
     rows, checks = _settled((earlier.rows, earlier.checks), (later.rows, later.checks))
     return KeyRows(rows, checks, earlier.seed, earlier.base)
-
-
-def _nothing() -> tuple[Numbers, Numbers]:
-    return np.empty(0, np.int64), np.empty(0, np.int64)
 
 
 def _settled(earlier: tuple[Numbers, Numbers], later: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:

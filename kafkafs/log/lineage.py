@@ -43,7 +43,7 @@ class Lineage:
         self._take(log)
 
     def _take(self, log: Log) -> None:
-        last = _last_batch(log)
+        last = log.tail.last if log.tail is not None else None
         witnesses = log.segments[-1:] if last else log.segments[-2:]
         held = [(segment, _hold(segment)) for segment in reversed(witnesses)]
         epoch = last.leader_epoch if last else _epoch_before(log)
@@ -82,11 +82,6 @@ class Lineage:
 def _starts_behind_its_end(log: Log) -> bool:
     """Whether the checkpoint tells a start that the log itself does not reach."""
     return log.tail is None or log.tail.end_offset < log.start_offset
-
-
-def _last_batch(log: Log) -> Batch | None:
-    """The last batch of the last segment; None where that one is empty."""
-    return log.tail.last if log.tail is not None else None
 
 
 def _hold(segment: Segment) -> DataFile | None:

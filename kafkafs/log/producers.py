@@ -114,8 +114,9 @@ def open_transactions(partition: Partition, log: Log) -> list[OpenTransaction]:
     """The transactions that are open at the end of `log`, by their first offsets."""
     first, known = _newest_snapshot(partition, log)
     producers = ProducerStates(known)
-    for run in _runs(log, first):
-        producers.follow(run, first)
+    for _, item in log.walk(first, log.end_offset):
+        if isinstance(item, BatchRun):
+            producers.follow(item, first)
     found = [
         OpenTransaction(
             each.producer_id,
@@ -148,7 +149,3 @@ def snapshot_at(partition: Partition, offset: int) -> tuple[ProducerState, ...] 
         return parse_producer_snapshot(partition.root.read_whole(f"{partition.name.directory}/{name}"))
     except _UNREADABLE:
         return None
-
-
-def _runs(log: Log, first: int) -> Iterator[BatchRun]:
-    return (item for _, item in log.walk(first, log.end_offset) if isinstance(item, BatchRun))

@@ -100,7 +100,9 @@ class Explanation:
             if isinstance(self._target, BeforeTime):
                 wanted = f"the last record in front of {wanted}"
             lines.append(f"time: {moment(snapshot.milliseconds(self._target.time))}; wanted is {wanted}")
-            if doubtful := doubt(_stem(self._asked)):
+            if doubtful := doubt(
+                self._asked.removeprefix("by-time/").removeprefix(BEFORE).removesuffix(Suffix.EXPLAIN.value)
+            ):
                 lines.append(f"note: {doubtful}")
         return lines
 
@@ -127,10 +129,6 @@ def _from_the_tier(segment: Segment, before: tuple[int, int]) -> list[str]:
         return []
     requests, size = (now - then for now, then in zip(fetched(), before, strict=True))
     return [f"tier: object {segment.object}, {size} bytes were fetched in {requests} requests"]
-
-
-def _stem(asked: str) -> str:
-    return asked.removeprefix("by-time/").removeprefix(BEFORE).removesuffix(Suffix.EXPLAIN.value)
 
 
 def _batch(file: DataFile, batch: Batch) -> str:

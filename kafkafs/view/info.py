@@ -10,7 +10,7 @@ from kafkafs.disk.blocking import AT_A_GLANCE_S, may_block, patience
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, Vanished
 from kafkafs.format.batch import NO_TIMESTAMP
-from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
+from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.log.health import SegmentHealth, look_at_all, problems_of_listing
 from kafkafs.log.log import Log, newest_data
@@ -86,8 +86,8 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     ]
     replicas = shown_replicas(view.find_replicas())
     problems += twins(view, replicas)
-    topic_id = _topic_id(view, problems)
-    epochs = _leader_epochs(view, problems)
+    topic_id = _beside(view, PARTITION_METADATA, parse_partition_metadata, problems)
+    epochs = _beside(view, LEADER_EPOCHS, parse_leader_epochs, problems)
     health = look_at_all(log.segments)
     for one in health:
         problems += one.problems
@@ -119,7 +119,9 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
         "maxTimestamp": _newest(log, largest),
         "sizeBytes": None if None in sizes else sum(filter(None, sizes)),
         "replicas": [replica._asdict() for replica in replicas],
-        "leaderEpochs": None if epochs is None else [_epoch(one) for one in epochs],
+        "leaderEpochs": None
+        if epochs is None
+        else [{"epoch": one.epoch, "startOffset": one.start_offset} for one in epochs],
         "segments": _Encoded(map(_segment_line, log.segments, sizes, largest, health)),
         "problems": list(dict.fromkeys(problems)),
     }
@@ -214,18 +216,6 @@ def twins(view: PartitionView, replicas: Sequence[Replica]) -> list[str]:
         for other in replicas
         if other.dataDirectory != path and (here is None or other.broker is None or other.broker == here)
     ]
-
-
-def _topic_id(view: PartitionView, problems: list[str]) -> str | None:
-    return _beside(view, PARTITION_METADATA, parse_partition_metadata, problems)
-
-
-def _leader_epochs(view: PartitionView, problems: list[str]) -> tuple[LeaderEpoch, ...] | None:
-    return _beside(view, LEADER_EPOCHS, parse_leader_epochs, problems)
-
-
-def _epoch(one: LeaderEpoch) -> dict[str, int]:
-    return {"epoch": one.epoch, "startOffset": one.start_offset}
 
 
 def _beside(view: PartitionView, name: str, parse: Callable[[bytes], Answer], problems: list[str]) -> Answer | None:

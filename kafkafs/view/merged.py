@@ -160,7 +160,9 @@ class MergedFollower(_OfTopic):
     def open(self) -> Stream:
         """What is visible now, and what becomes visible in the partitions of now."""
         views, target = self._targeted()
-        followers = _of_each(views, lambda view: (view.shown_as, _follower(view, target)))
+        followers = _of_each(
+            views, lambda view: (view.shown_as, view.ask(lambda snapshot: Follower(view, snapshot, target)))
+        )
         text = _Followed(self._lines(views[0]), followers)
         return Stream(text.pieces, 0, views[0].resources.text, text.has_more)
 
@@ -172,10 +174,6 @@ def _of_each(views: Sequence[PartitionView], ask: Callable[[PartitionView], Answ
         with suppress(NotFound):
             answers.append(ask(view))
     return answers
-
-
-def _follower(view: PartitionView, target: BetweenTimes) -> Follower:
-    return view.ask(lambda snapshot: Follower(view, snapshot, target))
 
 
 def _parts(views: Sequence[PartitionView], target: BetweenTimes) -> list[_Part]:

@@ -151,13 +151,11 @@ def _awaits(coroutine: Any) -> list[str]:
     while coroutine is not None:
         frame = getattr(coroutine, "cr_frame", None)
         name = getattr(coroutine, "__qualname__", type(coroutine).__name__)
-        places.append(name if frame is None else f"{_file(frame)}:{frame.f_lineno} {name}")
+        places.append(
+            name if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno} {name}"
+        )
         coroutine = getattr(coroutine, "cr_await", None)
     return places[::-1]
-
-
-def _file(frame: FrameType) -> str:
-    return os.path.basename(frame.f_code.co_filename)
 
 
 def _calls(frame: FrameType) -> list[str]:

@@ -177,7 +177,7 @@ class Operations(pyfuse3.Operations):
         try:
             content = inode.node.open()
         except WouldBlock:
-            content = await self.workers.run(inode.lane, inode.node.open, late=_close)
+            content = await self.workers.run(inode.lane, inode.node.open, late=lambda late: late.close())
         if _is_another(inode.told, content):
             content.close()
             raise Vanished("it is another file since it was looked up; open it again")  # as the kernel does by itself
@@ -281,10 +281,6 @@ def _is_another(told: Attributes | None, content: Content) -> bool:
     if can(type(content), "grow"):
         return cast(Growing, content).version != told.version
     return (content.size or 0) != told.size or (content.size is None and told.is_fixed)
-
-
-def _close(content: Content) -> None:
-    content.close()
 
 
 async def _refuse(self: Operations, *args: object) -> None:

@@ -133,10 +133,6 @@ class _Job:
         return now >= progressed + self.timeout_s or (self.kind is CallKind.SHARED and self.lane.is_hung(now))
 
 
-def _stays() -> bool:
-    return False
-
-
 class Workers:
     """The pool of one mount. Made and used on the trio thread, inside `trio.run`."""
 
@@ -181,7 +177,7 @@ class Workers:
         kind: CallKind = CallKind.ASK,
         *,
         late: Callable[[T], None] | None = None,
-        gone: Callable[[], bool] = _stays,
+        gone: Callable[[], bool] = lambda: False,
     ) -> T:
         """What `call()` returns or raises, run in a thread. `late` gets a value that came after its caller had left.
 
