@@ -27,7 +27,7 @@ from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.revive.keeping import log_size
 from kafkafs.revive.partitions import PartitionWriter, told_of
 from kafkafs.revive.place import NewDirectory, check_target
-from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, next_block
+from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, next_block, room
 from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.settings import (
     OFF,
@@ -59,7 +59,8 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
     work = _Work(plan, choices, progress)
     for replica, _, scan in work.scans({}):
         work.only_scan(replica, scan)
-    return {"state": "planned", **plan.told(), "revived": work.revived()}
+    needed = room(plan, choices.method or "copy", plan.size)
+    return {"state": "planned", **plan.told(), "neededBytes": needed, "revived": work.revived()}
 
 
 def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_progress) -> dict[str, Any]:

@@ -278,23 +278,23 @@ def choose_method(plan: Plan, wanted: Method | None, target: Target) -> Method:
     return "copy"
 
 
-def check_room(plan: Plan, method: Method, place: Path, done: int) -> None:
-    """DiskError where the disk will not hold it: logs unless they are shared, and indexes of a hundredth. What comes
-    from a tier is shared with nothing."""
-    about = os.statvfs(place)
-    free = about.f_bavail * about.f_frsize
+def room(plan: Plan, method: Method, size: int) -> int:
+    """Bytes that logs of so many take in a new directory: those that are copied, what comes from a tier among them, and
+    indexes of a hundredth."""
     beside = _BLOCK * (_OF_ALL + sum(
         _OF_PARTITION + _OF_SEGMENT * len(each.replica.partition.visible_segments() if each.replica else ())
         for _, each in plan.partitions()
     ))  # fmt: skip
+    return (size if method == "copy" else min(size, plan.remote_size)) + size // 100 + beside
 
-    def needed(size: int) -> int:
-        """For logs of so many bytes, of which some are there already."""
-        left = max(0, size - done)
-        copied = left if method == "copy" else min(left, plan.remote_size)
-        return copied + left // 100 + beside
 
-    if needed(plan.size) > free and (most := needed(_allocated(plan))) > free:
+def check_room(plan: Plan, method: Method, place: Path, done: int) -> None:
+    """DiskError where the disk will not hold it, of which so many bytes are there already."""
+    about = os.statvfs(place)
+    free = about.f_bavail * about.f_frsize
+    if room(plan, method, max(0, plan.size - done)) > free and (
+        (most := room(plan, method, max(0, _allocated(plan) - done))) > free
+    ):
         raise DiskError(
             f"{most:,} bytes are needed and the disk of {str(place)!r} has {free:,} free; name a larger one, or with"
             " --topics fewer topics"

@@ -4,6 +4,7 @@ The truth is the broker's directory when nothing was deleted, byte for byte, and
 """
 
 import json
+import os
 import shutil
 import signal
 import struct
@@ -93,12 +94,20 @@ def test_the_directory_is_as_if_nothing_had_left_it(tmp_path, sources, kind):
     assert not any(secret in (tmp_path / "new/revive.json").read_text() for secret in ("secret", "endpoint_override"))
 
 
-def test_kafka_serves_what_its_consumer_read_from_the_tier(tmp_path, sources):
+def starts() -> list[tuple[str, str]]:
+    """(layout, target)."""
+    usual = [("aiven zstd encrypted", "4.3.1")]
+    every = [("local", "4.3.1"), ("local", "4.4.0"), ("bucket zstd", "4.4.0"), ("aiven encrypted", "4.4.0")]
+    return [*usual, *every] if os.environ.get("KAFKAFS_REVIVE") else usual
+
+
+@pytest.mark.parametrize(("kind", "target"), starts())
+def test_kafka_serves_what_its_consumer_read_from_the_tier(tmp_path, sources, kind, target):
     """By a broker that knows of no tier; records are appended behind, and a topic's settings can be altered."""
     place = tmp_path / "revived"
-    report = revive([TIERED.left], choices(place, "4.3.1", tiered=sources["aiven zstd encrypted"]))
+    report = revive([TIERED.left], choices(place, target, tiered=sources[kind]))
     partitions = [(topic, number) for topic, count in (*TOPICS.items(), (PLAIN, 1)) for number in range(count)]
-    with started("4.3.1", place, tmp_path / "home", report) as node:
+    with started(target, place, tmp_path / "home", report) as node:
         for isolation, wanted in TIERED.read.items():
             found = truth.read(node.broker, partitions, isolation)
             assert {f"{topic}-{number}": rows for (topic, number), rows in found.items()} == wanted
@@ -193,6 +202,19 @@ def test_an_object_that_lies_is_damage(tmp_path, copy, is_far):
     assert {each.suffix for each in new.iterdir()} <= FILES
 
 
+def test_an_object_that_was_cut_is_damage_and_says_so(tmp_path, copy):
+    """An error at its offsets, not a file that changes all the time."""
+    log = objects(copy, "orders-0")[2]
+    log.write_bytes(log.read_bytes()[:8930])
+    first = int(log.name[:20])
+    sentence = f"{log.parent.name}/{log.name}' has 8930 bytes, and "
+    with pytest.raises(CorruptData, match=f"orders-0 at offset {first}: '{sentence}"):
+        revive([TIERED.left], Choices(to=tmp_path / "new", tiered=TierSource(str(copy))))
+    done = run(KAFKAFS, "cat", "-o", f"tiered={copy}", TIERED.left, f"orders-0/by-offset/{first + 9}", check=False)
+    assert done.stderr.decode().endswith("Input/output error\n")
+    assert sentence in done.stderr.decode()
+
+
 @pytest.mark.parametrize("method", ["copy", "link"])
 def test_the_tier_is_only_read(tmp_path, copy, method):
     """Nor is it linked to: its owner may delete and alter objects."""
@@ -214,6 +236,9 @@ def test_the_plan_tells_what_comes_from_the_tier_and_room_is_reckoned_with_it(tm
     remote = sum(len(log.read_bytes()) for name in NAMES for log in objects(TIERED.tier, name))
     local = sum(len(log_of(TIERED.left / name)) for name in NAMES)
     assert plan["remoteBytes"] == remote
+    assert plan["neededBytes"] > plan["logBytes"] > remote + local
+    linked = planned([TIERED.left], replace(choices, method="link"))
+    assert plan["neededBytes"] > linked["neededBytes"] > remote
     made = make_plan([TIERED.left], choices)
 
     class Full:
