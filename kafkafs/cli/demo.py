@@ -46,10 +46,7 @@ WALK = (
         "One line a batch, without unpacking any.",
         "cat orders-0/by-offset/0...batches.jsonl | jq -r '[.baseOffset, .count, .codec, .isTransactional] | @tsv'",
     ),
-    (
-        "Avro, by its schema, which lies on the same disk.",
-        "cat readings-0/by-offset/1..4.decoded.jsonl | jq -c .value",
-    ),
+    ("Avro, by its schema, which lies on the same disk.", "cat readings-0/by-offset/1..4.decoded.jsonl | jq -c .value"),
     (
         "How far groups had read when the broker stopped, from its own topics.",
         "cat .cluster/groups/*/offsets.jsonl | jq -c '{group, topic, offset, lag}'",

@@ -22,10 +22,7 @@ EXIT_MOUNT_FAILED = 32
 
 def build() -> argparse.ArgumentParser:
     """The helper's arguments."""
-    parser = argparse.ArgumentParser(
-        prog="mount.kafkafs",
-        description="Mount Kafka data directories; run by mount(8).",
-    )
+    parser = argparse.ArgumentParser(prog="mount.kafkafs", description="Mount Kafka data directories; run by mount(8).")
     parser.add_argument("data_dirs", metavar="DATA_DIR[:DATA_DIR...]", help="a broker's log.dirs entry, or several")
     parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path, help="an empty directory")
     parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help="mount options")

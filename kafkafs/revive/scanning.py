@@ -146,11 +146,7 @@ class PartitionScan:
                                  " --tiered names", is_damage=False))  # fmt: skip
 
     def _keep(
-        self,
-        segment: Segment,
-        behind: Segment | None,
-        known: tuple[ProducerState, ...] | None,
-        transactions: Tracker,
+        self, segment: Segment, behind: Segment | None, known: tuple[ProducerState, ...] | None, transactions: Tracker
     ) -> KeptSegment:
         """`behind` is the next segment, `known` what a broker noted of producers where this one begins."""
         keeping = Keeping(segment.base_offset, self._interval, transactions)

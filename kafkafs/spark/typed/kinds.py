@@ -137,12 +137,7 @@ def _table(registry: Registry, schema: RegisteredSchema, first: One | None) -> T
     return Table(schema.type, schema.subject, schema.version, schema.text or "", references, message)
 
 
-def _message(
-    registry: Registry,
-    newest: RegisteredSchema,
-    references: References,
-    first: One | None,
-) -> str:
+def _message(registry: Registry, newest: RegisteredSchema, references: References, first: One | None) -> str:
     """The full name of the message that the first value is; of the text's first message where that is not to be had."""
     try:
         from kafkafs.format.schemas import protobuf
