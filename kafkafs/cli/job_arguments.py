@@ -3,15 +3,7 @@
 import argparse
 from pathlib import Path
 
-from kafkafs.cli.parser import (
-    TIME_BACK,
-    Commands,
-    add_tiered_key,
-    add_topics,
-    named_path,
-    take_for_values,
-    whole_number,
-)
+from kafkafs.cli.parser import TIME_BACK, Commands, add_tiered_key, add_topics, take_for_values, whole_number
 from kafkafs.log.read_options import ISOLATIONS
 from kafkafs.spark.source_options import REPLICAS
 
@@ -188,6 +180,13 @@ def add_revive(commands: Commands) -> None:
     ):
         method.add_argument(f"--{name}", dest="method", action="store_const", const=name, help=what)
     parser.set_defaults(interrupted="interrupted; the same command goes on where this one ended")
+
+
+def named_path(word: str) -> Path:
+    """A `type` of arguments: "" is no name, though Path takes it for the directory that we are in."""
+    if not word:
+        raise argparse.ArgumentTypeError("'' names no directory; is a variable empty?")
+    return Path(word)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,6 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import kafkafs
@@ -103,13 +102,6 @@ def whole_number(word: str) -> int:
         return int(word)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{word!r} is no whole number") from None
-
-
-def named_path(word: str) -> Path:
-    """A `type` of arguments: "" is no name, though Path takes it for the directory that we are in."""
-    if not word:
-        raise argparse.ArgumentTypeError("'' names no directory; is a variable empty?")
-    return Path(word)
 
 
 def take_for_values(parser: argparse.ArgumentParser, pattern: str) -> None:
