@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from kafkafs.revive.job import revive
@@ -19,7 +19,7 @@ from tests.kafka.clusters import Cluster
 from tests.kafka.dataset import Dataset
 from tests.kafka.writer import Record, Topic, Writer, create
 from tests.revive.nodes import choices, revived, started
-from tests.revive.producing import first_batch, produce
+from tests.revive.producing import OUT_OF_ORDER_SEQUENCE, first_batch, produce, with_sequence
 from tests.revive.test_brokers import WHOLE, truth_record
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
@@ -96,6 +96,33 @@ def test_retention_of_a_topics_own_deletes_nothing_at_the_first_start(tmp_path):
         (answer,) = truth.ask(node.broker.admin, {("old", 0): OffsetSpec.earliest()}).values()
         assert answer == [0, -1]
     assert node.complaints() == []
+
+
+def test_behind_a_cut_producers_go_on_as_behind_what_a_broker_truncated(tmp_path):
+    """What follows the kept batches is appended, what they hold is known, and who has lost some in between hears so."""
+    home = tmp_path / "source"
+    home.mkdir()
+    with nodes.running("4.3.1", home) as source:
+        create(source, {"t": Topic()})
+        writer = Writer(source, settings={"enable.idempotence": True})
+        for _ in range(4):
+            writer.batch("t", [Record(b"x"), Record(b"y")])
+    data, end = home / "data", 4
+    (file,) = (data / "t-0").glob("*.log")
+    batch, content = first_batch(data, "t-0"), bytearray(file.read_bytes())
+    content[2 * len(batch) + len(batch) - 1] ^= 0xFF  # the third one's last byte
+    file.write_bytes(content)
+    with revived("4.4.0", tmp_path, [data], corrupt="cut") as node:
+        address = node.broker.address
+        assert produce(address, "t", 0, with_sequence(batch, 2)) == (0, 2)
+        assert produce(address, "t", 0, with_sequence(batch, end + 2)).error == OUT_OF_ORDER_SEQUENCE
+        assert produce(address, "t", 0, with_sequence(batch, end)) == (0, end)
+        new = Producer({"bootstrap.servers": address, "enable.idempotence": True, "log_level": 0})
+        new.produce("t", b"new", partition=0)
+        assert new.flush(30) == 0
+        (answer,) = truth.ask(node.broker.admin, {("t", 0): OffsetSpec.latest()}).values()
+        assert answer == [end + 3, -1]
+    assert [each for each in node.complaints() if "Error processing append operation" not in each] == []  # the gap
 
 
 LATE_MS = 60 * 24 * 3600 * 1000
