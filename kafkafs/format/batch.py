@@ -19,25 +19,11 @@ from zlib import crc32
 import numpy as np
 
 from kafkafs.format import kernels
-from kafkafs.format.kernels import crc32c
-from kafkafs.format.native.layout import (
-    BATCH as BATCH,
-)
-from kafkafs.format.native.layout import (
-    INVALID as INVALID,
-)
-from kafkafs.format.native.layout import (
-    UNCHECKED as UNCHECKED,
-)
-from kafkafs.format.native.layout import (
-    VALID as VALID,
-)
-from kafkafs.format.native.layout import (
-    WALK_BROKEN,
-    WALK_CUT,
-    WALK_END,
-    WALK_FULL,
-)
+from kafkafs.format.native.layout import BATCH as BATCH
+from kafkafs.format.native.layout import INVALID as INVALID
+from kafkafs.format.native.layout import UNCHECKED as UNCHECKED
+from kafkafs.format.native.layout import VALID as VALID
+from kafkafs.format.native.layout import WALK_BROKEN, WALK_CUT, WALK_END, WALK_FULL
 from kafkafs.format.varints import signed_bytes
 
 FRAME = struct.Struct(
@@ -172,7 +158,7 @@ def crc_holds(batch: Batch, data: bytes | memoryview) -> bool:
         return False
     view = memoryview(data)
     if batch.magic == 2:
-        return crc32c(view[_CRC_START_V2:]) == batch.crc
+        return kernels.crc32c(view[_CRC_START_V2:]) == batch.crc
     return crc32(view[_CRC_START_LEGACY:]) == batch.crc
 
 
@@ -280,7 +266,7 @@ def batch_bytes(
     told = attributes, last, timestamp, timestamp, *producer, _NO_SEQUENCE, len(records)
     rest = struct.pack(">hiqqqhii", *told) + body
     length = HEADER_V2.size - LOG_OVERHEAD + len(body)
-    return _UNCHECKED.pack(base_offset, length, leader_epoch, 2) + struct.pack(">I", crc32c(rest)) + rest
+    return _UNCHECKED.pack(base_offset, length, leader_epoch, 2) + struct.pack(">I", kernels.crc32c(rest)) + rest
 
 
 def _record(number: int, key: bytes | None, value: bytes | None) -> bytes:

@@ -19,15 +19,7 @@ from kafkafs.format.memory import UNLIMITED, Array, Buffers, Memory
 from kafkafs.format.messages.json_text import decoded_json
 from kafkafs.format.messages.topic_records import InternalTopic, internal_topic
 from kafkafs.format.native import layout
-from kafkafs.format.native.layout import (
-    AVRO_SCRATCH,
-    CELL_SLOT,
-    DECODED_ASKS,
-    IN_HELD,
-    IN_TAILS,
-    NOWHERE,
-    TEXT_MOST,
-)
+from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_SLOT, DECODED_ASKS, IN_HELD, IN_TAILS, NOWHERE, TEXT_MOST
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import DecoderTable, error_tail
 from kafkafs.format.strings import json_string
@@ -109,17 +101,9 @@ class DecodedLines:
         decoders, number, used, held, answer = self._decoders, first, 0, 0, DECODED_ASKS
         while answer == DECODED_ASKS:
             answer, number, used = kernels.decode_cells(
-                cells,
-                number,
-                len(cells),
-                records.data,
-                decoders.table,
-                decoders.code,
-                decoders.literals,
-                texts,
-                used,
+                cells, number, len(cells), records.data, decoders.table, decoders.code, decoders.literals, texts, used,
                 self._scratch,
-            )
+            )  # fmt: skip
             if answer == DECODED_ASKS:
                 held += self._ask(records, cells, number)
                 number += 1

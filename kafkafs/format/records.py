@@ -132,14 +132,7 @@ class _Work:
     the data, then in the arena that they were unpacked into.
     """
 
-    __slots__ = (
-        "batches",
-        "data",
-        "limit",
-        "memory",
-        "source",
-        "spans",
-    )
+    __slots__ = ("batches", "data", "limit", "memory", "source", "spans")
 
     def __init__(self, data: Bytes, batches: Batches, limit: int, memory: Memory) -> None:
         self.data, self.limit, self.memory = memoryview(data), limit, memory

@@ -153,9 +153,7 @@ def _listed(entry: "os.DirEntry[str]", kind: str) -> ListedFile:
     return ListedFile(entry.name, about.st_ino, about.st_size, about.st_mtime_ns)
 
 
-def _transitional(
-    entries: Iterable["os.DirEntry[str]"],
-) -> tuple[dict[int, dict[str, ListedFile]], set[int], set[int]]:
+def _transitional(entries: Iterable["os.DirEntry[str]"]) -> tuple[dict[int, dict[str, ListedFile]], set[int], set[int]]:
     """Files that wait to be swapped in, by offset and kind; the offsets of unfinished ones, and of logs that go."""
     swaps: defaultdict[int, dict[str, ListedFile]] = defaultdict(dict)
     cleaned, deleted = set[int](), set[int]()

@@ -149,19 +149,9 @@ class Segment:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_last_batch",
-        "_seen",
-        "base_offset",
-        "files",
-        "generation",
-        "indexes",
-        "is_doubtful",
-        "known_end",
-        "next_base",
-        "number",
-        "overlaps",
-    )
+        "__weakref__", "_last_batch", "_seen", "base_offset", "files", "generation", "indexes", "is_doubtful",
+        "known_end", "next_base", "number", "overlaps",
+    )  # fmt: skip
 
     def __init__(self, files: Files, next_base: int | None) -> None:
         self.files = files

@@ -120,10 +120,7 @@ LONGEST_FIRST = [(suffix.value, suffix) for suffix in sorted(Suffix, key=lambda 
 BEFORE = "before-"
 """Before the time in the name of a point in `by-time/`."""
 
-_FIXED = {
-    "earliest": OffsetPoint(Anchor.EARLIEST),
-    "latest": OffsetPoint(Anchor.LATEST),
-}
+_FIXED = {"earliest": OffsetPoint(Anchor.EARLIEST), "latest": OffsetPoint(Anchor.LATEST)}
 _SURELY_INT64 = 19  # decimal digits, fewer than
 _END = OffsetPoint(Anchor.FROM_END, 0)
 _OFFSET = re.compile(r"(-?)([0-9]+)")

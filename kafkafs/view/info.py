@@ -80,10 +80,7 @@ class _Encoded(list[str]):
 def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
     """The fields of `info.json` (docs/queries.md)."""
     log, name = snapshot.log, view.partition.name
-    problems = [
-        *view.data_directory.checkpoints.read().problems,
-        *problems_of_listing(view.partition.listing()),
-    ]
+    problems = [*view.data_directory.checkpoints.read().problems, *problems_of_listing(view.partition.listing())]
     replicas = shown_replicas(view.find_replicas())
     problems += twins(view, replicas)
     topic_id = _beside(view, PARTITION_METADATA, parse_partition_metadata, problems)

@@ -61,10 +61,7 @@ SUFFIXES = Section(
         ("(none)", "the bytes of the batch, or of all batches of a range, as on disk"),
         (".jsonl", "records, decoded, one JSON object a line"),
         (".decoded.jsonl", "the same with keys and values as JSON, by their schema where one is on these disks"),
-        (
-            ".follow.jsonl, .decoded.follow.jsonl",
-            "of an open range: at the end it waits for more, as tail -f does",
-        ),
+        (".follow.jsonl, .decoded.follow.jsonl", "of an open range: at the end it waits for more, as tail -f does"),
         (".key, .value", "of a point: the key's or the value's bytes; null is \"No data available\""),
         (".batches.jsonl", "a line for each batch: header, position, size, whether its CRC is right"),
         (".explain", "of a point: how it was found, step by step"),

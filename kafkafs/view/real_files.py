@@ -53,17 +53,9 @@ class RealFile(NoXattrs):
         granted = access(about, file.acl(about)).of_file()
         keep_s = KEEP_S if self._keeps else 0.0  # the kernel asks before each read from its cache
         return Attributes(
-            "file",
-            granted.mode,
-            granted.uid,
-            granted.gid,
-            about.st_size,
-            about.st_blocks,
-            about.st_mtime_ns,
-            1,
-            keep_s,
-            about.st_ino,
-        )
+            "file", granted.mode, granted.uid, granted.gid, about.st_size, about.st_blocks, about.st_mtime_ns, 1,
+            keep_s, about.st_ino,
+        )  # fmt: skip
 
     def open(self) -> "RealContent":
         """The file that has the name now; NotFound where none has. Pages may be kept of a `.log` only."""

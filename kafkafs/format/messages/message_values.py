@@ -27,15 +27,8 @@ Reader = Callable[[bytes, int], tuple[Value, int]]
 CUT = (struct.error, IndexError, CorruptData)
 
 NUMBERS = {
-    "bool": "?",
-    "int8": "b",
-    "int16": "h",
-    "uint16": "H",
-    "uint32": "I",
-    "int32": "i",
-    "int64": "q",
-    "float64": "d",
-}
+    "bool": "?", "int8": "b", "int16": "h", "uint16": "H", "uint32": "I", "int32": "i", "int64": "q", "float64": "d",
+}  # fmt: skip
 """How `struct` calls the types of a fixed size."""
 
 _LONGEST_STRING = 0x7FFF

@@ -139,9 +139,7 @@ def _types(topic: InternalTopic) -> Mapping[int, _Type]:
     """A coordinator's record types by their numbers."""
     return {
         number: _Type(
-            name.removesuffix("Key"),
-            reader(topic.value, name, 0),
-            _Values(topic, name.removesuffix("Key") + "Value"),
+            name.removesuffix("Key"), reader(topic.value, name, 0), _Values(topic, name.removesuffix("Key") + "Value")
         )
         for number, name in names_by_number(topic.value, "Key").items()
     }

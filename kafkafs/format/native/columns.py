@@ -81,12 +81,8 @@ def arrow_headers(
 ) -> None:
     """Kernel: appends the headers of `count` rows: a list a row (null without any), names and values in columns."""
     rows, data, lists, names, values = (
-        span(table),
-        span(source),
-        room(list_column),
-        room(name_column),
-        room(value_column),
-    )
+        span(table), span(source), room(list_column), room(name_column), room(value_column),
+    )  # fmt: skip
     with cython.nogil:
         for index in range(count):
             row = record_at(rows, index)

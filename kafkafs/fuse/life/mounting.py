@@ -100,15 +100,9 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
 def _mount(operations: Operations, mountpoint: Path, settings: Settings) -> int | None:
     """Makes the session: the descriptor it talks to the kernel through."""
     options = {
-        "ro",
-        "nodev",
-        "nosuid",
-        "noexec",
-        "noatime",
-        "default_permissions",
-        "subtype=kafkafs",
+        "ro", "nodev", "nosuid", "noexec", "noatime", "default_permissions", "subtype=kafkafs",
         f"fsname={_option_value(settings.fsname)}",
-    }
+    }  # fmt: skip
     if settings.allow_other:
         options.add("allow_other")  # never without default_permissions: the kernel checks owner and mode for us
     before = _fuse_descriptors()

@@ -34,20 +34,9 @@ class Inode:
     """One path that the kernel knows. `number` is shown to people, `node_id` is the kernel's handle."""
 
     __slots__ = (
-        "growing",
-        "kept_as",
-        "kind",
-        "lane",
-        "lookups",
-        "name",
-        "node",
-        "node_id",
-        "number",
-        "opened",
-        "parent",
-        "read_since",
-        "told",
-    )
+        "growing", "kept_as", "kind", "lane", "lookups", "name", "node", "node_id", "number", "opened", "parent",
+        "read_since", "told",
+    )  # fmt: skip
 
     def __init__(
         self,
