@@ -4,10 +4,12 @@ Where there is no FUSE, `kafkafs ls`, `cat` and `stat` take the place of `ls`, `
 """
 
 import argparse
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,13 +75,14 @@ def run(arguments: argparse.Namespace) -> int:
     if failed:
         print(f"\n{failed} of these commands failed.")
         return EXIT_FAILED
+    kafkafs = "kafkafs" if shutil.which("kafkafs") else shlex.quote(f"{sysconfig.get_path('scripts')}/kafkafs")
     if arguments.keep:
-        ending = f"kafkafs umount {place} && " if is_mounted else ""
+        ending = f"{kafkafs} umount {place} && " if is_mounted else ""
         print(f"\nIt stays {'mounted at' if is_mounted else 'in'} {place}. To end it: {ending}rm -r {data.parent}")
     elif is_mounted:
-        print("\nThe mount is gone again. Yours: kafkafs mount DATA_DIR... MOUNTPOINT")
+        print(f"\nThe mount is gone again. Yours: {kafkafs} mount DATA_DIR... MOUNTPOINT")
     else:
-        print("\nThe sample is gone again. Yours: kafkafs ls DATA_DIR")
+        print(f"\nThe sample is gone again. Yours: {kafkafs} ls DATA_DIR")
     return 0
 
 

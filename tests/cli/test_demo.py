@@ -21,7 +21,7 @@ def demo(scratch: Path, *flags: str) -> "subprocess.Popen[bytes]":
     """The demo as from a terminal: in a group of its own, which Ctrl-C reaches as a whole."""
     return subprocess.Popen(
         [KAFKAFS, "demo", *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-        env=os.environ | {"TMPDIR": str(scratch)}, process_group=0,
+        env=os.environ | {"TMPDIR": str(scratch), "PATH": os.defpath}, process_group=0,
     )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def test_ctrl_c_while_a_name_is_found_leaves_nothing_behind(tmp_path, monkeypatc
 
 
 def test_kept_it_stays_mounted_and_says_how_to_end_it(tmp_path):
-    """For the examples of the pages."""
+    """For the examples of the pages. What it says can be typed where kafkafs is not on the PATH (`scripts/demo`)."""
     process = demo(tmp_path, "--keep")
     shown, _ = process.communicate(timeout=60)
     assert process.returncode == 0
@@ -84,7 +84,7 @@ def test_kept_it_stays_mounted_and_says_how_to_end_it(tmp_path):
         assert mounted_at(place) is not None
         assert run("cat", place / "test-0/by-offset/23400.value").stdout == b"message 23400........"
     finally:
-        run("bash", "-c", told[2].replace("kafkafs ", f"{KAFKAFS} "))
+        run("bash", "-c", told[2], env=os.environ | {"PATH": os.defpath})
     assert mounts(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
