@@ -4,8 +4,15 @@ import json
 
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from kafkafs.spark.typed.json_values import JsonColumn, kind_of_values
+
+NAMES = st.sampled_from("abc")
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([2**63, 1.5, "x", {}, []]))
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=2))
+OBJECTS = st.dictionaries(NAMES, VALUES, max_size=2).map(lambda each: json.dumps(each).encode())
 
 
 @pytest.mark.parametrize(
@@ -50,6 +57,18 @@ def json_columns(kind, told):
 def by_one_type(*told: bytes) -> list[tuple[object, bytes | None]]:
     """Values beside what of them stays bytes, where these are all that a topic has."""
     return list(zip(*json_columns(kind_of_values(told), told), strict=True))
+
+
+@given(st.lists(OBJECTS, max_size=2), OBJECTS)
+@example([b'{"a":1}'], b'{"a":9223372036854775808}')
+@example([b'{"a":1}'], b'{"a":true}')
+@example([b'{"a":{}}'], b'{"a":{"b":1}}')
+@example([b'{"a":null}'], b'{"a":"x"}')
+def test_a_later_object_fits_where_it_changes_nothing_of_the_type(before, later):
+    kind = kind_of_values(before)
+    objects, others = json_columns(kind, [later])
+    assert others == ([None] if kind_of_values([*before, later]) == kind else [later])
+    assert (objects == [None]) == (others == [later])
 
 
 def test_no_whole_number_of_json_becomes_another():

@@ -11,7 +11,7 @@ telling the others', and it makes timestamps of texts that look like some: those
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ Kind = Any
 _LONGEST = 2**63
 _DIGITS = 308  # that every double has room for
 _DEEPEST = 100  # objects and lists in each other: neither Python nor readers of Parquet go down without end
+_OTHER = "it is of another type than the others were"
 Convert = Callable[[Any], Any]
 
 
@@ -74,7 +75,7 @@ def parsed(value: bytes | None) -> dict[str, Any] | None:
         return None
     try:
         text = value.decode(json.detect_encoding(value))
-        found = json.loads(text, parse_int=_whole)
+        found = json.loads(text) if len(text) <= _DIGITS else json.loads(text, parse_int=_whole)
         if "\\u" in text:
             json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, OverflowError, RecursionError):
@@ -125,41 +126,68 @@ def arrow_type(kind: Kind) -> pa.DataType:
 
 
 def converter(kind: Kind) -> Convert:
-    """Brings a parsed value into the form of `arrow_type(kind)`."""
+    """Brings a parsed value into the form of `arrow_type(kind)`. CorruptData where that does not hold it as it is."""
     match kind:
-        case "boolean" | "long":
-            return lambda value: value
+        case "boolean":
+            return partial(_same, bool)
+        case "long":
+            return _long
         case "double":
             return _double
-        case ["list", inner]:
-            convert = converter(inner)
-            return lambda value: None if value is None else [convert(each) for each in value]
-        case ["object", fields] if fields:
-            return _object(fields)
-        case _:
+        case "string":
             return _text
+        case ["list", inner]:
+            return partial(_list, converter(inner))
+        case ["object", fields]:
+            return partial(_object if fields else _empty, {name: converter(each) for name, each in fields.items()})
+        case _:
+            return partial(_same, type(None))
 
 
-def _object(fields: dict[str, Kind]) -> Convert:
-    converters = {name: converter(kind) for name, kind in fields.items()}
+def _same(kind: type, value: Any) -> Any:
+    if value is None or type(value) is kind:
+        return value
+    raise CorruptData(_OTHER)
 
-    def convert(value: Any) -> Any:
-        """The object with all fields of its type, None for one that it lacks, and without others; None for None."""
-        if value is None:
-            return None
-        return {name: convert_one(value.get(name)) for name, convert_one in converters.items()}
 
-    return convert
+def _long(value: Any) -> int | None:
+    if value is None or (type(value) is int and -_LONGEST <= value < _LONGEST):
+        return value
+    raise CorruptData(_OTHER)
+
+
+def _list(convert: Convert, value: Any) -> list[Any] | None:
+    if value is None or type(value) is list:
+        return value and [convert(each) for each in value]
+    raise CorruptData(_OTHER)
+
+
+def _object(fields: dict[str, Convert], value: Any) -> dict[str, Any] | None:
+    """The object, whose type may have fields that it lacks, but none that it alone has."""
+    if value is None:
+        return None
+    try:
+        return {name: fields[name](each) for name, each in value.items()}
+    except (KeyError, AttributeError):
+        raise CorruptData(_OTHER) from None
+
+
+def _empty(_: object, value: Any) -> str | None:
+    if not value and type(value) in (dict, type(None)):
+        return _text(value)
+    raise CorruptData(_OTHER)
 
 
 def _double(value: Any) -> float | None:
-    """A number as a double. CorruptData for a whole one that a double would make another of."""
-    if value is None:
-        return None
-    number = float(value)
-    if number != value and isinstance(value, int):
-        raise CorruptData("it has a whole number that its column would alter")
-    return number
+    """A number as a double, but for a whole one that a double would make another of."""
+    if value is None or type(value) is float:
+        return value
+    if type(value) is int:
+        number = float(value)
+        if number != value:
+            raise CorruptData("it has a whole number that its column would alter")
+        return number
+    raise CorruptData(_OTHER)
 
 
 def _text(value: Any) -> str | None:
@@ -185,21 +213,14 @@ class Documents:
     """JSON payloads as lines of typed JSON, by one type for all of them."""
 
     def __init__(self, kind: Kind) -> None:
-        self._kind, self._convert, self._shape = kind, converter(kind), shape_of(kind)
+        self._convert, self._shape = converter(kind), shape_of(kind)
 
     def line(self, payload: bytes, _: bytes | None) -> bytes:
         """A payload's line. CorruptData where it is no object of that type."""
         document = parsed(payload)
         if document is None:
             raise CorruptData("it is no JSON object that columns can hold")
-        return f'{{"value":{default_text(self._shape, fitted(self._kind, self._convert, document))}}}\n'.encode()
-
-
-def fitted(kind: Kind, convert: Convert, document: dict[str, Any]) -> Any:
-    """The object by the columns of `kind`. CorruptData where they do not hold it as it is."""
-    if merged(kind, kind_of(document)) != kind:
-        raise CorruptData("it is of another type than the others were")
-    return convert(document)
+        return f'{{"value":{default_text(self._shape, self._convert(document))}}}\n'.encode()
 
 
 class JsonColumn:
@@ -217,7 +238,7 @@ class JsonColumn:
         for value in content.to_pylist():
             document = parsed(value)
             try:
-                objects.append(None if document is None else fitted(self._kind, convert, document))
+                objects.append(None if document is None else convert(document))
                 others.append(value if document is None else None)
             except CorruptData:
                 objects.append(None)
