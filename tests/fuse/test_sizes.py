@@ -58,6 +58,7 @@ def appended(mounted: Mounted, log: Path, batch: Made) -> None:
     wait_until(newest.exists)
 
 
+DUCKDB = KAFKAFS.with_name("duckdb")
 RAW_POINTS = ["t-0/by-offset/1234", "t-0/earliest"]
 KINDS = [
     "t-0/by-offset/0...jsonl", "t-0/by-offset/777..1234.jsonl", "t-0/by-time/1005..1100.jsonl",
@@ -109,7 +110,7 @@ def test_the_head_of_a_file_is_no_complaint(mounted: Mounted) -> None:
 def test_tables_are_made_of_it(mounted: Mounted, name: str) -> None:
     """They seek, map, and read the size's worth from several threads."""
     path = mounted / name
-    count = run(KAFKAFS.with_name("duckdb"), "-csv", "-noheader", "-c", f"select count(*) from '{path}'").stdout
+    count = run(DUCKDB, "-csv", "-noheader", "-c", f"select count(*) from '{path}'").stdout
     with pyarrow.memory_map(str(path)) as mapped:
         lines = mapped.read().count(b"\n")
     if name.endswith(".jsonl"):
@@ -258,7 +259,7 @@ def test_damage_is_one_byte_more_that_cannot_be_read(mount: Mount, tmp_path: Pat
     "command",
     ["cat {0}", "cp {0} {1}", "tail -n 1 {0}", "tail -c 9 {0}", "tac {0}", "wc -l {0}",
      "tar -cf {1} {0}", "jq -c . {0}", "split -n 3 {0} {1}", "cat {0} > {1}; cmp {0} {1}", "grep -c z {0}", "sort {0}",
-     "rsync {0} {1}", "rg --no-mmap -c k {0}"],
+     "rsync {0} {1}", "rg --no-mmap -c k {0}", f"{DUCKDB} -c \"from '{{0}}'\""],
 )  # fmt: skip
 def test_no_program_takes_what_stands_before_damage_for_the_whole(mount: Mount, tmp_path: Path, command: str) -> None:
     damaged(tmp_path, 50)
