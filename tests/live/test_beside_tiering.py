@@ -160,7 +160,7 @@ def test_readers_see_nothing_of_uploads_and_deletions(tmp_path, mount):
 
         try:
             for first in range(FIRST, RECORDS, STEP):
-                tiered.produce(broker, "orders", 0, first, STEP)
+                tiered.produce(broker, "orders", 0, first, min(STEP, RECORDS - first))
             readers.wait_for(lambda: readers.seen == RECORDS)
             readers.wait_for(lambda: len(tiered.local_bases(broker, "orders-0")) == 1)
             readers.look_on()
