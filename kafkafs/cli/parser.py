@@ -110,7 +110,7 @@ def take_for_values(parser: argparse.ArgumentParser, pattern: str) -> None:
 
 
 def add_topics(parser: argparse._ActionsContainer, default: str = "all") -> None:
-    """`--topics` and `--topic-pattern`: `log.topics` says what they mean; `default` is told in the help."""
+    """`--topics` and `--topic-pattern`: `log.topic_choice` says what they mean; `default` is told in the help."""
     parser.add_argument(
         "--topics", "--topic", action="append", default=[], metavar="TOPIC[,TOPIC...]",
         help=f"these topics (default: {default})",

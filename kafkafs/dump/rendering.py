@@ -3,7 +3,7 @@
 The state of a pass is two numbers: `first`, the row that is shown next, and `next_batch`, the first batch whose own
 line is still to come. A kernel fills one buffer (`ROOM`), answers how far it came and is called again; it stops early
 for a line that is too long for the room, which it then gets (`wanted`), and for a control batch that is not all
-markers (`DUMP_ODD`), which goes to `odd`. A buffer is used again once no text in it is held (`format.buffers`).
+markers (`DUMP_ODD`), which goes to `odd`. A buffer is used again once no text in it is held (`format.memory`).
 """
 
 from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
 """Keys and values of records as cells (native.layout): which schema each one names, and what is its payload.
 
-Two rows a record, the key's and the value's. `decoding.decoded_lines` fills in the text that each becomes,
+Two rows a record, the key's and the value's. `decoding` fills in the text that each becomes,
 the typed columns of an export take only the values.
 """
 

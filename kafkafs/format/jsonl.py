@@ -50,7 +50,7 @@ def line_head(prefix: bytes, row: np.void) -> bytes:
 
 
 class LineMaker(Protocol):
-    """Makes the lines of one partition's records: `JsonLines` as they are, `decoded_lines` by their schemas."""
+    """Makes the lines of one partition's records: `JsonLines` as they are, `decoding.DecodedLines` by their schemas."""
 
     def pieces(self, records: Records, room: Array | None = None) -> Iterator[memoryview]:
         """The lines of all those records, in order. A piece ends with a line, unless that line is very long.
