@@ -36,9 +36,12 @@ def run_honestly(command: Callable[[], int], interrupted: Callable[[], str] = st
             say(sentence)
         return EXIT_INTERRUPTED
     except KafkafsError as error:
-        say(str(error))
+        say(_homeless() or str(error))
         return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
     except Exception as error:
+        if gone := _homeless():
+            say(gone)
+            return EXIT_FAILED
         if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
             drop_output()
             say(f"standard output cannot be written: {error.strerror}")
@@ -52,6 +55,15 @@ def run_honestly(command: Callable[[], int], interrupted: Callable[[], str] = st
         where = f"{place.filename}:{place.lineno}, kafkafs {kafkafs.__version__}"
         say(f"this is a bug, please report it: {error!r} at {where}")
         return EXIT_BUG
+
+
+def _homeless() -> str:
+    """What to do where the current directory is gone: a name below it, or Java, fails there in words that mislead."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the current directory is gone, deleted or unmounted: cd to another one"
+    return ""
 
 
 def fill_closed_streams() -> None:

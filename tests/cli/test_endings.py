@@ -74,3 +74,12 @@ def test_a_full_disk_behind_standard_output_is_a_sentence(word, tmp_path):
     assert (done.returncode, done.stderr) == (
         1, "kafkafs: standard output cannot be written: No space left on device\n",
     )  # fmt: skip
+
+
+def test_a_current_directory_that_is_gone_is_a_sentence(tmp_path):
+    """Regression: "standard output cannot be written", and in a mount that was unmounted, "this is a bug"."""
+    (tmp_path / "gone").mkdir()
+    lines = f"cd {tmp_path}/gone; rmdir {tmp_path}/gone; {KAFKAFS} dump {unpack(tmp_path)}"
+    done = subprocess.run(lines, shell=True, capture_output=True, text=True)
+    told = "kafkafs: the current directory is gone, deleted or unmounted: cd to another one\n"
+    assert (done.returncode, done.stderr) == (1, told)
