@@ -33,7 +33,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         super().__init__(options, frame)
         self._target: PartitionOffsets | None = None
         self._triggered = 0.0
-        self._is_new = False
+        self._is_new = self._has_told = False
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """What `maxOffsetsPerTrigger` or `minOffsetsPerTrigger` asks for."""
@@ -49,7 +49,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         self._tell_what_is_not_read()
 
     def initialOffset(self) -> dict[str, Any]:
-        """As of `StreamReader`; only a new stream is asked."""
+        """As of `StreamReader`; only a new stream is asked, twice."""
         first = super().initialOffset()
         self._is_new = True
         self._tell_what_is_not_read()
@@ -57,7 +57,9 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
 
     def _tell_what_is_not_read(self) -> None:
         """A run that reads nothing of a disk full of records looks like one of an empty disk."""
-        if self._is_new and self._target is not None and self._options.starting == AllAt(LATEST):
+        is_due = self._is_new and not self._has_told
+        if is_due and self._target is not None and self._options.starting == AllAt(LATEST):
+            self._has_told = True
             logger.warning(
                 "this new stream (availableNow) reads none of the records that are there: startingOffsets is latest"
                 " unless it is given, as in Spark's own source; set it to earliest to read them"
