@@ -84,7 +84,7 @@ def _look_again(locations: Mapping[TopicPartition, Location]) -> None:
             continue
 
 
-TASK_BYTES = 32 << 20
+TASK_BYTES = 64 << 20
 """Bytes of log that one task is given, unless more tasks are asked for."""
 
 SMALL, TOGETHER = 4 << 20, 16 << 20
