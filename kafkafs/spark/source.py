@@ -17,7 +17,7 @@ from kafkafs.spark.locations import chosen
 from kafkafs.spark.planning import Snapshots, planned
 from kafkafs.spark.source_options import SourceOptions, batch_options, stream_options
 from kafkafs.spark.stream import StreamReader
-from kafkafs.spark.tasks import data_loss, exempt_modules, tasks
+from kafkafs.spark.tasks import data_loss, in_executor, tasks
 
 
 class KafkafsDataSource(DataSource):
@@ -80,8 +80,7 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
-        exempt_modules()
-        return self._frame.read(partition)
+        return in_executor(self._frame.read(partition))
 
 
 def stream_reader(options: SourceOptions, frame: Frame) -> StreamReader:

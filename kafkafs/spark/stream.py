@@ -16,7 +16,7 @@ from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.offsets import PartitionOffsets, TopicPartition, from_dict, names, to_dict
 from kafkafs.spark.planning import Snapshots, planned
 from kafkafs.spark.source_options import SourceOptions
-from kafkafs.spark.tasks import data_loss, exempt_modules, tasks
+from kafkafs.spark.tasks import data_loss, in_executor, tasks
 
 logger = logging.getLogger(__name__)
 
@@ -82,8 +82,7 @@ class StreamReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
-        exempt_modules()
-        return self._frame.read(partition)
+        return in_executor(self._frame.read(partition))
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing to do: Spark's checkpoint is the only memory of a stream."""

@@ -43,10 +43,17 @@ def tasks(groups: Iterable[Iterable[PartitionRange]], options: SourceOptions) ->
     return [Task(tuple(group), options.isolation, options.fail_on_data_loss) for group in groups]
 
 
+def in_executor(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches of a task. Spark has its Python collect all garbage after each task (pyspark/daemon.py), and looking
+    through what modules have made is a tenth of a scan's time: what is there at a process's first batch, for which
+    Arrow imports pandas where it is installed, stays, so it may."""
+    for batch in batches:
+        _exempt_modules()
+        yield batch
+
+
 @cache
-def exempt_modules() -> None:
-    """In an executor: Spark has its Python collect all garbage after each task (pyspark/daemon.py), and looking through
-    what the modules have made is a tenth of a scan's time. What is there at a process's first task stays, so it may."""
+def _exempt_modules() -> None:
     gc.freeze()
 
 

@@ -3,11 +3,13 @@
 import errno
 import os
 import subprocess
+from contextlib import suppress
 
 import pytest
 
 from kafkafs.disk.system_calls import CACHED, access_list, is_remote, open_in_memory, openat2, sync_file_system
 from kafkafs.errors import DiskError
+from tests.mounting import wait_until
 
 FLAGS = os.O_RDONLY | os.O_CLOEXEC
 
@@ -59,8 +61,16 @@ def test_nothing_leads_out_of_it(root, descriptor):
 def test_a_path_that_is_in_memory_is_opened_through_links(root, tmp_path):
     (tmp_path / "link").symlink_to(root)
     path = str(tmp_path / "link" / "sub" / "file")
-    os.stat(path)
-    assert content(open_in_memory(path, FLAGS)) == b"inside"
+    opened: list[int] = []
+
+    def is_opened() -> bool:
+        os.stat(path)
+        with suppress(BlockingIOError):  # whenever somebody renames anything meanwhile
+            opened.append(open_in_memory(path, FLAGS))
+        return bool(opened)
+
+    wait_until(is_opened)
+    assert content(opened[0]) == b"inside"
     assert failure(open_in_memory, str(tmp_path / "none"), FLAGS) in {errno.ENOENT, errno.EAGAIN}
 
 

@@ -20,9 +20,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import trio
+if TYPE_CHECKING:  # what starts a mount says in a sentence that trio is missing
+    import trio
 
 BURST = 20
 PERIOD_S = 10.0
