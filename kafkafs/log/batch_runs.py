@@ -81,12 +81,14 @@ class Window(NamedTuple):
 class Start(NamedTuple):
     """A trusted place to scan from: every batch before `position` ends below `first_offset`.
 
-    `window` is what was read from there on to come to trust it, for the walk that begins there.
+    `window` is what was read from there on to come to trust it, for the walk that begins there. `first_read`: how many
+    bytes to begin with, LONGEST_READ for a walk through all of a segment.
     """
 
     position: int
     first_offset: int
     window: Window | None = None
+    first_read: int = FIRST_READ
 
 
 class Bounds(NamedTuple):
@@ -157,14 +159,13 @@ def first_window(file: DataFile, position: int) -> Window:
 
 
 def batch_runs(
-    file: DataFile, position: int, bounds: Bounds, window: Window | None = None
+    file: DataFile, position: int, bounds: Bounds, window: Window | None = None, size: int = FIRST_READ
 ) -> Iterator[BatchRun | Damage]:
     """All that stands from `position` to `bounds.end`, in file order; ends where nothing valid is left.
 
-    `window`: the first one, where the caller has read it.
+    `window`: the first one, where the caller has read it; else `size` is read first.
     """
     before = bounds.first_offset - 1
-    size = FIRST_READ
     while position < bounds.end:
         wanted = min(size if window is None else len(window.data), bounds.end - position)
         if window is not None and len(window.data) == wanted:

@@ -283,7 +283,7 @@ class Segment:
             next_base = self._last_batch.last_offset + 1  # the log's end is known: what is invalid before it is damage
         sound = SoundBatches(self.generation) if passed and self.is_as_seen(file) else None
         bounds = Bounds(log_end, start.first_offset, next_base, True, passed, sound)
-        runs = batch_runs(file, start.position, bounds, start.window)
+        runs = batch_runs(file, start.position, bounds, start.window, start.first_read)
         del start  # with its window: a walk can be a long one
         for item in runs:
             self.check(file)

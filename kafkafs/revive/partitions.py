@@ -1,8 +1,8 @@
 """One partition, written: its segments with indexes of their own, and the small files beside them.
 
-While segments are copied, by a second thread, the next ones are read. What lies in a bucket, or in chunks, is fetched
-once, into the new directory, and read there. Whatever the method, only `.log` files are ever
-shared with the original. What a hard link leads to must never be written again, so behind such a log stands an empty
+While segments are copied, by threads of their own, the next ones are read. What lies in a bucket, or in chunks, is
+fetched once, into the new directory, and read there. Whatever the method, only `.log` files are ever shared with the
+original. What a hard link leads to must never be written again, so behind such a log stands an empty
 segment, to which the broker appends. One stands as well where the log's last offsets are lost.
 """
 
@@ -26,6 +26,7 @@ from kafkafs.revive.place import Target
 from kafkafs.revive.scanning import PartitionScan, as_of_now
 from kafkafs.revive.topics import Replica
 
+_COPIERS = 2
 _SEGMENTS_AHEAD, _AHEAD = 16, 16 << 20
 """So many segments, or bytes and a segment, may have been read and not be copied yet: still they are in memory."""
 
@@ -44,7 +45,7 @@ class PartitionWriter:
     def write(self, scan: PartitionScan, moved: Moved) -> None:
         """All of it. Where the scan finds damage that it may not pass over, nothing more is written."""
         scan.before_reading = self._fetch
-        copier, copying = ThreadPoolExecutor(1), deque[tuple[Future[None], int]]()
+        copier, copying = ThreadPoolExecutor(_COPIERS), deque[tuple[Future[None], int]]()
         try:
             for kept in scan.segments():
                 while len(copying) > _SEGMENTS_AHEAD or sum(size for _, size in copying) > _AHEAD:

@@ -25,7 +25,7 @@ from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, parse_transac
 from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.records import Refusal, decode
-from kafkafs.log.batch_runs import BatchRun, Damage, Start
+from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import Tracker
 from kafkafs.log.partition import Partition
@@ -153,7 +153,7 @@ class PartitionScan:
         try:
             self.before_reading(segment)
             end = self.log.walk_end(segment)
-            for item in segment.walk(Start(0, segment.base_offset), end):
+            for item in segment.walk(Start(0, segment.base_offset, first_read=LONGEST_READ), end):
                 if isinstance(item, Damage):
                     self._damage(item.base_offset, item.last_offset, f"{item.size} bytes at {item.position} of"
                                  f" {segment.log_name} are no valid batch")  # fmt: skip

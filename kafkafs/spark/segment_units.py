@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from kafkafs.errors import Denied, DiskError, NotFound, Vanished
-from kafkafs.log.batch_runs import BatchRun, Damage, Start
+from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import TierSource
@@ -44,7 +44,7 @@ class SegmentSnapshot:
 
     def of(self, segment: Segment) -> Iterator[BatchRun | Damage]:
         """The same of another segment of this log."""
-        return segment.walk(Start(0, segment.base_offset), self.log.walk_end(segment))
+        return segment.walk(Start(0, segment.base_offset, first_read=LONGEST_READ), self.log.walk_end(segment))
 
     def check(self) -> None:
         """Vanished where the segment's files are not those any more that were looked at. The broker renames a log

@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
 from kafkafs.errors import CorruptData
-from kafkafs.log.batch_runs import Damage
+from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.extents import extents_between
 from kafkafs.log.lookup import locate
 from tests.log.making import Made, log_of, made, spread, write_partition, write_start
@@ -63,6 +64,25 @@ def test_any_wrong_byte_costs_its_own_batch_and_no_other(tmp_path, number):
         late = reader(log).lookup.first_at(batch.records[1].timestamp)
         assert late is not None
         assert late.offset == batch.last + 1, at
+
+
+@pytest.mark.parametrize("first_read", [61, 300, 1000, LONGEST_READ])
+def test_a_walk_finds_the_same_however_much_it_reads_first(tmp_path, first_read):
+    chance = random.Random(first_read)
+    for number in range(7):
+        log, _ = damaged_at(tmp_path, number, chance.choice(places(BATCHES[number])), 1 << chance.randrange(8))
+        for segment in log.visible_segments():
+            usual, other = (
+                found(segment.walk(start, log.walk_end(segment)))
+                for start in (Start(0, segment.base_offset), Start(0, segment.base_offset, first_read=first_read))
+            )
+            assert other == usual
+
+
+def found(walk: Iterator[BatchRun | Damage]) -> list[int | Damage]:
+    """The base offsets of batches, and damage between them, in however many runs they came."""
+    lists = ([item] if isinstance(item, Damage) else item.rows["base_offset"].tolist() for item in walk)
+    return [each for some in lists for each in some]
 
 
 def test_a_wrong_byte_in_the_last_batch_is_the_end_of_the_log(tmp_path):
