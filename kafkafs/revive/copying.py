@@ -80,15 +80,26 @@ def _cloned(source: DataFile, descriptor: int) -> bool:
 
 
 def _copy(source: DataFile, position: int, length: int, descriptor: int) -> None:
-    """Behind what is there. Where Linux can (6.14), the disk writes at once, and no page stays in memory."""
-    end, flags = position + length, RWF_DONTCACHE
+    """Behind what is there."""
+    end = position + length
     while position < end:
         data = source.read_long(position, min(LONG_SIZE, end - position))
         if not data:
             raise Vanished(f"{source.name!r} became shorter while it was copied")
+        write_past(descriptor, data, _BEHIND)
+        position += len(data)
+
+
+def write_past(descriptor: int, data: bytes | memoryview, at: int) -> None:
+    """All of it. Where Linux can (6.14), the disk writes at once, and no page stays in memory."""
+    left, flags = memoryview(data), RWF_DONTCACHE
+    while left:
         try:
-            position += os.pwritev(descriptor, [data], _BEHIND, flags)
+            written = os.pwritev(descriptor, [left], at, flags)
         except OSError as error:
             if not flags or error.errno not in _APART:
                 raise
             flags = 0
+            continue
+        left = left[written:]
+        at = at if at == _BEHIND else at + written

@@ -1,5 +1,6 @@
 """What is kept of one segment, as it grows: ranges of its log, batches that are written anew, the indexes of both."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -10,6 +11,9 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import Tracker
 from kafkafs.log.rebuilding import Indexes, Rebuilding
 from kafkafs.log.segment import Segment
+
+Kept = Callable[[bytes | memoryview], None]
+"""Told the bytes that are kept, in order, as they are read."""
 
 Piece = tuple[int, int] | bytes
 """Position and size of bytes in a log, or bytes that are not from there."""
@@ -49,14 +53,16 @@ class KeptSegment:
 class Keeping:
     """See the module. `pieces` are those until now."""
 
-    def __init__(self, base_offset: int, interval: int, transactions: Tracker) -> None:
+    def __init__(self, base_offset: int, interval: int, transactions: Tracker, kept: Kept = lambda _: None) -> None:
         """`interval`: index.interval.bytes. `transactions`: those open where the segment begins."""
         self.pieces: list[Piece] = []
+        self._kept = kept
         self._rebuilding, self._size = Rebuilding(base_offset, interval, transactions), 0
 
     def take(self, run: BatchRun) -> None:
         """A run of the segment's batches goes in. DiskError where the indexes could not lead there."""
         first, size = int(run.rows["position"][0]), run.end - int(run.rows["position"][0])
+        data = run.data[first - run.position : run.end - run.position]
         moved = first - self._size
         if moved:  # something before it was left out
             rows = run.rows.copy()
@@ -69,6 +75,7 @@ class Keeping:
         else:
             self.pieces.append((first, size))
         self._size += size
+        self._kept(data)
 
     def make(self, batch: bytes) -> BatchRun:
         """A batch that is not from the segment goes in: as a run."""
@@ -76,6 +83,7 @@ class Keeping:
         self._index(run)
         self.pieces.append(batch)
         self._size += len(batch)
+        self._kept(batch)
         return run
 
     def finish(self) -> Indexes:

@@ -1,16 +1,19 @@
 """One partition, written: its segments with indexes of their own, and the small files beside them.
 
-While segments are copied, by threads of their own, the next ones are read. What lies in a bucket, or in chunks, is
-fetched once, into the new directory, and read there. Whatever the method, only `.log` files are ever shared with the
-original. What a hard link leads to must never be written again, so behind such a log stands an empty
-segment, to which the broker appends. One stands as well where the log's last offsets are lost.
+What is copied is written by threads of their own, from the bytes that were just read and checked. What lies in a
+bucket, or in chunks, is fetched once, into the new directory, and read there. Whatever the method, only `.log` files
+are ever shared with the original. What a hard link leads to must never be written again, so behind such a log stands an
+empty segment, to which the broker appends. One stands as well where the log's last offsets are lost.
 """
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, Self
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
@@ -20,18 +23,75 @@ from kafkafs.format.checkpoints import leader_epochs_bytes, partition_metadata_b
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, segment_file
 from kafkafs.format.producer_snapshot import producer_snapshot_bytes
 from kafkafs.log.segment import Segment
-from kafkafs.revive.copying import Method, link_log, make_log
+from kafkafs.revive.copying import Method, link_log, make_log, write_past
 from kafkafs.revive.keeping import KeptSegment, log_size
 from kafkafs.revive.place import Target
 from kafkafs.revive.scanning import PartitionScan, as_of_now
 from kafkafs.revive.topics import Replica
 
 _COPIERS = 2
-_SEGMENTS_AHEAD, _AHEAD = 16, 16 << 20
-"""So many segments, or bytes and a segment, may have been read and not be copied yet: still they are in memory."""
+_PARTS_AHEAD, _AHEAD = 64, 5 << 20
+"""So many parts, or bytes and a part, may have been read and not be written yet."""
 
 Moved = Callable[[int], None]
 """Told how many more bytes of log are done."""
+
+
+class _Writing:
+    """Threads that write while more is read."""
+
+    def __init__(self) -> None:
+        self._threads, self._under_way = ThreadPoolExecutor(_COPIERS), deque[tuple[Future[None], int]]()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.shutdown(cancel_futures=True)
+
+    def submit(self, size: int, write: Callable[..., None], *arguments: Any) -> Future[None]:
+        """Has something written that holds so many bytes in memory, and waits where too much is. What an earlier one
+        met is raised."""
+        while len(self._under_way) > _PARTS_AHEAD or sum(size for _, size in self._under_way) > _AHEAD:
+            self._under_way.popleft()[0].result()
+        future = self._threads.submit(write, *arguments)
+        self._under_way.append((future, size))
+        return future
+
+    def finish(self) -> None:
+        """All is written when this returns."""
+        while self._under_way:
+            self._under_way.popleft()[0].result()
+
+
+class _GrowingLog:
+    """A new log, written part by part as its bytes are read."""
+
+    def __init__(self, target: Target, name: str, writing: _Writing) -> None:
+        self._target, self._name, self._writing, self._size = target, name, writing, 0
+        self._open, self._parts = ExitStack(), list[Future[None]]()
+        self._descriptor = self._open.enter_context(target.new_file(name))
+
+    def append(self, data: bytes | memoryview) -> None:
+        """More of it."""
+        self._parts.append(self._writing.submit(len(data), self._write, data, self._size))
+        self._size += len(data)
+
+    def finish(self, mtime_ns: int) -> None:
+        """All of it is in the file when this returns, which was last written at that time."""
+        for part in self._parts:
+            part.result()
+        with self._target.told(self._name):
+            os.utime(self._descriptor, ns=(mtime_ns, mtime_ns))
+        self.close()
+
+    def close(self) -> None:
+        """May be called twice."""
+        self._open.close()
+
+    def _write(self, data: bytes | memoryview, at: int) -> None:
+        with self._target.told(self._name):
+            write_past(self._descriptor, data, at)
 
 
 class PartitionWriter:
@@ -41,25 +101,34 @@ class PartitionWriter:
         self._replica, self._topic_id, self._target, self._method = replica, topic_id, target, method
         self._files: list[str] = []
         self._fetched: dict[int, DataFile] = {}
+        self._growing: dict[int, _GrowingLog] = {}
 
     def write(self, scan: PartitionScan, moved: Moved) -> None:
         """All of it. Where the scan finds damage that it may not pass over, nothing more is written."""
         scan.before_reading = self._fetch
-        copier, copying = ThreadPoolExecutor(_COPIERS), deque[tuple[Future[None], int]]()
         try:
-            for kept in scan.segments():
-                while len(copying) > _SEGMENTS_AHEAD or sum(size for _, size in copying) > _AHEAD:
-                    copying.popleft()[0].result()
-                if not scan.refused:
-                    copying.append((copier.submit(self._segment, kept), kept.size))
-                moved(log_size(kept.segment))
-            for copied, _ in copying:
-                copied.result()
+            with _Writing() as writing:
+                scan.kept = partial(self._kept, scan, writing)
+                for kept in scan.segments():
+                    if not scan.refused:
+                        writing.submit(0, self._segment, kept)
+                    moved(log_size(kept.segment))
+                writing.finish()
         finally:
-            copier.shutdown(cancel_futures=True)
+            for log in self._growing.values():
+                log.close()
         for base in self._fetched:
             self._target.remove(_name_of_fetched(base))
         self._beside(scan)
+
+    def _kept(self, scan: PartitionScan, writing: _Writing, segment: Segment, data: bytes | memoryview) -> None:
+        """Bytes of a segment that are copied, and not made to be shared or renamed."""
+        base = segment.base_offset
+        if self._method != "copy" or base in self._fetched or scan.refused:
+            return
+        if base not in self._growing:
+            self._growing[base] = _GrowingLog(self._target, segment_file(base, "log"), writing)
+        self._growing[base].append(data)
 
     def _fetch(self, segment: Segment) -> None:
         """Of what cannot be fetched as a whole the scan reads what it can."""
@@ -88,6 +157,8 @@ class PartitionWriter:
             link_log(self._replica.directory.root, source, target, segment_file(base, "log"))
         elif base in self._fetched and kept.pieces == ((0, source.size),):
             target.rename(_name_of_fetched(base), segment_file(base, "log"))
+        elif (growing := self._growing.pop(base, None)) is not None:
+            growing.finish(segment.files.log_seen[1])
         else:
             mtime_ns = segment.files.log_seen[1]
             make_log(source, kept.pieces, target, segment_file(base, "log"), mtime_ns, self._method)

@@ -11,7 +11,7 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +57,16 @@ class Target:
     @contextmanager
     def new_file(self, name: str) -> Iterator[int]:
         """The descriptor of a file that was not there, open inside the `with`."""
-        with _told(self.path / name):
+        with self.told(name):
             descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=self.descriptor)
             try:
                 yield descriptor
             finally:
                 os.close(descriptor)
+
+    def told(self, name: str) -> AbstractContextManager[None]:
+        """What the system refuses of that file inside the `with`, as a sentence."""
+        return _told(self.path / name)
 
     @contextmanager
     def below(self, name: str) -> Iterator["Target"]:

@@ -12,6 +12,7 @@ with what is damaged are written anew, see `markers`.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -100,9 +101,11 @@ class PartitionScan:
         is_over: IsOver = _nobody_knows,
     ) -> None:
         """`until_ms`: the moment, None for the end. `interval`: index.interval.bytes. `is_over`: as coordinators know
-        at the end. `before_reading` may be set to what is to be called with each segment."""
+        at the end. `before_reading` may be set to what is to be called with each segment, and `kept` to what is told
+        the bytes that are kept of it."""
         self.log = log
         self.before_reading: Callable[[Segment], None] = lambda _: None
+        self.kept: Callable[[Segment, bytes | memoryview], None] = lambda _, __: None
         self._known_over = is_over if until_ms is None else _nobody_knows
         self._partition, self._corrupt, self._until_ms, self._interval = partition, corrupt, until_ms, interval
         self.tally = Tally(log.start_offset, log.start_offset)
@@ -149,7 +152,7 @@ class PartitionScan:
         self, segment: Segment, behind: Segment | None, known: tuple[ProducerState, ...] | None, transactions: Tracker
     ) -> KeptSegment:
         """`behind` is the next segment, `known` what a broker noted of producers where this one begins."""
-        keeping = Keeping(segment.base_offset, self._interval, transactions)
+        keeping = Keeping(segment.base_offset, self._interval, transactions, partial(self.kept, segment))
         try:
             self.before_reading(segment)
             end = self.log.walk_end(segment)
