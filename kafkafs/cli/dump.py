@@ -22,7 +22,7 @@ from kafkafs.dump.file_dump import dump, is_dumpable, is_log
 from kafkafs.dump.kafka_decoders import RecordDecoder, as_string, decoder
 from kafkafs.dump.rendering import Text
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
-from kafkafs.format.tiers.names import parse_tier_file
+from kafkafs.format.tiers.tier_names import parse_tier_file
 from kafkafs.format.times import MAX_INT64
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from kafkafs.cluster.coordinators import (
     partition_for,
 )
 from kafkafs.cluster.following import Following, Replay
-from kafkafs.cluster.groups import Commit, Group, Topics
+from kafkafs.cluster.group_records import Commit, Group, Topics
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import NAME, AsOf, Metadata
 from kafkafs.cluster.row_lines import file_name, named_by

@@ -6,7 +6,7 @@ A group is read from its records when it is asked for; transactional ids are kep
 from collections.abc import Iterator
 
 from kafkafs.cluster.following import Problems
-from kafkafs.cluster.groups import Commit, Group, Topics, read_commits, read_group
+from kafkafs.cluster.group_records import Commit, Group, Topics, read_commits, read_group
 from kafkafs.cluster.last_values import LastValues
 from kafkafs.cluster.row_lines import text_of
 from kafkafs.cluster.transactions import Transaction, read_transaction

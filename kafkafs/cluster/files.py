@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from kafkafs.cluster import rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
-from kafkafs.cluster.groups import Group
+from kafkafs.cluster.group_records import Group
 from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
 from kafkafs.cluster.row_lines import Json, Row, known, line
-from kafkafs.format.messages.json_text import is_secret_config
+from kafkafs.format.messages.message_json import is_secret_config
 from kafkafs.log.meta_properties import cluster_ids, node_ids
 
 METADATA_TOPIC = "__cluster_metadata"

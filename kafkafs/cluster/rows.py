@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kafkafs.cluster.groups import Commit, Group, Member
+from kafkafs.cluster.group_records import Commit, Group, Member
 from kafkafs.cluster.image import Acl, Broker, Entity, PartitionState
 from kafkafs.cluster.row_lines import Row, file_name, text_field
 from kafkafs.cluster.transactions import Open, Transaction

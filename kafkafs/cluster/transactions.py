@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kafkafs.cluster.following import what_is_wrong
-from kafkafs.cluster.groups import Problem
+from kafkafs.cluster.group_records import Problem
 from kafkafs.cluster.last_values import LastValue
 from kafkafs.cluster.row_lines import known
 from kafkafs.disk.cached_value import ValidatedValue

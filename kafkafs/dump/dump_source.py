@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.errors import NotFound
-from kafkafs.format.tiers.names import parse_tier_file
+from kafkafs.format.tiers.tier_names import parse_tier_file
 
 Entries = np.ndarray[tuple[int], np.dtype[np.void]]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from kafkafs.dump.kafka_decoders import RecordDecoder
-from kafkafs.format.messages.json_text import Embedded, jackson_string, key_json, value_json
+from kafkafs.format.messages.message_json import Embedded, jackson_string, key_json, value_json
 from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.topic_records import (
     TOPICS,

@@ -209,7 +209,7 @@ def control_text(key: bytes | None, value: bytes | None) -> bytes:
 
 def _kraft_json(kind: ControlType, schema: str, value: bytes) -> str:
     """The tool reads every version as version 0 and shows it as the version that it claims to be."""
-    from kafkafs.format.messages.json_text import fields_json, jackson_string  # with Kafka's schemas, for KRaft only
+    from kafkafs.format.messages.message_json import fields_json, jackson_string  # with Kafka's schemas, for KRaft only
     from kafkafs.format.messages.topic_records import parse_fields
 
     fields = parse_fields("clients", schema, 0, value)

@@ -16,7 +16,7 @@ from kafkafs.format import kernels
 from kafkafs.format.cells import NAME, TAIL, TEXT, Cells, OneCell, find_cells, payload_of
 from kafkafs.format.jsonl import line_head, long_field, long_headers, padded_prefix
 from kafkafs.format.memory import UNLIMITED, Array, Buffers, Memory
-from kafkafs.format.messages.json_text import decoded_json
+from kafkafs.format.messages.message_json import decoded_json
 from kafkafs.format.messages.topic_records import InternalTopic, internal_topic
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_SLOT, DECODED_ASKS, IN_HELD, IN_TAILS, NOWHERE, TEXT_MOST

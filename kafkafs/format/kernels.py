@@ -15,18 +15,18 @@ _CHOICE = os.environ.get("KAFKAFS_KERNELS", "")
 
 if TYPE_CHECKING or _CHOICE == "python":
     from kafkafs.format.native.batch_lines import *
-    from kafkafs.format.native.cells import *
     from kafkafs.format.native.checksum import *
     from kafkafs.format.native.columns import *
+    from kafkafs.format.native.decoded_lines import *
     from kafkafs.format.native.differences import *
     from kafkafs.format.native.dump_lines import *
     from kafkafs.format.native.headers import *
     from kafkafs.format.native.json_lines import *
     from kafkafs.format.native.keys import *
+    from kafkafs.format.native.legacy_records import *
     from kafkafs.format.native.merging import *
-    from kafkafs.format.native.messages import *
     from kafkafs.format.native.needle import *
-    from kafkafs.format.native.records import *
+    from kafkafs.format.native.v2_records import *
 else:
     if _CHOICE:
         modules.__path__.insert(0, _CHOICE)

@@ -315,7 +315,7 @@ _int32 = struct.Struct(">i")
 
 def _packed_legacy(work: _Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
     """A v1 wrapper holds relative offsets and may impose its own timestamp, a v0 one absolute offsets: the rules are in
-    `native/messages`. Source: AbstractLegacyRecordBatch."""
+    `native/legacy_records`. Source: AbstractLegacyRecordBatch."""
     for number in range(first, stop):
         pieces: Iterable[Records | Refusal]
         try:

@@ -29,7 +29,7 @@ from kafkafs.format.names import (
     parse_segment_file,
     parse_transitional_file,
 )
-from kafkafs.format.tiers.names import TierPartition
+from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions

@@ -17,7 +17,7 @@ from kafkafs.cluster.metadata import NAME
 from kafkafs.errors import CorruptData, KafkafsError, UsageError
 from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
 from kafkafs.format.names import CLEANER_OFFSETS
-from kafkafs.format.tiers.names import TierPartition
+from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from

@@ -12,7 +12,7 @@ from kafkafs.cluster import files
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.files import LISTS, METADATA_TOPIC
-from kafkafs.cluster.groups import Commit
+from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.row_lines import PackedLines, line
 from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC
 from kafkafs.disk.blocking import acquired, may_block

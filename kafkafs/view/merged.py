@@ -1,4 +1,4 @@
-"""A range of time over all partitions of a topic: their own lines, merged by time (`format.merging`).
+"""A range of time over all partitions of a topic: their own lines, merged by time (`format.merged_lines`).
 
 Of each partition it is the range of its own by-time/, but for `end-15m`, which counts from the newest record of all of
 them. A follower goes on in rounds: what all partitions have at one moment is merged, then what has come up to the next
@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Vanished
-from kafkafs.format.merging import MergedLines
+from kafkafs.format.merged_lines import MergedLines
 from kafkafs.format.records import Records
 from kafkafs.log.log import HELD, Log
 from kafkafs.view.decoded import Follower, JsonFollower, Lines

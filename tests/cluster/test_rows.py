@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from kafkafs.cluster.groups import Commit
+from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.image import Acl
 from kafkafs.cluster.rows import NO_OFFSET, Ends, acl_row, lag, quota_row, user_row
 

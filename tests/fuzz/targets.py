@@ -21,7 +21,7 @@ from kafkafs.format.control import ControlType, control_type, coordinator_epoch
 from kafkafs.format.index import OffsetIndex, TimeIndex, parse_transaction_index
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.kernels import crc32c
-from kafkafs.format.messages.json_text import decoded_json, jackson_string
+from kafkafs.format.messages.message_json import decoded_json, jackson_string
 from kafkafs.format.messages.topic_records import TOPICS
 from kafkafs.format.names import parse_partition_name, parse_segment_file, parse_transitional_file
 from kafkafs.format.producer_snapshot import parse_producer_snapshot

@@ -17,7 +17,7 @@ from kafkafs.log.lookup import locate
 from kafkafs.log.overlaps import contents
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.batches import batches_between
-from tests.format.test_legacy import GZIP, Message
+from tests.format.test_legacy_records import GZIP, Message
 from tests.kafka.dataset import Dataset
 from tests.log.making import Made, log_of, write_partition
 from tests.log.reading import reader, rows, wanted

@@ -4,7 +4,7 @@
     message_values  readers of single values; `reading` makes those of a message's version out of them
     writing         the way back, by the same schemas: fields -> bytes
     topic_records   `parse_record`: a record of an internal topic -> `Message` or `Unreadable`
-    json_text       a message as JSON, as Kafka's tool prints it; without its secrets, as decoded views show it
+    message_json    a message as JSON, as Kafka's tool prints it; without its secrets, as decoded views show it
 
 A *structure* is what the schema calls struct, its *fields* come as a dict in the schema's order.
 """

@@ -9,16 +9,18 @@ outside of its buffers, whatever they hold. What Python calls are the functions 
     layout                 tables and constants that kernels share with what calls them
     varint, checksum       numbers of variable length; the CRCs
     headers                batches to rows of BATCH, and which of those are decoded alike
-    records, messages      those batches to rows of RECORD, of v2 and of v0 and v1
+    v2_records, legacy_records   those batches to rows of RECORD, of v2 and of v0 and v1
     columns, needle, differences, keys   what is done with rows: Arrow, searches, comparisons, indexes
     text, json_lines, batch_lines, dump_lines   rows to lines
     merging                lines of several partitions to one text
-    avro (avro_values), json_text, cells keys and values by their schemas
+    avro (avro_values), json_text, decoded_lines   keys and values by their schemas
 """
 
 MODULES = {
-    "_records": ("varint", "checksum", "headers", "records", "messages", "columns", "differences", "keys", "needle"),
+    "_records": (
+        "varint", "checksum", "headers", "v2_records", "legacy_records", "columns", "differences", "keys", "needle",
+    ),
     "_lines": ("varint", "text", "json_lines", "batch_lines", "dump_lines", "merging"),
-    "_cells": ("varint", "text", "json_lines", "avro_values", "avro", "json_text", "cells"),
-}
+    "_cells": ("varint", "text", "json_lines", "avro_values", "avro", "json_text", "decoded_lines"),
+}  # fmt: skip
 """The compiled modules, and which files each is made of. What two need is in both, so that it is inlined there."""

@@ -1,6 +1,6 @@
 """What lies in a remote tier (KIP-405): names, manifests, chunks and ciphers of the layouts that there are.
 
-    names      which directory, key or object belongs to which partition and segment
+    tier_names which directory, key or object belongs to which partition and segment
     manifest   Aiven's `.rsm-manifest`: a segment's offsets, times, epochs and chunks
     cipher     Aiven's encryption of chunks and indexes
 

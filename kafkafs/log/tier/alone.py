@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kafkafs.errors import KafkafsError
 from kafkafs.format.names import PartitionName
-from kafkafs.format.tiers.names import TierPartition
+from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.tier.tier import RemotePart, Tier
 

@@ -16,7 +16,7 @@ from kafkafs.errors import CorruptData, DiskError, NotFound, Unsupported, UsageE
 from kafkafs.format.checkpoints import parse_leader_epochs
 from kafkafs.format.names import parse_partition_name, parse_segment_file
 from kafkafs.format.tiers.manifest import LARGEST, Manifest, parse_manifest
-from kafkafs.format.tiers.names import (
+from kafkafs.format.tiers.tier_names import (
     EPOCHS,
     INDEXES,
     MANIFEST,

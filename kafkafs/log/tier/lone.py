@@ -10,7 +10,7 @@ from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.objects import Object
 from kafkafs.disk.sources import is_bucket, open_objects
 from kafkafs.errors import NotFound
-from kafkafs.format.tiers.names import INDEXES, MANIFEST, parse_tier_file
+from kafkafs.format.tiers.tier_names import INDEXES, MANIFEST, parse_tier_file
 from kafkafs.log.tier.layouts import Aiven
 from kafkafs.log.tier.opening import plain_file
 from kafkafs.log.tier.tier import keys_of

@@ -11,7 +11,7 @@ from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import KafkafsError
 from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
-from kafkafs.format.tiers.names import TierPartition
+from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions

@@ -6,7 +6,7 @@ from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, NotFound
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, PartitionName
-from kafkafs.format.tiers.names import TierPartition
+from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.partition import Partition
 from kafkafs.log.tier.metadata import RemoteLogMetadata

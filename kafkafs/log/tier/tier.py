@@ -20,7 +20,7 @@ from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.objects import DirectoryObjects
 from kafkafs.disk.sources import open_objects, read_keys
 from kafkafs.errors import DiskError, KafkafsError, NotFound, Unanswered, UsageError
-from kafkafs.format.tiers.names import TierPartition
+from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.log.tier.counting import Piece, pieces

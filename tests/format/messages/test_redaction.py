@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from kafkafs.format.messages.json_text import decoded_json, is_secret_config, jackson_string, redacted
+from kafkafs.format.messages.message_json import decoded_json, is_secret_config, jackson_string, redacted
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 
 SECRET = b"hunter2"

@@ -1,6 +1,6 @@
 """What `__remote_log_metadata` says: by a broker's own records, and by states that one is not easily brought to."""
 
-from kafkafs.format.tiers.names import TierPartition, parse_tier_directory
+from kafkafs.format.tiers.tier_names import TierPartition, parse_tier_directory
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.tier.metadata import RemoteLogMetadata, _State

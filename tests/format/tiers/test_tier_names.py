@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkafs.format.tiers.names import (
+from kafkafs.format.tiers.tier_names import (
     TierFile,
     TierPartition,
     parse_object_directory,

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.messages.json_text import Embedded, fields_json, jackson_string, type_name
+from kafkafs.format.messages.message_json import Embedded, fields_json, jackson_string, type_name
 
 
 @given(st.text())
