@@ -18,6 +18,7 @@ from kafkafs.errors import Vanished
 from kafkafs.format.batch import (
     FRAME_SIZE,
     LARGEST_HEADER,
+    LOG_OVERHEAD,
     SMALLEST,
     VALID,
     Batch,
@@ -25,6 +26,7 @@ from kafkafs.format.batch import (
     Walk,
     batch_at,
     crc_holds,
+    is_plausible,
     parse_batch,
     rows_of,
     walk,
@@ -371,23 +373,24 @@ def _candidates(file: DataFile, position: int, end: int) -> Iterator[Batch]:
         window = file.read(position, min(_WINDOW + LARGEST_HEADER, end - position))
         if len(window) < FRAME_SIZE:
             return  # the log was cut meanwhile
-        for at in _likely(window[: _WINDOW + _LOOKED_AT - 1]):
-            header = parse_batch(window, at, position + at)
-            if header is None and len(window) - at < LARGEST_HEADER:
-                header = parse_batch(file.read(position + at, LARGEST_HEADER), 0, position + at)
-            if header is not None and header.end <= end:
+        for at in _likely(window[: _WINDOW + _LOOKED_AT - 1], end - position):
+            data, start = window, at
+            if len(window) - at < LARGEST_HEADER:
+                data, start = file.read(position + at, LARGEST_HEADER), 0
+            header = parse_batch(data, start, position + at)
+            if header is not None and header.end <= end and is_plausible(header, data, start):
                 yield header
         position += _WINDOW
 
 
-def _likely(window: bytes) -> list[int]:
-    """Positions in the window at which offset, size and magic are possible at all, ascending."""
-    found = []
+def _likely(window: bytes, longest: int) -> list[int]:
+    """Positions in the window at which offset, magic and a size of at most `longest` are possible at all, ascending."""
+    found, limit = [], min(longest - LOG_OVERHEAD, 2**31 - 1)
     for phase in range(4):
         words = np.frombuffer(window, ">u4", (len(window) - phase) // 4, phase).astype(np.int64)
         if len(words) < 5:
             continue
         high, size, magic = words[:-4], words[2:-2], words[4:] >> 24
-        possible = (high < 2**31) & (magic <= 2) & (size >= SMALLEST[0] - 12) & (size < 2**31)
+        possible = (high < 2**31) & (magic <= 2) & (size >= SMALLEST[0] - LOG_OVERHEAD) & (size <= limit)
         found.append(np.flatnonzero(possible) * 4 + phase)
     return [] if not found else sorted(int(at) for at in np.concatenate(found))

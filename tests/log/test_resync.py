@@ -1,11 +1,14 @@
 """Where a log takes up again behind invalid bytes, at whatever position the next batch begins."""
 
 import random
+import struct
 
 import pytest
 
+from kafkafs.format.batch import HEADER_SIZES, Batch, batch_at, is_plausible, parse_batch, walk
 from kafkafs.log import batch_runs
 from kafkafs.log.batch_runs import next_valid, whole_batch
+from tests.format.golden import BATCHES
 from tests.log.making import log_of, made, write_partition
 
 BATCH = made(7, [1, 2, 3])
@@ -54,3 +57,37 @@ def test_a_log_that_is_cut_meanwhile_has_no_more(tmp_path):
     file = opened(tmp_path, b"\0" * 300 + b"\1" * 1000)
     assert next_valid(file, 1_500, 5_000, lambda _: True) is None
     assert next_valid(file, 1_299, 5_000, lambda _: True) is None
+
+
+def test_random_bytes_are_hardly_ever_taken_for_a_batch(tmp_path):
+    """Regression: for a hundred lost megabytes gigabytes were read, to check headers that nobody wrote."""
+    data = random.Random(1).randbytes(12 << 20)
+    file = opened(tmp_path, data)
+    checked = []
+
+    def accept(batch: Batch) -> bool:
+        """None of them."""
+        checked.append(batch.size)
+        return False
+
+    assert next_valid(file, 0, len(data), accept) is None
+    assert sum(checked) < len(data)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_message_is_plausible_by_the_size_of_its_key(magic):
+    """The smallest one there is, and one whose key would not fit."""
+    header = HEADER_SIZES[magic]
+    smallest = struct.pack(">qiIBb", 7, header + 8 - 12, 0, magic, 0) + bytes(8 * magic) + b"\xff" * 8
+    batch = parse_batch(smallest, 0, 0)
+    assert batch is not None
+    assert is_plausible(batch, smallest, 0)
+    assert not is_plausible(batch, smallest[:header] + struct.pack(">i", 1) + smallest[header + 4 :], 0)
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_kafkas_own_batches_are_plausible(name):
+    """A true one that is passed over would be lost behind damage."""
+    data = BATCHES[name][0]
+    for batch in (batch_at(walk(data, 0).rows, row) for row in range(len(walk(data, 0).rows))):
+        assert is_plausible(batch, data, batch.position)
