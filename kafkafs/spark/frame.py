@@ -23,7 +23,7 @@ from kafkafs.spark.arrow import BatchMaker, together
 from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.locations import chosen
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import Snapshots, planned
+from kafkafs.spark.planning import PartitionLooks, planned
 from kafkafs.spark.schema_frame import registry_with_schemas
 from kafkafs.spark.source_options import Form, SourceOptions, forms, schema_options, wants_headers
 from kafkafs.spark.tasks import Task, data_loss, records_of
@@ -188,13 +188,13 @@ def _passes(options: SourceOptions, name: Field) -> tuple[set[str], list[Pass]]:
     """The topics that are read, and passes over what is there of them."""
     locations = chosen(options.paths, options.choice, options.replicas, options.tiered)
 
-    def plan(snapshots: Snapshots) -> list[Pass]:
+    def plan(looks: PartitionLooks) -> list[Pass]:
         """Passes over the ranges as of one look at all of them."""
-        ranges = planning.between(options.starting, options.ending, snapshots, _passed_over)
+        ranges = planning.between(options.starting, options.ending, looks, _passed_over)
         return [
             Pass(piece, size, name, options.isolation, _passed_over)
             for each in ranges
-            for piece, size in planning.pieces_of(each, snapshots[each.location.name], _PASS_BYTES)
+            for piece, size in planning.pieces_of(each, looks[each.location.name], _PASS_BYTES)
         ]
 
     return {place.topic for place in locations}, planned(locations, options.isolation, plan)

@@ -29,7 +29,7 @@ Plan = TypeVar("Plan")
 _ATTEMPTS = 5
 
 
-class Snapshot:
+class PartitionLook:
     """A partition at one moment, seen under one isolation level."""
 
     def __init__(self, location: Location, isolation: Isolation) -> None:
@@ -56,24 +56,24 @@ class Snapshot:
         return self.reader.visible_end
 
 
-Snapshots = Mapping[TopicPartition, Snapshot]
+PartitionLooks = Mapping[TopicPartition, PartitionLook]
 
 
-def snapshots(locations: Mapping[TopicPartition, Location], isolation: Isolation) -> dict[TopicPartition, Snapshot]:
+def looks(locations: Mapping[TopicPartition, Location], isolation: Isolation) -> dict[TopicPartition, PartitionLook]:
     """A look at each partition now."""
-    return {name: Snapshot(location, isolation) for name, location in locations.items()}
+    return {name: PartitionLook(location, isolation) for name, location in locations.items()}
 
 
 def planned(
-    locations: Mapping[TopicPartition, Location], isolation: Isolation, plan: Callable[[Snapshots], Plan]
+    locations: Mapping[TopicPartition, Location], isolation: Isolation, plan: Callable[[PartitionLooks], Plan]
 ) -> Plan:
     """What `plan` makes of one look at each partition; made again of later looks where files vanish under it."""
     for _ in range(_ATTEMPTS - 1):
         try:
-            return plan(snapshots(locations, isolation))
+            return plan(looks(locations, isolation))
         except Vanished:
             _look_again(locations)
-    return plan(snapshots(locations, isolation))
+    return plan(looks(locations, isolation))
 
 
 def _look_again(locations: Mapping[TopicPartition, Location]) -> None:
@@ -102,101 +102,101 @@ class PartitionRange:
     end: int
 
 
-def earliest(snapshots: Snapshots) -> PartitionOffsets:
+def earliest(looks: PartitionLooks) -> PartitionOffsets:
     """The log start offsets."""
-    return {name: each.start_offset for name, each in snapshots.items()}
+    return {name: each.start_offset for name, each in looks.items()}
 
 
-def latest(snapshots: Snapshots) -> PartitionOffsets:
+def latest(looks: PartitionLooks) -> PartitionOffsets:
     """The offsets behind the last visible ones: the log end, or the last stable offset."""
-    return {name: each.visible_end for name, each in snapshots.items()}
+    return {name: each.visible_end for name, each in looks.items()}
 
 
-def resolve(limit: Limit, snapshots: Snapshots, *, starting: bool) -> PartitionOffsets:
+def resolve(limit: Limit, looks: PartitionLooks, *, starting: bool) -> PartitionOffsets:
     """The limit as offsets. UsageError where it does not name just these partitions, or no record is late enough."""
     match limit:
         case AllAt(offset):
-            return earliest(snapshots) if offset == EARLIEST else latest(snapshots)
+            return earliest(looks) if offset == EARLIEST else latest(looks)
         case Specific(offsets):
-            _same_partitions("startingOffsets" if starting else "endingOffsets", offsets, snapshots)
-            return {name: _resolved(offset, snapshots[name]) for name, offset in offsets.items()}
+            _same_partitions("startingOffsets" if starting else "endingOffsets", offsets, looks)
+            return {name: _resolved(offset, looks[name]) for name, offset in offsets.items()}
         case Timestamps(int(time)):
-            times: Mapping[TopicPartition, int] = dict.fromkeys(snapshots, time)
+            times: Mapping[TopicPartition, int] = dict.fromkeys(looks, time)
         case Timestamps(each):
             assert not isinstance(each, int)
-            _same_partitions("the times", each, snapshots)
+            _same_partitions("the times", each, looks)
             times = each
-    return {name: _at_time(snapshots[name], time, limit.no_match) for name, time in times.items()}
+    return {name: _at_time(looks[name], time, limit.no_match) for name, time in times.items()}
 
 
-def _same_partitions(what: str, given: Mapping[TopicPartition, int], snapshots: Snapshots) -> None:
-    if set(given) != set(snapshots):
+def _same_partitions(what: str, given: Mapping[TopicPartition, int], looks: PartitionLooks) -> None:
+    if set(given) != set(looks):
         raise UsageError(
             f"{what} must name all topic partitions (-1 for latest, -2 for earliest); "
-            f"it names {names_of(given)}, and chosen are {names_of(snapshots)}"
+            f"it names {names_of(given)}, and chosen are {names_of(looks)}"
         )
 
 
-def _resolved(offset: int, snapshot: Snapshot) -> int:
+def _resolved(offset: int, look: PartitionLook) -> int:
     if offset == LATEST:
-        return snapshot.visible_end
-    return snapshot.start_offset if offset == EARLIEST else offset
+        return look.visible_end
+    return look.start_offset if offset == EARLIEST else offset
 
 
-def _at_time(snapshot: Snapshot, time: int, no_match: str) -> int:
+def _at_time(look: PartitionLook, time: int, no_match: str) -> int:
     """The offset of the first record late enough. -1 and -2 mean what they mean as offsets, as they do to a broker."""
     if time in (LATEST, EARLIEST):
-        return _resolved(time, snapshot)
+        return _resolved(time, look)
     if time < 0:
         raise UsageError(
             f"the time {time} lies before 1970; name milliseconds since then, -1 (latest) or -2 (earliest)"
         )
-    found = snapshot.reader.lookup.first_at(time)
+    found = look.reader.lookup.first_at(time)
     if found is not None:
         return found.offset
     if no_match == "error":
         raise UsageError(
-            f"{snapshot.location.name} has no record at or after the time {time}; set"
+            f"{look.location.name} has no record at or after the time {time}; set"
             " startingOffsetsByTimestampStrategy to latest to start at its end"
         )
-    return snapshot.visible_end
+    return look.visible_end
 
 
-def between(starting: Limit, ending: Limit, snapshots: Snapshots, lost: Callable[[str], None]) -> list[PartitionRange]:
+def between(starting: Limit, ending: Limit, looks: PartitionLooks, lost: Callable[[str], None]) -> list[PartitionRange]:
     """The ranges between two limits. UsageError as of `resolve`; `lost` as of `checked_ranges`."""
-    starts = resolve(starting, snapshots, starting=True)
-    return checked_ranges(snapshots, starts, resolve(ending, snapshots, starting=False), lost)
+    starts = resolve(starting, looks, starting=True)
+    return checked_ranges(looks, starts, resolve(ending, looks, starting=False), lost)
 
 
 def checked_ranges(
-    snapshots: Snapshots, starts: PartitionOffsets, ends: PartitionOffsets, lost: Callable[[str], None]
+    looks: PartitionLooks, starts: PartitionOffsets, ends: PartitionOffsets, lost: Callable[[str], None]
 ) -> list[PartitionRange]:
     """The ranges that are there; `lost` hears of what is not, and raises unless that is to be passed over."""
     found = []
-    for name, snapshot in sorted(snapshots.items()):
+    for name, look in sorted(looks.items()):
         start, end = starts[name], ends[name]
         if start > end:
             raise UsageError(f"the starting offset {start} of {name} is greater than its ending offset {end}")
-        log = snapshot.log
+        log = look.log
         if start < log.start_offset and start < end:
             last = min(end, log.start_offset) - 1
             lost(f"offsets {start} to {last} of {name} are gone: it starts at {log.start_offset}")
-        if end > max(log.end_offset, snapshot.visible_end):
+        if end > max(log.end_offset, look.visible_end):
             lost(f"{name} ends at offset {log.end_offset}, before {end}")
-        elif end > snapshot.visible_end:
-            lost(f"{name} has an open transaction, which hides offsets {snapshot.visible_end} to {end - 1}")
-        start, end = max(start, log.start_offset), min(end, snapshot.visible_end)
+        elif end > look.visible_end:
+            lost(f"{name} has an open transaction, which hides offsets {look.visible_end} to {end - 1}")
+        start, end = max(start, log.start_offset), min(end, look.visible_end)
         if start < end:
-            found.append(PartitionRange(snapshot.location, start, end))
+            found.append(PartitionRange(look.location, start, end))
     return found
 
 
 def splits(
-    ranges: list[PartitionRange], snapshots: Snapshots, min_partitions: int | None, max_records: int | None
+    ranges: list[PartitionRange], looks: PartitionLooks, min_partitions: int | None, max_records: int | None
 ) -> list[list[PartitionRange]]:
     """The ranges for each task: cut into some megabytes, small ones together; at least `min_partitions` tasks, and at
     most `max_records` offsets in each."""
-    measured = [_Measured(each, snapshots[each.location.name].log) for each in ranges]
+    measured = [_Measured(each, looks[each.location.name].log) for each in ranges]
     total = sum(each.size for each in measured) or 1
     found: list[tuple[PartitionRange, int]] = []
     for each in measured:
@@ -226,9 +226,9 @@ def _together(pieces: list[tuple[PartitionRange, int]], min_partitions: int | No
     return found if len(found) >= (min_partitions or 1) else [[piece] for piece, _ in pieces]
 
 
-def pieces_of(each: PartitionRange, snapshot: Snapshot, size: int) -> list[tuple[PartitionRange, int]]:
+def pieces_of(each: PartitionRange, look: PartitionLook, size: int) -> list[tuple[PartitionRange, int]]:
     """A range in pieces of about `size` bytes of log, each with its bytes."""
-    measured = _Measured(each, snapshot.log)
+    measured = _Measured(each, look.log)
     parts = max(1, round(measured.size / size))
     pieces = measured.cut(parts)
     return [(piece, measured.size // len(pieces)) for piece in pieces]

@@ -30,7 +30,7 @@ from kafkafs.search.key_indexes import build, identity, offsets_of
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import data_directory
-from kafkafs.spark.segment_units import SegmentSnapshot, SegmentUnit, live_segments, segments_of
+from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, live_segments, segments_of
 from kafkafs.spark.source_options import Replicas
 
 Intervals = Mapping[Path, Mapping[str, int]]
@@ -90,7 +90,7 @@ def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = D
     """The indexes of one segment, written. One that the broker deletes meanwhile needs none."""
     name = parse_partition_name(unit.partition_directory)
     interval = intervals.get(unit.data_directory, {}).get(name.topic if name else "", default)
-    found = unit.ask(lambda snapshot: (rebuild(snapshot, interval), snapshot.size))
+    found = unit.ask(lambda look: (rebuild(look, interval), look.size))
     if found is None:
         return Made(0, 0, 0)
     made, size = found
@@ -135,10 +135,10 @@ def topic_intervals(directory: DataDirectory) -> dict[str, int]:
     return found
 
 
-def rebuild(snapshot: SegmentSnapshot, interval: int) -> Indexes:
+def rebuild(look: SegmentLook, interval: int) -> Indexes:
     """The indexes of one segment, as LogSegment.recover makes them: up to the first batch that is not valid."""
-    rebuilding = Rebuilding(snapshot.segment.base_offset, interval, tracker_at(snapshot))
-    for run in _valid(snapshot.runs()):
+    rebuilding = Rebuilding(look.segment.base_offset, interval, tracker_at(look))
+    for run in _valid(look.runs()):
         if rebuilding.take(run) is not run:
             break
     return rebuilding.finish()
@@ -152,10 +152,10 @@ def _valid(runs: Iterable[BatchRun | Damage]) -> Iterator[BatchRun]:
         yield run
 
 
-def tracker_at(snapshot: SegmentSnapshot) -> Tracker:
+def tracker_at(look: SegmentLook) -> Tracker:
     """The transactions that are open where the segment begins: of the newest snapshot before it, and what follows."""
-    segments = snapshot.log.segments
-    number = [segment.base_offset for segment in segments].index(snapshot.segment.base_offset)
+    segments = look.log.segments
+    number = [segment.base_offset for segment in segments].index(look.segment.base_offset)
     begun, transactions = number, Tracker()
     while begun > 0:
         known = _open_by_snapshot(segments[begun])
@@ -164,7 +164,7 @@ def tracker_at(snapshot: SegmentSnapshot) -> Tracker:
             break
         begun -= 1
     for earlier in segments[begun:number]:
-        for run in _valid(snapshot.of(earlier)):
+        for run in _valid(look.of(earlier)):
             follow(run, transactions)
     return transactions
 
@@ -216,18 +216,18 @@ def reindex_keys(
 def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
     """The key index of one segment, written unless it is there; None for a segment that has none."""
 
-    def question(snapshot: SegmentSnapshot) -> MadeKeys | None:
+    def question(look: SegmentLook) -> MadeKeys | None:
         """Looks before it writes whether the segment still is what was read: a file in its place is believed later."""
-        if snapshot.segment.next_base is None:
+        if look.segment.next_base is None:
             return None
-        own = identity(snapshot.segment)
+        own = identity(look.segment)
         place = target / unit.partition_directory / own.file_name
-        if _is_there(place, own, offsets_of(snapshot.segment)):
+        if _is_there(place, own, offsets_of(look.segment)):
             return MadeKeys(unit.partition_directory, own.file_name, 0)
-        content = build(snapshot.log, snapshot.segment, own, snapshot.partition.transactions)
+        content = build(look.log, look.segment, own, look.partition.transactions)
         if content is None:
             return None
-        snapshot.check()
+        look.check()
         write_index(place, content)
         return MadeKeys(unit.partition_directory, own.file_name, len(content))
 

@@ -24,7 +24,7 @@ _ATTEMPTS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentSnapshot:
+class SegmentLook:
     """A segment as one look found it. `segment` remembers nothing of earlier looks but where its log ends."""
 
     partition: Partition
@@ -67,7 +67,7 @@ class SegmentUnit:
     weight: int
     tiered: Tiered | None = None
 
-    def ask(self, question: Callable[[SegmentSnapshot], Answer]) -> Answer | None:
+    def ask(self, question: Callable[[SegmentLook], Answer]) -> Answer | None:
         """The answer of one moment; None where the broker has deleted the segment.
 
         Vanished where it is cut or replaced again and again while it is read.
@@ -77,7 +77,7 @@ class SegmentUnit:
                 partition = data_directory(self.data_directory, self.tiered).partition(self.partition_directory)
                 if attempt:
                     partition.look_again()
-                found = self._snapshot(partition)
+                found = self._look(partition)
                 if found is None:
                     return None
                 answer = question(found)
@@ -90,14 +90,14 @@ class SegmentUnit:
         which = f"the segment {self.base_offset} of {self.partition_directory}"
         raise Vanished(f"{which} changes again and again while it is read")
 
-    def _snapshot(self, partition: Partition) -> SegmentSnapshot | None:
+    def _look(self, partition: Partition) -> SegmentLook | None:
         log = partition.log()
         for segment in log.segments:
             if segment.base_offset == self.base_offset:
                 fresh = segment.anew()  # what an earlier job in this process learned is past
                 if segment.next_base is None and log.tail is not None:
                     fresh.seal(log.tail.last, log.tail.size, log.tail.mtime_ns)
-                return SegmentSnapshot(partition, log, fresh)
+                return SegmentLook(partition, log, fresh)
         return None
 
 

@@ -14,7 +14,7 @@ from kafkafs.errors import UsageError
 from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame, frame_of
 from kafkafs.spark.locations import chosen
-from kafkafs.spark.planning import Snapshots, planned
+from kafkafs.spark.planning import PartitionLooks, planned
 from kafkafs.spark.source_options import SourceOptions, batch_options, stream_options
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import data_loss, in_executor, tasks
@@ -71,11 +71,11 @@ class BatchReader(DataSourceReader):
             chosen(options.paths, options.choice, options.replicas, options.tiered), options.isolation, self._plan
         )
 
-    def _plan(self, snapshots: Snapshots) -> list[InputPartition]:
+    def _plan(self, looks: PartitionLooks) -> list[InputPartition]:
         options = self._options
         lost = data_loss(options.fail_on_data_loss)
-        ranges = planning.between(options.starting, options.ending, snapshots, lost)
-        groups = planning.splits(ranges, snapshots, options.min_partitions, options.max_records_per_partition)
+        ranges = planning.between(options.starting, options.ending, looks, lost)
+        groups = planning.splits(ranges, looks, options.min_partitions, options.max_records_per_partition)
         return tasks(groups, options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

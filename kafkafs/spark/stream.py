@@ -14,7 +14,7 @@ from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.offsets import PartitionOffsets, TopicPartition, from_dict, names, to_dict
-from kafkafs.spark.planning import Snapshots, planned
+from kafkafs.spark.planning import PartitionLooks, planned
 from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.tasks import data_loss, in_executor, tasks
 
@@ -55,22 +55,22 @@ class StreamReader(DataSourceStreamReader):
             lost(f"the partitions {names(gone)} are gone, and some of their records may have been missed")
         locations = {name: locations[name] for name in ends if name in locations}
 
-        def plan(snapshots: Snapshots) -> list[InputPartition]:
+        def plan(looks: PartitionLooks) -> list[InputPartition]:
             """The tasks between `begun` and `ends`, as the logs allow it in one look at all of them."""
-            starts, options = self._starts(snapshots, begun, ends), self._options
-            ranges = planning.checked_ranges(snapshots, starts, ends, lost)
-            groups = planning.splits(ranges, snapshots, options.min_partitions, options.max_records_per_partition)
+            starts, options = self._starts(looks, begun, ends), self._options
+            ranges = planning.checked_ranges(looks, starts, ends, lost)
+            groups = planning.splits(ranges, looks, options.min_partitions, options.max_records_per_partition)
             return tasks(groups, options)
 
         return planned(locations, self._options.isolation, plan)
 
-    def _starts(self, snapshots: Snapshots, begun: PartitionOffsets, ends: PartitionOffsets) -> PartitionOffsets:
+    def _starts(self, looks: PartitionLooks, begun: PartitionOffsets, ends: PartitionOffsets) -> PartitionOffsets:
         """Where each partition goes on; a new one begins at its earliest offset."""
         lost = data_loss(self._options.fail_on_data_loss)
         starts = dict(begun)
-        for name, snapshot in snapshots.items():
+        for name, look in looks.items():
             if name not in starts:
-                starts[name] = offset = snapshot.start_offset
+                starts[name] = offset = look.start_offset
                 if offset:
                     lost(
                         f"the new partition {name} begins at offset {offset}; some of its records may have been missed"

@@ -23,7 +23,7 @@ from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
 from kafkafs.spark.audit.log_check import check_log
 from kafkafs.spark.reindex_job import _is_there
-from kafkafs.spark.segment_units import SegmentSnapshot, SegmentUnit
+from kafkafs.spark.segment_units import SegmentLook, SegmentUnit
 from tests.dump.dumped import dumped, options_of
 from tests.log.making import partition_of, write_partition
 from tests.log.reading import reader
@@ -101,11 +101,11 @@ def test_an_index_has_no_more_entries_than_its_log_batches(log: Log, tmp_path: P
     sparse(first.with_suffix(".timeindex"), GIGABYTES // 12 * 12, end=struct.pack(">qi", 1 << 50, 299))
     segment = partition_of(tmp_path / "data").log().segments[0]
 
-    def audited(snapshot: SegmentSnapshot) -> list[Finding]:
+    def audited(look: SegmentLook) -> list[Finding]:
         where = Where(str(tmp_path / "data"), f"t-0/{0:020}.index")
-        _, table = check_log(snapshot, where, False)
-        found = check_offset_index(snapshot.segment, where, table, False)
-        return found + check_time_index(snapshot.segment, where, table, False)
+        _, table = check_log(look, where, False)
+        found = check_offset_index(look.segment, where, table, False)
+        return found + check_time_index(look.segment, where, table, False)
 
     with cheap():
         assert not segment.indexes.offset_index.is_sane()

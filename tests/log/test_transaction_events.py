@@ -5,15 +5,15 @@ import numpy as np
 from kafkafs.format.index import ABORTED
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import Event, Tracker, events
-from kafkafs.spark.segment_units import SegmentSnapshot, segments_of
+from kafkafs.spark.segment_units import SegmentLook, segments_of
 from tests.kafka.dataset import Dataset
 
 
 def test_what_is_aborted_is_what_the_broker_noted(stopped: Dataset):
     tracker = Tracker()
 
-    def follow(snapshot: SegmentSnapshot) -> list[tuple[int, int | None, int, int]]:
-        told = (tracker.follow(event) for run in snapshot.runs() if isinstance(run, BatchRun) for event in events(run))
+    def follow(look: SegmentLook) -> list[tuple[int, int | None, int, int]]:
+        told = (tracker.follow(event) for run in look.runs() if isinstance(run, BatchRun) for event in events(run))
         return [(each.producer, each.first, each.last, each.stable) for each in told if each is not None]
 
     units = [unit for unit in segments_of([stopped.path]) if unit.partition_directory == "transactions-0"]

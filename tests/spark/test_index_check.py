@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
 from kafkafs.spark.audit.log_check import check_log
-from kafkafs.spark.segment_units import SegmentSnapshot, SegmentUnit
+from kafkafs.spark.segment_units import SegmentLook, SegmentUnit
 from tests.log.making import Made, made, write_partition
 
 OFFSETS, TIMES = struct.Struct(">ii"), struct.Struct(">qi")
@@ -51,12 +51,12 @@ def look(log: Sequence[Made], indexes: Indexes, *, closed: bool = True, clean: b
         for kind, content in zip(("index", "timeindex"), indexes, strict=True):
             (directory / f"{BASE:020}.{kind}").write_bytes(content)
 
-        def question(snapshot: SegmentSnapshot) -> list[Finding]:
+        def question(look: SegmentLook) -> list[Finding]:
             where = [Where(place, f"t-0/{BASE:020}.{kind}") for kind in ("log", "index", "timeindex")]
-            findings, table = check_log(snapshot, where[0], clean)
+            findings, table = check_log(look, where[0], clean)
             assert findings == []
-            findings = check_offset_index(snapshot.segment, where[1], table, clean)
-            return findings + check_time_index(snapshot.segment, where[2], table, clean)
+            findings = check_offset_index(look.segment, where[1], table, clean)
+            return findings + check_time_index(look.segment, where[2], table, clean)
 
         found = SegmentUnit(Path(place), "t-0", BASE, 0).ask(question)
         assert found is not None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import PartitionRange, Snapshot, splits
+from kafkafs.spark.planning import PartitionLook, PartitionRange, splits
 from tests.log.making import made, spread, write_partition
 
 NAME = TopicPartition("t", 0)
@@ -16,11 +16,11 @@ END = 120
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> PartitionLook:
     """A log of 40 batches of three records, in 8 segments."""
     data = tmp_path_factory.mktemp("data")
     write_partition(data, spread([made(at, [at, at + 1, at + 2]) for at in range(0, END, 3)], 5))
-    return Snapshot(Location(data, NAME), "read_uncommitted")
+    return PartitionLook(Location(data, NAME), "read_uncommitted")
 
 
 @given(

@@ -42,7 +42,7 @@ from kafkafs.spark.audit.partition_check import (
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import Tiered, data_directory
-from kafkafs.spark.segment_units import SegmentSnapshot, SegmentUnit, segments_of
+from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, segments_of
 
 Check = Callable[[Segment, Where, LogTable, bool], list[Finding]]
 
@@ -226,23 +226,23 @@ def check_segment(unit: SegmentUnit, clean_directories: frozenset[Path], deep: b
     name = parse_partition_name(unit.partition_directory)
     is_brokers_own = unit.partition_directory != METADATA and not (name and name.mark)
     clean = unit.data_directory in clean_directories and is_brokers_own
-    return unit.ask(lambda snapshot: _checked(snapshot, unit, clean, deep)) or SegmentReport(unit, [])
+    return unit.ask(lambda look: _checked(look, unit, clean, deep)) or SegmentReport(unit, [])
 
 
-def _checked(snapshot: SegmentSnapshot, unit: SegmentUnit, clean: bool, deep: bool) -> SegmentReport:
-    segment, root, directory = snapshot.segment, str(unit.data_directory), unit.partition_directory
+def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> SegmentReport:
+    segment, root, directory = look.segment, str(unit.data_directory), unit.partition_directory
 
     def where(kind: str) -> Where:
         """The segment's file of that kind, as findings name it; the one it would have where there is none."""
         return Where(root, f"{directory}/{segment.name_of(kind)}")
 
     try:
-        findings, table = check_log(snapshot, where("log"), clean, deep)
+        findings, table = check_log(look, where("log"), clean, deep)
     except (Vanished, NotFound, Unanswered):
         raise
     except KafkafsError as error:
         return SegmentReport(unit, [where("log").finding("unreadable", str(error))])
-    if segment.next_base is not None and snapshot.size == 0 and not is_compacted_away(segment):
+    if segment.next_base is not None and look.size == 0 and not is_compacted_away(segment):
         findings.append(where("log").finding("empty-log", "it is empty though later segments follow"))
     findings += _presence(segment, where("index"), where("timeindex"), table)
     checks: dict[str, Check] = {"index": check_offset_index, "timeindex": check_time_index}

@@ -22,7 +22,7 @@ from kafkafs.log.overlaps import reaches_beyond
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.spark.segment_units import SegmentSnapshot
+from kafkafs.spark.segment_units import SegmentLook
 
 Column = np.ndarray[tuple[int], np.dtype[np.int64]]
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
@@ -48,17 +48,15 @@ class LogTable:
         return bool((self.base_offsets[1:] != self.last_offsets[:-1] + 1).any())
 
 
-def check_log(
-    snapshot: SegmentSnapshot, where: Where, clean: bool, deep: bool = False
-) -> tuple[list[Finding], LogTable]:
+def check_log(look: SegmentLook, where: Where, clean: bool, deep: bool = False) -> tuple[list[Finding], LogTable]:
     """Walks the whole log. `clean` tells that the broker was stopped in an orderly way, `deep` looks at each record."""
-    return _Walk(snapshot, where, clean, deep).run()
+    return _Walk(look, where, clean, deep).run()
 
 
 class _Walk:
-    def __init__(self, snapshot: SegmentSnapshot, where: Where, clean: bool, deep: bool) -> None:
-        self._snapshot, self._where, self._clean, self._deep = snapshot, where, clean, deep
-        self._segment = snapshot.segment
+    def __init__(self, look: SegmentLook, where: Where, clean: bool, deep: bool) -> None:
+        self._look, self._where, self._clean, self._deep = look, where, clean, deep
+        self._segment = look.segment
         self._findings: list[Finding] = []
         self._columns: list[tuple[Column, ...]] = []
         nothing: Column = np.empty(0, np.int64)
@@ -66,8 +64,8 @@ class _Walk:
 
     def run(self) -> tuple[list[Finding], LogTable]:
         """What is wrong with the log, and the table of its valid batches, empty where there is none. Called once."""
-        table, size = self._table, self._snapshot.size
-        for item in self._snapshot.runs():
+        table, size = self._table, self._look.size
+        for item in self._look.runs():
             if isinstance(item, Damage):
                 self._findings.append(self._damage(item))
                 table.damaged = True

@@ -27,7 +27,7 @@ from kafkafs.spark import planning
 from kafkafs.spark.export.output import CLAIM, Output
 from kafkafs.spark.locations import Location, chosen, every_location
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
-from kafkafs.spark.planning import PartitionRange, Snapshots, planned
+from kafkafs.spark.planning import PartitionLooks, PartitionRange, planned
 from kafkafs.spark.source_options import Choice, Replicas
 
 By = Literal["", "day", "hour"]
@@ -163,7 +163,7 @@ def settle(out: Output, request: Request) -> Plan:
     if not before.units:
         _check_names(request, locations)
     lost = sorted(before.logs.keys() - locations.keys())
-    added = planned(locations, request.isolation, lambda snapshots: _made(snapshots, request, before))
+    added = planned(locations, request.isolation, lambda looks: _made(looks, request, before))
     logs = {name: before.logs.get(name, LogIdentity()).went_on(each) for name, each in added.logs.items()}
     return Plan(
         before.units + added.units,
@@ -187,20 +187,20 @@ def check_logs(request: Request, plan: Plan) -> None:
     """UsageError where a log of the plan, as it is now, is another one than the plan's."""
     every = every_location(request.paths, request.replicas, request.tiered)
     there = {name: every[name] for name in plan.logs if name in every}
-    planned(there, request.isolation, lambda snapshots: _check_same(snapshots, plan))
+    planned(there, request.isolation, lambda looks: _check_same(looks, plan))
 
 
-def _check_same(snapshots: Snapshots, plan: Plan) -> None:
+def _check_same(looks: PartitionLooks, plan: Plan) -> None:
     ends = _ends(plan)
     topics = {name.topic: LogIdentity(each.topic_id) for name, each in plan.logs.items() if each.topic_id is not None}
-    for name, snapshot in sorted(snapshots.items()):
-        if ends.get(name, 0) > snapshot.visible_end:
+    for name, look in sorted(looks.items()):
+        if ends.get(name, 0) > look.visible_end:
             raise UsageError(
-                f"{name} was exported up to offset {ends[name]} and ends at {snapshot.visible_end} now: it was cut,"
+                f"{name} was exported up to offset {ends[name]} and ends at {look.visible_end} now: it was cut,"
                 f" or made anew; {_ELSEWHERE}"
             )
         known = plan.logs.get(name, topics.get(name.topic))
-        if known is not None and (reason := difference(known, snapshot.log)):
+        if known is not None and (reason := difference(known, look.log)):
             raise UsageError(f"{name} {reason}; {_ELSEWHERE}")
 
 
@@ -220,26 +220,24 @@ def _check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
             raise UsageError(f"{option} names {names(unknown)}, and to be exported are {names(locations)}")
 
 
-def _made(snapshots: Snapshots, request: Request, before: Plan) -> Plan:
+def _made(looks: PartitionLooks, request: Request, before: Plan) -> Plan:
     """What the logs as they are now add to the plan before; a sentence for each of those of which something is gone."""
-    _check_same(snapshots, before)
+    _check_same(looks, before)
     begun = _ends(before)
-    new = {name: each for name, each in snapshots.items() if name not in begun}
+    new = {name: each for name, each in looks.items() if name not in begun}
     starts = begun | planning.resolve(_filled(request.starting, new, EARLIEST), new, starting=True)
-    ends = planning.resolve(_filled(request.ending, snapshots, LATEST), snapshots, starting=False)
+    ends = planning.resolve(_filled(request.ending, looks, LATEST), looks, starting=False)
     added = Plan([])
-    for name, snapshot in sorted(snapshots.items()):
-        if name in begun and begun[name] < snapshot.start_offset:
+    for name, look in sorted(looks.items()):
+        if name in begun and begun[name] < look.start_offset:
             added.gone.append(
-                f"offsets {begun[name]} to {snapshot.start_offset - 1} of {name} were deleted before this run"
+                f"offsets {begun[name]} to {look.start_offset - 1} of {name} were deleted before this run"
             )
-        start, end = max(starts[name], snapshot.start_offset), min(ends[name], snapshot.visible_end)
+        start, end = max(starts[name], look.start_offset), min(ends[name], look.visible_end)
         if start >= end:
             continue
-        added.logs[name] = identity(snapshot.log, start, end)
-        for each, size in planning.pieces_of(
-            PartitionRange(snapshot.location, start, end), snapshot, request.file_bytes
-        ):
+        added.logs[name] = identity(look.log, start, end)
+        for each, size in planning.pieces_of(PartitionRange(look.location, start, end), look, request.file_bytes):
             added.units.append(FileUnit(each, size, _file(each), request.by))
     return added
 

@@ -23,7 +23,7 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import marker_types
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
-from kafkafs.spark.segment_units import SegmentSnapshot
+from kafkafs.spark.segment_units import SegmentLook
 
 
 @dataclass(slots=True)
@@ -54,12 +54,12 @@ class Kept:
         self.future_until_ms, self.waits_since_ms = max(untils, default=None), min(sinces, default=None)
 
 
-def why_kept(snapshot: SegmentSnapshot, newest_ms: int | None, now_ms: int) -> Kept:
+def why_kept(look: SegmentLook, newest_ms: int | None, now_ms: int) -> Kept:
     """Of one segment whose newest record is of `newest_ms`; None where no record has a time."""
-    next_base, size = snapshot.segment.next_base, snapshot.size
+    next_base, size = look.segment.next_base, look.size
     if next_base is None:
         return Kept(active=size)
-    if next_base <= snapshot.log.start_offset:
+    if next_base <= look.log.start_offset:
         return Kept(below_start=size)
     if newest_ms is None:
         return Kept(untimed=size)
@@ -236,17 +236,17 @@ class Numbers:
         return round(estimate)
 
 
-def measure(snapshot: SegmentSnapshot) -> Numbers:
+def measure(look: SegmentLook) -> Numbers:
     """The numbers of a whole segment. What is damaged is counted and passed over."""
-    found = Numbers(size=snapshot.size, index_size=_index_size(snapshot.segment), segments=1)
+    found = Numbers(size=look.size, index_size=_index_size(look.segment), segments=1)
     meter = _Meter(found)
-    for run in snapshot.runs():
+    for run in look.runs():
         if isinstance(run, BatchRun):
             meter.take(run)
         else:
             found.damaged += 1
     found.sketch = meter.registers.tobytes()
-    found.kept = why_kept(snapshot, found.last_ms, time.time_ns() // 1_000_000)
+    found.kept = why_kept(look, found.last_ms, time.time_ns() // 1_000_000)
     return found
 
 

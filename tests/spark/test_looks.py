@@ -12,7 +12,7 @@ from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.locations import Location, data_directory, partition
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import Snapshot, planned
+from kafkafs.spark.planning import PartitionLook, planned
 from kafkafs.spark.source import BatchReader
 from kafkafs.spark.source_options import batch_options
 from kafkafs.spark.tasks import Task
@@ -45,9 +45,9 @@ def test_retention_in_the_midst_of_a_plan_does_not_show(tmp_path: Path, monkeypa
 
 def test_a_plan_is_made_anew_where_files_vanish_under_it(tmp_path: Path):
     write_partition(tmp_path, {0: [made(0, [1])]})
-    looks: list[planning.Snapshots] = []
+    looks: list[planning.PartitionLooks] = []
 
-    def plan(found: planning.Snapshots) -> int:
+    def plan(found: planning.PartitionLooks) -> int:
         looks.append(found)
         if len(looks) < 3:
             raise Vanished("a file is gone")
@@ -60,7 +60,7 @@ def test_a_plan_is_made_anew_where_files_vanish_under_it(tmp_path: Path):
 def test_a_log_that_changes_again_and_again_is_told_of(tmp_path: Path):
     write_partition(tmp_path, {0: [made(0, [1])]})
 
-    def plan(_: planning.Snapshots) -> None:
+    def plan(_: planning.PartitionLooks) -> None:
         raise Vanished("a file is gone")
 
     with pytest.raises(Vanished):
@@ -70,12 +70,12 @@ def test_a_log_that_changes_again_and_again_is_told_of(tmp_path: Path):
 def test_what_is_known_of_transactions_goes_with_the_partition(tmp_path: Path):
     """A driver plans for weeks, and topics come and go: each took a whole log with all its segments along."""
     directory = write_partition(tmp_path, {0: [data(0, 7), marker(1, 7, commit=True), data(2, 7)]})
-    snapshot = Snapshot(Location(tmp_path, NAME), "read_committed")
-    assert snapshot.visible_end == 2
-    segment = weakref.ref(snapshot.log.segments[0])
+    look = PartitionLook(Location(tmp_path, NAME), "read_committed")
+    assert look.visible_end == 2
+    segment = weakref.ref(look.log.segments[0])
     shutil.rmtree(directory)
     write_partition(tmp_path, {0: [made(0, [1])]}, "other-0")
     wait_until(lambda: str(NAME) not in data_directory(tmp_path).names(), "is forgotten")
-    del snapshot
+    del look
     gc.collect()
     assert segment() is None
