@@ -29,7 +29,7 @@ class Line(NamedTuple):
     """A partition of one group; `counts` where its lag is one that somebody has yet to read."""
 
     group: bytes
-    cells: tuple[str, ...]
+    columns: tuple[str, ...]
     lag: int | None
     counts: bool = True
 
@@ -112,7 +112,7 @@ def show(cluster: Cluster, groups: Sequence[FoundGroup], order: str) -> None:
     lines = [line for each in groups for line in _lines(cluster, each)]
     if order == "lag":
         lines = by_lag(lines, lambda line: (line.group, line.lag))
-    table = [HEAD, *(line.cells for line in lines)]
+    table = [HEAD, *(line.columns for line in lines)]
     counted = [line for line in lines if line.counts]
     if len(counted) > 1:
         unknown = sum(line.lag is None for line in counted)
@@ -120,9 +120,9 @@ def show(cluster: Cluster, groups: Sequence[FoundGroup], order: str) -> None:
         table.append((TOTAL, note, "", "", "", str(sum(line.lag or 0 for line in counted)), ""))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
-        cells = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
-        cells[_NUMBERS] = [text.rjust(width) for text, width in zip(row[_NUMBERS], widths[_NUMBERS], strict=True)]
-        print("  ".join(cells).rstrip())
+        texts = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
+        texts[_NUMBERS] = [text.rjust(width) for text, width in zip(row[_NUMBERS], widths[_NUMBERS], strict=True)]
+        print("  ".join(texts).rstrip())
 
 
 def _lines(cluster: Cluster, found: FoundGroup) -> Iterator[Line]:
@@ -142,14 +142,14 @@ def _lines(cluster: Cluster, found: FoundGroup) -> Iterator[Line]:
         lag = rows.lag(commit, ends)
         offset = f"{commit.offset} (pending)" if is_pending else str(commit.offset)
         member = printable(readers.pop(place, _UNKNOWN))
-        cells = name, commit.topic, str(commit.partition), offset, _number(ends.high_watermark), _number(lag), member
-        yield Line(found.name, cells, lag, not (found.stale or is_pending))
+        columns = name, commit.topic, str(commit.partition), offset, _number(ends.high_watermark), _number(lag), member
+        yield Line(found.name, columns, lag, not (found.stale or is_pending))
     for (topic, number), member_id in sorted(readers.items(), key=str):
         is_empty = False
         end = None if topic is None else cluster.ends(topic, number).high_watermark
         member = printable(member_id)
-        cells = name, topic or _UNKNOWN, str(number), _UNKNOWN, _number(end), _UNKNOWN, member
-        yield Line(found.name, cells, None, not found.stale)
+        columns = name, topic or _UNKNOWN, str(number), _UNKNOWN, _number(end), _UNKNOWN, member
+        yield Line(found.name, columns, None, not found.stale)
     if is_empty:
         yield Line(found.name, (name, *[_UNKNOWN] * (len(HEAD) - 1)), None, False)
 

@@ -1,4 +1,4 @@
-"""The words behind `-o`: one table, from which they are parsed, refused and documented."""
+"""The words behind `-o`: one list, from which they are parsed, refused and documented."""
 
 import os
 from collections.abc import Callable, Iterable

@@ -63,12 +63,12 @@ class KeptRecords:
     def clear(self) -> None:
         """Forgets all."""
         self._waiting.clear()
-        self._table = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._table.execute(
+        self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._database.execute(
             "CREATE TABLE kept (name BLOB, producer INTEGER, kind INTEGER, rest BLOB, offset INTEGER, value BLOB,"
             " PRIMARY KEY (name, producer, kind, rest)) WITHOUT ROWID"
         )
-        self._table.execute("CREATE INDEX pending ON kept (producer) WHERE producer >= 0")
+        self._database.execute("CREATE INDEX pending ON kept (producer) WHERE producer >= 0")
 
     def put(self, key: bytes, kept: LastValue) -> None:
         """The value of that key; of one that is pending, beside the one in effect."""
@@ -91,9 +91,9 @@ class KeptRecords:
     def settle_pending(self, producer: int, take_effect: bool) -> list[bytes]:
         """What is pending for that producer takes effect, unless something newer has, or is dropped: names."""
         rows: list[_Row] = self._settled().execute(f"{_ROWS} WHERE producer = ?", (producer,)).fetchall()
-        self._table.execute("DELETE FROM kept WHERE producer = ?", (producer,))
+        self._database.execute("DELETE FROM kept WHERE producer = ?", (producer,))
         if take_effect:
-            self._table.executemany(
+            self._database.executemany(
                 "INSERT INTO kept VALUES (?, -1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET offset = excluded.offset,"
                 " value = excluded.value WHERE offset < excluded.offset",
                 [row[:5] for row in rows],
@@ -123,11 +123,11 @@ class KeptRecords:
             self._settled()
 
     def _settled(self) -> sqlite3.Connection:
-        """The table, with all that was put in."""
+        """The database, with all that was put in."""
         if self._waiting:
-            self._table.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, ?)", self._waiting)
+            self._database.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, ?)", self._waiting)
             self._waiting.clear()
-        return self._table
+        return self._database
 
 
 def _parts(key: bytes) -> tuple[int, bytes, bytes]:

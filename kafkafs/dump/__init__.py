@@ -6,7 +6,7 @@
     text_log          a run shown as text; `json_log` as JSON
     rendering         most lines, by kernels; `single_lines` of records that `damaged` reads where others give up
     entries           runs, and single headers as Kafka's tool takes them, whatever they say
-    table_dump        indexes and the producer snapshot, entry by entry
+    index_dump        indexes and the producer snapshot, entry by entry
     kafka_decoders    a key or value as text; `internal_records` those of Kafka's own topics
 
 Text is UTF-8 whatever the locale. Where Kafka's tool ends with an exception, the same text stands up to there, and what

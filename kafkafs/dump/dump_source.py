@@ -76,7 +76,7 @@ class Source:
 
 
 def pieces(file: ReadableFile, dtype: np.dtype[np.void], entries: int = 4096) -> Iterator[Entries]:
-    """The whole entries of a table, some at a time: the file may be as large as somebody made it."""
+    """The whole entries of an index, some at a time: the file may be as large as somebody made it."""
     step = entries * dtype.itemsize
     for position in range(0, file.size - dtype.itemsize + 1, step):
         data = file.read(position, step)

@@ -18,7 +18,7 @@ from kafkafs.format.names import OFFSET_DIGITS
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 EPOCH_DIGITS = 10
 _LOGS = (".log", ".checkpoint")
-_TABLES = (".index", ".timeindex", ".txnindex", ".snapshot")
+_INDEXES = (".index", ".timeindex", ".txnindex", ".snapshot")  # what stands beside a log
 
 Pieces = Iterator[tuple[int | None, Text]]
 """Text, and where in the file what follows it begins; None inside of what is made in one go."""
@@ -27,7 +27,7 @@ Pieces = Iterator[tuple[int | None, Text]]
 def is_dumpable(name: str) -> bool:
     """Whether a file of that name is of a kind that has a dump."""
     suffix = _suffix(name)
-    return suffix in _LOGS or suffix in _TABLES
+    return suffix in _LOGS or suffix in _INDEXES
 
 
 def is_log(name: str) -> bool:
@@ -58,19 +58,19 @@ def dump_from(source: Source, options: DumpOptions, findings: Findings, position
     suffix = _suffix(source.name)
     if suffix in _LOGS:
         yield from dump_log(source, options, findings, OffsetWindow(position=position))
-    elif suffix in _TABLES:
-        yield from ((None, text) for text in _table(suffix)(source, options, findings))
+    elif suffix in _INDEXES:
+        yield from ((None, text) for text in _index_dump(suffix)(source, options, findings))
 
 
-def _table(suffix: str) -> Callable[[Source, DumpOptions, Findings], Iterator[bytes]]:
+def _index_dump(suffix: str) -> Callable[[Source, DumpOptions, Findings], Iterator[bytes]]:
     """How a file that is no log is dumped. Imported only now: a log is dumped without."""
-    from kafkafs.dump import table_dump
+    from kafkafs.dump import index_dump
 
     return {
-        ".index": table_dump.dump_offset_index,
-        ".timeindex": table_dump.dump_time_index,
-        ".txnindex": table_dump.transaction_index,
-        ".snapshot": table_dump.producer_snapshot,
+        ".index": index_dump.dump_offset_index,
+        ".timeindex": index_dump.dump_time_index,
+        ".txnindex": index_dump.transaction_index,
+        ".snapshot": index_dump.producer_snapshot,
     }[suffix]
 
 
@@ -96,7 +96,7 @@ def _name_lines(source: Source, findings: Findings) -> Iterator[bytes]:
                 findings.problem(source, "its name holds no offset, so it may be no segment of Kafka's.")
         case ".checkpoint":
             yield from _checkpoint_heading(source, findings)
-        case suffix if suffix not in _TABLES:
+        case suffix if suffix not in _INDEXES:
             findings.unknown(source)
 
 

@@ -50,7 +50,7 @@ _LOW = 0xFFFFFFFF
 """The bits of a row that are an offset; the hash stands above them."""
 
 
-class KeyTable(NamedTuple):
+class KeyIndex(NamedTuple):
     """Where a key may be in one part of a log: sorted rows; of those on disk, the first of each page."""
 
     segment: Segment
@@ -61,7 +61,7 @@ class KeyTable(NamedTuple):
     file: DataFile | None = None
 
     def offsets(self, hash_: int) -> Iterator[int | None]:
-        """Those of the records whose key has this hash, the largest first. None where the table is damaged, which then
+        """Those of the records whose key has this hash, the largest first. None where the index is damaged, which then
         tells no more."""
         if self.file is None:
             yield from _offsets_in(self.rows, self.base, hash_)
@@ -93,23 +93,23 @@ def _offsets_in(rows: Numbers, base: int, hash_: int) -> list[int]:
     return ((rows[first:stop] & _LOW) + base).tolist()[::-1] if first < stop else []
 
 
-def table_of(segment: Segment, made: KeyRows) -> KeyTable:
-    """The table in memory."""
-    return KeyTable(segment, made.seed, made.base, made.rows, len(made.rows))
+def index_of(segment: Segment, made: KeyRows) -> KeyIndex:
+    """The index in memory."""
+    return KeyIndex(segment, made.seed, made.base, made.rows, len(made.rows))
 
 
-def places(tables: Iterable[KeyTable], key: bytes) -> Iterator[tuple[KeyTable, int | None]]:
-    """Where records that may have the key stand, in the order of the tables, of each the last first: table and offset.
+def places(indexes: Iterable[KeyIndex], key: bytes) -> Iterator[tuple[KeyIndex, int | None]]:
+    """Where records that may have the key stand, in the order of the indexes, of each the last first: (index, offset).
 
-    A table on disk that is damaged answers with None, once, and the search goes on behind it.
+    An index on disk that is damaged answers with None, once, and the search goes on behind it.
     """
     hashes: dict[bytes, int] = {}
-    for table in tables:
-        wanted = hashes.get(table.seed)
+    for index in indexes:
+        wanted = hashes.get(index.seed)
         if wanted is None:
-            wanted = hashes[table.seed] = hashed(key, table.seed)
-        for offset in table.offsets(wanted):
-            yield table, offset
+            wanted = hashes[index.seed] = hashed(key, index.seed)
+        for offset in index.offsets(wanted):
+            yield index, offset
 
 
 def build(log: Log, segment: Segment, identity: Identity, transactions: OpenTransactions) -> bytes | None:
@@ -185,8 +185,8 @@ class KeyIndexes:
         self._partition = partition
         self._files: CachedValue[_Files] = CachedValue(_FRESH_S, directory.options.clock)
 
-    def table(self, segment: Segment) -> KeyTable | None:
-        """The table of a closed segment's index; None where there is none that can be relied on."""
+    def of(self, segment: Segment) -> KeyIndex | None:
+        """That of a closed segment; None where there is none that can be relied on."""
         names, bases = self._files.fresh() or self._files.store(self._look())
         if segment.next_base is None or segment.base_offset not in bases:
             return None
@@ -195,13 +195,13 @@ class KeyIndexes:
             return None
         try:
             file = self._directory.open(f"{self._partition}/{name}", names[name])
-            table = _read(segment, file)
+            index = _read(segment, file)
         except _UNREADABLE as error:
             logger.warning("%s/%s is not used: %s", self._partition, name, error)
             return None
-        if table is None:
+        if index is None:
             logger.warning("%s/%s is damaged and not used; lookups of keys take longer", self._partition, name)
-        return table
+        return index
 
     def _look(self) -> "_Files":
         names = {}
@@ -216,8 +216,8 @@ def offsets_of(segment: Segment) -> int:
     return (segment.next_base or segment.base_offset) - segment.base_offset
 
 
-def _read(segment: Segment, file: DataFile) -> KeyTable | None:
-    """The table of a file whose name fits; None where the file is not what was written."""
+def _read(segment: Segment, file: DataFile) -> KeyIndex | None:
+    """The index of a file whose name fits; None where the file is not what was written."""
     header = parse_header(file.read(0, KEY_PAGE))
     if header is None or header.identity.file_name != file.name.rpartition("/")[2]:
         return None
@@ -226,4 +226,4 @@ def _read(segment: Segment, file: DataFile) -> KeyTable | None:
     fences = parse_fences(file.read(header.fences_at, 8 * header.pages), header)
     if fences is None:
         return None
-    return KeyTable(segment, header.seed, segment.base_offset, fences, header.rows, file)
+    return KeyIndex(segment, header.seed, segment.base_offset, fences, header.rows, file)

@@ -1,8 +1,8 @@
 """Where the records with a key stand in one partition: the last one, and all.
 
-The log is asked from its end: of each segment a table tells whether it may have the key. Tables come from key indexes
-(`KeyIndexes`) or from a scan, which is done once for each segment and only as far back as the key asked for demands;
-what is appended is scanned at the next question. What has the key's hash is read, and its own key decides.
+The log is asked from its end: of each segment an index tells whether it may have the key. It comes from `KeyIndexes`
+or from a scan, which is done once for each segment and only as far back as the key asked for demands; what is appended
+is scanned at the next question. What has the key's hash is read, and its own key decides.
 """
 
 import threading
@@ -20,7 +20,7 @@ from kafkafs.log.lookup import Found
 from kafkafs.log.reader import Reader
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
-from kafkafs.search.key_indexes import KeyIndexes, KeyTable, places
+from kafkafs.search.key_indexes import KeyIndex, KeyIndexes, places
 from kafkafs.search.segment_keys import SegmentKeys
 
 KEY_MEMORY = 64 << 20
@@ -119,24 +119,24 @@ class PartitionKeys:
         self, reader: Reader, ready: Sequence[SegmentKeys], key: bytes, trace: Trace
     ) -> tuple[Found | None, list[Segment]]:
         """The last record with the key; else the segments that must be asked again, as an index has misled."""
-        for table, offset in places((table for keys in ready for table in keys.tables), key):
-            if offset is not None and offset >= reader.visible_end and table.file is None:
-                raise _grown(reader)  # and of each key the table has the last record only
+        for index, offset in places((index for keys in ready for index in keys.indexes), key):
+            if offset is not None and offset >= reader.visible_end and index.file is None:
+                raise _grown(reader)  # and of each key the index has the last record only
             record = None if offset is None else _at(reader, offset)
             if record is not None and record.offset == offset and _key(record) == key:
-                trace(f"{_name_of(table)}: the key's last record is at offset {offset}")
+                trace(f"{_name_of(index)}: the key's last record is at offset {offset}")
                 return record, []
-            trace(f"{_name_of(table)}: " + _why_not(offset, record))
-            if table.file is not None and _misled(table, offset, record, key, reader):
-                self._distrusted.add(table.segment)
+            trace(f"{_name_of(index)}: " + _why_not(offset, record))
+            if index.file is not None and _misled(index, offset, record, key, reader):
+                self._distrusted.add(index.segment)
                 with self._scanning():
-                    self._known.pop(table.segment.base_offset, None)
+                    self._known.pop(index.segment.base_offset, None)
                 asked = [keys.segment for keys in ready]
-                return None, asked[asked.index(table.segment) :]
+                return None, asked[asked.index(index.segment) :]
         if trace is not no_trace:
             for keys in ready:
                 kind = "key index" if keys.has_index else "scanned"
-                rows = sum(table.row_count for table in keys.tables)
+                rows = sum(index.row_count for index in keys.indexes)
                 trace(f"segment {keys.segment.log_name}: {kind}, {rows} keys, not this one")
         return None, []
 
@@ -164,7 +164,7 @@ class PartitionKeys:
         if keys is None or keys.segment is not segment or (keys.is_settled and keys.reached < end):
             keys = SegmentKeys(segment, reader.log.start_offset)
         if self._indexes is not None and end == segment.next_base and segment not in self._distrusted:
-            index = self._indexes.table(segment) if keys.reached < end else None
+            index = self._indexes.of(segment) if keys.reached < end else None
             if index is not None:
                 keys.use(index, end)
         self._known[segment.base_offset] = keys
@@ -198,7 +198,7 @@ def _visible_end(reader: Reader, segment: Segment) -> int:
 
 
 def _surely_lacks(keys: SegmentKeys, key: bytes) -> bool:
-    return keys.is_whole and next(places(keys.tables, key), None) is None
+    return keys.is_whole and next(places(keys.indexes, key), None) is None
 
 
 def _at(reader: Reader, offset: int) -> Found | None:
@@ -209,14 +209,14 @@ def _at(reader: Reader, offset: int) -> Found | None:
         return None
 
 
-def _misled(table: KeyTable, offset: int | None, record: Found | None, key: bytes, reader: Reader) -> bool:
+def _misled(index: KeyIndex, offset: int | None, record: Found | None, key: bytes, reader: Reader) -> bool:
     """Whether an index has told of a record that is not there: then it may have left out others."""
     if offset is not None and offset < reader.log.start_offset:
         return False
     if record is None or record.offset != offset:
         return reader.visible.options.isolation == "read_uncommitted" or offset is None or record is None
     found = _key(record)
-    return found is None or hashed(found, table.seed) != hashed(key, table.seed)
+    return found is None or hashed(found, index.seed) != hashed(key, index.seed)
 
 
 def _key(record: Found) -> bytes | None:
@@ -224,8 +224,8 @@ def _key(record: Found) -> bytes | None:
     return None if key is None else bytes(key)
 
 
-def _name_of(table: KeyTable) -> str:
-    return f"segment {table.segment.log_name}" + (" (key index)" if table.file is not None else "")
+def _name_of(index: KeyIndex) -> str:
+    return f"segment {index.segment.log_name}" + (" (key index)" if index.file is not None else "")
 
 
 def _why_not(offset: int | None, record: Found | None) -> str:

@@ -1,7 +1,7 @@
 """The keys of one segment as far as it was scanned: made once, and followed as the log grows.
 
-Rows are published every now and then, so that a scan that is interrupted goes on where it was. As in a log-structured
-merge tree, a part is merged with the one before it as soon as it is not much smaller.
+Indexes are published every now and then, so that a scan that is interrupted goes on where it was. As in a
+log-structured merge tree, a part is merged with the one before it as soon as it is not much smaller.
 """
 
 import logging
@@ -16,7 +16,7 @@ from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.lookup import locate
 from kafkafs.log.reader import Reader
 from kafkafs.log.segment import Segment, is_at_its_place
-from kafkafs.search.key_indexes import KeyTable, table_of
+from kafkafs.search.key_indexes import KeyIndex, index_of
 
 logger = logging.getLogger(__name__)
 
@@ -26,14 +26,14 @@ _PUBLISHED = 1 << 19
 
 
 class SegmentKeys:
-    """See the module. One thread at a time scans; any may look at `tables`."""
+    """See the module. One thread at a time scans; any may look at `indexes`."""
 
     def __init__(self, segment: Segment, start: int) -> None:
         """The scan begins at the offset `start`, below which nothing is visible."""
         self.segment = segment
         self.reached = max(start, segment.base_offset)
-        """All keys below this offset are in the tables."""
-        self.tables: tuple[KeyTable, ...] = ()
+        """All keys below this offset are in `indexes`."""
+        self.indexes: tuple[KeyIndex, ...] = ()
         """The newest part first."""
         self.too_large: tuple[int, ...] = ()
         """The last offsets of batches that may not be unpacked."""
@@ -49,10 +49,10 @@ class SegmentKeys:
         """Bytes in memory."""
         return sum(part.rows.nbytes + part.checks.nbytes for part in self._parts)
 
-    def use(self, index: KeyTable, end: int) -> None:
+    def use(self, index: KeyIndex, end: int) -> None:
         """From an index: all keys below the offset `end`."""
         self._parts = []
-        self.tables, self.reached = (index,), end
+        self.indexes, self.reached = (index,), end
 
     @property
     def is_closed(self) -> bool:
@@ -62,7 +62,7 @@ class SegmentKeys:
     @property
     def has_index(self) -> bool:
         """Whether it relies on an index."""
-        return bool(self.tables) and self.tables[0].file is not None
+        return bool(self.indexes) and self.indexes[0].file is not None
 
     def goes_on_in(self, segment: Segment) -> bool:
         """Whether all that was scanned stands in `segment`, a later look at the same file, as it stood."""
@@ -76,7 +76,7 @@ class SegmentKeys:
     def go_on_in(self, segment: Segment) -> None:
         """The keys of `segment` from now on."""
         self.segment = segment
-        self.tables = tuple(table._replace(segment=segment) for table in self.tables)
+        self.indexes = tuple(index._replace(segment=segment) for index in self.indexes)
 
     def scan(self, reader: Reader, end: int) -> None:
         """Take in the visible records up to the offset `end`; Unfinished where that takes too long for one call.
@@ -147,5 +147,5 @@ class SegmentKeys:
         self._show(self.reached)
 
     def _show(self, reached: int) -> None:
-        self.tables = tuple(table_of(self.segment, part) for part in reversed(self._parts))
+        self.indexes = tuple(index_of(self.segment, part) for part in reversed(self._parts))
         self.reached = reached

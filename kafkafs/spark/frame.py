@@ -28,7 +28,7 @@ from kafkafs.spark.schema_frame import registry_with_schemas
 from kafkafs.spark.source_options import Form, SourceOptions, forms, schema_options, wants_headers
 from kafkafs.spark.tasks import Task, data_loss, records_of
 from kafkafs.spark.typed.json_values import JsonColumn, Kind, arrow_type, merged
-from kafkafs.spark.typed.kinds import NOTHING, Pass, Table, candidates, kinds, tables
+from kafkafs.spark.typed.kinds import NOTHING, Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.spark.typed.registered import RegisteredColumn, column_type
 from kafkafs.spark.typed.typed_columns import Column, Columns, Field, Text
 
@@ -43,16 +43,16 @@ class Typed:
     form: Form
     type: pa.DataType  # as Spark takes it
     kind: Kind = None  # of json
-    tables: Mapping[str, Table] = field(default_factory=dict)  # of registry, by topic
+    readers: Mapping[str, ReaderSchema] = field(default_factory=dict)  # of registry, by topic
 
     def column(self, name: Field, topic: str, registry: Registry) -> Column:
-        """What makes the columns of a topic's partition. Of a topic that came later, by another's table."""
+        """What makes the columns of a topic's partition. Of a topic that came later, by another's schema."""
         if self.form == "string":
             return Text(name)
         if self.form == "json":
             return JsonColumn(name, self.kind, self.type)
-        table = self.tables.get(topic) or next(iter(self.tables.values()), Table())
-        return RegisteredColumn(name, topic, table, registry, self.type)
+        reader = self.readers.get(topic) or next(iter(self.readers.values()), ReaderSchema())
+        return RegisteredColumn(name, topic, reader, registry, self.type)
 
 
 @dataclass(frozen=True)
@@ -148,15 +148,17 @@ def kind_of_type(given: DataType) -> Kind:
 
 
 def _registered(options: SourceOptions, name: Field, given: DataType | None) -> Typed:
-    """Of a table for each topic, which are all of one type."""
+    """Of a reader schema for each topic, which are all of one type."""
     registry = registry_with_schemas(options.paths)
     topics, passes = _passes(options, name)
     some = candidates(registry, topics, name, passes)
     if given is None:
-        found = _with_one_kind(tables(LocalEngine(), some, passes, partial(Pass.registered_kind, registry=registry)))
+        found = _with_one_kind(
+            reader_schemas(LocalEngine(), some, passes, partial(Pass.registered_kind, registry=registry))
+        )
     else:
-        found = {topic: next(_fitting(tables, given), Table()) for topic, tables in some.items()}
-    types = {topic: _spark_type(table) for topic, table in found.items() if table.shape() != NOTHING}
+        found = {topic: next(_fitting(each, given), ReaderSchema()) for topic, each in some.items()}
+    types = {topic: _spark_type(reader) for topic, reader in found.items() if reader.shape() != NOTHING}
     if given is not None and not types and given != StringType():
         kind = given.simpleString()
         raise UsageError(
@@ -166,22 +168,22 @@ def _registered(options: SourceOptions, name: Field, given: DataType | None) -> 
     for topic, another in others:
         if another != first:
             raise UsageError(f"{name}s of {one} and {topic} are of different types: read one topic at a time")
-    return Typed("registry", first, tables={topic: found[topic] for topic in types})
+    return Typed("registry", first, readers={topic: found[topic] for topic in types})
 
 
-def _with_one_kind(found: Mapping[str, Table]) -> dict[str, Table]:
-    """The tables, those of JSON with the type that all their values have."""
-    kind = reduce(merged, (table.kind for table in found.values()), None)
-    return {topic: replace(table, kind=kind) if table.type == "JSON" else table for topic, table in found.items()}
+def _with_one_kind(found: Mapping[str, ReaderSchema]) -> dict[str, ReaderSchema]:
+    """The same, those of JSON with the type that all their values have."""
+    kind = reduce(merged, (reader.kind for reader in found.values()), None)
+    return {topic: replace(reader, kind=kind) if reader.type == "JSON" else reader for topic, reader in found.items()}
 
 
-def _fitting(tables: Iterable[Table], given: DataType) -> Iterator[Table]:
+def _fitting(readers: Iterable[ReaderSchema], given: DataType) -> Iterator[ReaderSchema]:
     """Those whose columns are of that type: of several versions the one that a query was written for."""
-    for table in tables:
-        if table.type == "JSON":
-            yield replace(table, kind=kind_of_type(given))
-        elif from_arrow_type(_spark_type(table)).simpleString() == given.simpleString():
-            yield table
+    for reader in readers:
+        if reader.type == "JSON":
+            yield replace(reader, kind=kind_of_type(given))
+        elif from_arrow_type(_spark_type(reader)).simpleString() == given.simpleString():
+            yield reader
 
 
 def _passes(options: SourceOptions, name: Field) -> tuple[set[str], list[Pass]]:
@@ -204,8 +206,8 @@ def _passed_over(_: str) -> None:
     """Records that are gone have no type; whether that is an error the read itself says."""
 
 
-def _spark_type(table: Table) -> pa.DataType:
-    return as_spark(column_type(table.shape()))
+def _spark_type(reader: ReaderSchema) -> pa.DataType:
+    return as_spark(column_type(reader.shape()))
 
 
 def as_spark(kind: pa.DataType) -> pa.DataType:

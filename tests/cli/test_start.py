@@ -11,7 +11,7 @@ import kafkafs
 from tests.log.making import made, write_partition
 
 SPARED = {"hashlib", "importlib.metadata", "kafkafs.cli.mount", "pyfuse3", "tqdm", "trio"}
-DUMP = {"kafkafs.dump.table_dump", "kafkafs.dump.json_log", "pathlib"}
+DUMP = {"kafkafs.dump.index_dump", "kafkafs.dump.json_log", "pathlib"}
 VIEWS = {
     "kafkafs.cluster", "kafkafs.dump", "kafkafs.format.messages", "kafkafs.format.schemas",
     "kafkafs.fuse.life.mounting", "kafkafs.fuse.serve.operations", "kafkafs.view.info",

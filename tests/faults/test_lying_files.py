@@ -103,9 +103,9 @@ def test_an_index_has_no_more_entries_than_its_log_batches(log: Log, tmp_path: P
 
     def audited(look: SegmentLook) -> list[Finding]:
         where = Where(str(tmp_path / "data"), f"t-0/{0:020}.index")
-        _, table = check_log(look, where, False)
-        found = check_offset_index(look.segment, where, table, False)
-        return found + check_time_index(look.segment, where, table, False)
+        _, valid = check_log(look, where, False)
+        found = check_offset_index(look.segment, where, valid, False)
+        return found + check_time_index(look.segment, where, valid, False)
 
     with cheap():
         assert not segment.indexes.offset_index.is_sane()

@@ -16,8 +16,8 @@ def test_many_small_appends_leave_few_parts(tmp_path):
         partition.look_again()
         seen = reader(partition.log())
         keys.scan(seen, seen.visible_end)
-    assert len(keys.tables) <= 8
-    assert sum(table.row_count for table in keys.tables) == 200
+    assert len(keys.indexes) <= 8
+    assert sum(index.row_count for index in keys.indexes) == 200
 
 
 def test_a_closed_segment_keeps_eight_bytes_a_key(tmp_path):
@@ -26,4 +26,4 @@ def test_a_closed_segment_keeps_eight_bytes_a_key(tmp_path):
     seen = reader(partition_of(tmp_path).log())
     keys = SegmentKeys(seen.log.segments[0], 0)
     keys.scan(seen, 1000)
-    assert (keys.is_closed, len(keys.tables), keys.size) == (True, 1, 8000)
+    assert (keys.is_closed, len(keys.indexes), keys.size) == (True, 1, 8000)

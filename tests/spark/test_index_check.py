@@ -53,10 +53,10 @@ def look(log: Sequence[Made], indexes: Indexes, *, closed: bool = True, clean: b
 
         def question(look: SegmentLook) -> list[Finding]:
             where = [Where(place, f"t-0/{BASE:020}.{kind}") for kind in ("log", "index", "timeindex")]
-            findings, table = check_log(look, where[0], clean)
+            findings, valid = check_log(look, where[0], clean)
             assert findings == []
-            findings = check_offset_index(look.segment, where[1], table, clean)
-            return findings + check_time_index(look.segment, where[2], table, clean)
+            findings = check_offset_index(look.segment, where[1], valid, clean)
+            return findings + check_time_index(look.segment, where[2], valid, clean)
 
         found = SegmentUnit(Path(place), "t-0", BASE, 0).ask(question)
         assert found is not None

@@ -33,10 +33,10 @@ def unit(data: Path, times_ms: Sequence[int]) -> FileUnit:
     return FileUnit(place, 1, f"topic=t/partition=0/{NAME.format(len(times_ms))}", "day")
 
 
-def write(each: FileUnit, out: Path) -> parquet.Tables:
+def write(each: FileUnit, out: Path) -> parquet.CountsByFile:
     place = output(str(out))
     parquet.write_dated(each, place, "read_uncommitted", "none", parquet.columns_of(each, {}))
-    return parquet.tables_of(place, each)
+    return parquet.files_of(place, each)
 
 
 def found(out: Path) -> list[tuple[int, str]]:
@@ -68,7 +68,7 @@ def open_tables(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How many are open, and were at most."""
     counted: Counter[str] = Counter()
 
-    class Counted(parquet.Table):
+    class Counted(parquet.FileWriter):
         def __init__(self, *about):
             super().__init__(*about)
             counted["made"] += 1
@@ -79,7 +79,7 @@ def open_tables(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
             counted["open"] -= 1
             super().__exit__(*failure)
 
-    monkeypatch.setattr(parquet, "Table", Counted)
+    monkeypatch.setattr(parquet, "FileWriter", Counted)
     return counted
 
 
@@ -141,7 +141,7 @@ def test_a_mark_that_is_none_is_refused(text, tmp_path):
     with output(str(tmp_path)).writing(each.mark) as file:
         file.write(text.encode())
     with pytest.raises(UsageError, match="is not what an export wrote"):
-        parquet.tables_of(output(str(tmp_path)), each)
+        parquet.files_of(output(str(tmp_path)), each)
 
 
 def test_what_a_killed_run_wrote_of_records_that_are_gone_is_removed(tmp_path):

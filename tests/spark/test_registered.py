@@ -26,7 +26,7 @@ from kafkafs.spark.export.output import output
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.spark.source_options import Choice
 from kafkafs.spark.typed.json_values import kind_of_values
-from kafkafs.spark.typed.kinds import Table, named_payloads, tables_of
+from kafkafs.spark.typed.kinds import ReaderSchema, named_payloads, reader_schemas_of
 from kafkafs.spark.typed.registered import RegisteredColumn, column_type
 from kafkafs.spark.typed.typed_columns import Columns
 from tests.format.decoded import records_of
@@ -48,11 +48,13 @@ def registry(*texts: Any, kind: str = "AVRO") -> Registry:
     return Registry(found)
 
 
-def typed(known: Registry, *values: bytes | None, table: Table | None = None, topic: str = "t") -> list[dict[str, Any]]:
+def typed(
+    known: Registry, *values: bytes | None, reader: ReaderSchema | None = None, topic: str = "t"
+) -> list[dict[str, Any]]:
     """`value`, `valueBytes` and `valueError` of these values."""
     pieces = [records_of(*values)]
-    table = table or next(tables_of(known, topic, "value", ()), Table())
-    column = RegisteredColumn("value", topic, table, known, column_type(table.shape()))
+    reader = reader or next(reader_schemas_of(known, topic, "value", ()), ReaderSchema())
+    column = RegisteredColumn("value", topic, reader, known, column_type(reader.shape()))
     columns = Columns(BatchMaker(topic, 0, headers=False), arrow.schema(False), {"value": column})
     made = pa.Table.from_batches(columns.batches(pieces), columns.schema)
     made.validate(full=True)
@@ -193,7 +195,7 @@ EVOLVED: list[tuple[Any, Any, Any, Any]] = [
 
 @pytest.mark.parametrize(("writer", "reader", "datum", "expected"), EVOLVED)
 def test_older_data_are_read_as_avro_prescribes(writer: Any, reader: Any, datum: Any, expected: Any) -> None:
-    """A topic has one table, whatever its schema was when a record came."""
+    """A topic has one reader schema, whatever its schema was when a record came."""
     old, new = record(("a", writer), ("gone", "string")), record(("a", reader))
     made = values_of(registry(old, new), FIRST + encoded(old, {"a": datum, "gone": "x"}))
     assert made == [{"a": expected}]
@@ -274,10 +276,11 @@ DOCUMENTS = [{"a": 1, "b": {"c": [1.5, None]}, "member0": "x"}, {"a": 2, "b": No
 def test_json_has_the_type_that_a_pass_found() -> None:
     known = registry('{"type":"object"}', kind="JSON")
     payloads = [json.dumps(each).encode() for each in DOCUMENTS]
-    table = Table(
-        **next(tables_of(known, "t", "value", ())).words() | {"kind": kind_of_values(payloads), "references": ()}
+    reader = ReaderSchema(
+        **next(reader_schemas_of(known, "t", "value", ())).words()
+        | {"kind": kind_of_values(payloads), "references": ()}
     )
-    rows = typed(known, *(FIRST + each for each in payloads), FIRST + b'{"a":"text"}', FIRST + b"{", table=table)
+    rows = typed(known, *(FIRST + each for each in payloads), FIRST + b'{"a":"text"}', FIRST + b"{", reader=reader)
     assert [row["value"] for row in rows[:2]] == [
         {"a": 1, "b": {"c": [1.5, None]}, "member0": "x"}, {"a": 2, "b": None, "member0": None},
     ]  # fmt: skip
@@ -286,8 +289,8 @@ def test_json_has_the_type_that_a_pass_found() -> None:
 
 
 def test_a_plan_keeps_a_table() -> None:
-    table = next(tables_of(registry(NODE), "t", "value", ()))
-    assert Table.of_words(json.loads(json.dumps(table.words()))) == table
+    reader = next(reader_schemas_of(registry(NODE), "t", "value", ()))
+    assert ReaderSchema.of_words(json.loads(json.dumps(reader.words()))) == reader
 
 
 def test_protobuf_is_read_by_the_newest_schema() -> None:
@@ -305,8 +308,10 @@ def test_protobuf_is_read_by_the_newest_schema() -> None:
         registered.prefix(10) + b"\0" + kinds["acme.Envelope"](trace="t").SerializeToString(),
         registered.prefix(10) + b"\2\2\x98\6\1",
     ]
-    table = next(tables_of(known, "paid", "value", named_payloads(records_of(*values), known, "paid", "value")))
-    first, empty, other, unknown = typed(known, *values, table=table, topic="paid")
+    reader = next(
+        reader_schemas_of(known, "paid", "value", named_payloads(records_of(*values), known, "paid", "value"))
+    )
+    first, empty, other, unknown = typed(known, *values, reader=reader, topic="paid")
     assert first["value"] == {
         "order_id": 5, "total_price": {"currency": "", "units": -(2**62)}, "tags": ["é"], "counts": {"k": 0},
         "card": None, "token": b"\xff", "state": "PAID", "paid_at": "2023-11-14T22:13:20Z", "rate": -0.0,

@@ -11,7 +11,7 @@ from kafkafs.format.records import Records, decode
 from kafkafs.spark import arrow
 from kafkafs.spark.arrow import BatchMaker
 from kafkafs.spark.typed.json_values import JsonColumn, kind_of_values
-from kafkafs.spark.typed.kinds import tables_of
+from kafkafs.spark.typed.kinds import reader_schemas_of
 from kafkafs.spark.typed.registered import RegisteredColumn, column_type
 from kafkafs.spark.typed.typed_columns import Columns
 from tests.format.batch_maker import v2_batch
@@ -42,13 +42,13 @@ def test_keys_and_values_are_of_the_same_record() -> None:
     data = v2_batch([Record(n, 0, 0, key, value, ()) for n, (key, value) in enumerate(told)])
     pieces = [piece for piece in decode(data, 0, walk(data, 0).rows, LIMIT) if isinstance(piece, Records)]
     known = keys_registry()
-    table = next(tables_of(known, "t", "key", ()))
+    reader = next(reader_schemas_of(known, "t", "key", ()))
     columns = Columns(
         BatchMaker("t", 0, headers=False),
         arrow.schema(False),
         {
             "value": JsonColumn("value", kind_of_values(value for _, value in told)),
-            "key": RegisteredColumn("key", "t", table, known, column_type(table.shape())),
+            "key": RegisteredColumn("key", "t", reader, known, column_type(reader.shape())),
         },
     )
     batches = list(columns.batches(pieces))

@@ -134,7 +134,7 @@ def test_what_a_topic_grants_and_has_is_fresh_by_the_trees_clock(tmp_path):
     def ask() -> dict[str, int]:
         schemas.registry()
         granted.restrict(Access(own.uid, own.gid, own.mode))
-        keys.table(segment)
+        keys.of(segment)
         return dict(looks)
 
     assert ask() == {"schemas": 1, "granted": 1, "keys": 1}

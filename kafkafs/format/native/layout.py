@@ -182,7 +182,7 @@ CODE_WORDS = 5
     AVRO_BYTES,  # b: 1 where all that is left is the value, unless it begins with its length
     AVRO_STRING,
     AVRO_FIXED,  # b: size
-    AVRO_ENUM,  # a: where in the pool a table of (place, size) stands, int32; b: how many
+    AVRO_ENUM,  # a: where in the pool pairs of (place, size) stand, int32; b: how many
     AVRO_DECIMAL,  # a: scale; b: as of AVRO_BYTES
     AVRO_FIXED_DECIMAL,  # a: scale; b: size
     AVRO_BIG_DECIMAL,  # b: as of AVRO_BYTES
@@ -193,7 +193,7 @@ CODE_WORDS = 5
     AVRO_DURATION,  # b: 12
     AVRO_BITS,  # the bits of a double or a float as a number. a: AVRO_LONG, AVRO_FLOAT or AVRO_DOUBLE; b: 64 or 32 bits
     AVRO_LITERAL,  # the first that takes no single value
-    AVRO_UNION,  # a: where in the pool a table of instructions stands, int32; b: how many
+    AVRO_UNION,  # a: where in the pool the places of instructions stand, int32; b: how many
     AVRO_JUMP,  # a: instruction
     AVRO_ARRAY,  # a: instruction of its AVRO_NEXT
     AVRO_MAP,  # a: the same

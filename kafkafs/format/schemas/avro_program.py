@@ -130,8 +130,8 @@ class Compiler:
             self._pool += literal
         return self._places[literal]
 
-    def _table(self, numbers: Sequence[int]) -> int:
-        """Where in the pool a table of int32 stands."""
+    def _numbers(self, numbers: Sequence[int]) -> int:
+        """Where in the pool these stand, as int32."""
         self._pool += bytes(-len(self._pool) % 4)
         at = len(self._pool)
         self._pool += np.array(numbers, "<i4").tobytes()
@@ -195,7 +195,7 @@ class Compiler:
             starts.append(len(self._code))
             self._value(branch, namespace)
             ends.append(self._emit(layout.AVRO_JUMP))
-        self._code[choice][1] = self._table(starts)
+        self._code[choice][1] = self._numbers(starts)
         for end in ends:
             self._code[end][1] = len(self._code)
 
@@ -226,7 +226,7 @@ class Compiler:
         if key not in self._places:
             words = [json_string(symbol).encode() for symbol in symbols]
             places = [(self._pooled(word), len(word)) for word in words]
-            self._places[key] = self._table([number for place in places for number in place])
+            self._places[key] = self._numbers([number for place in places for number in place])
         self._emit(layout.AVRO_ENUM, self._places[key], len(symbols))
 
     def _fixed(self, named: Named) -> None:

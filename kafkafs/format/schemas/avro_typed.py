@@ -193,7 +193,7 @@ class _Resolving(Compiler):
             ends.append(self._emit(layout.AVRO_JUMP))
         if not fitting:
             raise CorruptData("no branch of a union fits the newest schema")
-        self._code[choice][1] = self._table(starts)
+        self._code[choice][1] = self._numbers(starts)
         for end in ends:
             self._code[end][1] = len(self._code)
 
@@ -284,7 +284,7 @@ class _Resolving(Compiler):
             chosen = symbol if symbol in known else other
             word = json_string(chosen).encode() if isinstance(chosen, str) else b""
             places += [self._pooled(word), len(word) or -1]
-        self._emit(layout.AVRO_ENUM, self._table(places), len(symbols))
+        self._emit(layout.AVRO_ENUM, self._numbers(places), len(symbols))
 
 
 def _aliases(field: dict[str, Json]) -> list[str]:

@@ -1,6 +1,6 @@
 """`kafkafs audit`: every invariant of a data directory that can be told from disk, a segment at a time, in parallel.
 
-`log_check` walks a segment's batches, looks into them for `--deep`, and hands on a table of them; `index_check` holds
-the indexes against it; `partition_check` looks at what spans segments: epochs, snapshots, checkpoints, names,
+`log_check` walks a segment's batches, looks into them for `--deep`, and hands on those that are valid; `index_check`
+holds the indexes against them; `partition_check` looks at what spans segments: epochs, snapshots, checkpoints, names,
 identities; `audit_job` runs it all. What a healthy broker of any release may leave behind is no finding.
 """

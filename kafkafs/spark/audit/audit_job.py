@@ -25,7 +25,7 @@ from kafkafs.spark.audit.index_check import (
     check_time_index,
     check_transactions,
 )
-from kafkafs.spark.audit.log_check import LogTable, check_log
+from kafkafs.spark.audit.log_check import ValidBatches, check_log
 from kafkafs.spark.audit.partition_check import (
     Epochs,
     Span,
@@ -44,7 +44,7 @@ from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import Tiered, data_directory
 from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, segments_of
 
-Check = Callable[[Segment, Where, LogTable, bool], list[Finding]]
+Check = Callable[[Segment, Where, ValidBatches, bool], list[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,34 +237,34 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
         return Where(root, f"{directory}/{segment.name_of(kind)}")
 
     try:
-        findings, table = check_log(look, where("log"), clean, deep)
+        findings, valid = check_log(look, where("log"), clean, deep)
     except (Vanished, NotFound, Unanswered):
         raise
     except KafkafsError as error:
         return SegmentReport(unit, [where("log").finding("unreadable", str(error))])
     if segment.next_base is not None and look.size == 0 and not is_compacted_away(segment):
         findings.append(where("log").finding("empty-log", "it is empty though later segments follow"))
-    findings += _presence(segment, where("index"), where("timeindex"), table)
+    findings += _presence(segment, where("index"), where("timeindex"), valid)
     checks: dict[str, Check] = {"index": check_offset_index, "timeindex": check_time_index}
     for kind, check in checks.items():
         if kind not in segment.listed or segment.stands_in:  # which is in part what its indexes tell of
             continue
         try:
-            findings += check(segment, where(kind), table, clean)
+            findings += check(segment, where(kind), valid, clean)
         except Unanswered:
             raise
         except DiskError as error:
             findings.append(where(kind).finding("unreadable", str(error)))
     transaction_index, wrong = _transaction_index(segment, where("txnindex"))
     findings += wrong
-    last = int(table.last_offsets[-1]) if len(table.last_offsets) else segment.base_offset - 1
+    last = int(valid.last_offsets[-1]) if len(valid.last_offsets) else segment.base_offset - 1
     return SegmentReport(
-        unit, findings, len(table.positions), table.epochs,
-        Span(where("log"), segment.base_offset, last, table.has_gaps or table.damaged),
+        unit, findings, len(valid.positions), valid.epochs,
+        Span(where("log"), segment.base_offset, last, valid.has_gaps or valid.damaged),
         SegmentTransactions(
             where("txnindex"), segment.base_offset,
-            last + 1 if segment.next_base is None and not clean else None, table.damaged,
-            table.events, transaction_index,
+            last + 1 if segment.next_base is None and not clean else None, valid.damaged,
+            valid.events, transaction_index,
         ),
     )  # fmt: skip
 
@@ -288,13 +288,13 @@ def _transaction_index(segment: Segment, where: Where) -> tuple[bytes | None, li
     return data, []
 
 
-def _presence(segment: Segment, offsets: Where, times: Where, table: LogTable) -> list[Finding]:
+def _presence(segment: Segment, offsets: Where, times: Where, valid: ValidBatches) -> list[Finding]:
     """Indexes that a closed segment must have."""
-    if segment.next_base is None or not len(table.positions):
+    if segment.next_base is None or not len(valid.positions):
         return []
     findings = []
     if "index" not in segment.listed:
         findings.append(offsets.finding("missing-index", "the offset index of a closed segment is missing"))
-    if "timeindex" not in segment.listed and int(table.max_timestamps.max()) >= 0:
+    if "timeindex" not in segment.listed and int(valid.max_timestamps.max()) >= 0:
         findings.append(times.finding("missing-index", "the time index of a closed segment is missing"))
     return findings

@@ -21,7 +21,7 @@ from kafkafs.log.outcomes import Aborted, Event, Tracker
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.spark.audit.log_check import Column, LogTable
+from kafkafs.spark.audit.log_check import Column, ValidBatches
 
 _FAR = 16 << 20
 """No broker leaves so many bytes without an entry: the interval is 4096 by default, an append some megabytes."""
@@ -31,59 +31,59 @@ _PADDING_READ = 8192  # slots
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
-def check_offset_index(segment: Segment, where: Where, table: LogTable, clean: bool) -> list[Finding]:
+def check_offset_index(segment: Segment, where: Where, valid: ValidBatches, clean: bool) -> list[Finding]:
     """What is wrong with the offset index."""
     index = segment.indexes.offset_index
     entries = _entries(index, segment.next_base is None)
     offsets = entries["offset"].astype(np.int64) + segment.base_offset
     positions = entries["position"].astype(np.int64)
-    true, reasons = _offset_entries_true(offsets, positions, table)
-    live, findings = _live(segment, index, where, true, positions < table.end, clean)
+    true, reasons = _offset_entries_true(offsets, positions, valid)
+    live, findings = _live(segment, index, where, true, positions < valid.end, clean)
     for slot in _wrong(true, live, offsets, positions):
         findings.append(where.finding(
             "offset-index-entry",
             f"entry {slot}, offset {offsets[slot]} at position {positions[slot]}: {reasons(slot)}",
             position=slot * index.entry_size, offset=int(offsets[slot]), slot=slot,
         ))  # fmt: skip
-    if (segment.next_base is not None or clean) and not findings and not table.damaged:
-        missing = _unindexed(segment, positions[:live], offsets[:live], table)
+    if (segment.next_base is not None or clean) and not findings and not valid.damaged:
+        missing = _unindexed(segment, positions[:live], offsets[:live], valid)
         if missing:
             findings.append(where.finding("offset-index-sparse", f"{missing} bytes of the log have no entry"))
     return findings
 
 
-def _unindexed(segment: Segment, positions: Column, offsets: Column, table: LogTable) -> int:
+def _unindexed(segment: Segment, positions: Column, offsets: Column, valid: ValidBatches) -> int:
     """The bytes of the longest part of the log that must have had entries and has none; 0 where all is well.
 
     With each offset entry comes at most one time entry. Others are written without one, at the roll and at each clean
     stop, and a restart begins a new leader epoch and a new count of bytes; so many time entries on a part that is
     long for them tell of offset entries that are gone.
     """
-    borders = np.concatenate(([0], positions, [table.end]))
+    borders = np.concatenate(([0], positions, [valid.end]))
     gaps = np.diff(borders)
-    largest = int(np.diff(table.positions, append=table.end).max(initial=0))
+    largest = int(np.diff(valid.positions, append=valid.end).max(initial=0))
     timed = segment.indexes.time_index.load()["offset"].astype(np.int64) + segment.base_offset
     timed_in = np.bincount(np.searchsorted(offsets, timed), minlength=len(gaps))
-    alone = len(table.epochs) + 1
+    alone = len(valid.epochs) + 1
     interval = int(np.diff(positions).min()) if len(positions) > 1 else 0
     dense = (timed_in > alone + 1) & (gaps > timed_in * interval // 2)
     lost = dense | (gaps > _FAR + 2 * largest)
     return int(gaps[lost].max(initial=0))
 
 
-def _offset_entries_true(offsets: Column, positions: Column, table: LogTable) -> tuple[Mask, Callable[[int], str]]:
+def _offset_entries_true(offsets: Column, positions: Column, valid: ValidBatches) -> tuple[Mask, Callable[[int], str]]:
     """Which entries the log confirms, and why it does not confirm one."""
-    row = np.searchsorted(table.positions, positions)
-    inside = row < len(table.positions)
-    at = np.minimum(row, max(len(table.positions) - 1, 0))
-    empty = not len(table.positions)
-    boundary = inside & (False if empty else table.positions[at] == positions)
-    ends = np.searchsorted(table.last_offsets, offsets)
-    named = np.minimum(ends, max(len(table.last_offsets) - 1, 0))
-    is_last = (ends < len(table.last_offsets)) & (False if empty else table.last_offsets[named] == offsets)
+    row = np.searchsorted(valid.positions, positions)
+    inside = row < len(valid.positions)
+    at = np.minimum(row, max(len(valid.positions) - 1, 0))
+    empty = not len(valid.positions)
+    boundary = inside & (False if empty else valid.positions[at] == positions)
+    ends = np.searchsorted(valid.last_offsets, offsets)
+    named = np.minimum(ends, max(len(valid.last_offsets) - 1, 0))
+    is_last = (ends < len(valid.last_offsets)) & (False if empty else valid.last_offsets[named] == offsets)
     following = np.append(positions[1:], np.iinfo(np.int64).max)
     following = np.where(following > positions, following, np.iinfo(np.int64).max)
-    near = is_last & (named >= at) & (False if empty else table.positions[named] < following)
+    near = is_last & (named >= at) & (False if empty else valid.positions[named] < following)
     rising = rises(offsets, -1) & rises(positions, -1)
 
     def reason(slot: int) -> str:
@@ -97,22 +97,22 @@ def _offset_entries_true(offsets: Column, positions: Column, table: LogTable) ->
     return boundary & near & rising, reason
 
 
-def check_time_index(segment: Segment, where: Where, table: LogTable, clean: bool) -> list[Finding]:
+def check_time_index(segment: Segment, where: Where, valid: ValidBatches, clean: bool) -> list[Finding]:
     """What is wrong with the time index."""
     index = segment.indexes.time_index
     entries = _entries(index, segment.next_base is None)
     times = entries["timestamp"].astype(np.int64)
     offsets = entries["offset"].astype(np.int64) + segment.base_offset
-    highest = np.maximum.accumulate(table.max_timestamps) if len(table.max_timestamps) else table.max_timestamps
+    highest = np.maximum.accumulate(valid.max_timestamps) if len(valid.max_timestamps) else valid.max_timestamps
     raised = rises(highest, -1)
-    row = np.searchsorted(table.last_offsets, offsets)
+    row = np.searchsorted(valid.last_offsets, offsets)
     inside = row < len(highest)
     at = np.minimum(row, max(len(highest) - 1, 0))
     matches = inside & (False if not len(highest) else (highest[at] == times) & raised[at])
     rising = rises(times, -1) & (np.diff(offsets, prepend=segment.base_offset) >= 0)
     true = matches & rising
-    for slot in np.flatnonzero(true & (offsets != (table.last_offsets[at] if len(highest) else -1))).tolist():
-        true[slot] = _is_of_record(segment, int(table.positions[at[slot]]), int(offsets[slot]), int(times[slot]))
+    for slot in np.flatnonzero(true & (offsets != (valid.last_offsets[at] if len(highest) else -1))).tolist():
+        true[slot] = _is_of_record(segment, int(valid.positions[at[slot]]), int(offsets[slot]), int(times[slot]))
     live, findings = _live(segment, index, where, true, inside, clean)
     for slot in _wrong(true, live, times, offsets):
         reason = "it does not come behind the entry before it"
@@ -128,13 +128,13 @@ def check_time_index(segment: Segment, where: Where, table: LogTable, clean: boo
         ))  # fmt: skip
     largest = int(highest[-1]) if len(highest) else -1
     ended = segment.next_base is not None or clean
-    if ended and not findings and not table.damaged and largest >= 0 and (not live or int(times[live - 1]) != largest):
+    if ended and not findings and not valid.damaged and largest >= 0 and (not live or int(times[live - 1]) != largest):
         last = f"ends with time {times[live - 1]}" if live else "has no entry"
         findings.append(where.finding(
             "time-index-end", f"it {last}, and the largest timestamp of its closed segment is {largest}"
         ))  # fmt: skip
-    if ended and not findings and not table.damaged:
-        findings += _untimed(segment, where, table, highest, times)
+    if ended and not findings and not valid.damaged:
+        findings += _untimed(segment, where, valid, highest, times)
     return findings
 
 
@@ -152,11 +152,11 @@ def _is_of_record(segment: Segment, position: int, offset: int, time: int) -> bo
     return False
 
 
-def _untimed(segment: Segment, where: Where, table: LogTable, highest: Column, times: Column) -> list[Finding]:
+def _untimed(segment: Segment, where: Where, valid: ValidBatches, highest: Column, times: Column) -> list[Finding]:
     """Each offset entry comes with a time entry for the largest timestamp so far, unless that has one already."""
     offsets = segment.indexes.offset_index.load()["offset"].astype(np.int64) + segment.base_offset
-    row = np.searchsorted(table.last_offsets, offsets)
-    exact = (row < len(highest)) & (table.last_offsets[np.minimum(row, len(highest) - 1)] == offsets)
+    row = np.searchsorted(valid.last_offsets, offsets)
+    exact = (row < len(highest)) & (valid.last_offsets[np.minimum(row, len(highest) - 1)] == offsets)
     reached = highest[row[exact]]
     missing = reached[(reached >= 0) & ~np.isin(reached, times)]
     if not len(missing):

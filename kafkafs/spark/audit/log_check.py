@@ -1,4 +1,4 @@
-"""A segment's log: every CRC, size and order of offsets. What is valid is handed on as a table for the indexes' checks.
+"""A segment's log: every CRC, size and order of offsets. What is valid is handed on for the indexes' checks.
 
 In the last segment, bytes that nothing valid follows are where a broker is writing, or was when it was killed, and no
 finding; after a clean stop, or where a batch stands there whole and its CRC fails, they are one.
@@ -30,7 +30,7 @@ _LARGEST_CHECKED = 64 << 20
 
 
 @dataclass(slots=True)
-class LogTable:
+class ValidBatches:
     """The valid batches of a segment, in order: a column for each thing that an index may speak of."""
 
     positions: Column
@@ -48,7 +48,7 @@ class LogTable:
         return bool((self.base_offsets[1:] != self.last_offsets[:-1] + 1).any())
 
 
-def check_log(look: SegmentLook, where: Where, clean: bool, deep: bool = False) -> tuple[list[Finding], LogTable]:
+def check_log(look: SegmentLook, where: Where, clean: bool, deep: bool = False) -> tuple[list[Finding], ValidBatches]:
     """Walks the whole log. `clean` tells that the broker was stopped in an orderly way, `deep` looks at each record."""
     return _Walk(look, where, clean, deep).run()
 
@@ -60,24 +60,24 @@ class _Walk:
         self._findings: list[Finding] = []
         self._columns: list[tuple[Column, ...]] = []
         nothing: Column = np.empty(0, np.int64)
-        self._table = LogTable(nothing, nothing, nothing, nothing, end=0)
+        self._valid = ValidBatches(nothing, nothing, nothing, nothing, end=0)
 
-    def run(self) -> tuple[list[Finding], LogTable]:
-        """What is wrong with the log, and the table of its valid batches, empty where there is none. Called once."""
-        table, size = self._table, self._look.size
+    def run(self) -> tuple[list[Finding], ValidBatches]:
+        """What is wrong with the log, and its valid batches. Called once."""
+        valid, size = self._valid, self._look.size
         for item in self._look.runs():
             if isinstance(item, Damage):
                 self._findings.append(self._damage(item))
-                table.damaged = True
+                valid.damaged = True
             else:
                 self._take(item)
-            table.end = item.end
-        if self._segment.next_base is None and table.end < size:
-            self._tail(table.end, size)
+            valid.end = item.end
+        if self._segment.next_base is None and valid.end < size:
+            self._tail(valid.end, size)
         if self._columns:
             columns = (np.concatenate(column) for column in zip(*self._columns, strict=True))
-            table.positions, table.base_offsets, table.last_offsets, table.max_timestamps = columns
-        return self._findings, table
+            valid.positions, valid.base_offsets, valid.last_offsets, valid.max_timestamps = columns
+        return self._findings, valid
 
     def _take(self, item: BatchRun) -> None:
         rows = item.rows
@@ -89,7 +89,7 @@ class _Walk:
             return
         self._counts(item, rows[v2])
         self._epochs(rows[v2])
-        self._table.events += events(item)
+        self._valid.events += events(item)
 
     def _counts(self, item: BatchRun, rows: Batches) -> None:
         """Headers that state more records than offsets: harmless, where the records are there and merely go on."""
@@ -106,7 +106,7 @@ class _Walk:
             ))  # fmt: skip
 
     def _epochs(self, rows: Batches) -> None:
-        epochs = self._table.epochs
+        epochs = self._valid.epochs
         borders = np.flatnonzero(np.diff(rows["leader_epoch"], prepend=np.int32(-2)))
         for first, stop in zip(borders.tolist(), [*borders[1:].tolist(), len(rows)], strict=True):
             epoch = int(rows["leader_epoch"][first])
@@ -169,7 +169,7 @@ class _Walk:
             kind, f"the last {size - end} bytes {why}", position=end,
             offset=None if batch is None else batch.base_offset,
         ))  # fmt: skip
-        self._table.damaged = True
+        self._valid.damaged = True
 
 
 def _any(segment: Segment, start: int, end: int) -> bool:

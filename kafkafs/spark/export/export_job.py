@@ -12,13 +12,13 @@ from kafkafs.spark import jobs
 from kafkafs.spark.export import export_plan, parquet
 from kafkafs.spark.export.export_plan import GONE, FileUnit, Plan, Request, undated
 from kafkafs.spark.export.output import Output
-from kafkafs.spark.export.parquet import Tables
+from kafkafs.spark.export.parquet import CountsByFile
 from kafkafs.spark.jobs import Progress, no_progress, nothing
 from kafkafs.spark.schema_frame import registry_with_schemas
 from kafkafs.spark.tasks import data_loss
 from kafkafs.spark.typed import json_values
 from kafkafs.spark.typed.json_values import JsonColumn
-from kafkafs.spark.typed.kinds import Pass, Table, candidates, kinds, tables
+from kafkafs.spark.typed.kinds import Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.spark.typed.registered import RegisteredColumn, column_type
 from kafkafs.spark.typed.typed_columns import Column, Field
 
@@ -60,9 +60,9 @@ class _Writing:
         if self.value == "json":
             typed["value"] = JsonColumn("value", self.kind)
         elif self.value == "registry":
-            table = Table.of_words(self.kind)
-            kind = column_type(table.shape())
-            typed["value"] = RegisteredColumn("value", self.unit.topic, table, registry, kind)
+            reader = ReaderSchema.of_words(self.kind)
+            kind = column_type(reader.shape())
+            typed["value"] = RegisteredColumn("value", self.unit.topic, reader, registry, kind)
         columns = parquet.columns_of(self.unit, typed)
         write = parquet.write_dated if self.unit.by else parquet.write
         write(self.unit, self.out, self.isolation, self.compression, columns)
@@ -94,9 +94,9 @@ def export(
             settled.value_types |= kinds(spark, passes, Pass.kind, progress)
         elif request.value == "registry":
             topics = {each.topic for each in passes}
-            tables_ = candidates(registry, topics, "value", passes)
-            found = tables(spark, tables_, passes, partial(_infer, shared), progress)
-            settled.value_types |= {topic: table.words() for topic, table in found.items()}
+            some = candidates(registry, topics, "value", passes)
+            found = reader_schemas(spark, some, passes, partial(_infer, shared), progress)
+            settled.value_types |= {topic: each.words() for topic, each in found.items()}
         still_ours()
         export_plan.save(out, request, settled)
     todo, told = _left(out, settled)
@@ -113,32 +113,32 @@ def export(
     return _exported(out, settled, todo, told)
 
 
-def _left(out: Output, settled: Plan) -> tuple[list[FileUnit], dict[str, Tables]]:
+def _left(out: Output, settled: Plan) -> tuple[list[FileUnit], dict[str, CountsByFile]]:
     """What is not written yet; and of what is written by date its files, by the marks that tell them."""
     there = out.sizes()
-    told = {unit.mark: parquet.tables_of(out, unit) for unit in settled.units if unit.by and unit.mark in there}
+    told = {unit.mark: parquet.files_of(out, unit) for unit in settled.units if unit.by and unit.mark in there}
     left = [
         unit for unit in settled.units if unit.mark not in there or not told.get(unit.mark, {}).keys() <= there.keys()
     ]
     return left, told
 
 
-def _exported(out: Output, settled: Plan, written: Iterable[FileUnit], told: Mapping[str, Tables]) -> Exported:
+def _exported(out: Output, settled: Plan, written: Iterable[FileUnit], told: Mapping[str, CountsByFile]) -> Exported:
     """What is there at the end; `told` is what was there before. UsageError where something that was written is not."""
     sizes, new = out.sizes(), {unit.file for unit in written}
     missing = [unit.mark for unit in settled.units if unit.mark not in sizes]
-    tables: dict[str, parquet.Counts] = {}
+    counted: dict[str, parquet.Counts] = {}
     if not missing:
         for unit in settled.units:
             if not unit.by:
-                tables[unit.file] = parquet.counts(out, unit.file)
+                counted[unit.file] = parquet.counts(out, unit.file)
             else:
-                tables |= parquet.tables_of(out, unit) if unit.file in new else told[unit.mark]
-        missing = [name for name in tables if name not in sizes]
+                counted |= parquet.files_of(out, unit) if unit.file in new else told[unit.mark]
+        missing = [name for name in counted if name not in sizes]
     if missing:
         raise UsageError(f"{f'{out}/{missing[0]}'!r} was not written: --to must be a place that all executors share")
-    parquet.remove_strays(out, settled, sizes, tables)
+    parquet.remove_strays(out, settled, sizes, counted)
     return Exported(
-        len(tables), sum(undated(name) in new for name in tables), sum(each.rows for each in tables.values()),
-        sum(sizes[name] for name in tables), sum(each.as_bytes for each in tables.values()),
+        len(counted), sum(undated(name) in new for name in counted), sum(each.rows for each in counted.values()),
+        sum(sizes[name] for name in counted), sum(each.as_bytes for each in counted.values()),
     )  # fmt: skip

@@ -133,7 +133,7 @@ class FileUnit:
 @dataclass(slots=True)
 class Plan:
     """All files of an export, and the type of each topic's values: a `values.Kind` where they are JSON, the words of a
-    `Table` where they name schemas.
+    `ReaderSchema` where they name schemas.
 
     Types are those of the values that were there when a topic was first exported; later ones fit them or stay bytes.
     """
@@ -288,7 +288,7 @@ def load(out: Output, request: Request) -> Plan | None:
 
 
 def _check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) -> None:
-    """UsageError where there are tables that the plan does not name: whoever reads the directory reads them too."""
+    """UsageError where there are files that the plan does not name: whoever reads the directory reads them too."""
     planned_files = {unit.file for unit in units}
     others = sorted(name for name in there if name.endswith(".parquet") and undated(name) not in planned_files)
     if others:

@@ -1,6 +1,6 @@
 """Parquet files of one range of a partition: columns straight from decoded records.
 
-A range is one file, or one for each day or hour of its records, however the log holds them. A table that is being
+A range is one file, or one for each day or hour of its records, however the log holds them. A file that is being
 written takes memory, so at most `MOST_OPEN` are at once. The records of further days wait for another pass over the
 range, which knows where the last record of each of them is: of a log in the order of its times two passes write any
 number of days. When all are written, the unit's mark gets its place and names them. Until then the range counts as not
@@ -37,7 +37,7 @@ GROUP_BYTES = 128 << 20
 _BATCH_BYTES = 8 << 10  # what a batch costs beside its columns
 
 
-class Table:
+class FileWriter:
     """A file that is being written: it has its name at the end of the block, unless the block fails."""
 
     def __init__(self, out: Output, name: str, compression: str, kind: pa.Schema) -> None:
@@ -81,9 +81,9 @@ class Table:
 
 def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, columns: Columns) -> None:
     """Writes the unit as one file; under its name it is always whole."""
-    with Table(out, unit.file, compression, columns.schema) as table:
+    with FileWriter(out, unit.file, compression, columns.schema) as writer:
         for batch in columns.batches(records_of(unit.range, isolation, data_loss(fail=True, advice=GONE))):
-            table.add(batch)
+            writer.add(batch)
 
 
 def columns_of(unit: FileUnit, typed: Mapping[Field, Column]) -> Columns:
@@ -123,9 +123,9 @@ def counts(out: Output, name: str) -> Counts:
 
 
 MOST_OPEN = 32
-"""Tables that a task writes at once."""
+"""Files that a task writes at once."""
 
-Tables = Mapping[str, Counts]
+CountsByFile = Mapping[str, Counts]
 """The files of a unit by their names."""
 
 
@@ -145,9 +145,9 @@ class _Passes:
 
         `last` is what the pass before told: those periods alone are left. Without it all are.
         """
-        open_: dict[int, Table] = {}
+        open_: dict[int, FileWriter] = {}
         left: dict[int, tuple[int, int]] = {}
-        with ExitStack() as tables:
+        with ExitStack() as writers:
             for group in self._groups(start):
                 end = int(group[-1].rows["offset"][-1])
                 for period, pieces in _by_period(group, self.unit.by).items():
@@ -158,27 +158,27 @@ class _Passes:
                         left[period] = first, int(pieces[-1].rows["offset"][-1])
                         continue
                     if period not in open_:
-                        open_[period] = tables.enter_context(self._table(period))
+                        open_[period] = writers.enter_context(self._writer(period))
                     for batch in self.columns.batches(pieces):
                         open_[period].add(batch)
                     if last and last[period] <= end:
                         self._close(period, open_.pop(period))
                     _bound(open_.values())
-            for period, table in open_.items():
-                self._close(period, table)
+            for period, writer in open_.items():
+                self._close(period, writer)
         return left
 
     def _groups(self, start: int) -> Iterator[list[Records]]:
         rest = replace(self.unit.range, start=start)
         return groups(records_of(rest, self.isolation, data_loss(fail=True, advice=GONE)))
 
-    def _table(self, period: int) -> Table:
-        return Table(self.out, dated(self.unit.file, period, self.unit.by), self.compression, self.columns.schema)
+    def _writer(self, period: int) -> FileWriter:
+        return FileWriter(self.out, dated(self.unit.file, period, self.unit.by), self.compression, self.columns.schema)
 
-    def _close(self, period: int, table: Table) -> None:
-        with table:
+    def _close(self, period: int, writer: FileWriter) -> None:
+        with writer:
             pass
-        self.done[dated(self.unit.file, period, self.unit.by)] = Counts(table.rows, table.as_bytes)
+        self.done[dated(self.unit.file, period, self.unit.by)] = Counts(writer.rows, writer.as_bytes)
 
 
 def write_dated(unit: FileUnit, out: Output, isolation: Isolation, compression: str, columns: Columns) -> None:
@@ -206,13 +206,13 @@ def _by_period(pieces: Iterable[Records], by: By) -> dict[int, list[Records]]:
     return found
 
 
-def _bound(tables: Collection[Table]) -> None:
+def _bound(writers: Collection[FileWriter]) -> None:
     """All that waits together takes no more than what waits for one row group may."""
-    if sum(table.size for table in tables) > GROUP_BYTES:
-        max(tables, key=lambda table: table.size).flush()
+    if sum(writer.size for writer in writers) > GROUP_BYTES:
+        max(writers, key=lambda writer: writer.size).flush()
 
 
-def tables_of(out: Output, unit: FileUnit) -> Tables:
+def files_of(out: Output, unit: FileUnit) -> CountsByFile:
     """The files that a written unit has. UsageError where its mark is none."""
     try:
         told = {name: Counts(*map(int, counts)) for name, counts in json.loads(out.read(unit.mark) or b"").items()}
@@ -225,10 +225,10 @@ def tables_of(out: Output, unit: FileUnit) -> Tables:
     return told
 
 
-def remove_strays(out: Output, plan: Plan, there: Iterable[str], tables: Tables) -> None:
+def remove_strays(out: Output, plan: Plan, there: Iterable[str], written: CountsByFile) -> None:
     """Removes files by date that a run wrote of a range which it did not end, and that the range has none of by now:
     compaction was at work in between."""
     files = {unit.file for unit in plan.units}
     for name in there:
-        if name not in tables and name not in files and undated(name) in files:
+        if name not in written and name not in files and undated(name) in files:
             out.remove(name)

@@ -52,7 +52,7 @@ def counted(count: int, one: str, more: str | None = None) -> str:
 
 
 def minute(milliseconds: int | None) -> Markup:
-    """A time to the minute for a cell, in which the clock may stand below the day."""
+    """A time to the minute for a table, in which the clock may stand below the day."""
     if milliseconds is None:
         return Markup("-")
     day, _, clock = moment(milliseconds // 1000)[:16].partition(" ")

@@ -1,6 +1,6 @@
 """The numbers of one segment: small, whatever the segment's size, and made to be added up.
 
-The keys that take the most bytes are in a bounded table: a key is known by a hash of 64 bits and shown by its first
+The keys that take the most bytes are kept, a bounded number: a key is known by a hash of 64 bits and shown by its first
 bytes, and of each piece of a log only the heaviest are taken over. So the sums are lower bounds, and true for a key
 that is heavy everywhere. And why a broker keeps the segment, as far as the disk tells: it goes when the newest of its
 records is older than `retention.ms`; so one record from the future keeps all of it. The segment that is written to

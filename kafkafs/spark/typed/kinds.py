@@ -1,8 +1,9 @@
-"""What the driver settles before keys or values become columns: a type for JSON, a table for each topic of a registry.
+"""What the driver settles before keys or values become columns: a type for JSON, a reader schema for each topic of a
+registry: the one that all values are brought to, as Avro calls it.
 
-JSON takes a pass over all that is there, by any engine of `jobs`: units are ranges of partitions. A topic's table is of
-the newest version of `<topic>-value` (`-key`); without such a subject, of that of the first value that names a schema.
-The plan of an export keeps it, so that a later run writes the same columns.
+JSON takes a pass over all that is there, by any engine of `jobs`: units are ranges of partitions. A topic's reader
+schema is the newest version of `<topic>-value` (`-key`); without such a subject, that of the first value that names
+one. The plan of an export keeps it, so that a later run writes the same columns.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +38,7 @@ NOTHING = Shape("null")
 
 
 @dataclass(frozen=True)
-class Table:
+class ReaderSchema:
     """A schema as the plan keeps it: its type is empty where a topic's values name none."""
 
     type: str = ""
@@ -72,7 +73,7 @@ class Table:
         return json_values.shape_of(self.kind) if self.type == "JSON" else NOTHING
 
     def decoder(self, registry: Registry, schema: RegisteredSchema) -> Decoder:
-        """What makes lines for this table of the values of a schema. Never raises: what does not fit refuses."""
+        """What makes lines of this schema of the values of another. Never raises: what does not fit refuses."""
         if schema.type != self.type:
             return refusing(f"the table's schema is of another type, {self.type or 'none'}")
         if schema.type == "JSON":
@@ -112,8 +113,8 @@ Named = Iterable[One]
 """Keys or values in order, with the schemas that they name, and with what a header holds behind the id."""
 
 
-def tables_of(registry: Registry, topic: str, field: Field, named: Named) -> Iterator[Table]:
-    """The tables that a topic could have, by all versions of its subject, the newest first, deleted ones last."""
+def reader_schemas_of(registry: Registry, topic: str, field: Field, named: Named) -> Iterator[ReaderSchema]:
+    """Those that a topic could have, by all versions of its subject, the newest first, deleted ones last."""
     first = next(iter(named), None)
     own = f"{topic}-{field}"
     subjects = {schema.subject for schema in registry if split_subject(schema.subject)[1] == own}
@@ -125,16 +126,16 @@ def tables_of(registry: Registry, topic: str, field: Field, named: Named) -> Ite
         return
     versions = [schema for schema in registry if schema.subject == subject and schema.text is not None]
     for schema in sorted(versions, key=lambda each: (each.deleted or each.gone, -each.version)):
-        yield _table(registry, schema, first)
+        yield _reader_schema(registry, schema, first)
 
 
-def _table(registry: Registry, schema: RegisteredSchema, first: One | None) -> Table:
+def _reader_schema(registry: Registry, schema: RegisteredSchema, first: One | None) -> ReaderSchema:
     try:
         references = () if schema.type == "JSON" else tuple(registry.references(schema))
         message = _message(registry, schema, references, first) if schema.type == "PROTOBUF" else ""
     except (CorruptData, Unsupported):
-        return Table(schema.type, schema.subject, schema.version)
-    return Table(schema.type, schema.subject, schema.version, schema.text or "", references, message)
+        return ReaderSchema(schema.type, schema.subject, schema.version)
+    return ReaderSchema(schema.type, schema.subject, schema.version, schema.text or "", references, message)
 
 
 def _message(registry: Registry, newest: RegisteredSchema, references: References, first: One | None) -> str:
@@ -199,34 +200,34 @@ def _kind(parts: Iterator[list[bytes | None]]) -> json_values.Kind:
 
 
 def kinds(
-    engine: Engine, passes: Sequence[Pass], run: Callable[[Pass], json_values.Kind], progress: Progress = no_progress
+    engine: Engine, passes: Sequence[Pass], infer: Callable[[Pass], json_values.Kind], progress: Progress = no_progress
 ) -> dict[str, json_values.Kind]:
-    """The type of each topic's keys or values that are JSON; `run` makes a pass."""
+    """The type of each topic's keys or values that are JSON; `infer` makes a pass."""
     found: dict[str, json_values.Kind] = {}
-    for each, kind in zip(passes, jobs.run(engine, "schema", passes, run, progress), strict=True):
+    for each, kind in zip(passes, jobs.run(engine, "schema", passes, infer, progress), strict=True):
         found[each.topic] = json_values.merged(found.get(each.topic), kind)
     return found
 
 
-def tables(
+def reader_schemas(
     engine: Engine,
-    candidates: Mapping[str, Iterable[Table]],
+    candidates: Mapping[str, Iterable[ReaderSchema]],
     passes: Sequence[Pass],
-    run: Callable[[Pass], json_values.Kind],
+    infer: Callable[[Pass], json_values.Kind],
     progress: Progress = no_progress,
-) -> dict[str, Table]:
-    """The table of each topic, the first of its `candidates`; JSON takes a pass over them all."""
-    found = {topic: next(iter(some), Table()) for topic, some in candidates.items()}
-    types = kinds(engine, [each for each in passes if found[each.topic].type == "JSON"], run, progress)
-    return {topic: replace(table, kind=types.get(topic)) for topic, table in found.items()}
+) -> dict[str, ReaderSchema]:
+    """That of each topic, the first of its `candidates`; JSON takes a pass over them all."""
+    found = {topic: next(iter(some), ReaderSchema()) for topic, some in candidates.items()}
+    types = kinds(engine, [each for each in passes if found[each.topic].type == "JSON"], infer, progress)
+    return {topic: replace(reader, kind=types.get(topic)) for topic, reader in found.items()}
 
 
 def candidates(
     registry: Registry, topics: Iterable[str], field: Field, passes: Sequence[Pass]
-) -> dict[str, Iterator[Table]]:
-    """The tables that each topic could have, by its subject, or by what its first records name."""
+) -> dict[str, Iterator[ReaderSchema]]:
+    """Those that each topic could have, by its subject, or by what its first records name."""
     return {
-        topic: tables_of(
+        topic: reader_schemas_of(
             registry, topic, field, _first_named(registry, [each for each in passes if each.topic == topic])
         )
         for topic in topics

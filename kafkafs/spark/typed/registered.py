@@ -1,4 +1,4 @@
-"""Keys or values that name a schema of the registry, as columns of one table: in an executor, a partition at a time.
+"""Keys or values that name a schema of the registry, as columns of one schema: in an executor, a partition at a time.
 
 A kernel decodes Avro to lines of typed JSON, of which `Lines` makes columns; Protobuf and JSON come to such lines by
 Python. What names no schema, or does not fit, stays in `valueBytes`, and `valueError` says why; keys likewise.
@@ -24,7 +24,7 @@ from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_SLOT, DECODED_NO_ROO
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import DecoderTable, FoundSchema, SchemaName
 from kafkafs.format.schemas.shape import Shape
-from kafkafs.spark.typed.kinds import Table
+from kafkafs.spark.typed.kinds import ReaderSchema
 from kafkafs.spark.typed.typed_columns import Field, cells_of
 
 _READ = {
@@ -163,25 +163,25 @@ _UNNAMED = "it names no schema of the registry"
 
 
 class RegisteredColumn:
-    """Brings the keys or the values of one partition into the columns of its topic's table, of type `kind`."""
+    """Brings the keys or the values of one partition into the columns of its topic's reader schema, of type `kind`."""
 
-    def __init__(self, field: Field, topic: str, table: Table, registry: Registry, kind: pa.DataType) -> None:
+    def __init__(self, field: Field, topic: str, reader: ReaderSchema, registry: Registry, kind: pa.DataType) -> None:
         self._field: Field = field
-        self._topic, self._table, self._registry = topic, table, registry
+        self._topic, self._reader, self._registry = topic, reader, registry
         self.fields = (
             pa.field(field, kind), pa.field(f"{field}Bytes", pa.binary()), pa.field(f"{field}Error", pa.string()),
         )  # fmt: skip
         self._decoders = DecoderTable(self._find)
-        self._lines = Lines(table.shape(), kind)
+        self._lines = Lines(reader.shape(), kind)
         self._scratch = np.empty(AVRO_SCRATCH, np.uint8)
         self._room: Array = np.empty(_ROOM, np.uint8)
 
     def _find(self, name: SchemaName, _: bool) -> FoundSchema | None:
-        """A payload's schema with what decodes it for the table."""
+        """A payload's schema with what decodes it for the reader schema."""
         schema = self._registry.find(name, self._topic, self._field)
         if schema is None:
             return None
-        decoder = self._table.decoder(self._registry, schema)
+        decoder = self._reader.decoder(self._registry, schema)
         return FoundSchema(decoder, schema.id, schema.subject, schema.version, schema.type)
 
     def parts(self, pieces: list[Records], content: pa.Array) -> Iterator[list[pa.Array]]:

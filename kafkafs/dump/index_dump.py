@@ -1,4 +1,4 @@
-"""Tables, entry by entry: the indexes of offsets, times and aborted transactions, and the snapshot of producers.
+"""Indexes, entry by entry: those of offsets, times and aborted transactions; and the snapshot of producers.
 
 Entries of the first two are listed as they stand, up to the first one (but the very first) whose offset is the
 segment's base: there the padding of a growing segment begins. Where Kafka's tool fails, at an entry that leads to no
