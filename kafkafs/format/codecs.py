@@ -175,24 +175,24 @@ def measure(codec: int, magic: int, data: Bytes, limit: int) -> int:
     One at a time: a frame of zstd may ask for a window of 128 MiB, and sixteen bombs may come at once.
     """
     with _one_at_a_time:
-        return _run(codec, magic, data, _Counter(limit))
+        return _unpack_into(codec, magic, data, _Counter(limit))
 
 
 def unpack(codec: int, magic: int, data: Bytes, target: memoryview) -> int | None:
     """Unpacks `data` into the start of `target`: how many bytes; None where they do not fit."""
     try:
-        return _run(codec, magic, data, _Buffer(target))
+        return _unpack_into(codec, magic, data, _Buffer(target))
     except _NoRoom:
         return None
 
 
-def _run(codec: int, magic: int, data: Bytes, sink: _Sink) -> int:
+def _unpack_into(codec: int, magic: int, data: Bytes, sink: _Sink) -> int:
     work = _CODECS.get(codec)
     if work is None or (codec == ZSTD and magic < 2):
         raise CorruptData(f"there is no codec {codec} in batches of format v{magic}")
-    name, run = work
+    name, write = work
     try:
-        run(memoryview(data), magic, sink)
+        write(memoryview(data), magic, sink)
     except _FAILURES as error:
         raise CorruptData(f"its {name} data is broken: {error}") from error
     return sink.size

@@ -170,7 +170,7 @@ class _Work:
 
 
 _Kernel = Callable[[Batches, object, int, int, Array, object, int], tuple[int, int, int]]
-"""Makes rows of a run of batches: `decode_v2`, `decode_plain`."""
+"""Makes rows of batches that lie back to back: `decode_v2`, `decode_plain`."""
 
 
 def decode(
@@ -186,18 +186,18 @@ def decode(
     work, stop = _Work(data, batches, limit, memory), 0
     while stop < len(batches):
         first = stop
-        stop, kind, announced = kernels.next_run(
+        stop, kind, announced = kernels.next_alike(
             work.batches, first, len(batches), position, len(data), limit, work.spans
         )
         yield from _BY_KIND[kind](work, first, stop, announced)
 
 
 def _plain_v2(work: _Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
-    return _run(work, kernels.decode_v2, work.source, first, stop, announced)
+    return _decoded_rows(work, kernels.decode_v2, work.source, first, stop, announced)
 
 
 def _plain_legacy(work: _Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
-    return _run(work, kernels.decode_plain, work.source, first, stop, announced)
+    return _decoded_rows(work, kernels.decode_plain, work.source, first, stop, announced)
 
 
 def _packed_v2(work: _Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
@@ -212,7 +212,7 @@ def _packed_v2(work: _Work, first: int, stop: int, announced: int) -> Iterator[R
                 number += 1
             except (CorruptData, TooLarge) as error:
                 refusal = work.refusal(number, error)
-        yield from _run(work, kernels.decode_v2, arena, since, number, announced)
+        yield from _decoded_rows(work, kernels.decode_v2, arena, since, number, announced)
         if refusal is not None:
             yield refusal
             number += 1
@@ -249,7 +249,7 @@ def _unpacked_alone(work: _Work, number: int) -> Array:
     return buffer
 
 
-def _run(
+def _decoded_rows(
     work: _Work, kernel: _Kernel, source: Array, first: int, stop: int, announced: int
 ) -> Iterator[Records | Refusal]:
     """Pieces for batches [first, stop), which lie in `source` and announce no more than that many records."""

@@ -90,18 +90,18 @@ class Pattern:
 
 def _literals(parsed: Any, counts: Callable[[str], bool]) -> list[str]:
     """Strings each of which stands in every match, of the characters that count."""
-    found, run = [], ""
+    found, literal = [], ""
     for operation, argument in parsed:
         if operation is _constants.LITERAL and counts(chr(argument)):
-            run += chr(argument)
+            literal += chr(argument)
             continue
-        found.append(run)
-        run = ""
+        found.append(literal)
+        literal = ""
         if operation is _constants.SUBPATTERN and not argument[1] and not argument[2]:
             found += _literals(argument[3], counts)
         elif operation in (_constants.MAX_REPEAT, _constants.MIN_REPEAT) and argument[0] > 0:
             found += _literals(argument[2], counts)
-    return [*found, run]
+    return [*found, literal]
 
 
 def _counts(character: str, caseless: bool, escaped: bool) -> bool:

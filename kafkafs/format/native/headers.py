@@ -125,7 +125,7 @@ def _kind(batch: Batch, at: Int, data_size: Int, limit: Int) -> Int:
     return KIND_PLAIN_LEGACY if legacy else KIND_PLAIN_V2
 
 
-def next_run(
+def next_alike(
     table: object, first: Int, stop: Int, position: Int, data_size: Int, limit: Int, places: object
 ) -> tuple[int, int, int]:
     """Kernel: behind `first` and the batches after it that are of the same kind; the kind; their records together.

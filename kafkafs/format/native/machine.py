@@ -199,7 +199,7 @@ def copy_16(out: Span, to: int, data: Span, at: int) -> None:
 
 
 def same_bytes(data: Span, at: int, other: Span, other_at: int, count: int) -> bool:
-    """Whether two runs of bytes are the same."""
+    """Whether bytes in two places are the same."""
     return bytes(_place(data, at, count)) == bytes(_place(other, other_at, count))
 
 
