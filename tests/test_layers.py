@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from collections import defaultdict
 from pathlib import Path
 
 import grimp
@@ -65,14 +66,33 @@ def test_of_format_only_what_decodes_knows_schemas(imports):
 def test_one_drawing_stands_wherever_layers_are_drawn():
     """In the package's docstring, the guide to the code, and as the name of the contract that holds it."""
     root = ROOT.parent
-    line = re.compile(r"errors <- .* <- cli\b.*")
+    lines = re.compile(r"(errors <- .* <- cli)\W+(cluster, search <- .* <- cli)\b")
     contracts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    drawn = (ROOT / "__init__.py").read_text(), (root / "docs/code.md").read_text(), contracts[0]["name"].split(";")[0]
-    first, second, third = (found[0] for text in drawn if (found := line.search(text)))
+    drawn = (ROOT / "__init__.py").read_text(), (root / "docs/code.md").read_text(), contracts[0]["name"]
+    first, second, third = (found.groups() for text in drawn if (found := lines.search(text)))
     assert first == second == third
-    below = [text.partition(first)[2].splitlines()[1:3] for text in drawn[:2]]
-    assert below[0] == below[1]
-    assert "spark, revive <-" in below[0][1]
+
+
+def test_no_import_goes_against_the_drawing(imports):
+    """What is drawn side by side does not import each other; each imports what stands left of it, in any line."""
+    below: defaultdict[str, set[str]] = defaultdict(set)
+    for line in re.findall(r"^ +(\w+.* <- cli)$", kafkafs.__doc__ or "", re.M):
+        left: set[str] = set()
+        for together in line.split(" <- "):
+            names = together.split(", ")
+            for name in names:
+                below[name] |= left | {lower for each in left for lower in below[each]}
+            left |= set(names)
+    against = {
+        f"{importer} -> {imported}"
+        for importer in imports.modules
+        for imported in imports.find_modules_directly_imported_by(importer)
+        if (own := importer.partition(".")[2].partition(".")[0]) in below
+        if (other := imported.partition(".")[2].partition(".")[0]) in below
+        if own != other and other not in below[own]
+    }
+    assert len(below) == 12
+    assert against == set()
 
 
 def test_the_search_for_openers_finds_them():

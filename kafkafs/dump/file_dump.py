@@ -117,7 +117,7 @@ class _Shown(Protocol):
 
     is_past: bool
 
-    def run(self, run: EntryRun) -> Iterator[Text]:
+    def texts(self, run: EntryRun) -> Iterator[Text]:
         """The lines of a run of sound entries; it notes whether the run reaches behind the window."""
 
     def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[Text]:
@@ -137,7 +137,7 @@ def dump_log(source: Source, options: DumpOptions, findings: Findings, window: O
     while position < end and not shown.is_past:
         run = read_run(source, position, end)
         if len(run.rows):
-            texts, position = shown.run(run), run.end
+            texts, position = shown.texts(run), run.end
         else:
             header = source.data.read(position, HEADER_READ)
             entry = entry_at(header, position, end)

@@ -32,7 +32,7 @@ class JsonLog:
         name = parse_partition_name(source.absolute_path.split("/")[-2])
         self._lines = JsonLines(*((name.topic, name.partition) if name else NO_PARTITION))
 
-    def run(self, run: EntryRun) -> Iterator[Text]:
+    def texts(self, run: EntryRun) -> Iterator[Text]:
         """The lines of many entries."""
         run, self.is_past = within(run, self._window)
         self._findings.look_at_crcs(run.rows)

@@ -52,7 +52,7 @@ class TextLog:
         self._last_offset: int | None = -1 if window == WHOLE else None  # of a record: to find gaps
         self._needs_python = not has_kernels(options)
 
-    def run(self, run: EntryRun) -> Iterator[Text]:
+    def texts(self, run: EntryRun) -> Iterator[Text]:
         """The lines of many entries, made by kernels where they can, else one by one."""
         run, self.is_past = within(run, self._window)
         self._findings.look_at_crcs(run.rows)

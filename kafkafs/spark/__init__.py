@@ -27,7 +27,7 @@ __all__ = ["register", "schemas"]
 
 def schemas(spark: "SparkSession", paths: str | Path | Sequence[str | Path]) -> "DataFrame":
     """The schemas of the registry in these data directories, a row for each version of each subject."""
-    from kafkafs.spark.schema_frame import frame
+    from kafkafs.spark.schema_frame import frame  # takes PySpark, which this package's other half does without
 
     return frame(spark, paths)
 
@@ -37,7 +37,7 @@ def register(spark: "SparkSession") -> None:
 
     On `local` masters the executors run this very Python, unless PYSPARK_PYTHON names another.
     """
-    from kafkafs.spark.source import KafkafsDataSource
+    from kafkafs.spark.source import KafkafsDataSource  # takes PySpark
 
     context = getattr(spark, "_sc", None)
     if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:

@@ -86,7 +86,7 @@ class BatchReader(DataSourceReader):
 def stream_reader(options: SourceOptions, frame: Frame) -> StreamReader:
     """What this release of Spark can ask a stream: read limits and Trigger.AvailableNow came with 4.2."""
     if find_spec("pyspark.sql.streaming.datasource") is not None:
-        from kafkafs.spark.limited_stream import LimitedStreamReader
+        from kafkafs.spark.limited_stream import LimitedStreamReader  # takes what that release brought
 
         return LimitedStreamReader(options, frame)
     if options.max_offsets_per_trigger is not None or options.min_offsets_per_trigger is not None:

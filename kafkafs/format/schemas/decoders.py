@@ -105,7 +105,7 @@ def make_decoder(kind: str, text: str, references: Sequence[Reference] = ()) -> 
 
 def _protobuf(text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:
     try:
-        from kafkafs.format.schemas.protobuf import compile_protobuf
+        from kafkafs.format.schemas.protobuf import compile_protobuf  # takes what an extra installs
     except ImportError:
         raise Unsupported(f"decoding Protobuf takes {INSTALL}") from None
     return compile_protobuf(text, references)

@@ -102,7 +102,7 @@ def _avro_reader(text: str, references: References) -> ColumnSchema:
 @cache
 def _protobuf_reader(text: str, references: References, message: str) -> "ProtobufReader":
     try:
-        from kafkafs.spark.typed.protobuf_typed import ProtobufReader
+        from kafkafs.spark.typed.protobuf_typed import ProtobufReader  # takes what an extra installs
     except ImportError:
         raise Unsupported(f"decoding Protobuf takes {INSTALL}") from None
     return ProtobufReader(text, references, message)
@@ -141,7 +141,7 @@ def _reader_schema(registry: Registry, schema: RegisteredSchema, first: One | No
 def _message(registry: Registry, newest: RegisteredSchema, references: References, first: One | None) -> str:
     """The full name of the message that the first value is; of the text's first message where that is not to be had."""
     try:
-        from kafkafs.format.schemas import protobuf
+        from kafkafs.format.schemas import protobuf  # the same
     except ImportError:
         raise Unsupported(f"decoding Protobuf takes {INSTALL}") from None
     assert newest.text is not None
