@@ -5,6 +5,7 @@
     file_dump         the kind of a file by its name: what `cli` and the mount call; a log goes run by run
     text_log          a run shown as text; `json_log` as JSON
     rendering         most lines, by kernels; `single_lines` of records that `damaged` reads where others give up
+    seeking           where the part of a log that is wanted begins
     entries           runs, and single headers as Kafka's tool takes them, whatever they say
     index_dump        indexes and the producer snapshot, entry by entry
     kafka_decoders    a key or value as text; `internal_records` those of Kafka's own topics

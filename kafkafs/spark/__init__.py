@@ -3,13 +3,15 @@ data directories.
 
     spark.read.format("kafkafs").option("path", "/var/kafka-logs").option("subscribe", "test").load()
 
-    source          what Spark is told about; `source_options` says what is wanted
+    source          what Spark is told about; `source_options` says what is wanted, `frame` which columns that has
     locations       the data directory that each partition is read from, of several replicas one
     planning        limits -> a range of offsets of each partition, of one look at all -> ranges for each task
-    tasks           in an executor: ranges -> records -> Arrow batches (`arrow`); `stream`: the same in micro-batches
-    typed           keys and values as columns of a type, for `export`
+    tasks           in an executor: ranges -> records -> Arrow batches (`arrow`); `stream` and, from Spark 4.2 on,
+                    `limited_stream`: the same in micro-batches
+    typed           keys and values as columns of a type; `schema_frame`: the registry that tells them
     segment_units   a job's unit of work, a segment at one moment; `jobs` maps a function over many, on Spark or by
-                    `local` in processes of this machine, in `bundles`; `reindex_job` is one
+                    `local` in processes of this machine
+    audit, export, profile, reindex_job   the jobs
     session         the Spark of a command and its end; `jvm` ends Java's processes
 """
 

@@ -1,6 +1,10 @@
 """Schemas of values: the text of a schema in, something that decodes payloads to JSON text out.
 
-`avro_names` reads an Avro schema's named types, `avro_program` compiles one to a program for the kernel
-`put_avro`; `protobuf` does the same with Google's library, on descriptors that `protobuf_files` makes. `decoders` puts
-them behind one door. All input is a stranger's: each bounds size, depth and time, and says why it refuses.
+    decoders         one door to all that follows: a schema's text, and its `reference`s -> a `Decoder`
+    avro_program     compiles an Avro schema to a program for the kernel `put_avro`; `avro_names` reads its named types
+    avro_typed       the same for columns, whose schema prescribes another; `shape`: which columns a schema's data have
+    protobuf         Google's library, on descriptors that `protobuf_files` makes
+    decoder_table    the decoders that one partition's keys and values have asked for so far
+
+All input is a stranger's: each bounds size, depth and time, and says why it refuses.
 """
