@@ -23,7 +23,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
 from kafkafs.log.topic_choice import topic_choice
 from kafkafs.search.selection import FieldMaker, Pattern, Selection
-from kafkafs.search.side_by_side import OPTIONS, Done, SearchTask, Trouble, Window, bytes_of, search
+from kafkafs.search.side_by_side import OPTIONS, Done, SearchTask, SearchWindow, Trouble, bytes_of, search
 
 EXIT_NONE = 1
 EXIT_TROUBLE = EXIT_USAGE
@@ -44,7 +44,7 @@ def _grep(arguments: argparse.Namespace) -> int:
         raise UsageError("-m must not be negative")
     if arguments.files_with_matches:
         limit = 1 if limit is None else min(limit, 1)
-    selection, window = _selection(arguments), Window(*limits(arguments))
+    selection, window = _selection(arguments), SearchWindow(*limits(arguments))
     directories = _directories(arguments)
     partitions, problems = _chosen(directories, arguments)
     found: Counter[str] = Counter()
@@ -82,7 +82,7 @@ def _selection(arguments: argparse.Namespace) -> Selection:
 class _Printer:
     """Standard output, flushed at once, and how far the search is on standard error, until the end of `with`."""
 
-    def __init__(self, partitions: Mapping[str, Partition], window: Window) -> None:
+    def __init__(self, partitions: Mapping[str, Partition], window: SearchWindow) -> None:
         self._out, self._size, self._done = sys.stdout.buffer, 0, 0
         self._progress = Progress()
         for partition in partitions.values() if self._progress.is_shown else ():

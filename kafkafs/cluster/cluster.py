@@ -22,7 +22,7 @@ from kafkafs.cluster.coordinators import (
 from kafkafs.cluster.following import Following, Replay
 from kafkafs.cluster.group_records import Commit, Group, Topics
 from kafkafs.cluster.image import Image
-from kafkafs.cluster.metadata import NAME, AsOf, Metadata
+from kafkafs.cluster.metadata import METADATA_LOG, AsOf, Metadata
 from kafkafs.cluster.row_lines import file_name, named_by
 from kafkafs.cluster.rows import Ends
 from kafkafs.cluster.transactions import Open, OpenScans, Owners, Transaction
@@ -112,12 +112,12 @@ class Cluster:
         found = {}
         for directory in self.telling:
             for name, parsed in directory.names().items():
-                if not parsed.mark and (name == NAME or parsed.topic in (GROUPS_TOPIC, TRANSACTIONS_TOPIC)):
+                if not parsed.mark and (name == METADATA_LOG or parsed.topic in (GROUPS_TOPIC, TRANSACTIONS_TOPIC)):
                     found[name] = parsed
-        return dict(sorted(found.items(), key=lambda item: (item[0] != NAME, item[1].topic, item[1].partition)))
+        return dict(sorted(found.items(), key=lambda item: (item[0] != METADATA_LOG, item[1].topic, item[1].partition)))
 
     def _replay(self, name: PartitionName, partition: Partition) -> Replay:
-        if name.directory == NAME:
+        if name.directory == METADATA_LOG:
             self._metadata = Metadata(partition, self._options)
             return self._metadata
         if name.topic == GROUPS_TOPIC:
@@ -128,7 +128,7 @@ class Cluster:
 
     def _forget(self, name: str) -> None:
         partition = self._sources.pop(name).partition.name
-        if name == NAME:
+        if name == METADATA_LOG:
             self._metadata = None
         elif partition.topic == GROUPS_TOPIC:
             self._groups.pop(partition.partition, None)
@@ -274,7 +274,7 @@ class Cluster:
             name: (parsed.topic, parsed.partition)
             for directory in self.telling
             for name, parsed in directory.names().items()
-            if not parsed.mark and name != NAME
+            if not parsed.mark and name != METADATA_LOG
         }
         found = (furthest(replicas(self.telling, name)) for name in sorted(names, key=names.__getitem__))
         return [each for each in found if each is not None]

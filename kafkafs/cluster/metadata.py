@@ -27,7 +27,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 
-NAME = "__cluster_metadata-0"
+METADATA_LOG = "__cluster_metadata-0"
 METADATA_VERSION = "metadata.version"
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint", re.ASCII)
 _FRAME_1 = 1
@@ -86,8 +86,8 @@ class Metadata(Replay):
                 self.as_of = AsOf(offset - 1, self._snapshot_ms, epoch, name)
                 if log.segments and log.start_offset > offset:
                     self.tell(
-                        f"{NAME}: the log begins at offset {log.start_offset}, behind the snapshot {name}: what stood"
-                        " between them is missing, and what comes after is left out"
+                        f"{METADATA_LOG}: the log begins at offset {log.start_offset}, behind the snapshot {name}: what"
+                        " stood between them is missing, and what comes after is left out"
                     )
                     return log.end_offset
                 self._next = offset
@@ -100,7 +100,7 @@ class Metadata(Replay):
             begins = f"begins at offset {log.start_offset}, and there is no whole snapshot to begin with"
         else:
             begins = "is empty: the node was formatted, and not started since"
-        self.tell(f"{NAME}: the log {begins}")
+        self.tell(f"{METADATA_LOG}: the log {begins}")
         return log.end_offset
 
     def take(self, records: Records, batches: Batches) -> None:
@@ -111,7 +111,7 @@ class Metadata(Replay):
         offsets = records.rows["offset"]
         if not self._is_gap_told:
             self._tell_gaps(np.concatenate(([self._next - 1], offsets)))
-        self._apply(NAME, records, batches)
+        self._apply(METADATA_LOG, records, batches)
         last = int(offsets[-1])
         self._next, self._is_gap_told = last + 1, False
         batch = batches[int(records.rows["batch"][-1])]
@@ -137,7 +137,7 @@ class Metadata(Replay):
     def _tell_gaps(self, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         """This log is never compacted: where an offset is missing, a segment is."""
         for at in np.flatnonzero(np.diff(offsets) != 1).tolist():
-            self.problems.add(f"{NAME}: offsets {offsets[at] + 1} to {offsets[at + 1] - 1} are missing")
+            self.problems.add(f"{METADATA_LOG}: offsets {offsets[at] + 1} to {offsets[at + 1] - 1} are missing")
 
     def _apply(self, where: str, records: Records, batches: Batches) -> None:
         control = is_control(batches)[records.rows["batch"]].tolist()
@@ -193,18 +193,18 @@ class Metadata(Replay):
             for run in _runs(file) if is_whole else ():
                 for piece in self._decoded(run, run.rows):
                     if isinstance(piece, Refusal):
-                        self.tell(f"{NAME}/{name}: a batch is left out: {piece.error}")
+                        self.tell(f"{METADATA_LOG}/{name}: a batch is left out: {piece.error}")
                     else:
-                        self._apply(f"{NAME}/{name}", piece, run.rows)
+                        self._apply(f"{METADATA_LOG}/{name}", piece, run.rows)
                         self._snapshot_ms = known(int(piece.rows["timestamp"][-1]))  # of the log's last record below it
                     del piece  # and with it a large batch's memory, before the next is unpacked
         except (WouldBlock, Crowded):
             raise
         except KafkafsError as error:
-            self.tell(f"{NAME}/{name} cannot be read: {error}")
+            self.tell(f"{METADATA_LOG}/{name} cannot be read: {error}")
             return False
         if not is_whole:
-            self.tell(f"{NAME}/{name} is not whole and left out")
+            self.tell(f"{METADATA_LOG}/{name} is not whole and left out")
         return is_whole
 
     def _is_whole(self, file: DataFile) -> bool:
@@ -243,7 +243,7 @@ def read_once(
 def metadata_version(directory: DataDirectory, options: ReadOptions) -> int | None:
     """The feature level that Kafka's releases count by; None where these disks do not tell."""
     try:
-        image = read_once(directory.partition(NAME), options).image
+        image = read_once(directory.partition(METADATA_LOG), options).image
     except KafkafsError:
         return None
     return image.features.get(METADATA_VERSION) if image else None

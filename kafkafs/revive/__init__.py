@@ -11,7 +11,7 @@ furthest; *kept* is what of its log goes along.
     job          the work, step by step; for each partition
     scanning     its log, read once: what is kept (`keeping`), and what it tells; `markers`: what damage took
     partitions   its new directory: `copying` has the ways of a log's bytes into it
-    snapshot     the metadata as the new controller reads it
+    metadata_snapshot   what the new controller starts from
     settings     server.properties and what says whose the directory is
     place        the new directory: nothing is written but by this module and `copying`
 """

@@ -1,6 +1,6 @@
 """The work itself, in the order in which an interruption does no harm.
 
-Partitions, checkpoints, the snapshot, settings; then `meta.properties`, without which a broker does not start, and the
+Partitions, checkpoints, the metadata, settings; then `meta.properties`, without which a broker does not start, and the
 mark of an orderly stop, without which it would take a partition's end for torn. `revive.json` says "unfinished" until
 all of that stands, on the disk.
 """
@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from kafkafs.cluster.metadata import NAME
+from kafkafs.cluster.metadata import METADATA_LOG
 from kafkafs.cluster.transactions import Owners
 from kafkafs.errors import CorruptData
 from kafkafs.format.checkpoints import TopicPartition, offset_checkpoint_bytes
@@ -25,6 +25,7 @@ from kafkafs.format.names import (
 )
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.revive.keeping import log_size
+from kafkafs.revive.metadata_snapshot import State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.partitions import PartitionWriter, told_of
 from kafkafs.revive.place import NewDirectory, check_target
 from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, next_block, room
@@ -38,7 +39,6 @@ from kafkafs.revive.settings import (
     settings,
     thread_counts,
 )
-from kafkafs.revive.snapshot import State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.topics import Replica, cleaner_offsets
 
 Progress = Callable[[int, int], None]
@@ -164,7 +164,7 @@ class _Work:
 
 
 def _write_cluster(plan: Plan, work: _Work, place: NewDirectory) -> list[str]:
-    """Checkpoints, snapshot and settings; what of the cluster's settings was left out, in sentences."""
+    """Checkpoints, metadata and settings; what of the cluster's settings was left out, in sentences."""
     _write_checkpoints(plan, work, place)
     metadata, topics = plan.metadata, list(plan.topics)
     told = settings(
@@ -184,8 +184,8 @@ def _write_cluster(plan: Plan, work: _Work, place: NewDirectory) -> list[str]:
         metadata.image, max(plan.next_producer_id, next_block(used) if used >= 0 else 0), timestamp_ms,
         max(1, as_of.epoch or 1) if as_of else 1, metadata.is_dynamic,
     )  # fmt: skip
-    place.remove_directory(NAME)
-    with place.below(NAME) as target:
+    place.remove_directory(METADATA_LOG)
+    with place.below(METADATA_LOG) as target:
         offset = max(1, as_of.offset + 1) if as_of else 1
         target.write(snapshot_name(offset, state.epoch), snapshot_bytes(state))
     place.write(SERVER_PROPERTIES, server_properties(told))

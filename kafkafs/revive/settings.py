@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
-from kafkafs.revive.snapshot import BROKER, BROKER_EPOCH, Config, Node
+from kafkafs.revive.metadata_snapshot import BROKER, BROKER_EPOCH, Config, Node
 from kafkafs.revive.topics import SHARE_TOPIC, RevivedTopic
 
 SERVER_PROPERTIES = "server.properties"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.image import TOPIC_RESOURCE, PartitionState
-from kafkafs.cluster.metadata import NAME
+from kafkafs.cluster.metadata import METADATA_LOG
 from kafkafs.errors import CorruptData, KafkafsError, UsageError
 from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
 from kafkafs.format.names import CLEANER_OFFSETS
@@ -134,7 +134,7 @@ def _claims(directories: Iterable[DataDirectory]) -> dict[str, list[_Claim]]:
     found: defaultdict[str, list[_Claim]] = defaultdict(list)
     for directory in directories:
         for name, parsed in sorted(directory.names().items()):
-            if not parsed.mark and name != NAME:
+            if not parsed.mark and name != METADATA_LOG:
                 topic_id = directory.topic_id(name)
                 found[parsed.topic].append(_Claim(directory, name, parsed.topic, parsed.partition, topic_id))
     return found

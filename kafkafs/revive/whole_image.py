@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkafs.cluster.image import Image
-from kafkafs.cluster.metadata import NAME, AsOf, Metadata, read_once
+from kafkafs.cluster.metadata import METADATA_LOG, AsOf, Metadata, read_once
 from kafkafs.errors import KafkafsError, NotFound
 from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.topic_records import Message
@@ -74,14 +74,14 @@ def read_metadata(
     directories: Sequence[DataDirectory], options: ReadOptions, until_ms: int | None = None
 ) -> ClusterMetadata:
     """The cluster's metadata on these disks, as of a moment where one is given."""
-    partition = furthest(replicas(directories, NAME))
+    partition = furthest(replicas(directories, METADATA_LOG))
     if partition is None:
         return ClusterMetadata(None, None, False, ())
     try:
         metadata, image = _read(partition, options, None)
         then = _read(partition, options, until_ms)[1] if until_ms is not None and image is not None else None
     except KafkafsError as error:
-        return ClusterMetadata(None, None, False, (f"{NAME} cannot be read: {error}",))
+        return ClusterMetadata(None, None, False, (f"{METADATA_LOG} cannot be read: {error}",))
     sentences = []
     if image is not None and then is not None:
         image = _goes_on_from(then, image)

@@ -43,7 +43,7 @@ OPTIONS = ReadOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class SearchWindow:
     """What part of each partition is searched: times as in `by-time/` ranges, milliseconds; None for no bound."""
 
     from_offset: int | None = None
@@ -61,7 +61,7 @@ class SearchUnit(NamedTuple):
     size: int
 
 
-def units(partition: Partition, window: Window) -> Iterator[SearchUnit]:
+def units(partition: Partition, window: SearchWindow) -> Iterator[SearchUnit]:
     """The window of one partition, cut; nothing where it holds nothing."""
     log = partition.log()
     start, end = _bounds(Reader(log, OPTIONS, OpenTransactions()), window)
@@ -74,7 +74,7 @@ def units(partition: Partition, window: Window) -> Iterator[SearchUnit]:
                 low = stop
 
 
-def unreadable(partition: Partition, window: Window) -> list[str]:
+def unreadable(partition: Partition, window: SearchWindow) -> list[str]:
     """The logs in the window that may not be read: gaps in the offsets, which a search has to tell of."""
     log = partition.log()
     start, end = _bounds(Reader(log, OPTIONS, OpenTransactions()), window)
@@ -82,14 +82,14 @@ def unreadable(partition: Partition, window: Window) -> list[str]:
     return [segment.log_name for segment in asked if not segment.is_readable()]
 
 
-def bytes_of(partition: Partition, window: Window) -> int:
+def bytes_of(partition: Partition, window: SearchWindow) -> int:
     """About how many bytes the window of a partition takes, without a look at its indexes."""
     log = partition.log()
     between = log.segments_between(*_bounds(Reader(log, OPTIONS, OpenTransactions()), window))
     return sum(log.walk_end(segment) for segment in between)
 
 
-def _bounds(reader: Reader, window: Window) -> tuple[int, int]:
+def _bounds(reader: Reader, window: SearchWindow) -> tuple[int, int]:
     """The offsets that are searched."""
     log = reader.log
     start, end = window.from_offset or log.start_offset, reader.visible_end
@@ -164,7 +164,7 @@ _AHEAD = 64 << 20
 """Bytes of lines that are kept before their turn."""
 
 
-class Found(NamedTuple):
+class FoundLines(NamedTuple):
     """Matches of a partition: how many, and their lines, empty where they are not asked for."""
 
     partition: str
@@ -186,7 +186,7 @@ class Done(NamedTuple):
     size: int
 
 
-Event = Found | Trouble | Done
+Event = FoundLines | Trouble | Done
 
 
 class SearchTask(NamedTuple):
@@ -194,7 +194,7 @@ class SearchTask(NamedTuple):
     counted only. Of each partition `most` records are wanted."""
 
     selection: Selection
-    window: Window = Window()
+    window: SearchWindow = SearchWindow()
     lines_of: Callable[[str], LineMaker] | None = None
     fields_of: Callable[[str], FieldMaker] | None = None
     most: int | None = None
@@ -288,7 +288,7 @@ def _is_next(given: _Given, running: Mapping[str, deque[_Given]]) -> bool:
 
 
 def _size(event: Event) -> int:
-    return len(event.lines) if isinstance(event, Found) else 0
+    return len(event.lines) if isinstance(event, FoundLines) else 0
 
 
 def _passed(units: deque[_Given]) -> Iterator[Event]:
@@ -301,7 +301,7 @@ def _passed(units: deque[_Given]) -> Iterator[Event]:
 
 
 def _units(
-    partitions: Mapping[str, Partition], window: Window, is_over: Callable[[str], bool]
+    partitions: Mapping[str, Partition], window: SearchWindow, is_over: Callable[[str], bool]
 ) -> Iterator[SearchUnit | Trouble]:
     """All units, cut one by one; what cannot be cut, or not be read at all."""
     for name, partition in partitions.items():
@@ -354,7 +354,7 @@ def _search_one(pipe: Connection, unit: SearchUnit, task: SearchTask) -> None:
     for records in selected(unit, task.selection, lambda sentence: pipe.send(Trouble(name, sentence)), fields):
         kept = records if left is None else Records(records.data, records.rows[:left])
         parts = [bytes(piece) for piece in task.lines_of(name).pieces(kept)] if task.lines_of else []
-        pipe.send(Found(name, len(kept), b"".join(parts)))
+        pipe.send(FoundLines(name, len(kept), b"".join(parts)))
         if left is not None:
             left -= len(kept)
             if left == 0:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from kafkafs.cluster.image import TOPIC_RESOURCE
-from kafkafs.cluster.metadata import NAME, read_once
+from kafkafs.cluster.metadata import METADATA_LOG, read_once
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.format.key_index import KEY_PAGE, SUFFIX, Identity, parse_header
 from kafkafs.format.names import parse_partition_name, segment_file
@@ -126,7 +126,7 @@ def topic_intervals(directory: DataDirectory) -> dict[str, int]:
     without KRaft, or where its log cannot be read."""
     image = None
     with suppress(KafkafsError):
-        image = read_once(directory.partition(NAME), directory.options).image
+        image = read_once(directory.partition(METADATA_LOG), directory.options).image
     found: dict[str, int] = {}
     for (kind, name), settings in image.configs.items() if image is not None else ():
         value = settings.get(_SETTING, "")

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from kafkafs.revive.metadata_snapshot import BROKER_EPOCH, Config, Node
 from kafkafs.revive.settings import (
     OFF,
     clean_shutdown,
@@ -12,7 +13,6 @@ from kafkafs.revive.settings import (
     settings,
     thread_counts,
 )
-from kafkafs.revive.snapshot import BROKER_EPOCH, Config, Node
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, made_up_id
 
 NODE = Node(3, made_up_id("d"), made_up_id("i"), "127.0.0.1", 9192)

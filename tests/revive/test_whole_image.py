@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 
-from kafkafs.cluster.metadata import NAME
+from kafkafs.cluster.metadata import METADATA_LOG
 from kafkafs.format.messages.topic_records import InternalTopic, Message
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
@@ -40,12 +40,12 @@ def test_as_of_a_moment_settings_and_topics_are_those_of_then(tmp_path):
     one, two = made_up_id("one"), made_up_id("two")
     data = Data(tmp_path / "data")
     partition = {"replicas": (1,), "isr": (1,), "leader": 1}
-    data.write(NAME, [
+    data.write(METADATA_LOG, [
         metadata("TopicRecord", name="t", topicId=one),
         metadata("PartitionRecord", topicId=one, partitionId=0, leaderEpoch=1, **partition),
         metadata("ConfigRecord", resourceType=2, resourceName="t", name="retention.ms", value="1"),
     ], timestamp=1000)  # fmt: skip
-    data.write(NAME, [
+    data.write(METADATA_LOG, [
         metadata("ConfigRecord", resourceType=2, resourceName="t", name="retention.ms", value="2"),
         metadata("TopicRecord", name="u", topicId=two),
         metadata("PartitionRecord", topicId=two, partitionId=0, leaderEpoch=1, **partition),
@@ -53,7 +53,7 @@ def test_as_of_a_moment_settings_and_topics_are_those_of_then(tmp_path):
         metadata("PartitionChangeRecord", topicId=one, partitionId=0, leader=1),
         metadata("ProducerIdsRecord", brokerId=1, brokerEpoch=1, nextProducerId=7000),
     ], timestamp=2000)  # fmt: skip
-    data.write(NAME, [metadata("NoOpRecord")], timestamp=1500)  # by a clock that was put back
+    data.write(METADATA_LOG, [metadata("NoOpRecord")], timestamp=1500)  # by a clock that was put back
     then = read_metadata([open_data_directory(data.path)], ReadOptions(), 1999)
     assert then.image is not None
     assert (then.problems, then.sentences) == ((), ())
@@ -71,11 +71,11 @@ def test_as_of_a_moment_settings_and_topics_are_those_of_then(tmp_path):
 def test_where_the_metadata_of_then_are_gone_it_says_so(tmp_path):
     """A controller deletes its old snapshots."""
     data = Data(tmp_path / "data")
-    data.write(NAME, [metadata("TopicRecord", name="t", topicId=made_up_id("t"))], timestamp=1000)
-    (data.path / NAME / f"{1:020}-{0:010}.checkpoint").write_bytes(
+    data.write(METADATA_LOG, [metadata("TopicRecord", name="t", topicId=made_up_id("t"))], timestamp=1000)
+    (data.path / METADATA_LOG / f"{1:020}-{0:010}.checkpoint").write_bytes(
         snapshot(metadata("TopicRecord", name="t", topicId=made_up_id("t")))
     )
-    (data.path / NAME / f"{0:020}.log").unlink()
+    (data.path / METADATA_LOG / f"{0:020}.log").unlink()
     found = read_metadata([open_data_directory(data.path)], ReadOptions(), 5)
     assert found.image is not None
     assert [*found.image.ids] == ["t"]

@@ -15,7 +15,7 @@ from kafkafs.format.records import Records
 from kafkafs.log.partition import Partition
 from kafkafs.log.segment import Segment
 from kafkafs.search.selection import Pattern, Selection
-from kafkafs.search.side_by_side import Done, Found, SearchTask, Trouble, Window, search, selected, units
+from kafkafs.search.side_by_side import Done, FoundLines, SearchTask, SearchWindow, Trouble, search, selected, units
 from tests.kafka.dataset import Dataset, Record
 from tests.log.making import made, partition_of, spread, write_partition
 from tests.log.old_clients import each_offset_once, log_of_old_clients
@@ -37,12 +37,12 @@ def partitions(tmp_path, monkeypatch):
 def test_each_partition_comes_in_order(partitions, processes, ahead, monkeypatch):
     """However many processes take part; they were forked from one that has read with the same buffers."""
     monkeypatch.setattr("kafkafs.search.side_by_side._AHEAD", ahead)
-    every = [unit for partition in partitions.values() for unit in units(partition, Window())]
+    every = [unit for partition in partitions.values() for unit in units(partition, SearchWindow())]
     assert len(every) > 20
     task = SearchTask(Selection(Pattern("v")), lines_of=lambda name: JsonLines("t", int(name[-1])))
     events = list(search(partitions, task, lambda _: False, processes))
     for name in ("t-0", "t-1"):
-        lines = b"".join(each.lines for each in events if isinstance(each, Found) and each.partition == name)
+        lines = b"".join(each.lines for each in events if isinstance(each, FoundLines) and each.partition == name)
         assert [int(line.split(b'"offset":')[1].split(b",")[0]) for line in lines.splitlines()] == list(range(2000))
     assert sum(each.size for each in events if isinstance(each, Done)) == sum(unit.size for unit in every)
 
@@ -68,7 +68,9 @@ def test_a_process_that_is_ahead_goes_on(tmp_path):
     partitions = {"t-0": partition_of(tmp_path)}
     task = SearchTask(Selection(Pattern("v")), lines_of=lambda _: _Slow(tmp_path / "done"))
     events = list(search(partitions, task, lambda _: False, 2))
-    assert [int(each.lines.split(b"\n")[0]) for each in events if isinstance(each, Found)] == list(range(0, 1100, 100))
+    assert [int(each.lines.split(b"\n")[0]) for each in events if isinstance(each, FoundLines)] == list(
+        range(0, 1100, 100)
+    )
 
 
 def test_a_partition_that_is_over_is_left(partitions):
@@ -76,7 +78,7 @@ def test_a_partition_that_is_over_is_left(partitions):
     found: Counter[str] = Counter()
     done = 0
     for event in search(partitions, SearchTask(Selection(Pattern("v"))), lambda name: found[name] > 0, 1):
-        if isinstance(event, Found):
+        if isinstance(event, FoundLines):
             found[event.partition] += event.records
         done += isinstance(event, Done)
     assert set(found) == {"t-0", "t-1"}
@@ -86,7 +88,7 @@ def test_a_partition_that_is_over_is_left(partitions):
 def test_no_more_than_asked_for_is_handed_over(partitions):
     """A unit ends where its partition has all that is wanted."""
     task = SearchTask(Selection(Pattern("v")), most=3)
-    found = [each for each in search(partitions, task, lambda _: False, 2) if isinstance(each, Found)]
+    found = [each for each in search(partitions, task, lambda _: False, 2) if isinstance(each, FoundLines)]
     assert max(each.records for each in found) == 3
 
 
@@ -99,12 +101,13 @@ def test_what_cannot_be_cut_is_told_and_the_rest_is_searched(partitions, monkeyp
     monkeypatch.setattr(partitions["t-0"], "log", refuse)
     events = list(search(partitions, SearchTask(Selection(Pattern("v"))), lambda _: False, 2))
     assert [each for each in events if isinstance(each, Trouble)] == [Trouble("t-0", "t-0: not for you")]
-    assert sum(each.records for each in events if isinstance(each, Found)) == 2000
+    assert sum(each.records for each in events if isinstance(each, FoundLines)) == 2000
 
 
 @pytest.mark.parametrize(("window", "is_told"), [
-    (Window(), True), (Window(from_offset=1000), False), (Window(from_offset=500), True), (Window(to_ms=-5), False),
-    (Window(to_offset=0), False),
+    (SearchWindow(), True), (SearchWindow(from_offset=1000), False), (SearchWindow(from_offset=500), True),
+    (SearchWindow(to_ms=-5), False),
+    (SearchWindow(to_offset=0), False),
 ])  # fmt: skip
 def test_a_log_that_may_not_be_read_is_told(partitions, monkeypatch, window, is_told):
     """It is a gap for a range; for who looks for something, not finding it there is no answer."""
@@ -128,7 +131,12 @@ def test_what_is_forked_shares_no_buffer():
     assert buffer[0] == 1
 
 
-def offsets_of(partition: Partition, selection: Selection, window: Window = Window()) -> tuple[list[int], list[str]]:  # noqa: B008
+EVERYTHING = SearchWindow()
+
+
+def offsets_of(
+    partition: Partition, selection: Selection, window: SearchWindow = EVERYTHING
+) -> tuple[list[int], list[str]]:
     """The offsets that are selected, and what could not be read."""
     problems: list[str] = []
     found = [row.offset for unit in units(partition, window) for piece in selected(unit, selection, problems.append)
@@ -176,12 +184,12 @@ def test_units_tile_the_window(tmp_path, monkeypatch):
     monkeypatch.setattr("kafkafs.search.side_by_side.UNIT_BYTES", 1000)
     write_partition(tmp_path, spread([made(number * 3, [number * 10] * 3) for number in range(60)], 20))
     partition, everything = partition_of(tmp_path), Selection(Pattern(""))
-    assert len(list(units(partition, Window()))) > 10
+    assert len(list(units(partition, SearchWindow()))) > 10
     assert offsets_of(partition, everything)[0] == list(range(180))
-    assert offsets_of(partition, everything, Window(7, 100))[0] == list(range(7, 100))
-    assert offsets_of(partition, everything, Window(from_ms=100, to_ms=200))[0] == list(range(30, 60))
-    assert offsets_of(partition, everything, Window(from_ms=10_000))[0] == []
-    assert offsets_of(partition, everything, Window(from_ms=200, to_ms=100))[0] == []
+    assert offsets_of(partition, everything, SearchWindow(7, 100))[0] == list(range(7, 100))
+    assert offsets_of(partition, everything, SearchWindow(from_ms=100, to_ms=200))[0] == list(range(30, 60))
+    assert offsets_of(partition, everything, SearchWindow(from_ms=10_000))[0] == []
+    assert offsets_of(partition, everything, SearchWindow(from_ms=200, to_ms=100))[0] == []
 
 
 def test_what_is_corrupt_is_told_and_the_rest_is_searched(tmp_path):
@@ -213,5 +221,5 @@ def test_batches_of_old_clients_give_each_offset_once(tmp_path: Path, seed: int)
         wanted = [row.offset for row in truth if text.encode() in (row.key or b"") + b"|" + (row.value or b"")]
         assert offsets_of(partition, Selection(Pattern(text))) == (wanted, [])
     for start in range(batches[-1].last + 1):
-        found, _ = offsets_of(partition, Selection(Pattern("record 1")), Window(from_offset=start))
+        found, _ = offsets_of(partition, Selection(Pattern("record 1")), SearchWindow(from_offset=start))
         assert found == [row.offset for row in truth if row.offset >= start and b"record 1" in (row.value or b"")]

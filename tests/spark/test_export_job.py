@@ -203,7 +203,7 @@ def test_what_was_deleted_or_cut_between_two_runs_is_told(tmp_path):
     data, out = tmp_path / "data", output(str(tmp_path / "out"))
     wanted = Request((data,), Choice(pattern="."), AllAt(EARLIEST), AllAt(LATEST))
 
-    def settled(start: int, end: int) -> export_plan.Plan:
+    def settled(start: int, end: int) -> export_plan.ExportPlan:
         shutil.rmtree(data, ignore_errors=True)
         write_partition(data, {start: documents(0, *"x" * end)[start:]}, "t-0")
         if end < 6:

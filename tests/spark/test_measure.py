@@ -8,7 +8,7 @@ import numpy as np
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.profile.measure import Kept, Numbers, TopKeys, measure
+from kafkafs.spark.profile.measure import KeptBytes, Numbers, TopKeys, measure
 from kafkafs.spark.profile.page import page
 from kafkafs.spark.segment_units import live_segments
 from tests.format.batch_maker import v2_batch
@@ -70,7 +70,7 @@ def test_a_piece_without_keys_has_none():
 FUTURE = 4_102_444_800_000  # 2100
 
 
-def kept(data) -> list[Kept]:
+def kept(data) -> list[KeptBytes]:
     found = [unit.ask(measure) for unit in live_segments([data], "furthest")]
     return [each.kept for each in found if each is not None]
 
@@ -84,15 +84,19 @@ def test_each_segment_is_kept_for_one_reason(tmp_path):
     write_start(tmp_path, 5)
     size = {base: sum(len(batch.data) for batch in batches) for base, batches in segments.items()}
     assert kept(tmp_path) == [
-        Kept(below_start=size[0]), Kept(waiting=size[5], waits_since_ms=2000),
-        Kept(future=size[7], future_until_ms=FUTURE), Kept(untimed=size[10]),
-        Kept(waiting=size[12], waits_since_ms=1200), Kept(active=size[14]),
+        KeptBytes(below_start=size[0]), KeptBytes(waiting=size[5], waits_since_ms=2000),
+        KeptBytes(future=size[7], future_until_ms=FUTURE), KeptBytes(untimed=size[10]),
+        KeptBytes(waiting=size[12], waits_since_ms=1200), KeptBytes(active=size[14]),
     ]  # fmt: skip
 
 
 def test_the_page_says_when_the_future_ends_and_who_goes_next(tmp_path):
     numbers = Numbers()
-    for each in (Kept(future=10, future_until_ms=FUTURE), Kept(waiting=5, waits_since_ms=1200), Kept(active=1)):
+    for each in (
+        KeptBytes(future=10, future_until_ms=FUTURE),
+        KeptBytes(waiting=5, waits_since_ms=1200),
+        KeptBytes(active=1),
+    ):
         numbers.add(Numbers(size=10, segments=1, kept=each))
     html = page({TopicPartition("t", 0): numbers}, ["/data"])
     assert "<td><time>2100-01-01</time> <time>00:00</time></td>" in html

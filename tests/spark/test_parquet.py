@@ -13,7 +13,7 @@ import pytest
 from kafkafs.errors import Unsupported, UsageError
 from kafkafs.spark import arrow, tasks
 from kafkafs.spark.export import parquet
-from kafkafs.spark.export.export_plan import NO_DATE, FileUnit, Plan
+from kafkafs.spark.export.export_plan import NO_DATE, ExportPlan, FileUnit
 from kafkafs.spark.export.output import output
 from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import TopicPartition
@@ -154,7 +154,7 @@ def test_what_a_killed_run_wrote_of_records_that_are_gone_is_removed(tmp_path):
     for name in (stray, other):
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(b"x")
-    parquet.remove_strays(output(str(out)), Plan([each]), [*tables, stray, other, each.mark], tables)
+    parquet.remove_strays(output(str(out)), ExportPlan([each]), [*tables, stray, other, each.mark], tables)
     assert not (out / stray).exists()
     assert (out / other).exists()
     assert all((out / name).exists() for name in [*tables, each.mark])

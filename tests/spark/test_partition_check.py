@@ -11,7 +11,7 @@ from kafkafs.format.kernels import crc32c
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.partition_check import (
-    Span,
+    OffsetSpan,
     check_data_directory,
     check_epochs,
     check_joints,
@@ -22,15 +22,15 @@ from kafkafs.spark.audit.partition_check import (
 from tests.log.making import made, partition_of, write_partition
 
 
-def span(first: int, last: int, has_gaps: bool = False) -> Span:
+def span(first: int, last: int, has_gaps: bool = False) -> OffsetSpan:
     """A segment with those offsets."""
-    return Span(Where("/data", f"t-0/{first:020}.log"), first, last, has_gaps)
+    return OffsetSpan(Where("/data", f"t-0/{first:020}.log"), first, last, has_gaps)
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.sampled_from([0, 0, 0, 1, 7])), max_size=8))
 def test_each_joint_that_does_not_close_is_found(segments):
     """A segment that was deleted by hand: its records are gone without a word in any index."""
-    spans: list[Span] = []
+    spans: list[OffsetSpan] = []
     missing, at = [], 0
     for count, gap in segments:
         if gap and spans:

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import dropwhile
 from pathlib import Path
 
-from kafkafs.cluster.metadata import NAME as METADATA
+from kafkafs.cluster.metadata import METADATA_LOG
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import SMALLEST
 from kafkafs.format.index import ABORTED_SIZE
@@ -28,7 +28,7 @@ from kafkafs.spark.audit.index_check import (
 from kafkafs.spark.audit.log_check import ValidBatches, check_log
 from kafkafs.spark.audit.partition_check import (
     Epochs,
-    Span,
+    OffsetSpan,
     check_data_directory,
     check_epochs,
     check_joints,
@@ -55,7 +55,7 @@ class SegmentReport:
     findings: list[Finding]
     batches: int = 0
     epochs: Epochs = field(default_factory=list)
-    span: Span | None = None
+    span: OffsetSpan | None = None
     transactions: SegmentTransactions | None = None
 
 
@@ -224,7 +224,7 @@ def check_segment(unit: SegmentUnit, clean_directories: frozenset[Path], deep: b
     The mark of an orderly stop is of the broker's own logs: 4.4.0 leaves its metadata's indexes as long as they were.
     """
     name = parse_partition_name(unit.partition_directory)
-    is_brokers_own = unit.partition_directory != METADATA and not (name and name.mark)
+    is_brokers_own = unit.partition_directory != METADATA_LOG and not (name and name.mark)
     clean = unit.data_directory in clean_directories and is_brokers_own
     return unit.ask(lambda look: _checked(look, unit, clean, deep)) or SegmentReport(unit, [])
 
@@ -260,7 +260,7 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
     last = int(valid.last_offsets[-1]) if len(valid.last_offsets) else segment.base_offset - 1
     return SegmentReport(
         unit, findings, len(valid.positions), valid.epochs,
-        Span(where("log"), segment.base_offset, last, valid.has_gaps or valid.damaged),
+        OffsetSpan(where("log"), segment.base_offset, last, valid.has_gaps or valid.damaged),
         SegmentTransactions(
             where("txnindex"), segment.base_offset,
             last + 1 if segment.next_base is None and not clean else None, valid.damaged,

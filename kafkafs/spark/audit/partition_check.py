@@ -42,7 +42,7 @@ Epochs = list[tuple[int, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class OffsetSpan:
     """The offsets of a segment's batches, and whether some are missing among them."""
 
     where: Where
@@ -78,7 +78,7 @@ def open_by_snapshot(partition: Partition, offset: int) -> dict[int, int] | None
         return None
 
 
-def check_joints(spans: Sequence[Span | None]) -> list[Finding]:
+def check_joints(spans: Sequence[OffsetSpan | None]) -> list[Finding]:
     """Offsets missing between segments, where none is missing inside one: a broker rolls at the log end, and only
     compaction, here or where a follower's data come from, leaves gaps. None for a segment that was not read."""
     if any(each and each.has_gaps for each in spans):

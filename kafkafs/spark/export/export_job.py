@@ -10,7 +10,7 @@ from kafkafs.errors import UsageError
 from kafkafs.log.read_options import Isolation
 from kafkafs.spark import jobs
 from kafkafs.spark.export import export_plan, parquet
-from kafkafs.spark.export.export_plan import GONE, FileUnit, Plan, Request, undated
+from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit, Request, undated
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.parquet import CountsByFile
 from kafkafs.spark.jobs import Progress, no_progress, nothing
@@ -80,7 +80,7 @@ def export(
     spark: "SparkSession",
     out: Output,
     request: Request,
-    settled: Plan,
+    settled: ExportPlan,
     progress: Progress = no_progress,
     still_ours: Callable[[], None] = nothing,
 ) -> Exported:
@@ -113,7 +113,7 @@ def export(
     return _exported(out, settled, todo, told)
 
 
-def _left(out: Output, settled: Plan) -> tuple[list[FileUnit], dict[str, CountsByFile]]:
+def _left(out: Output, settled: ExportPlan) -> tuple[list[FileUnit], dict[str, CountsByFile]]:
     """What is not written yet; and of what is written by date its files, by the marks that tell them."""
     there = out.sizes()
     told = {unit.mark: parquet.files_of(out, unit) for unit in settled.units if unit.by and unit.mark in there}
@@ -123,7 +123,9 @@ def _left(out: Output, settled: Plan) -> tuple[list[FileUnit], dict[str, CountsB
     return left, told
 
 
-def _exported(out: Output, settled: Plan, written: Iterable[FileUnit], told: Mapping[str, CountsByFile]) -> Exported:
+def _exported(
+    out: Output, settled: ExportPlan, written: Iterable[FileUnit], told: Mapping[str, CountsByFile]
+) -> Exported:
     """What is there at the end; `told` is what was there before. UsageError where something that was written is not."""
     sizes, new = out.sizes(), {unit.file for unit in written}
     missing = [unit.mark for unit in settled.units if unit.mark not in sizes]

@@ -131,7 +131,7 @@ class FileUnit:
 
 
 @dataclass(slots=True)
-class Plan:
+class ExportPlan:
     """All files of an export, and the type of each topic's values: a `values.Kind` where they are JSON, the words of a
     `ReaderSchema` where they name schemas.
 
@@ -149,9 +149,9 @@ class Plan:
         return [unit for unit in self.units if unit.topic not in self.value_types]
 
 
-def settle(out: Output, request: Request) -> Plan:
+def settle(out: Output, request: Request) -> ExportPlan:
     """The plan of an earlier run below `out` and what is new since, or a new plan. UsageError for what cannot be."""
-    before = load(out, request) or Plan([])
+    before = load(out, request) or ExportPlan([])
     if before.is_saved:
         before.units = _where_they_are_now(before.units, request)
         if request.ending != AllAt(LATEST):
@@ -165,7 +165,7 @@ def settle(out: Output, request: Request) -> Plan:
     lost = sorted(before.logs.keys() - locations.keys())
     added = planned(locations, request.isolation, lambda looks: _made(looks, request, before))
     logs = {name: before.logs.get(name, LogIdentity()).went_on(each) for name, each in added.logs.items()}
-    return Plan(
+    return ExportPlan(
         before.units + added.units,
         before.value_types,
         before.logs | logs,
@@ -183,14 +183,14 @@ def _where_they_are_now(units: Iterable[FileUnit], request: Request) -> list[Fil
     ]
 
 
-def check_logs(request: Request, plan: Plan) -> None:
+def check_logs(request: Request, plan: ExportPlan) -> None:
     """UsageError where a log of the plan, as it is now, is another one than the plan's."""
     every = every_location(request.paths, request.replicas, request.tiered)
     there = {name: every[name] for name in plan.logs if name in every}
     planned(there, request.isolation, lambda looks: _check_same(looks, plan))
 
 
-def _check_same(looks: PartitionLooks, plan: Plan) -> None:
+def _check_same(looks: PartitionLooks, plan: ExportPlan) -> None:
     ends = _ends(plan)
     topics = {name.topic: LogIdentity(each.topic_id) for name, each in plan.logs.items() if each.topic_id is not None}
     for name, look in sorted(looks.items()):
@@ -204,7 +204,7 @@ def _check_same(looks: PartitionLooks, plan: Plan) -> None:
             raise UsageError(f"{name} {reason}; {_ELSEWHERE}")
 
 
-def _ends(plan: Plan) -> PartitionOffsets:
+def _ends(plan: ExportPlan) -> PartitionOffsets:
     """Where each partition of a plan goes on."""
     ends: PartitionOffsets = {}
     for unit in plan.units:
@@ -220,14 +220,14 @@ def _check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
             raise UsageError(f"{option} names {names(unknown)}, and to be exported are {names(locations)}")
 
 
-def _made(looks: PartitionLooks, request: Request, before: Plan) -> Plan:
+def _made(looks: PartitionLooks, request: Request, before: ExportPlan) -> ExportPlan:
     """What the logs as they are now add to the plan before; a sentence for each of those of which something is gone."""
     _check_same(looks, before)
     begun = _ends(before)
     new = {name: each for name, each in looks.items() if name not in begun}
     starts = begun | planning.resolve(_filled(request.starting, new, EARLIEST), new, starting=True)
     ends = planning.resolve(_filled(request.ending, looks, LATEST), looks, starting=False)
-    added = Plan([])
+    added = ExportPlan([])
     for name, look in sorted(looks.items()):
         if name in begun and begun[name] < look.start_offset:
             added.gone.append(
@@ -256,7 +256,7 @@ def _file(each: PartitionRange) -> str:
     return f"topic={name.topic}/partition={name.partition}/{each.start:020d}-{each.end:020d}.parquet"
 
 
-def load(out: Output, request: Request) -> Plan | None:
+def load(out: Output, request: Request) -> ExportPlan | None:
     """The plan of an earlier run of the same request; UsageError where it was another one, or other files are there."""
     out.check()
     text = out.read(PLAN)
@@ -282,7 +282,7 @@ def load(out: Output, request: Request) -> Plan | None:
         directories = frozenset(map(str, request.paths))
         units = [_unit(each, directories, request.by) for each in told["files"]]
         _check_files(out, there, units)
-        return Plan(units, dict(told["valueTypes"]), dict(map(_log, told["logs"])), is_saved=True)
+        return ExportPlan(units, dict(told["valueTypes"]), dict(map(_log, told["logs"])), is_saved=True)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise UsageError(f"'{out}/{PLAN}' is no plan of an export; name a new directory for one") from error
 
@@ -299,7 +299,7 @@ def _check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) -
         )
 
 
-def save(out: Output, request: Request, plan: Plan) -> None:
+def save(out: Output, request: Request, plan: ExportPlan) -> None:
     """Writes the plan down, whole or not at all."""
     told = {
         "version": _VERSION,

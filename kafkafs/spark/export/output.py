@@ -233,7 +233,7 @@ class Claimant(NamedTuple):
         return f"process {self.pid} on {self.host}, since {self.since}"
 
 
-class Claim:
+class OutputClaim:
     """This process's place as the one that writes; `check` before whatever another would write, too."""
 
     def __init__(self, out: Output) -> None:
@@ -274,17 +274,17 @@ class Claim:
 
 
 @contextmanager
-def claimed(out: Output) -> Iterator[Claim]:
+def claimed(out: Output) -> Iterator[OutputClaim]:
     """Holds the directory for this process. UsageError where another one that lives writes there."""
     out.check()
-    claim = Claim(out)
+    claim = OutputClaim(out)
     with out.without_empty_directories():
         _take(out, claim)
         with claim._held():
             yield claim
 
 
-def _take(out: Output, claim: Claim) -> None:
+def _take(out: Output, claim: OutputClaim) -> None:
     for attempt in range(_ATTEMPTS):
         claim._write()
         try:

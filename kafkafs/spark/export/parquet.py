@@ -23,7 +23,7 @@ from kafkafs.errors import UsageError
 from kafkafs.format.records import Records
 from kafkafs.log.read_options import Isolation
 from kafkafs.spark.arrow import BatchMaker, groups, schema
-from kafkafs.spark.export.export_plan import GONE, By, FileUnit, Plan, dated, periods, undated
+from kafkafs.spark.export.export_plan import GONE, By, ExportPlan, FileUnit, dated, periods, undated
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.tasks import data_loss, records_of
 from kafkafs.spark.typed.typed_columns import Column, Columns, Field
@@ -225,7 +225,7 @@ def files_of(out: Output, unit: FileUnit) -> CountsByFile:
     return told
 
 
-def remove_strays(out: Output, plan: Plan, there: Iterable[str], written: CountsByFile) -> None:
+def remove_strays(out: Output, plan: ExportPlan, there: Iterable[str], written: CountsByFile) -> None:
     """Removes files by date that a run wrote of a range which it did not end, and that the range has none of by now:
     compaction was at work in between."""
     files = {unit.file for unit in plan.units}

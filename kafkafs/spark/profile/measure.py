@@ -27,7 +27,7 @@ from kafkafs.spark.segment_units import SegmentLook
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptBytes:
     """Bytes of segments by why they are still there, made to be added up."""
 
     active: int = 0
@@ -45,7 +45,7 @@ class Kept:
     waits_since_ms: int | None = None
     """Of the segments that wait the smallest newest timestamp: this one is the next to go."""
 
-    def add(self, other: "Kept") -> None:
+    def add(self, other: "KeptBytes") -> None:
         """Adds those of another segment."""
         for name in ("active", "future", "below_start", "untimed", "waiting"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -54,18 +54,18 @@ class Kept:
         self.future_until_ms, self.waits_since_ms = max(untils, default=None), min(sinces, default=None)
 
 
-def why_kept(look: SegmentLook, newest_ms: int | None, now_ms: int) -> Kept:
+def why_kept(look: SegmentLook, newest_ms: int | None, now_ms: int) -> KeptBytes:
     """Of one segment whose newest record is of `newest_ms`; None where no record has a time."""
     next_base, size = look.segment.next_base, look.size
     if next_base is None:
-        return Kept(active=size)
+        return KeptBytes(active=size)
     if next_base <= look.log.start_offset:
-        return Kept(below_start=size)
+        return KeptBytes(below_start=size)
     if newest_ms is None:
-        return Kept(untimed=size)
+        return KeptBytes(untimed=size)
     if newest_ms > now_ms:
-        return Kept(future=size, future_until_ms=newest_ms)
-    return Kept(waiting=size, waits_since_ms=newest_ms)
+        return KeptBytes(future=size, future_until_ms=newest_ms)
+    return KeptBytes(waiting=size, waits_since_ms=newest_ms)
 
 
 KEPT_KEYS = 512
@@ -185,7 +185,7 @@ class Numbers:
     last_ms: int | None = None
     sketch: bytes = bytes(1 << SKETCH_BITS)
     top_keys: TopKeys = field(default_factory=TopKeys)
-    kept: Kept = field(default_factory=Kept)
+    kept: KeptBytes = field(default_factory=KeptBytes)
 
     def add(self, other: "Numbers") -> None:
         """Adds the numbers of another segment."""

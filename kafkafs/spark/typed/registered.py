@@ -1,7 +1,7 @@
 """Keys or values that name a schema of the registry, as columns of one schema: in an executor, a partition at a time.
 
-A kernel decodes Avro to lines of typed JSON, of which `Lines` makes columns; Protobuf and JSON come to such lines by
-Python. What names no schema, or does not fit, stays in `valueBytes`, and `valueError` says why; keys likewise.
+A kernel decodes Avro to lines of typed JSON, of which `TypedLines` makes columns; Protobuf and JSON come to such lines
+by Python. What names no schema, or does not fit, stays in `valueBytes`, and `valueError` says why; keys likewise.
 
 Lines of typed JSON (`format.schemas.shape`) are read by Arrow's own JSON reader. It knows neither maps, nor base64, nor
 the bits of numbers: those become columns here, whole arrays at a time.
@@ -75,7 +75,7 @@ def _read_type(shape: Shape) -> pa.DataType:
     return _READ.get(shape.kind, pa.string())
 
 
-class Lines:
+class TypedLines:
     """Reads lines as a column of one shape, and of the Arrow type `kind`: what does not fit that is refused, too."""
 
     def __init__(self, shape: Shape, kind: pa.DataType) -> None:
@@ -172,7 +172,7 @@ class RegisteredColumn:
             pa.field(field, kind), pa.field(f"{field}Bytes", pa.binary()), pa.field(f"{field}Error", pa.string()),
         )  # fmt: skip
         self._decoders = DecoderTable(self._find)
-        self._lines = Lines(reader.shape(), kind)
+        self._lines = TypedLines(reader.shape(), kind)
         self._scratch = np.empty(AVRO_SCRATCH, np.uint8)
         self._room: Array = np.empty(_ROOM, np.uint8)
 

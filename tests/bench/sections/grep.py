@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.search.selection import Pattern, Selection
-from kafkafs.search.side_by_side import OPTIONS, Window, selected, units
+from kafkafs.search.side_by_side import OPTIONS, SearchWindow, selected, units
 from tests.bench import mounts, peers
 from tests.bench.data import Bench, topic_of
 from tests.bench.measure import Result, Spread, in_turns, rate
@@ -55,7 +55,7 @@ def _core(bench: Bench, text: str, rounds: int) -> Result:
 
     def once() -> float:
         started = time.process_time()
-        for unit in units(partition, Window()):
+        for unit in units(partition, SearchWindow()):
             for _ in selected(unit, selection, lambda _: None):
                 pass
         return size / (time.process_time() - started) / 1e9

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from kafkafs.cluster.image import PartitionState
-from kafkafs.cluster.metadata import NAME
+from kafkafs.cluster.metadata import METADATA_LOG
 from kafkafs.format.messages.topic_records import InternalTopic, Message
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.revive.snapshot import Config, Node, State, kept_configs, snapshot_bytes, snapshot_name
+from kafkafs.revive.metadata_snapshot import Config, Node, State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, made_up_id
 from kafkafs.revive.whole_image import WholeImage, read_metadata
 from tests.kafka.clusters import Cluster
@@ -22,7 +22,7 @@ STATE = State(
 
 
 def read_back(tmp_path, state):
-    place = tmp_path / NAME
+    place = tmp_path / METADATA_LOG
     place.mkdir(parents=True)
     (place / snapshot_name(17, 4)).write_bytes(snapshot_bytes(state))
     found = read_metadata([open_data_directory_of(tmp_path)], ReadOptions())
