@@ -16,8 +16,7 @@ from weakref import WeakValueDictionary
 
 from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import is_non_blocking, may_block
-from kafkafs.disk.data_file import DiskOptions
-from kafkafs.disk.local_file import LocalFile, regular_file
+from kafkafs.disk.data_file import DiskOptions, LocalFile, regular_file
 from kafkafs.disk.system_calls import CACHED, access_list, is_remote, open_in_memory, openat2
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 

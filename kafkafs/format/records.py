@@ -49,6 +49,12 @@ class Records:
         first = 0 if offsets[0] >= start else offsets.searchsorted(start)
         return Records(self.data, self.rows[first : offsets.searchsorted(stop)])
 
+    def reaches_beyond(self, batches: Batches) -> bool:
+        """Whether they, decoded from `batches`, are of a batch that goes beyond its last offset. Such have their own
+        piece."""
+        last = self.rows[-1]
+        return bool(last["offset"] > batches["last_offset"][last["batch"]])
+
     def key(self, index: int) -> memoryview | None:
         """The key's bytes; None for null."""
         return self._bytes(int(self.rows["key_at"][index]), int(self.rows["key_size"][index]))

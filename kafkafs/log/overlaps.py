@@ -69,12 +69,6 @@ class Known(NamedTuple):
     overlaps: Overlaps
 
 
-def reaches_beyond(piece: Records, rows: Batches) -> bool:
-    """Whether the piece, decoded from `rows`, is of a batch that goes beyond its last offset. Such have their own."""
-    last = piece.rows[-1]
-    return bool(last["offset"] > rows["last_offset"][last["batch"]])
-
-
 def fresh(piece: Records, rows: Batches, overlaps: Overlaps) -> Records:
     """The records, decoded from `rows`, of which no batch before has the offset."""
     floors = overlaps.floors(rows["base_offset"])[piece.rows["batch"]]

@@ -55,12 +55,9 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
             break
         entry = index.entry(max(-1, entry.slot - step))
         step *= 2
-    trace(
-        f"offset index {name}: "
-        + (f"no entry at or before {offset}" if index.entries else "missing or empty")
-        + ": from position 0"
-        + _probes(index, probes, offset)
-    )
+    if trace is not no_trace:
+        why = f"no entry at or before {offset}" if index.entries else "missing or empty"
+        trace(f"offset index {name}: {why}: from position 0{_probes(index, probes, offset)}")
     return Start(0, segment.base_offset)
 
 

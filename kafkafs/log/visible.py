@@ -18,7 +18,7 @@ from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import OpenTransactions, Outcomes
-from kafkafs.log.overlaps import NONE, Known, Overlaps, fresh, overlapping, overlaps_of, reaches_beyond
+from kafkafs.log.overlaps import NONE, Known, Overlaps, fresh, overlapping, overlaps_of
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
@@ -110,7 +110,7 @@ class LogOverlaps:
                 continue
             rows = item.rows[~is_control(item.rows)]
             for piece in decode(item.data, item.position, rows, self._limit, self._memory):
-                if not isinstance(piece, Refusal) and reaches_beyond(piece, rows):
+                if not isinstance(piece, Refusal) and piece.reaches_beyond(rows):
                     row = rows[piece.rows["batch"][-1]]
                     offsets = int(row["base_offset"]), int(row["last_offset"]), int(piece.rows["offset"][-1])
                     found[int(row["position"])] = offsets
@@ -172,10 +172,10 @@ class Visible:
         overlaps = self.overlaps.of(segment)
         for piece in decode(run.data, run.position, run.rows, self.options.max_batch, self.options.memory):
             if isinstance(piece, Records):
-                if not overlaps and reaches_beyond(piece, run.rows):
+                if overlaps is NONE and piece.reaches_beyond(run.rows):
                     segment.is_doubtful = True
                     overlaps = self.overlaps.of(segment)
-                piece = fresh(piece, run.rows, overlaps) if overlaps else piece
+                piece = piece if overlaps is NONE else fresh(piece, run.rows, overlaps)
             yield piece
             del piece  # and with it a large batch's memory, before the next is unpacked
 

@@ -10,9 +10,8 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
-from kafkafs.disk.data_file import LONG_SIZE, DataFile
+from kafkafs.disk.data_file import LONG_SIZE, DataFile, LocalFile
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.local_file import LocalFile
 from kafkafs.disk.page_cache import RWF_DONTCACHE
 from kafkafs.errors import UsageError, Vanished
 from kafkafs.revive.keeping import Piece, size_of

@@ -15,9 +15,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any, Self
 
-from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.data_file import DataFile, LocalFile
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.local_file import LocalFile
 from kafkafs.errors import DiskError, Unanswered, Vanished
 from kafkafs.format.checkpoints import leader_epochs_bytes, partition_metadata_bytes
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, segment_file

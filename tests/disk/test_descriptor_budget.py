@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafkafs.disk import budget
-from kafkafs.disk.data_file import DiskOptions
+from kafkafs.disk.data_file import DiskOptions, LocalFile
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.local_file import LocalFile
 from tests.disk.descriptors import descriptors, few_descriptors
 
 DISKS, FILES = 6, 300

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from kafkafs.disk.budget import KEPT_FILES
-from kafkafs.disk.local_file import LocalFile
+from kafkafs.disk.data_file import LocalFile
 from kafkafs.errors import DiskError, NotFound
 from kafkafs.log.extents import extents_between
 from kafkafs.log.log import Log

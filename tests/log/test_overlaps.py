@@ -5,7 +5,7 @@ import pytest
 
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
-from kafkafs.log.overlaps import NONE, fresh, overlaps_of, reaches_beyond
+from kafkafs.log.overlaps import NONE, fresh, overlaps_of
 from tests.log.old_clients import batch
 
 TABLE = overlaps_of(*np.array([(0, 10, 10, 14), (90, 11, 11, 12), (200, 30, 31, 33)], np.int64).T)
@@ -32,7 +32,7 @@ def test_records_are_fresh_where_no_batch_before_has_their_offset() -> None:
     rows = walk(made.data, 0).rows
     (piece,) = decode(made.data, 0, rows, 1 << 20)
     assert isinstance(piece, Records)
-    assert reaches_beyond(piece, rows)
+    assert piece.reaches_beyond(rows)
     before = overlaps_of(*np.array([(0, 9, 9, 12)], np.int64).T)
     assert fresh(piece, rows, before).rows["offset"].tolist() == [14]
     assert fresh(piece, rows, NONE) is piece

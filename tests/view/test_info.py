@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from kafkafs.disk.local_file import LocalFile
+from kafkafs.disk.data_file import LocalFile
 from kafkafs.errors import DiskError
 from kafkafs.format.batch import CONTROL, TRANSACTIONAL
 from tests.log.making import made, spread, write_partition, write_start

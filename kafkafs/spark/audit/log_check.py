@@ -18,7 +18,6 @@ from kafkafs.format.batch import LARGEST_HEADER, Batches, batch_at, crc_holds, p
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.outcomes import Event, events
-from kafkafs.log.overlaps import reaches_beyond
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
 from kafkafs.spark.audit.findings import Finding, Where
@@ -214,7 +213,7 @@ def check_last_offsets(run: BatchRun, where: Where) -> Iterator[Finding]:
 
 
 def _last_offset(run: BatchRun, piece: Records, where: Where) -> Iterator[Finding]:
-    if not reaches_beyond(piece, run.rows):
+    if not piece.reaches_beyond(run.rows):
         return
     batch = batch_at(run.rows, int(piece.rows["batch"][-1]))
     yield where.finding(
