@@ -13,7 +13,7 @@ from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.streams import Pieces
-from kafkafs.view.targets import LogSnapshot, PointTarget, RangeTarget
+from kafkafs.view.targets import LogLook, PointTarget, RangeTarget
 
 _WINDOW = 1 << 20
 _LONGEST = 64 << 20
@@ -68,8 +68,8 @@ class BatchesPoint:
         self._view = view
         self._target = target
 
-    def _line(self, snapshot: LogSnapshot) -> tuple[Segment, Batch | Damage, bytes]:
-        segment, found = self._target.batch(snapshot)
+    def _line(self, look: LogLook) -> tuple[Segment, Batch | Damage, bytes]:
+        segment, found = self._target.batch(look)
         if isinstance(found, Damage):
             return segment, found, b"".join(damage_lines(segment, found))
         data = segment.read(found.position, found.size)
@@ -79,8 +79,8 @@ class BatchesPoint:
         """The exact size, for which the line is made; the batch's largest timestamp, of damage the log's own time."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
-        segment, found, line = self._line(snapshot)
+    def _attributes(self, look: LogLook) -> Attributes:
+        segment, found, line = self._line(look)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
         return self._view.file_attributes([segment.log()], len(line), timestamp_ms, KEEP_S)
 
@@ -101,8 +101,8 @@ class BatchesRange(RangeFile):
     def __init__(self, view: PartitionView, target: RangeTarget) -> None:
         super().__init__(view, target, "batches")
 
-    def _end(self, snapshot: LogSnapshot) -> int:
-        return snapshot.log.end_offset
+    def _end(self, look: LogLook) -> int:
+        return look.log.end_offset
 
-    def _maker(self) -> tuple[object, Callable[[LogSnapshot, int], Make]]:
-        return None, lambda snapshot, end: lambda offset: batches_between(snapshot.log, offset, end)
+    def _maker(self) -> tuple[object, Callable[[LogLook, int], Make]]:
+        return None, lambda look, end: lambda offset: batches_between(look.log, offset, end)

@@ -23,7 +23,7 @@ from kafkafs.view.node import Attributes, Entry, FileNode, NoXattrs
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.queries import SHOWN
 from kafkafs.view.streams import Pieces, Stream
-from kafkafs.view.targets import LogSnapshot
+from kafkafs.view.targets import LogLook
 
 HISTORY = ".history.jsonl"
 _SUFFIXES = (HISTORY, *(text for text, suffix in LONGEST_FIRST if suffix is not Suffix.KEY))
@@ -66,23 +66,23 @@ class AtKey(NamedTuple):
 
     key: bytes
 
-    def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
+    def batch(self, look: LogLook) -> LocatedBatch:
         """The batch that the record stands in."""
-        return self.explain(snapshot, no_trace)
+        return self.explain(look, no_trace)
 
-    def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
+    def explain(self, look: LogLook, trace: Trace) -> LocatedBatch:
         """The same; `trace` hears which tables were asked."""
-        found = snapshot.keys.last(snapshot.visible, self.key, trace)
+        found = look.keys.last(look.visible, self.key, trace)
         return found.segment, found.batch
 
-    def record(self, snapshot: LogSnapshot) -> Found:
+    def record(self, look: LogLook) -> Found:
         """The key's last visible record."""
-        return snapshot.keys.last(snapshot.visible, self.key)
+        return look.keys.last(look.visible, self.key)
 
-    def leads_to(self, snapshot: LogSnapshot) -> int | None:
+    def leads_to(self, look: LogLook) -> int | None:
         """That record's offset."""
         try:
-            return self.record(snapshot).offset
+            return self.record(look).offset
         except (NotFound, CorruptData, TooLarge):
             return None
 
@@ -123,9 +123,9 @@ class History(NoXattrs):
         """A stream's, of size 0, over all logs; the time is the key's last record's. NotFound without such a record."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
-        last = self._target.record(snapshot)
-        whole = self._view.stream_attributes(snapshot, snapshot.log.start_offset, None)
+    def _attributes(self, look: LogLook) -> Attributes:
+        last = self._target.record(look)
+        whole = self._view.stream_attributes(look, look.log.start_offset, None)
         own = self._view.file_attributes([last.segment.log()], 0, last.timestamp, 0.0)
         return whole._replace(mtime_ns=own.mtime_ns)
 
@@ -133,13 +133,13 @@ class History(NoXattrs):
         """A stream of the log as it is now, once the keys of its segments are learned; NotFound without a record."""
         return self._view.ask(self._open)
 
-    def _open(self, snapshot: LogSnapshot) -> Stream:
-        self._target.record(snapshot)
-        snapshot.keys.learn(snapshot.visible)
-        start, end = snapshot.log.start_offset, snapshot.visible.visible_end
-        budget, held = self._view.resources.text, snapshot.log.hold(start, end)
-        return Stream(lambda offset: self._lines(snapshot, offset, end), start, budget, held=held)
+    def _open(self, look: LogLook) -> Stream:
+        self._target.record(look)
+        look.keys.learn(look.visible)
+        start, end = look.log.start_offset, look.visible.visible_end
+        budget, held = self._view.resources.text, look.log.hold(start, end)
+        return Stream(lambda offset: self._lines(look, offset, end), start, budget, held=held)
 
-    def _lines(self, snapshot: LogSnapshot, start: int, end: int) -> Pieces:
-        found = snapshot.keys.history(snapshot.visible, self._target.key, start, end)
-        return line_pieces(PlainLines(self._view).maker(snapshot.log.name), found)
+    def _lines(self, look: LogLook, start: int, end: int) -> Pieces:
+        found = look.keys.history(look.visible, self._target.key, start, end)
+        return line_pieces(PlainLines(self._view).maker(look.log.name), found)

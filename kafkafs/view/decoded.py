@@ -22,7 +22,7 @@ from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import batch_xattrs
 from kafkafs.view.resources import OVERHEAD, RecordAnswer
 from kafkafs.view.streams import Pieces, Stream
-from kafkafs.view.targets import LogSnapshot, PointTarget, RangeTarget
+from kafkafs.view.targets import LogLook, PointTarget, RangeTarget
 
 if TYPE_CHECKING:
     from kafkafs.cluster.schema_topic import SchemaTopic
@@ -36,32 +36,30 @@ class Follower:
     """What a `.follow.jsonl` reads from: the log as it is at each moment, as long as it still is the one it began with.
     Its text goes on with what the log gets; what it has given out cannot change any more."""
 
-    def __init__(self, view: PartitionView, snapshot: LogSnapshot, target: RangeTarget) -> None:
+    def __init__(self, view: PartitionView, look: LogLook, target: RangeTarget) -> None:
         self._view = view
         self._target = target
-        self._start = target.start(snapshot, isolated=True)
-        self.earliest = max(
-            snapshot.visible.visible_end if self._start is None else self._start, snapshot.log.start_offset
-        )
+        self._start = target.start(look, isolated=True)
+        self.earliest = max(look.visible.visible_end if self._start is None else self._start, look.log.start_offset)
         """Nothing below this offset is ever given out."""
-        self._lineage = Lineage(snapshot.log)
+        self._lineage = Lineage(look.log)
         self._files: dict[int, int] = {}  # each segment's inode when something of it was given out first
         self._given = -1
-        self._reached = -1  # the end of the last snapshot that was read to its end
+        self._reached = -1  # the end of the last look that was read to its end
         self._seen = -1
 
     def has_more(self) -> bool:
-        """Whether there may be records behind those of the last snapshot by now. Vanished where it is another log.
+        """Whether there may be records behind those of the last look by now. Vanished where it is another log.
 
         Threads may ask at once, as `Stream` does so outside of its lock. A log that one of them got earlier and follows
         later looks cut, and is Vanished too: `Partition.answer` heals that, since it asks again of the newest.
         """
         return self._now().visible.visible_end > self._seen
 
-    def start(self, snapshot: LogSnapshot) -> int | None:
+    def start(self, look: LogLook) -> int | None:
         """Where the target begins; None as long as the log has not got so far. Once it begins it stays."""
         if self._start is None:
-            self._start = self._target.start(snapshot, isolated=True)
+            self._start = self._target.start(look, isolated=True)
         return self._start
 
     def give(self, end: int) -> None:
@@ -69,43 +67,43 @@ class Follower:
         if end > self._given:
             self._given = end
 
-    def reach(self, snapshot: LogSnapshot) -> None:
-        """All visible records of this snapshot are given out."""
-        self._reached = snapshot.visible.visible_end
+    def reach(self, look: LogLook) -> None:
+        """All visible records of this look are given out."""
+        self._reached = look.visible.visible_end
 
-    def snapshot_from(self, offset: int) -> LogSnapshot:
+    def look_from(self, offset: int) -> LogLook:
         """The log to read from `offset` on.
 
         A reader that goes back must find what was there, and one that goes on what came next. Compaction, retention
         or a deletion of records may have taken either away: then it is Vanished.
         """
-        snapshot = self._now()
-        files = {segment.base_offset: segment.listed["log"].inode for segment in snapshot.log.segments}
+        look = self._now()
+        files = {segment.base_offset: segment.listed["log"].inode for segment in look.log.segments}
         first = min(files, default=0)
         before = {base: inode for base, inode in self._files.items() if first <= base < self._given}
         if offset < self._given:
             changed = any(inode != files.get(base) for base, inode in before.items())
-            if changed or offset < snapshot.log.start_offset:
+            if changed or offset < look.log.start_offset:
                 raise Vanished(f"{self._view.shown_as} was compacted or cut while it was followed; open it again")
-        elif self._missed(snapshot, offset):
+        elif self._missed(look, offset):
             raise Vanished(f"{self._view.shown_as}: records were deleted before they were read; open it again")
         self._files = {**files, **before}
-        self._seen = snapshot.visible.visible_end
-        return snapshot
+        self._seen = look.visible.visible_end
+        return look
 
-    def _missed(self, snapshot: LogSnapshot, offset: int) -> bool:
+    def _missed(self, look: LogLook, offset: int) -> bool:
         """Whether the log starts behind the next record by now, for a reader that has begun."""
-        start = self.start(snapshot)
+        start = self.start(look)
         has_begun = max(self._given, self._reached) >= 0
-        return has_begun and start is not None and snapshot.log.start_offset > max(start, offset, self._reached)
+        return has_begun and start is not None and look.log.start_offset > max(start, offset, self._reached)
 
-    def _now(self) -> LogSnapshot:
+    def _now(self) -> LogLook:
         """The log as it is now; Vanished where it is not the same any more."""
         return self._view.go_on(self._followed)
 
-    def _followed(self, snapshot: LogSnapshot) -> LogSnapshot:
-        self._lineage.follow(snapshot.log)
-        return snapshot
+    def _followed(self, look: LogLook) -> LogLook:
+        self._lineage.follow(look.log)
+        return look
 
 
 class Lines(Protocol):
@@ -201,17 +199,17 @@ class _OneRecord:
         self._view = view
         self._target = target
 
-    def _found(self, snapshot: LogSnapshot) -> RecordAnswer:
+    def _found(self, look: LogLook) -> RecordAnswer:
         """The record and what is shown of it; found once for each state of the log."""
         answers = self._view.resources.answers
-        found = answers.get(self, snapshot)
+        found = answers.get(self, look)
         if found is not None:
             found.segment.check(found.segment.log())
         else:
-            record = self._target.record(snapshot)
-            shown = self._shown(record, snapshot.log.name)
+            record = self._target.record(look)
+            shown = self._shown(record, look.log.name)
             found = RecordAnswer(record.segment, record.batch, record.offset, record.timestamp, shown)
-            answers.put(self, snapshot, found, len(shown or b"") + OVERHEAD)
+            answers.put(self, look, found, len(shown or b"") + OVERHEAD)
         return found
 
     def _shown(self, found: Found, name: PartitionName) -> bytes | None:
@@ -221,8 +219,8 @@ class _OneRecord:
         """The exact size, for which the record is decoded, 0 for null; the record's time, or the log's own."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
-        found = self._found(snapshot)
+    def _attributes(self, look: LogLook) -> Attributes:
+        found = self._found(look)
         return self._view.file_attributes([found.segment.log()], len(found.shown or b""), found.timestamp, KEEP_S)
 
     def open(self) -> BytesContent:
@@ -278,12 +276,12 @@ class JsonRange(RangeFile):
         """See `RangeFile`. Decoded lines are for those only who may read the schemas too."""
         return self._lines.attributes(self._view, super().attributes())
 
-    def _end(self, snapshot: LogSnapshot) -> int:
-        return snapshot.visible.visible_end
+    def _end(self, look: LogLook) -> int:
+        return look.visible.visible_end
 
-    def _maker(self) -> tuple[object, Callable[[LogSnapshot, int], Make]]:
+    def _maker(self) -> tuple[object, Callable[[LogLook, int], Make]]:
         lines = self._lines(self._view)
-        return lines.made_by, lambda snapshot, end: lambda offset: _between(lines, snapshot, offset, end)
+        return lines.made_by, lambda look, end: lambda offset: _between(lines, look, offset, end)
 
 
 class JsonFollower(NoXattrs):
@@ -297,7 +295,7 @@ class JsonFollower(NoXattrs):
     def attributes(self) -> Attributes:
         """A stream's, of size 0; the largest timestamp that the indexes tell. Decoded: see `JsonPoint`."""
         own = self._view.ask(
-            lambda snapshot: self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, isolated=True))
+            lambda look: self._view.stream_attributes(look, *self._target.offsets(look, isolated=True))
         )
         return self._lines.attributes(self._view, own)
 
@@ -305,25 +303,25 @@ class JsonFollower(NoXattrs):
         """What is visible now and what will be, until it is another log."""
         return self._view.ask(self._open)
 
-    def _open(self, snapshot: LogSnapshot) -> Stream:
-        following = Follower(self._view, snapshot, self._target)
+    def _open(self, look: LogLook) -> Stream:
+        following = Follower(self._view, look, self._target)
         budget = self._view.resources.text
         return Stream(lambda offset: self._followed(following, offset), following.earliest, budget, following.has_more)
 
     def _followed(self, following: Follower, offset: int) -> Pieces:
-        snapshot = following.snapshot_from(offset)
-        start = following.start(snapshot)
+        look = following.look_from(offset)
+        start = following.start(look)
         if start is None:
             return
-        for behind, piece in _between(self._lines(self._view), snapshot, max(start, offset), None):
+        for behind, piece in _between(self._lines(self._view), look, max(start, offset), None):
             if behind is not None:
                 following.give(behind)
             yield behind, piece
-        following.reach(snapshot)
+        following.reach(look)
 
 
-def _between(lines: Lines, snapshot: LogSnapshot, start: int, end: int | None) -> Pieces:
-    return line_pieces(lines.maker(snapshot.log.name), snapshot.visible.records(start, end))
+def _between(lines: Lines, look: LogLook, start: int, end: int | None) -> Pieces:
+    return line_pieces(lines.maker(look.log.name), look.visible.records(start, end))
 
 
 def line_pieces(lines: LineMaker, found: Iterator[Records]) -> Pieces:

@@ -83,7 +83,7 @@ class _Files:
     def __init__(self, view: PartitionView, name: str) -> None:
         self._view = view
         self._path = view.path_of(name)
-        self._logs = {segment.log_name: segment for segment in view.ask(lambda snapshot: snapshot.log.segments)}
+        self._logs = {segment.log_name: segment for segment in view.ask(lambda look: look.log.segments)}
         self._opened: dict[str, _AsSeen] = {}
         data, (stem, _, kind) = self.open(name), name.partition(".")
         self.stored = data.size

@@ -17,7 +17,7 @@ from kafkafs.view.node import Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.resources import OVERHEAD, Explained
-from kafkafs.view.targets import AtOffset, AtTime, BeforeTime, LogSnapshot, PointTarget
+from kafkafs.view.targets import AtOffset, AtTime, BeforeTime, LogLook, PointTarget
 
 
 class Explanation:
@@ -36,8 +36,8 @@ class Explanation:
         """The exact size, for which the lookup is made, kept no moment; the batch's largest timestamp."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
-        found = self._found(snapshot)
+    def _attributes(self, look: LogLook) -> Attributes:
+        found = self._found(look)
         return self._view.file_attributes([found.segment.log()], len(found.text), found.timestamp, 0.0)
 
     def open(self) -> BytesContent:
@@ -48,49 +48,49 @@ class Explanation:
         """Those of the raw batch: see `RawPoint`."""
         return RawPoint(self._view, self._target).xattrs()
 
-    def _found(self, snapshot: LogSnapshot) -> Explained:
+    def _found(self, look: LogLook) -> Explained:
         explanations = self._view.resources.explanations
-        found = explanations.get(self, snapshot)
+        found = explanations.get(self, look)
         if found is not None:
             found.segment.check(found.segment.log())
             return found
         steps: list[str] = []
         try:
             before = fetched()
-            segment, batch = self._target.explain(snapshot, steps.append)
+            segment, batch = self._target.explain(look, steps.append)
             steps += _from_the_tier(segment, before)
         except NotFound:
-            found = self._in_the_tier(snapshot)
+            found = self._in_the_tier(look)
             if found is None:
                 raise
-            explanations.put(self, snapshot, found, len(found.text) + OVERHEAD)
+            explanations.put(self, look, found, len(found.text) + OVERHEAD)
             return found
         steps = list(dict.fromkeys(steps))  # where a scan starts over, it passes over the same damage once more
         lines = [
-            *self._asked_lines(snapshot),
+            *self._asked_lines(look),
             *(f"{number}. {step}" for number, step in enumerate(steps, start=1)),
-            *self._answer_lines(snapshot, segment, batch),
+            *self._answer_lines(look, segment, batch),
         ]
         text = ("\n".join(lines) + "\n").encode()
         found = Explained(segment, batch.max_timestamp if isinstance(batch, Batch) else -1, text)
-        explanations.put(self, snapshot, found, len(text) + OVERHEAD)
+        explanations.put(self, look, found, len(text) + OVERHEAD)
         return found
 
-    def _in_the_tier(self, snapshot: LogSnapshot) -> Explained | None:
+    def _in_the_tier(self, look: LogLook) -> Explained | None:
         """What is to be said of an offset that only a remote tier has."""
-        start = tiered_start(snapshot.log, self._view.partition.root)
-        offset = snapshot.offset(self._target.point) if isinstance(self._target, AtOffset) else None
-        if start is None or offset is None or not start <= offset < snapshot.log.start_offset:
+        start = tiered_start(look.log, self._view.partition.root)
+        offset = look.offset(self._target.point) if isinstance(self._target, AtOffset) else None
+        if start is None or offset is None or not start <= offset < look.log.start_offset:
             return None
         lines = [
-            *self._asked_lines(snapshot),
-            f"tiered: the log begins at offset {start}, on these disks at {snapshot.log.start_offset}",
+            *self._asked_lines(look),
+            f"tiered: the log begins at offset {start}, on these disks at {look.log.start_offset}",
             f"answer: offset {offset} is in the remote tier, and not on these disks",
         ]
-        return Explained(snapshot.log.segments[0], -1, ("\n".join(lines) + "\n").encode())
+        return Explained(look.log.segments[0], -1, ("\n".join(lines) + "\n").encode())
 
-    def _asked_lines(self, snapshot: LogSnapshot) -> list[str]:
-        log = snapshot.log
+    def _asked_lines(self, look: LogLook) -> list[str]:
+        log = look.log
         lines = [
             f"{self._view.partition.name.directory}: {self._asked}",
             f"log: offsets {log.start_offset} to {log.end_offset} (log start, log end), {len(log.segments)} segments",
@@ -99,23 +99,23 @@ class Explanation:
             wanted = "the first record at or after it"
             if isinstance(self._target, BeforeTime):
                 wanted = f"the last record in front of {wanted}"
-            lines.append(f"time: {moment(snapshot.milliseconds(self._target.time))}; wanted is {wanted}")
+            lines.append(f"time: {moment(look.milliseconds(self._target.time))}; wanted is {wanted}")
             if doubtful := doubt(
                 self._asked.removeprefix("by-time/").removeprefix(BEFORE).removesuffix(Suffix.EXPLAIN.value)
             ):
                 lines.append(f"note: {doubtful}")
         return lines
 
-    def _answer_lines(self, snapshot: LogSnapshot, segment: Segment, found: Batch | Damage) -> list[str]:
+    def _answer_lines(self, look: LogLook, segment: Segment, found: Batch | Damage) -> list[str]:
         if isinstance(found, Damage):
             where = f"{found.size} bytes at position {found.position}"
             owned = f"{found.base_offset}..{found.last_offset}"
             return [f"answer: a corrupt batch, {where}, which owns offsets {owned}"]
-        return [f"answer: {_batch(segment.log(), found)}", f"record: {self._record(snapshot)}"]
+        return [f"answer: {_batch(segment.log(), found)}", f"record: {self._record(look)}"]
 
-    def _record(self, snapshot: LogSnapshot) -> str:
+    def _record(self, look: LogLook) -> str:
         try:
-            record = self._target.record(snapshot)
+            record = self._target.record(look)
         except NotFound:
             return "none is visible"
         except (CorruptData, TooLarge) as error:

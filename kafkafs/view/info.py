@@ -22,7 +22,7 @@ from kafkafs.log.tiered import log_start
 from kafkafs.view.made import MadeFile
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView, ShownReplica
-from kafkafs.view.targets import LogSnapshot
+from kafkafs.view.targets import LogLook
 
 Answer = TypeVar("Answer")
 _UNREADABLE = (Denied, DiskError, Vanished)
@@ -41,9 +41,9 @@ class Info(MadeFile):
     def _about(self) -> Attributes:
         """What all its logs on the disk grant that can be opened, and the time of the last one. No index is read."""
 
-        def about(snapshot: LogSnapshot) -> Attributes:
+        def about(look: LogLook) -> Attributes:
             """Of the log as it is."""
-            local = [segment for segment in snapshot.log.segments if segment.object is None]
+            local = [segment for segment in look.log.segments if segment.object is None]
             return self._view.attributes_over(local, _logs(local), -1)
 
         return self._view.ask(about)
@@ -53,8 +53,8 @@ class Info(MadeFile):
         with patience(AT_A_GLANCE_S):
             return self._view.ask(self._text)
 
-    def _text(self, snapshot: LogSnapshot) -> bytes:
-        fields = (f"  {json.dumps(name)}: {_json(value)}" for name, value in describe(self._view, snapshot).items())
+    def _text(self, look: LogLook) -> bytes:
+        fields = (f"  {json.dumps(name)}: {_json(value)}" for name, value in describe(self._view, look).items())
         return ("{\n" + ",\n".join(fields) + "\n}\n").encode()
 
 
@@ -77,9 +77,9 @@ class _Encoded(list[str]):
     """Things that are JSON already."""
 
 
-def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
+def describe(view: PartitionView, look: LogLook) -> dict[str, object]:
     """The fields of `info.json` (docs/queries.md)."""
-    log, name = snapshot.log, view.partition.name
+    log, name = look.log, view.partition.name
     problems = [*view.data_directory.checkpoints.read().problems, *problems_of_listing(view.partition.listing())]
     replicas = shown_replicas(view.find_replicas())
     problems += twins(view, replicas)
@@ -98,7 +98,7 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
             problems.extend([str(error)] if is_tiered else [])  # of what is on the disk `health` has said it
             return None
 
-    problems += snapshot.uncommitted.visible.overlaps.problems()
+    problems += look.uncommitted.visible.overlaps.problems()
     largest = [_largest(log, segment, one) for segment, one in zip(log.segments, health, strict=True)]
     sizes = [known(partial(_size, log, segment)) for segment in log.segments]
     return {
@@ -110,9 +110,9 @@ def describe(view: PartitionView, snapshot: LogSnapshot) -> dict[str, object]:
         "logEndOffset": log.end_offset,
         "highWatermark": log.high_watermark,
         "lastStableOffset": known(lambda: view.partition.transactions.last_stable_offset(log)),
-        "earliestOffset": known(snapshot.visible.earliest),
-        "latestOffset": known(snapshot.visible.latest),
-        "minTimestamp": known(partial(_oldest, snapshot)),
+        "earliestOffset": known(look.visible.earliest),
+        "latestOffset": known(look.visible.latest),
+        "minTimestamp": known(partial(_oldest, look)),
         "maxTimestamp": _newest(log, largest),
         "sizeBytes": None if None in sizes else sum(filter(None, sizes)),
         "replicas": [replica._asdict() for replica in replicas],
@@ -152,16 +152,16 @@ def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:
     return found if found is not None and found >= 0 else None
 
 
-def _oldest(snapshot: LogSnapshot) -> int | None:
+def _oldest(look: LogLook) -> int | None:
     """The smallest timestamp of the data. No index tells it, and headers only of batches of one record or time; so it
     takes all records, and is told where those are few: None of a longer log, and of one with a corrupt batch."""
-    log = snapshot.log
+    log = look.log
     visible = log.visible_segments()
     if len(visible) > _FEW_SEGMENTS or sum(_size(log, segment) or 0 for segment in visible) > _FEW_BYTES:
         return None
     oldest = None
     try:
-        for records in snapshot.uncommitted.records(log.start_offset):
+        for records in look.uncommitted.records(log.start_offset):
             times = records.rows["timestamp"]
             times = times[times != NO_TIMESTAMP]
             if len(times):

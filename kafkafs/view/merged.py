@@ -24,7 +24,7 @@ from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.permissions import Access, common
 from kafkafs.view.range_file import is_small
 from kafkafs.view.streams import MARK_EVERY, TEXT_MEMORY, Pieces, Stream
-from kafkafs.view.targets import BetweenTimes, LogSnapshot
+from kafkafs.view.targets import BetweenTimes, LogLook
 
 _EACH = 1 << 20
 """Bytes that a partition takes, more or less, while it is merged; those of one range never count as more than a part of
@@ -41,14 +41,14 @@ class _Part(NamedTuple):
     """What stands of one partition in the range: the visible records with start <= offset < end."""
 
     shown_as: str
-    snapshot: LogSnapshot
+    look: LogLook
     start: int
     end: int
 
     @property
     def span(self) -> Span:
         """The same without the log."""
-        return span_of(self.snapshot.log, self.start, self.end, None)
+        return span_of(self.look.log, self.start, self.end, None)
 
 
 class _Spans(NamedTuple):
@@ -110,7 +110,7 @@ class _OfTopic(NoXattrs):
             raise self._gone()
         first, last, from_now = self._range
         if isinstance(first, FromEnd) or isinstance(last, FromEnd):
-            told = _of_each(views, lambda view: view.ask(lambda snapshot: snapshot.milliseconds(FromEnd(0))))
+            told = _of_each(views, lambda view: view.ask(lambda look: look.milliseconds(FromEnd(0))))
             newest = max(told, default=0)
             first = max(0, newest - first.ago_ms) if isinstance(first, FromEnd) else first
             last = max(0, newest - last.ago_ms) if isinstance(last, FromEnd) else last
@@ -133,9 +133,9 @@ class MergedRange(_OfTopic):
         """What `attributes` told, as long as all logs have it; else what is visible now."""
         views, target = self._targeted()
         view, parts = views[0], _parts(views, target)
-        logs = [part.snapshot.log for part in parts]
+        logs = [part.look.log for part in parts]
         text = self._told.use(lambda told: told.stand_in(logs), lambda: self._text(view, parts))
-        held = [part.snapshot.log.hold(part.start, part.end, HELD // len(parts) + 1) for part in parts]
+        held = [part.look.log.hold(part.start, part.end, HELD // len(parts) + 1) for part in parts]
         if text is not None:
             return ExactContent(text, held)
         besides = min(len(parts) * _EACH, TEXT_MEMORY // 4)
@@ -145,7 +145,7 @@ class MergedRange(_OfTopic):
         """The text of these parts, measured; None where it is not small. One whose measuring was under way, and that
         has less where the logs have grown since, counts for it: or a topic that is written to would have none."""
         spans = tuple(part.span for part in parts)
-        logs = (part.snapshot.log for part in parts)
+        logs = (part.look.log for part in parts)
         if not is_small([*zip(logs, spans, strict=True)], view.options.exact):
             return None
         lines = self._lines(view)
@@ -160,9 +160,7 @@ class MergedFollower(_OfTopic):
     def open(self) -> Stream:
         """What is visible now, and what becomes visible in the partitions of now."""
         views, target = self._targeted()
-        followers = _of_each(
-            views, lambda view: (view.shown_as, view.ask(lambda snapshot: Follower(view, snapshot, target)))
-        )
+        followers = _of_each(views, lambda view: (view.shown_as, view.ask(lambda look: Follower(view, look, target))))
         text = _Followed(self._lines(views[0]), followers)
         return Stream(text.pieces, 0, views[0].resources.text, text.has_more)
 
@@ -177,21 +175,21 @@ def _of_each(views: Sequence[PartitionView], ask: Callable[[PartitionView], Answ
 
 
 def _parts(views: Sequence[PartitionView], target: BetweenTimes) -> list[_Part]:
-    return _of_each(views, lambda view: view.ask(lambda snapshot: _part(view.shown_as, snapshot, target)))
+    return _of_each(views, lambda view: view.ask(lambda look: _part(view.shown_as, look, target)))
 
 
-def _part(shown_as: str, snapshot: LogSnapshot, target: BetweenTimes) -> _Part:
-    start, end = target.offsets(snapshot, isolated=True)
-    start, present = max(start, snapshot.log.start_offset), snapshot.visible.visible_end
-    return _Part(shown_as, snapshot, start, present if end is None else min(end, present))
+def _part(shown_as: str, look: LogLook, target: BetweenTimes) -> _Part:
+    start, end = target.offsets(look, isolated=True)
+    start, present = max(start, look.log.start_offset), look.visible.visible_end
+    return _Part(shown_as, look, start, present if end is None else min(end, present))
 
 
 def _records(part: _Part) -> Iterator[Records]:
     """Its records; what goes wrong with them names the partition, also in the log."""
     try:
-        yield from part.snapshot.visible.records(part.start, part.end)
+        yield from part.look.visible.records(part.start, part.end)
     except (CorruptData, TooLarge, Vanished) as error:
-        topic = part.snapshot.log.name.topic
+        topic = part.look.log.name.topic
         logger.warning(".topics/%s: a range ends with an error, that of %s: %s", topic, part.shown_as, error)
         raise type(error)(f"{part.shown_as}: {error}") from None
 
@@ -199,7 +197,7 @@ def _records(part: _Part) -> Iterator[Records]:
 def _merged(lines: Lines, parts: Sequence[_Part]) -> Iterator[tuple[Callable[[], tuple[int, ...]] | None, memoryview]]:
     """Their text; with a piece that ends with a line, what tells the offsets that what follows begins at."""
     there = [number for number, part in enumerate(parts) if part.start < part.end]
-    merged = MergedLines([(lines.maker(parts[number].snapshot.log.name), _records(parts[number])) for number in there],
+    merged = MergedLines([(lines.maker(parts[number].look.log.name), _records(parts[number])) for number in there],
                          [parts[number].start for number in there])  # fmt: skip
 
     def places() -> tuple[int, ...]:
@@ -270,18 +268,18 @@ class _Followed:
             self._note(position, number, offsets)
             yield position, b""
             for (_, follower), part in zip(self._followers, parts, strict=True):
-                if part.end >= part.snapshot.visible.visible_end:
-                    follower.reach(part.snapshot)
+                if part.end >= part.look.visible.visible_end:
+                    follower.reach(part.look)
 
     def _part(self, followed: tuple[str, Follower], offset: int) -> _Part:
         """What a partition has from an offset on."""
         shown_as, follower = followed
-        snapshot = follower.snapshot_from(offset)
-        start = follower.start(snapshot)
+        look = follower.look_from(offset)
+        start = follower.start(look)
         if start is None:
-            return _Part(shown_as, snapshot, offset, offset)
+            return _Part(shown_as, look, offset, offset)
         start = max(start, offset)
-        return _Part(shown_as, snapshot, start, max(snapshot.visible.visible_end, start))
+        return _Part(shown_as, look, start, max(look.visible.visible_end, start))
 
     def _note(self, place: int, number: int, offsets: tuple[int, ...]) -> None:
         """Goes on, in a round, with these offsets from a place on."""

@@ -17,7 +17,7 @@ from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.node import KEEP_S, Attributes
 from kafkafs.view.permissions import Access, access, common
 from kafkafs.view.resources import PartitionCache, Resources, SharedAccess
-from kafkafs.view.targets import LogSnapshot
+from kafkafs.view.targets import LogLook
 
 _MANY = 16
 """Logs of a view from which on they are looked at together: before, most are open already."""
@@ -94,21 +94,21 @@ class PartitionView:
         """The disk that answers wait for (see `node.Laned`)."""
         return os.fspath(self.data_directory.path)
 
-    def snapshot(self) -> LogSnapshot:
+    def look(self) -> LogLook:
         """The log as it is now, seen through the options."""
         cache = self._cache
-        return cache.snapshot_of(cache.partition.log())
+        return cache.look_at(cache.partition.log())
 
-    def ask(self, question: Callable[[LogSnapshot], Answer]) -> Answer:
+    def ask(self, question: Callable[[LogLook], Answer]) -> Answer:
         """`question` asked of the log as it is; asked again where files were replaced meanwhile."""
         known = self._known.fresh()
         cache = known() if known is not None else None
         if cache is None:
             cache = self._cache
             self._known.store(ref(cache), fresh_until=self.data_directory.fresh_until)
-        return cache.partition.answer(lambda log: question(cache.snapshot_of(log)))
+        return cache.partition.answer(lambda log: question(cache.look_at(log)))
 
-    def go_on(self, question: Callable[[LogSnapshot], Answer]) -> Answer:
+    def go_on(self, question: Callable[[LogLook], Answer]) -> Answer:
         """As `ask`, for a reader that has begun: a partition that is gone is no missing name to it."""
         try:
             return self.ask(question)
@@ -145,10 +145,10 @@ class PartitionView:
         granted_by_all = common(granted) if len(granted) > 1 else granted[0]
         return _of_file(granted_by_all, about.st_mtime_ns, size, timestamp_ms, keep_s)
 
-    def stream_attributes(self, snapshot: LogSnapshot, start: int, end: int | None) -> Attributes:
+    def stream_attributes(self, look: LogLook, start: int, end: int | None) -> Attributes:
         """The attributes of a stream over the offsets [start, end), of no size; `None` for the log end."""
-        timestamp_ms = snapshot.log.indexed_timestamp(start, end)
-        segments = snapshot.log.segments_between(start, end) or snapshot.log.growing()
+        timestamp_ms = look.log.indexed_timestamp(start, end)
+        segments = look.log.segments_between(start, end) or look.log.growing()
         return self.attributes_over(segments, (segment.log() for segment in segments), timestamp_ms)
 
     def attributes_over(self, segments: Sequence[Segment], logs: Iterable[DataFile], timestamp_ms: int) -> Attributes:

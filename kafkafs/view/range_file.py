@@ -13,7 +13,7 @@ from kafkafs.view.exact import ExactContent, ExactText, Span, Told, span_of
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.streams import Pieces, Stream
-from kafkafs.view.targets import LogSnapshot, RangeTarget
+from kafkafs.view.targets import LogLook, RangeTarget
 
 Make = Callable[[int], Pieces]
 
@@ -30,11 +30,11 @@ class RangeFile(NoXattrs):
         self._kind = kind
         self._told: Told[Span] = Told()
 
-    def _end(self, snapshot: LogSnapshot) -> int:
+    def _end(self, look: LogLook) -> int:
         """Where an open range ends now."""
         raise NotImplementedError
 
-    def _maker(self) -> tuple[object, Callable[[LogSnapshot, int], Make]]:
+    def _maker(self) -> tuple[object, Callable[[LogLook, int], Make]]:
         """What the text depends on besides the log; and what makes it, of a log and up to an offset."""
         raise NotImplementedError
 
@@ -43,36 +43,36 @@ class RangeFile(NoXattrs):
         timestamp that the indexes tell for the range. Kept no moment by its name."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
-        about = self._view.stream_attributes(snapshot, *self._target.offsets(snapshot, isolated=self.isolated))
-        return self._told.attributes(about, self._text(snapshot))
+    def _attributes(self, look: LogLook) -> Attributes:
+        about = self._view.stream_attributes(look, *self._target.offsets(look, isolated=self.isolated))
+        return self._told.attributes(about, self._text(look))
 
-    def _text(self, snapshot: LogSnapshot) -> ExactText[Span] | None:
+    def _text(self, look: LogLook) -> ExactText[Span] | None:
         """The text of the range as it is in this log, measured; None of one that is not small."""
-        span, make = self._span_and_maker(snapshot)
-        if not is_small([(snapshot.log, span)], self._view.options.exact):
+        span, make = self._span_and_maker(look)
+        if not is_small([(look.log, span)], self._view.options.exact):
             return None
         key = self._view.shown_as, self._target, self._kind
-        return self._view.resources.exact.measured(key, span, make(snapshot, span.end))
+        return self._view.resources.exact.measured(key, span, make(look, span.end))
 
-    def _span_and_maker(self, snapshot: LogSnapshot) -> tuple[Span, Callable[[LogSnapshot, int], Make]]:
-        start, end = self._target.offsets(snapshot, isolated=self.isolated)
-        start, present = max(start, snapshot.log.start_offset), self._end(snapshot)
+    def _span_and_maker(self, look: LogLook) -> tuple[Span, Callable[[LogLook, int], Make]]:
+        start, end = self._target.offsets(look, isolated=self.isolated)
+        start, present = max(start, look.log.start_offset), self._end(look)
         end = present if end is None else min(end, present)
         made_by, make = self._maker()
-        return span_of(snapshot.log, start, end, made_by), make
+        return span_of(look.log, start, end, made_by), make
 
     def open(self) -> ExactContent | Stream:
         """What `attributes` told, as long as the log has it; else what is there now, up to its present end at most."""
         return self._view.ask(self._open)
 
-    def _open(self, snapshot: LogSnapshot) -> ExactContent | Stream:
-        text = self._told.use(lambda told: told.stands_in(snapshot.log), lambda: self._text(snapshot))
+    def _open(self, look: LogLook) -> ExactContent | Stream:
+        text = self._told.use(lambda told: told.stands_in(look.log), lambda: self._text(look))
         if text is not None:
-            return ExactContent(text, snapshot.log.hold(text.span.start, text.span.end))
-        span, make = self._span_and_maker(snapshot)
-        held = snapshot.log.hold(span.start, span.end)
-        return Stream(make(snapshot, span.end), span.start, self._view.resources.text, held=held)
+            return ExactContent(text, look.log.hold(text.span.start, text.span.end))
+        span, make = self._span_and_maker(look)
+        held = look.log.hold(span.start, span.end)
+        return Stream(make(look, span.end), span.start, self._view.resources.text, held=held)
 
 
 def is_small(ranges: Sequence[tuple[Log, Span]], limit: int) -> bool:

@@ -25,7 +25,7 @@ from kafkafs.log.segment import Segment
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange
 from kafkafs.view.node import KEEP_S, Attributes, NoXattrs, Passing
 from kafkafs.view.partition_view import PartitionView
-from kafkafs.view.targets import AtOffset, BetweenOffsets, LogSnapshot, PointTarget, RangeTarget
+from kafkafs.view.targets import AtOffset, BetweenOffsets, LogLook, PointTarget, RangeTarget
 
 SETTLED_NS = 2 * 10**9
 """A file that has not changed for so long gets another time when it does, however coarse the clock is."""
@@ -150,12 +150,12 @@ def _starts(extents: list[Extent]) -> list[int]:
 class Growth:
     """What an open range got since its content was made, each time it is asked."""
 
-    def __init__(self, view: PartitionView, snapshot: LogSnapshot, target: RangeTarget) -> None:
+    def __init__(self, view: PartitionView, look: LogLook, target: RangeTarget) -> None:
         self._view = view
         self._target = target
-        start = target.start(snapshot, isolated=False)
-        self._end_offset = None if start is None else max(start, snapshot.log.end_offset)
-        self._lineage = Lineage(snapshot.log)
+        start = target.start(look, isolated=False)
+        self._end_offset = None if start is None else max(start, look.log.end_offset)
+        self._lineage = Lineage(look.log)
 
     def more(self) -> list[Extent]:
         """The extents from where the last answer ended; none where the log was deleted, which does not grow any more.
@@ -165,16 +165,16 @@ class Growth:
         except NotFound:
             return []
 
-    def _more(self, snapshot: LogSnapshot) -> list[Extent]:
-        self._lineage.follow(snapshot.log)
+    def _more(self, look: LogLook) -> list[Extent]:
+        self._lineage.follow(look.log)
         if self._end_offset is None:
-            self._end_offset = self._target.start(snapshot, isolated=False)
-        if self._end_offset is None or snapshot.log.end_offset <= self._end_offset:
+            self._end_offset = self._target.start(look, isolated=False)
+        if self._end_offset is None or look.log.end_offset <= self._end_offset:
             return []
-        if snapshot.log.start_offset > self._end_offset:
+        if look.log.start_offset > self._end_offset:
             raise Vanished(f"{self._view.shown_as}: batches were deleted before they were read; open it again")
-        extents = extents_between(snapshot.log, self._end_offset, None)
-        self._end_offset = snapshot.log.end_offset
+        extents = extents_between(look.log, self._end_offset, None)
+        self._end_offset = look.log.end_offset
         return extents
 
 
@@ -184,20 +184,20 @@ class RawPoint:
     def __init__(self, view: PartitionView, target: PointTarget) -> None:
         self._view = view
         self._target = target
-        self._known: tuple[ReferenceType[LogSnapshot], LocatedBatch] | None = None
+        self._known: tuple[ReferenceType[LogLook], LocatedBatch] | None = None
 
-    def _found(self, snapshot: LogSnapshot) -> LocatedBatch:
+    def _found(self, look: LogLook) -> LocatedBatch:
         """The batch, or the damage in its place; found once for each state of the log."""
         known = self._known
-        if known is not None and known[0]() is snapshot:
+        if known is not None and known[0]() is look:
             return known[1]
-        place = self._target.batch(snapshot)
-        self._known = ref(snapshot), place  # not the snapshot: a name that is remembered must not keep an old log
+        place = self._target.batch(look)
+        self._known = ref(look), place  # not the look: a name that is remembered must not keep an old log
         return place
 
-    def _checked(self, snapshot: LogSnapshot) -> LocatedBatch:
+    def _checked(self, look: LogLook) -> LocatedBatch:
         """The same, held against the log once more: what was known may have changed since."""
-        place = self._found(snapshot)
+        place = self._found(look)
         segment, _ = place
         segment.check(segment.log())
         return place
@@ -206,9 +206,9 @@ class RawPoint:
         """The batch's exact size and largest timestamp; of damage in its place the size, and the log's own time."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
+    def _attributes(self, look: LogLook) -> Attributes:
         # what is found only now was checked where it was found
-        segment, found = self._checked(snapshot) if self._known else self._found(snapshot)
+        segment, found = self._checked(look) if self._known else self._found(look)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
         return self._view.file_attributes([segment.log()], found.size, timestamp_ms, KEEP_S)
 
@@ -216,20 +216,20 @@ class RawPoint:
         """The batch, or the damage, with its file held. For whether its pages are kept see `_kept_as`."""
         return self._view.ask(self._open)
 
-    def _open(self, snapshot: LogSnapshot) -> BatchContent:
-        segment, found = self._found(snapshot)
-        extent = extent_of(snapshot.log, segment, found.position, found.end, segment.hold())
+    def _open(self, look: LogLook) -> BatchContent:
+        segment, found = self._found(look)
+        extent = extent_of(look.log, segment, found.position, found.end, segment.hold())
         return BatchContent(extent, _kept_as(self._view, self._target, [extent]))
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Where the batch stands and what its header says; of damage only segment, position and size."""
         return self._view.ask(self._xattrs)
 
-    def _xattrs(self, snapshot: LogSnapshot) -> Mapping[str, bytes]:
-        segment, found = self._checked(snapshot)
+    def _xattrs(self, look: LogLook) -> Mapping[str, bytes]:
+        segment, found = self._checked(look)
         if not isinstance(found, Batch):
             return extended({"segment": segment.log_name, "position": found.position, "size": found.size})
-        offset = self._target.leads_to(snapshot)
+        offset = self._target.leads_to(look)
         return batch_xattrs(segment, found, offset)
 
 
@@ -244,14 +244,14 @@ class RawRange(NoXattrs):
         """The exact size as of now; the largest timestamp that the indexes tell. Kept no moment where it may grow."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, snapshot: LogSnapshot) -> Attributes:
-        start, end = self._target.offsets(snapshot, isolated=False)
-        extents = extents_between(snapshot.log, start, end)
+    def _attributes(self, look: LogLook) -> Attributes:
+        start, end = self._target.offsets(look, isolated=False)
+        extents = extents_between(look.log, start, end)
         size = sum(extent.end - extent.position for extent in extents)
-        settled = end is not None and end < snapshot.log.end_offset
-        timestamp_ms = snapshot.log.indexed_timestamp(start, end)
+        settled = end is not None and end < look.log.end_offset
+        timestamp_ms = look.log.indexed_timestamp(start, end)
         keep_s = KEEP_S if settled else 0.0
-        segments = [extent.segment for extent in extents] or snapshot.log.growing()
+        segments = [extent.segment for extent in extents] or look.log.growing()
         about = self._view.file_attributes((segment.log() for segment in segments), size, timestamp_ms, keep_s)
         return about._replace(version=_version(extents, end))
 
@@ -259,14 +259,14 @@ class RawRange(NoXattrs):
         """What is there now; without an end it grows as it is read. For whether pages are kept see `_kept_as`."""
         return self._view.ask(self._open)
 
-    def _open(self, snapshot: LogSnapshot) -> RawContent:
-        start, end = self._target.offsets(snapshot, isolated=False)
-        growth = Growth(self._view, snapshot, self._target) if end is None else None
-        extents = extents_between(snapshot.log, start, end)
+    def _open(self, look: LogLook) -> RawContent:
+        start, end = self._target.offsets(look, isolated=False)
+        growth = Growth(self._view, look, self._target) if end is None else None
+        extents = extents_between(look.log, start, end)
         extents = [extent.hold() for extent in extents[:HELD]] + extents[HELD:]
         kept_as = _kept_as(self._view, self._target, extents)
         if kept_as is None and sum(extent.end - extent.position for extent in extents) <= self._view.options.exact:
-            kept_as = Passing(_version(extents, snapshot.log.end_offset))  # to be mapped, too
+            kept_as = Passing(_version(extents, look.log.end_offset))  # to be mapped, too
         return RawContent(extents, growth, _version(extents, end), kept_as, self._view.resources.prefetch)
 
 

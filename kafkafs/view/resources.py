@@ -26,7 +26,7 @@ from kafkafs.view.made import MadeTexts
 from kafkafs.view.node import KEEP_S
 from kafkafs.view.permissions import Access, TopicAccess
 from kafkafs.view.streams import TextBudget
-from kafkafs.view.targets import LogSnapshot
+from kafkafs.view.targets import LogLook
 
 if TYPE_CHECKING:
     from kafkafs.cluster.schema_topic import SchemaTopic
@@ -111,7 +111,7 @@ class SharedAccess(NamedTuple):
 class PartitionCache:
     """What is remembered of one partition.
 
-    `_snapshot` is written by any thread, at once and without a lock: two make one of the same log, and the later stays.
+    `_look` is written by any thread, at once and without a lock: two make one of the same log, and the later stays.
     """
 
     def __init__(self, partition: Partition, options: ReadOptions, keys: PartitionKeys) -> None:
@@ -119,14 +119,14 @@ class PartitionCache:
         self.keys = keys
         self.shared_access: CachedValue[SharedAccess] = CachedValue(KEEP_S, options.clock)
         self._options = options
-        self._snapshot: LogSnapshot | None = None
+        self._look: LogLook | None = None
 
-    def snapshot_of(self, log: Log) -> LogSnapshot:
+    def look_at(self, log: Log) -> LogLook:
         """That log, seen through the options."""
-        snapshot = self._snapshot
-        if snapshot is None or snapshot.log is not log:
-            snapshot = self._snapshot = LogSnapshot(log, self._options, self.partition.transactions, self.keys)
-        return snapshot
+        look = self._look
+        if look is None or look.log is not log:
+            look = self._look = LogLook(log, self._options, self.partition.transactions, self.keys)
+        return look
 
 
 class Resources:

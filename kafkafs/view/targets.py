@@ -4,11 +4,11 @@ Raw views ask for bytes and are never filtered; decoded views ask for records an
 
                  a point                         a range
     by-offset    AtOffset: the batch that a      BetweenOffsets: offsets as they stand; `earliest`,
-                 fetch at the offset finds       `latest`, `end` as the snapshot has them
+                 fetch at the offset finds       `latest`, `end` as the look has them
     by-time      AtTime: the first record at     BetweenTimes: from the first record at or after the one
                  or after the time, in order     to that of the other; 0 or less is the log start
 
-A target is made from a name once and holds nothing of a log; the snapshot is handed in with each question.
+A target is made from a name once and holds nothing of a log; the look is handed in with each question.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ from kafkafs.view.grammar import (
 from kafkafs.view.reasons import noted
 
 
-class LogSnapshot:
+class LogLook:
     """A log as one reader sees it: what the isolation level shows, and what stands there without one.
 
     A reader is made, without a lock, when it is first asked for: two threads may make one each, and either is right.
@@ -104,16 +104,16 @@ class PointTarget(Protocol):
     Isolation does not touch the batch, but for that of `earliest`, `latest` and a key, which mean visible records.
     """
 
-    def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
+    def batch(self, look: LogLook) -> LocatedBatch:
         """The batch that it leads to. Raises NotFound where there is none."""
 
-    def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
+    def explain(self, look: LogLook, trace: Trace) -> LocatedBatch:
         """The same, found step by step: `trace` hears each."""
 
-    def record(self, snapshot: LogSnapshot) -> Found:
+    def record(self, look: LogLook) -> Found:
         """The visible record that it leads to. Raises NotFound where there is none."""
 
-    def leads_to(self, snapshot: LogSnapshot) -> int | None:
+    def leads_to(self, look: LogLook) -> int | None:
         """The offset of the record that the raw view leads to; None where the batch is corrupt or no record follows."""
 
 
@@ -122,30 +122,30 @@ class AtOffset(NamedTuple):
 
     point: OffsetPoint
 
-    def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
+    def batch(self, look: LogLook) -> LocatedBatch:
         """As a fetch finds it, or the damage in its place; NotFound outside the log."""
         try:
-            return locate(snapshot.log, self._offset(snapshot))
+            return locate(look.log, self._offset(look))
         except NotFound as error:
-            raise noted(snapshot.log, error) from None
+            raise noted(look.log, error) from None
 
-    def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
+    def explain(self, look: LogLook, trace: Trace) -> LocatedBatch:
         """The same; `trace` hears the steps."""
-        return locate(snapshot.log, self._offset(snapshot), trace)
+        return locate(look.log, self._offset(look), trace)
 
-    def record(self, snapshot: LogSnapshot) -> Found:
+    def record(self, look: LogLook) -> Found:
         """The first visible one at or behind the offset; NotFound outside the log, or where none follows."""
         try:
-            return snapshot.visible.lookup.first(self._offset(snapshot))
+            return look.visible.lookup.first(self._offset(look))
         except NotFound as error:
-            raise noted(snapshot.log, error) from None
+            raise noted(look.log, error) from None
 
-    def leads_to(self, snapshot: LogSnapshot) -> int | None:
+    def leads_to(self, look: LogLook) -> int | None:
         """The first record at or behind the offset, under whatever isolation level; control records are none."""
-        return _offset_or_none(lambda: snapshot.uncommitted.lookup.first(self._offset(snapshot)))
+        return _offset_or_none(lambda: look.uncommitted.lookup.first(self._offset(look)))
 
-    def _offset(self, snapshot: LogSnapshot) -> int:
-        offset = snapshot.offset(self.point)
+    def _offset(self, look: LogLook) -> int:
+        offset = look.offset(self.point)
         if offset is None:
             raise NotFound("no record is visible")
         return offset
@@ -156,30 +156,30 @@ class AtTime(NamedTuple):
 
     time: Time
 
-    def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
+    def batch(self, look: LogLook) -> LocatedBatch:
         """That of the first record at or after the time, under whatever isolation level; NotFound without one."""
-        return self._batch(snapshot, snapshot.uncommitted.lookup)
+        return self._batch(look, look.uncommitted.lookup)
 
-    def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
+    def explain(self, look: LogLook, trace: Trace) -> LocatedBatch:
         """The same; `trace` hears the steps."""
-        return self._batch(snapshot, snapshot.explaining(trace))
+        return self._batch(look, look.explaining(trace))
 
-    def _batch(self, snapshot: LogSnapshot, lookup: Lookup) -> LocatedBatch:
-        found = lookup.batch_at(snapshot.milliseconds(self.time))
+    def _batch(self, look: LogLook, lookup: Lookup) -> LocatedBatch:
+        found = lookup.batch_at(look.milliseconds(self.time))
         if found is None:
             raise NotFound(f"no record at or after {self.time}")
         return found
 
-    def record(self, snapshot: LogSnapshot) -> Found:
+    def record(self, look: LogLook) -> Found:
         """The first visible one, in order of offsets, at or after the time; NotFound where there is none."""
-        return self._record(snapshot, snapshot.visible.lookup)
+        return self._record(look, look.visible.lookup)
 
-    def leads_to(self, snapshot: LogSnapshot) -> int | None:
+    def leads_to(self, look: LogLook) -> int | None:
         """The first record at or after the time, under whatever isolation level."""
-        return _offset_or_none(lambda: self._record(snapshot, snapshot.uncommitted.lookup))
+        return _offset_or_none(lambda: self._record(look, look.uncommitted.lookup))
 
-    def _record(self, snapshot: LogSnapshot, lookup: Lookup) -> Found:
-        found = lookup.first_at(snapshot.milliseconds(self.time))
+    def _record(self, look: LogLook, lookup: Lookup) -> Found:
+        found = lookup.first_at(look.milliseconds(self.time))
         if found is None:
             raise NotFound(f"no record at or after {self.time}")
         return found
@@ -190,39 +190,39 @@ class BeforeTime(NamedTuple):
 
     time: Time
 
-    def batch(self, snapshot: LogSnapshot) -> LocatedBatch:
+    def batch(self, look: LogLook) -> LocatedBatch:
         """That of the record, under whatever isolation level; NotFound without one."""
-        found = self._found(snapshot, snapshot.uncommitted)
-        return locate(snapshot.log, found) if isinstance(found, int) else (found.segment, found.batch)
+        found = self._found(look, look.uncommitted)
+        return locate(look.log, found) if isinstance(found, int) else (found.segment, found.batch)
 
-    def explain(self, snapshot: LogSnapshot, trace: Trace) -> LocatedBatch:
+    def explain(self, look: LogLook, trace: Trace) -> LocatedBatch:
         """The same; `trace` hears the steps."""
-        reader = snapshot.uncommitted
-        offset = self.offset(snapshot, reader, snapshot.explaining(trace))
+        reader = look.uncommitted
+        offset = self.offset(look, reader, look.explaining(trace))
         trace(f"the last visible record in front of it has the offset {offset}")
-        return locate(snapshot.log, offset, trace)
+        return locate(look.log, offset, trace)
 
-    def record(self, snapshot: LogSnapshot) -> Found:
+    def record(self, look: LogLook) -> Found:
         """The visible one; NotFound where there is none."""
-        return self._record(snapshot, snapshot.visible)
+        return self._record(look, look.visible)
 
-    def leads_to(self, snapshot: LogSnapshot) -> int | None:
+    def leads_to(self, look: LogLook) -> int | None:
         """The record, under whatever isolation level."""
-        return _offset_or_none(lambda: self._record(snapshot, snapshot.uncommitted))
+        return _offset_or_none(lambda: self._record(look, look.uncommitted))
 
-    def _record(self, snapshot: LogSnapshot, reader: Reader) -> Found:
-        found = self._found(snapshot, reader)
+    def _record(self, look: LogLook, reader: Reader) -> Found:
+        found = self._found(look, reader)
         return reader.lookup.first(found) if isinstance(found, int) else found
 
-    def offset(self, snapshot: LogSnapshot, reader: Reader, lookup: Lookup | None = None) -> int:
+    def offset(self, look: LogLook, reader: Reader, lookup: Lookup | None = None) -> int:
         """The record's, as that reader sees it; NotFound where there is none."""
-        found = self._found(snapshot, reader, lookup)
+        found = self._found(look, reader, lookup)
         return found if isinstance(found, int) else found.offset
 
-    def _found(self, snapshot: LogSnapshot, reader: Reader, lookup: Lookup | None = None) -> Found | int:
+    def _found(self, look: LogLook, reader: Reader, lookup: Lookup | None = None) -> Found | int:
         """The record, where the search for the one behind it has come by it; else its offset."""
-        time_ms = snapshot.milliseconds(self.time)
-        found = (lookup or reader.lookup).before(time_ms) if time_ms > 0 else snapshot.log.start_offset
+        time_ms = look.milliseconds(self.time)
+        found = (lookup or reader.lookup).before(time_ms) if time_ms > 0 else look.log.start_offset
         if isinstance(found, Found):
             return found
         offset = reader.latest(found)
@@ -241,10 +241,10 @@ def _offset_or_none(find: Callable[[], Found]) -> int | None:
 class RangeTarget(Protocol):
     """A range: offsets [start, end), not clamped to the log yet; `end` is None where it grows with the log."""
 
-    def start(self, snapshot: LogSnapshot, *, isolated: bool) -> int | None:
+    def start(self, look: LogLook, *, isolated: bool) -> int | None:
         """Where it begins; None where the log has not got so far yet, and nothing that is there is in it."""
 
-    def offsets(self, snapshot: LogSnapshot, *, isolated: bool) -> tuple[int, int | None]:
+    def offsets(self, look: LogLook, *, isolated: bool) -> tuple[int, int | None]:
         """[start, end). `isolated`: a time leads to the first record at or after it that the isolation level shows."""
 
 
@@ -253,20 +253,20 @@ class BetweenOffsets(NamedTuple):
 
     range: OffsetRange
 
-    def start(self, snapshot: LogSnapshot, *, isolated: bool) -> int | None:  # noqa: ARG002 (offsets are offsets)
+    def start(self, look: LogLook, *, isolated: bool) -> int | None:  # noqa: ARG002 (offsets are offsets)
         """The offset as it stands, or what `earliest`, `latest` and `-n` mean now; never None."""
-        return _offset(snapshot, self.range.start)
+        return _offset(look, self.range.start)
 
-    def offsets(self, snapshot: LogSnapshot, *, isolated: bool) -> tuple[int, int | None]:  # noqa: ARG002
+    def offsets(self, look: LogLook, *, isolated: bool) -> tuple[int, int | None]:  # noqa: ARG002
         """Both ends so, in or outside of the log, and perhaps the wrong way round, which is an empty range."""
         stop = self.range.stop
-        return _offset(snapshot, self.range.start), None if stop is None else _offset(snapshot, stop)
+        return _offset(look, self.range.start), None if stop is None else _offset(look, stop)
 
 
-def _offset(snapshot: LogSnapshot, point: OffsetPoint) -> int:
+def _offset(look: LogLook, point: OffsetPoint) -> int:
     """Where no record is visible, `earliest` and `latest` are where the next one comes up."""
-    offset = snapshot.offset(point)
-    return snapshot.visible.visible_end if offset is None else offset
+    offset = look.offset(point)
+    return look.visible.visible_end if offset is None else offset
 
 
 class BetweenTimes(NamedTuple):
@@ -277,47 +277,47 @@ class BetweenTimes(NamedTuple):
 
     range: TimeRange
 
-    def start(self, snapshot: LogSnapshot, *, isolated: bool) -> int | None:
+    def start(self, look: LogLook, *, isolated: bool) -> int | None:
         """The log start for 0; where no record is as late yet, None, but for `now` the end of what is visible."""
-        reader = self._reader(snapshot, isolated)
-        found = _bounds(snapshot, reader, self.range.start)
+        reader = self._reader(look, isolated)
+        found = _bounds(look, reader, self.range.start)
         if found is not None:
             return found[0]
         return reader.visible_end if self.range.from_now else None
 
-    def offsets(self, snapshot: LogSnapshot, *, isolated: bool) -> tuple[int, int | None]:
+    def offsets(self, look: LogLook, *, isolated: bool) -> tuple[int, int | None]:
         """Where no record is as late, the log end; the same offset twice where the times leave nothing between them."""
-        start, (first, last, _) = self.start(snapshot, isolated=isolated), self.range
+        start, (first, last, _) = self.start(look, isolated=isolated), self.range
         if start is None:
-            start = snapshot.log.end_offset
+            start = look.log.end_offset
         if last is None:
             return start, None
-        reader = self._reader(snapshot, isolated)
-        times = [snapshot.milliseconds(each) for each in (first, last) if isinstance(each, int | FromEnd)]
+        reader = self._reader(look, isolated)
+        times = [look.milliseconds(each) for each in (first, last) if isinstance(each, int | FromEnd)]
         if len(times) == 2 and times[1] <= times[0]:
             return start, start
-        found = _bounds(snapshot, reader, last)
-        return start, max(snapshot.log.end_offset, reader.visible_end) if found is None else found[1]
+        found = _bounds(look, reader, last)
+        return start, max(look.log.end_offset, reader.visible_end) if found is None else found[1]
 
-    def _reader(self, snapshot: LogSnapshot, isolated: bool) -> Reader:
-        return snapshot.visible if isolated else snapshot.uncommitted
+    def _reader(self, look: LogLook, isolated: bool) -> Reader:
+        return look.visible if isolated else look.uncommitted
 
 
-def _bounds(snapshot: LogSnapshot, reader: Reader, bound: TimeBound) -> tuple[int, int] | None:
+def _bounds(look: LogLook, reader: Reader, bound: TimeBound) -> tuple[int, int] | None:
     """The offset where a range begins or ends, twice (see `Lookup.bounds_at`); None where the log is not as late."""
     match bound:
         case OffsetPoint():
-            offset = _offset(snapshot, bound)
+            offset = _offset(look, bound)
         case Before(time):
             try:
-                offset = BeforeTime(time).offset(snapshot, reader)
+                offset = BeforeTime(time).offset(look, reader)
             except NotFound:
-                offset = snapshot.log.start_offset
+                offset = look.log.start_offset
         case _:
-            time_ms = snapshot.milliseconds(bound)
+            time_ms = look.milliseconds(bound)
             if time_ms > 0:
                 return reader.lookup.bounds_at(time_ms)
-            offset = snapshot.log.start_offset
+            offset = look.log.start_offset
     return offset, offset
 
 

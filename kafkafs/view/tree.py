@@ -28,7 +28,7 @@ from kafkafs.view.permissions import common
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.real_files import Segments
 from kafkafs.view.resources import Resources
-from kafkafs.view.targets import LogSnapshot
+from kafkafs.view.targets import LogLook
 from kafkafs.view.topic_directories import TopicsDirectory
 
 if TYPE_CHECKING:
@@ -347,10 +347,10 @@ class EndLink:
             return self._to(self._which)
 
     def _to(self, which: str) -> str:
-        def offset(snapshot: LogSnapshot) -> int | None:
+        def offset(look: LogLook) -> int | None:
             """Of the log as it is."""
             may_block()
-            return snapshot.visible.earliest() if which == "earliest" else snapshot.visible.latest()
+            return look.visible.earliest() if which == "earliest" else look.visible.latest()
 
         found = self._view.ask(offset)
         if found is None:

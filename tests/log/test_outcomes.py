@@ -18,7 +18,7 @@ from kafkafs.log.outcomes import OpenTransactions, Outcomes
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.reader import Reader
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
-from kafkafs.view.targets import LogSnapshot
+from kafkafs.view.targets import LogLook
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, partition_of, write_partition
 from tests.log.reading import reader, rows
@@ -97,7 +97,7 @@ def test_the_last_stable_offset_moves_with_the_log(tmp_path):
 
 @pytest.mark.parametrize("ask", [
     lambda log, transactions: transactions.last_stable_offset(log),
-    lambda log, transactions: LogSnapshot(
+    lambda log, transactions: LogLook(
         log, ReadOptions(isolation="read_committed"), transactions, PartitionKeys(Budget(KEY_MEMORY))
     ).visible,
 ])  # fmt: skip

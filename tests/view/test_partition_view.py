@@ -32,20 +32,20 @@ def first_view(place: Path, **options: Any) -> PartitionView:
 
 def test_a_state_of_the_log_is_one_object(view, tmp_path):
     """What was found in it can be remembered by it."""
-    before = view.snapshot()
-    assert view.snapshot() is before
+    before = view.look()
+    assert view.look() is before
     with open(tmp_path / "t-0" / f"{1:020}.log", "ab") as file:
         file.write(made(2, [3]).data)
-    wait_until(lambda: view.snapshot() is not before)
-    assert view.snapshot().log.end_offset == 3
+    wait_until(lambda: view.look() is not before)
+    assert view.look().log.end_offset == 3
 
 
 def test_a_question_is_asked_again_where_files_vanish(view):
     """Retention removes a segment between a look and a read; the reader gets the state after, not an error."""
     asked = []
 
-    def question(snapshot):
-        asked.append(snapshot)
+    def question(look):
+        asked.append(look)
         if len(asked) < 3:
             raise Vanished("gone")
         return "answer"
@@ -77,7 +77,7 @@ def test_a_view_over_several_files_grants_what_all_of_them_do(view, tmp_path):
     first, second = (tmp_path / "t-0" / f"{base:020}.log" for base in (0, 1))
     first.chmod(0o640)
     second.chmod(0o604)
-    files = [segment.log() for segment in view.snapshot().log.segments]
+    files = [segment.log() for segment in view.look().log.segments]
     assert view.file_attributes(files[:1], 5, 7, 0.5).mode == 0o440
     both = view.file_attributes(files, 513, 7, 0.5)
     assert (both.mode, both.size, both.blocks, both.mtime_ns, both.timeout_s) == (0o400, 513, 0, 7_000_000, 0.5)
@@ -122,12 +122,12 @@ def test_what_many_logs_grant_is_asked_once_a_moment(view, monkeypatch, tmp_path
     granted = partition_view._granted_by_all
     monkeypatch.setattr(partition_view, "_MANY", 1)
     monkeypatch.setattr(partition_view, "_granted_by_all", look)
-    first = view.stream_attributes(view.snapshot(), 0, None)
-    assert view.stream_attributes(view.snapshot(), 0, None) == first
+    first = view.stream_attributes(view.look(), 0, None)
+    assert view.stream_attributes(view.look(), 0, None) == first
     assert len(looks) == 1
     (tmp_path / "t-0" / f"{0:020}.log").chmod(0o600)
     (tmp_path / "t-0" / f"{1:020}.log").chmod(0o600)
-    wait_until(lambda: view.stream_attributes(view.snapshot(), 0, None).mode == 0o400, 1)
+    wait_until(lambda: view.stream_attributes(view.look(), 0, None).mode == 0o400, 1)
 
 
 @pytest.mark.parametrize("number", [0, 17, 19])
@@ -139,8 +139,8 @@ def test_of_many_logs_one_that_grants_less_decides(tmp_path, number, change):
     for each in (tmp_path / "t-0").glob("*.log"):
         each.chmod(0o644)
     view = cast(PartitionDirectory, node(tree(tmp_path), "t-0")).view
-    snapshot = view.snapshot()
-    assert view.stream_attributes(snapshot, 0, None).mode == 0o444
+    look = view.look()
+    assert view.stream_attributes(look, 0, None).mode == 0o444
     if change == "mode":
         file.chmod(0o600)
     elif change == "group":
@@ -151,12 +151,12 @@ def test_of_many_logs_one_that_grants_less_decides(tmp_path, number, change):
     elif change == "replaced":
         shutil.copy(file, tmp_path / "other")
         (tmp_path / "other").rename(file)
-        assert partition_view._granted_by_all(snapshot.log.segments) is None
+        assert partition_view._granted_by_all(look.log.segments) is None
         return
     else:
         file.rename(file.with_suffix(".log.deleted"))
-        assert partition_view._granted_by_all(snapshot.log.segments) is None
+        assert partition_view._granted_by_all(look.log.segments) is None
         return
-    found = partition_view._granted_by_all(snapshot.log.segments)
+    found = partition_view._granted_by_all(look.log.segments)
     assert found is not None
     assert found[0].mode & 0o004 == 0

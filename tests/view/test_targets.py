@@ -19,14 +19,14 @@ from kafkafs.view.grammar import (
     TimeRange,
     parse_offset_name,
 )
-from kafkafs.view.targets import LogSnapshot, point_target, range_target
+from kafkafs.view.targets import LogLook, point_target, range_target
 from tests.log.making import log_of, made, spread, write_partition
 from tests.log.reading import rows
 from tests.log.transactional import data, marker
 
 
-def snapshot(path, **options):
-    return LogSnapshot(log_of(path), ReadOptions(**options), OpenTransactions(), PartitionKeys(Budget(KEY_MEMORY)))
+def look(path, **options):
+    return LogLook(log_of(path), ReadOptions(**options), OpenTransactions(), PartitionKeys(Budget(KEY_MEMORY)))
 
 
 def point(name: str):
@@ -44,9 +44,9 @@ def between(name: str):
 
 
 @pytest.mark.parametrize(("isolation", "same"), [("read_uncommitted", True), ("read_committed", False)])
-def test_a_snapshot_makes_each_of_its_readers_once(transactional, isolation, same):
+def test_a_look_makes_each_of_its_readers_once(transactional, isolation, same):
     """Each lookup of a raw time asks for one: under read_committed each made another, with options of its own."""
-    asked = snapshot(transactional, isolation=isolation)
+    asked = look(transactional, isolation=isolation)
     assert asked.uncommitted is asked.uncommitted
     assert asked.visible is asked.visible
     assert (asked.uncommitted is asked.visible) is same
@@ -63,7 +63,7 @@ def transactional(tmp_path):
 def test_ends_count_from_the_log_end_on_disk_whatever_is_committed(transactional):
     """`-n` and `end` are places in the log; `latest` is a record that one may see."""
     for isolation, latest in (("read_uncommitted", 4), ("read_committed", 0)):
-        view = snapshot(transactional, isolation=isolation)
+        view = look(transactional, isolation=isolation)
         places = {name: point(name).batch(view)[1].base_offset for name in ("-1", "-5", "3", "latest", "earliest")}
         assert places == {"-1": 4, "-5": 0, "3": 3, "latest": latest, "earliest": 0}
         assert between("end..").offsets(view, isolated=True) == (5, None)
@@ -72,7 +72,7 @@ def test_ends_count_from_the_log_end_on_disk_whatever_is_committed(transactional
 
 def test_a_point_on_what_is_hidden_leads_to_the_next_visible_record(transactional):
     """As it does for a consumer that seeks there."""
-    uncommitted, committed = snapshot(transactional), snapshot(transactional, isolation="read_committed")
+    uncommitted, committed = look(transactional), look(transactional, isolation="read_committed")
     assert [point(f"{offset}").record(uncommitted).offset for offset in range(5)] == [0, 2, 2, 4, 4]
     assert point("0").record(committed).offset == 0
     for hidden in ("1", "2", "3", "4"):
@@ -84,14 +84,14 @@ def test_a_point_on_what_is_hidden_leads_to_the_next_visible_record(transactiona
 def test_a_raw_point_leads_to_a_record_of_the_batch_that_it_shows(tmp_path):
     """Its attribute `offset` named a record of another batch, or none, where isolation hides that batch's."""
     write_partition(tmp_path, {0: [data(0, 1), marker(1, 1, False), data(2, 1), marker(3, 1, True), data(4, 1)]})
-    view = snapshot(tmp_path, isolation="read_committed")
+    view = look(tmp_path, isolation="read_committed")
     assert [point(f"{offset}").leads_to(view) for offset in range(5)] == [0, 2, 2, 4, 4]
     time = point_target(TimePoint(5))
     assert (time.batch(view)[1].base_offset, time.leads_to(view), time.record(view).offset) == (0, 0, 2)
 
 
 def test_times_lead_to_visible_records_in_decoded_views_only(transactional):
-    committed = snapshot(transactional, isolation="read_committed")
+    committed = look(transactional, isolation="read_committed")
     assert point_target(TimePoint(5)).batch(committed)[1].base_offset == 0
     assert range_target(TimeRange(0, 6)).offsets(committed, isolated=True) == (0, 5)
     assert range_target(TimeRange(5, 6)).offsets(committed, isolated=False) == (0, 5)
@@ -101,7 +101,7 @@ def test_times_lead_to_visible_records_in_decoded_views_only(transactional):
 
 def test_nothing_visible_leads_nowhere(tmp_path):
     write_partition(tmp_path, {0: [marker(0, 1, True)]})
-    view = snapshot(tmp_path)
+    view = look(tmp_path)
     for name in ("earliest", "latest"):
         with pytest.raises(NotFound):
             point(name).batch(view)
@@ -113,7 +113,7 @@ def test_a_corrupt_batch_leads_nowhere_and_says_so(tmp_path):
     damaged = bytearray(path.read_bytes())
     damaged[70] ^= 1
     path.write_bytes(damaged)
-    view = snapshot(tmp_path)
+    view = look(tmp_path)
     assert point("1").leads_to(view) is None
     with pytest.raises(CorruptData):
         point("1").record(view)
@@ -134,7 +134,7 @@ def test_the_record_before_a_time_is_the_last_of_the_range_up_to_it(tmp_path, se
         batches.append(made(at, times))
         at += len(times)
     write_partition(tmp_path, spread(batches, 7))
-    view = snapshot(tmp_path, isolation=isolation)
+    view = look(tmp_path, isolation=isolation)
     shown = rows(view.visible.records(0))
     for time_ms in range(62):
         behind = next((number for number, row in enumerate(shown) if row.timestamp >= time_ms), len(shown))
@@ -148,7 +148,7 @@ def test_the_record_before_a_time_is_the_last_of_the_range_up_to_it(tmp_path, se
         assert (found.offset, bytes(found.record.value(0) or b"")) == (wanted.offset, wanted.value), time_ms
         between = range_target(TimeRange(0, time_ms)).offsets(view, isolated=True)
         assert rows(view.visible.records(*between))[-1] == wanted
-        plain, told = snapshot(tmp_path), list[str]()
+        plain, told = look(tmp_path), list[str]()
         assert target.explain(plain, told.append)[1] == target.batch(plain)[1]
         assert any("in front of it" in step for step in told)
 
@@ -157,7 +157,7 @@ def test_the_end_of_a_log_is_its_newest_data(tmp_path):
     """Whatever the clock says, and whenever the marker of a transaction was written."""
     batches = [made(0, [100_000, 160_000]), made(2, [130_000])]
     write_partition(tmp_path, {0: batches, 3: [data(3, 1), marker(4, 1, True)]})
-    view = snapshot(tmp_path)
+    view = look(tmp_path)
     for ago_s, offset in ((0, 1), (30, 1), (31, 1), (60, 0), (61, 0), (1_000_000, 0)):
         assert point_target(FromEnd(1000 * ago_s)).record(view).offset == offset, ago_s
     assert point_target(Before(FromEnd(0))).record(view).offset == 0
@@ -175,4 +175,4 @@ def test_a_log_without_times_has_no_end_in_time(tmp_path):
     write_partition(tmp_path, {0: []})
     for target in (FromEnd(0), Before(5), Before(FromEnd(0)), OffsetPoint(Anchor.LATEST)):
         with pytest.raises(NotFound):
-            point_target(target).record(snapshot(tmp_path))
+            point_target(target).record(look(tmp_path))
