@@ -28,7 +28,7 @@ from kafkafs.format.times import MAX_INT64
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafkafs.log.tier.lone import Folder
+    from kafkafs.log.tier.folder import Folder
 
 OUTPUT_BUFFER = 1 << 18
 _IN_BUCKET = "://"
@@ -125,7 +125,7 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress
 def _folder(path: str) -> str:
     if _IN_BUCKET not in path:
         return os.path.dirname(path)
-    from kafkafs.log.tier.lone import split  # what a tier takes, other dumps do without
+    from kafkafs.log.tier.folder import split  # what a tier takes, other dumps do without
 
     return split(path)[0]
 
@@ -221,7 +221,7 @@ def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
 
 def _objects(address: str, *, logs_only: bool) -> list[str]:
     """The object of that address, or those in the folder."""
-    from kafkafs.log.tier.lone import objects_in  # what a tier takes, other dumps do without
+    from kafkafs.log.tier.folder import objects_in  # what a tier takes, other dumps do without
 
     if is_dumpable(shown(address)):
         return [address]
@@ -257,7 +257,7 @@ def _opener(directory: str, progress: Progress, keys: "Sequence[tuple[str, Path]
     @cache
     def remote(folder: str) -> "Folder":
         """A folder of a tier."""
-        from kafkafs.log.tier.lone import Folder  # what a tier takes, other dumps do without
+        from kafkafs.log.tier.folder import Folder  # what a tier takes, other dumps do without
 
         return Folder(folder, keys)
 

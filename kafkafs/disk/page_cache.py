@@ -84,7 +84,7 @@ def _fill(descriptor: int, buffer: memoryview, position: int, flags: int = 0) ->
 
 
 def _absent(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
-    """Where the range has pages that are not in memory: position and size of each run of them.
+    """Where the range has pages that are not in memory: position and size of each stretch of them.
 
     Empty where the kernel does not tell, as to a process that neither owns the file nor may write it: then nothing is
     dropped. The mapping is there for the question only. It is never touched, so a file that is cut does no harm.

@@ -2,7 +2,7 @@
 
     serve, sandbox <- life
 
-serve      requests: operations, inodes, handles, worker threads, the one errno table, `.kafkafs/`
+serve      requests: operations, inodes, handles, worker threads, an errno for each error, `.kafkafs/`
 sandbox    least privilege: what the daemon gives up once it stands
 life       a mount from its making to its end: mount point, guard, signals, log, watchdog
 """

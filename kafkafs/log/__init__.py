@@ -1,18 +1,24 @@
 """Logs on disk: data directories, partitions, segments; what stands at an offset or a time, and what is visible.
 
     data_directory   one entry of `log.dirs`: its partitions and checkpoints
-    partition        a partition's directory, which lives: it gives the newest `Log`
+    partition        a partition's directory, which lives: it gives the newest `Log`; `listing`: what it holds, by name
     log              a `Log`: the segments at one moment, where they begin and end; it never changes
     segment          a `Segment`: its files (`segment_files`), its indexes, and whether they are as they were
     batch_runs       from a trusted place on: `BatchRun`s of whole, valid batches, and the `Damage` between them
     lookup           a point: the record or batch at an offset or a time
     extents          a raw range: the bytes of batches, sealed against truncation
     reader           a decoded range: a `Reader` reads straight on, and has a `Lookup`
-    visible          what of all that an isolation level shows; `outcomes` knows how transactions end
+    visible          what of all that an isolation level shows; `outcomes` knows how transactions end, `overlaps` which
+                     offsets headers do not tell
     producers        what a broker knows of producers; whose transactions are open at a log's end
     lineage          whether a log is still the one that a reader began with, in this process or another
     rebuilding       a segment's indexes made anew
     health           what is wrong with a partition, as far as its small files and its borders tell
+    replicas         one partition in the data directories of several brokers; `divergence`: where two of them part
+    tier             segments that a broker has moved to a remote tier; `tiered`: where the log of such a topic begins
+    read_options     what a reader can choose; `topic_choice`: which topics a command is to look at
+    checkpoint_files, meta_properties, ownership   what stands beside partitions, and whose all of it is
+    trace            who hears the steps of a lookup
 
 The way of a lookup, here of a time; an offset enters one step later. It is the only one, and `.explain` shows it:
 

@@ -35,9 +35,9 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 
 if TYPE_CHECKING:
-    from kafkafs.log.tier.alone import TierAlone
     from kafkafs.log.tier.remote_partitions import RemotePartitions
     from kafkafs.log.tier.tier import Tier
+    from kafkafs.log.tier.tier_directory import TierDirectory
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class DataDirectory:
     """
 
     def __init__(
-        self, path: Path, options: ReadOptions, indexes: Directory | None = None, alone: "TierAlone | None" = None
+        self, path: Path, options: ReadOptions, indexes: Directory | None = None, alone: "TierDirectory | None" = None
     ) -> None:
         """`indexes` holds rebuilt indexes (`kafkafs reindex`), which then count instead of the broker's own. `alone` is
         what lies at `path` where that is no broker's directory but a tier.
@@ -217,7 +217,7 @@ def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> D
         raise UsageError(f"{str(path)!r} cannot be opened: {error.strerror}") from error
     if _is_kafkas(directory, entries):
         return directory
-    from kafkafs.log.tier.alone import open_tier  # what is no data directory may be a tier
+    from kafkafs.log.tier.tier_directory import open_tier  # what is no data directory may be a tier
 
     tier = open_tier(path, options)
     if tier is not None:

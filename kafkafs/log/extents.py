@@ -1,4 +1,4 @@
-"""Batches as runs of bytes in files: what a raw view reads, and what truncation cannot change under it."""
+"""Batches as stretches of files: what a raw view reads, and what truncation cannot change under it."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 class Extent(NamedTuple):
-    """A run of bytes of a segment's log, good as long as it is the generation that was looked at.
+    """A stretch of a segment's log, good as long as it is the generation that was looked at.
 
     `seal` is the log's last batch, where it may still grow. `held` is the file, while a handle holds it open.
     """

@@ -49,7 +49,7 @@ class Listing:
     stamp: tuple[int, int]
     settled: bool
     segments: dict[int, dict[str, ListedFile]]
-    snapshots: dict[int, str]  # names of the producers' snapshots by offset
+    producer_snapshots: dict[int, str]  # names by offset
     names: tuple[str, ...]  # of all regular files
     logless: tuple[int, ...] = ()  # offsets of indexes whose log is missing
     problems: tuple[str, ...] = field(default=())

@@ -79,7 +79,7 @@ class OpenTransactions:
         before, found = self._log, dict(self._open)
         start = _continue_at(before, log)
         if start is None:
-            first, found = _snapshot(log)
+            first, found = _producer_snapshot(log)
             start = (first, Start(0, log.segments[first].base_offset)) if log.segments else None
         if start is None:
             return {}
@@ -97,7 +97,7 @@ def _continue_at(before: Log | None, log: Log) -> tuple[int, Start] | None:
     return len(log.segments) - 1, Start(before.tail.position, before.tail.end_offset)
 
 
-def _snapshot(log: Log) -> tuple[int, dict[int, int]]:
+def _producer_snapshot(log: Log) -> tuple[int, dict[int, int]]:
     """The newest segment whose start a producer snapshot describes, and the transactions open there."""
     for number in range(len(log.segments) - 1, 0, -1):
         segment = log.segments[number]

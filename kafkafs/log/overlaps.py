@@ -1,5 +1,5 @@
-"""Offsets that headers do not tell: batches whose records go beyond the last one that is stated, a table of them, and
-what it hides; and the first offset of a compressed message.
+"""Offsets that headers do not tell: batches whose records go beyond the last one that is stated, and
+what they hide; and the first offset of a compressed message.
 
 Old clients (sarama before 1.18) left the last offset delta at 0. Such a batch is sound, and Kafka's consumer takes each
 offset from the first batch that has it. `visible` finds them in a log.
@@ -54,14 +54,14 @@ class Overlaps(NamedTuple):
 
 
 def overlaps_of(positions: Offsets, bases: Offsets, lasts: Offsets, held: Offsets) -> Overlaps:
-    """The table of these columns."""
+    """Those in these columns."""
     return Overlaps(positions, bases, lasts, held, np.maximum.accumulate(held))
 
 
 NONE = overlaps_of(*(np.empty(0, np.int64) for _ in range(4)))
 
 
-class Known(NamedTuple):
+class KnownOverlaps(NamedTuple):
     """What was found up to a position of a segment's log; the next batch begins at or behind `next_offset`."""
 
     end: int

@@ -136,16 +136,16 @@ def open_transactions(partition: Partition, log: Log) -> list[OpenTransaction]:
 
 def _newest_snapshot(partition: Partition, log: Log) -> tuple[int, tuple[ProducerState, ...]]:
     """The offset of the newest snapshot that can be read, and the producers in it; of none, the log's first."""
-    for offset in sorted(partition.listing().snapshots, reverse=True):
-        known = snapshot_at(partition, offset) if offset <= log.end_offset else None
+    for offset in sorted(partition.listing().producer_snapshots, reverse=True):
+        known = producers_at(partition, offset) if offset <= log.end_offset else None
         if known is not None:
             return offset, known
     return log.start_offset, ()
 
 
-def snapshot_at(partition: Partition, offset: int) -> tuple[ProducerState, ...] | None:
+def producers_at(partition: Partition, offset: int) -> tuple[ProducerState, ...] | None:
     """The producers at that offset, as a snapshot tells; None where there is none that can be read."""
-    name = partition.listing().snapshots.get(offset)
+    name = partition.listing().producer_snapshots.get(offset)
     if name is None:
         return None
     try:

@@ -17,7 +17,7 @@ from kafkafs.format.batch import LARGEST_HEADER, SMALLEST, Batch, is_overfull, p
 from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, OffsetIndex, TimeIndex, parse_transaction_index
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, SoundBatches, Start, batch_runs
 from kafkafs.log.listing import ListedFile
-from kafkafs.log.overlaps import Known
+from kafkafs.log.overlaps import KnownOverlaps
 from kafkafs.log.segment_files import Files
 
 _PASSING = (Vanished, DiskError)  # may be otherwise the next time
@@ -165,7 +165,7 @@ class Segment:
         """Where a closed segment's log ends, once `segment_search` has found it."""
         self.is_doubtful: bool | None = None
         """Whether a header gives reason to look for batches that hold more than it states; None: none was looked at."""
-        self.overlaps: Known | None = None
+        self.overlaps: KnownOverlaps | None = None
         """Those batches, once `overlaps` has looked for them."""
         self._last_batch: Batch | None = None
         self._seen: tuple[int, int] | None = None

@@ -18,7 +18,7 @@ from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import OpenTransactions, Outcomes
-from kafkafs.log.overlaps import NONE, Known, Overlaps, fresh, overlapping, overlaps_of
+from kafkafs.log.overlaps import NONE, KnownOverlaps, Overlaps, fresh, overlapping, overlaps_of
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, no_trace
@@ -94,12 +94,14 @@ class LogOverlaps:
                 return NONE
             known, end = segment.overlaps, self._log.walk_end(segment)
             if known is None or known.end < end:
-                known = segment.overlaps = self._found(segment, end, known or Known(0, segment.base_offset, NONE))
+                known = segment.overlaps = self._found(
+                    segment, end, known or KnownOverlaps(0, segment.base_offset, NONE)
+                )
             return known.overlaps
         except (Denied, DiskError):  # whoever needs the segment itself gets the error
             return NONE
 
-    def _found(self, segment: Segment, end: int, known: Known) -> Known:
+    def _found(self, segment: Segment, end: int, known: KnownOverlaps) -> KnownOverlaps:
         """All up to `end`: of a log that has grown, what is known and what has come since."""
         may_block()
         found: dict[int, tuple[int, int, int]] = {}  # by position: of a batch in several pieces the last one counts
@@ -116,7 +118,7 @@ class LogOverlaps:
                     found[int(row["position"])] = offsets
         new = np.array([(position, *offsets) for position, offsets in found.items()], np.int64).reshape(-1, 4).T
         both = (np.concatenate(columns) for columns in zip(known.overlaps[:-1], new, strict=True))
-        return Known(end, next_offset, overlaps_of(*both))
+        return KnownOverlaps(end, next_offset, overlaps_of(*both))
 
 
 def _begins_doubtfully(data: bytes) -> bool:

@@ -30,7 +30,7 @@ from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import Tracker
 from kafkafs.log.partition import Partition
-from kafkafs.log.producers import ProducerStates, snapshot_at
+from kafkafs.log.producers import ProducerStates, producers_at
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.revive.keeping import Keeping, KeptSegment
@@ -121,7 +121,7 @@ class PartitionScan:
         if not self._segments:
             self._go_beyond(self._lost_end())
         for segment, behind in zip(self._segments, [*self._segments[1:], None], strict=False):
-            known = snapshot_at(self._partition, segment.base_offset)
+            known = producers_at(self._partition, segment.base_offset)
             if known is not None:
                 tally.producers = ProducerStates(known)
                 transactions.open = {
@@ -236,7 +236,7 @@ class PartitionScan:
     def _is_over_at(self, segment: Segment, offset: int) -> IsOver:
         """Whether what was open before `offset` is over, as the broker noted at the segment's end, or coordinators
         know."""
-        noted = snapshot_at(self._partition, self.log.end_offset if segment.next_base is None else segment.next_base)
+        noted = producers_at(self._partition, self.log.end_offset if segment.next_base is None else segment.next_base)
         if noted is None or self._until_ms is not None:
             return self._known_over if segment.next_base is None else _nobody_knows
         begun = {each.producer_id: each.transaction_first_offset for each in noted}
@@ -251,8 +251,10 @@ class PartitionScan:
         """The end that the broker noted where the log does not reach it: damage, if it stopped in order. A disk that
         was copied while it ran has newer notes than logs. Else 0."""
         end, noted = self.tally.end_offset, self.log.high_watermark or 0
-        later = sorted((each for each in self._partition.listing().snapshots if each > max(end, noted)), reverse=True)
-        noted = next((each for each in later if snapshot_at(self._partition, each) is not None), noted)
+        later = sorted(
+            (each for each in self._partition.listing().producer_snapshots if each > max(end, noted)), reverse=True
+        )
+        noted = next((each for each in later if producers_at(self._partition, each) is not None), noted)
         if noted <= end:
             return 0
         reason = f"the log ends at {end}, and the broker noted that it ended at {noted}"
@@ -363,7 +365,7 @@ class PartitionScan:
     def _finish(self) -> None:
         """The end is known now: what the broker noted of it, as far as it fits."""
         tally = self.tally
-        known = snapshot_at(self._partition, tally.end_offset)
+        known = producers_at(self._partition, tally.end_offset)
         if known is not None:
             tally.producers = ProducerStates(known)
         noted = [each for each in self._known_epochs if each.start_offset <= tally.end_offset]

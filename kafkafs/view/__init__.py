@@ -1,14 +1,22 @@
 """What a mount shows, without FUSE: a name becomes a query, a query becomes content with a size and `read`.
 
-    node            the seam to `fuse`: directories, files, links, and the content behind an open file
-    Top             the root that is served: the tree's entries, and `.kafkafs` (`about`)
-    tree            `Root`, all partitions of the data directories, and what a partition's directory lists
-    TopicsDirectory `.topics/` (`topic_directories`); `merged`: all partitions of a topic by time
-    PartitionView   one partition under the mount's options, and the attributes that its views share
-    LogLook         its log at one moment, and what of it is visible
-    target          what a name leads to: a point or a range, by offset or by time
-    Stream          text that is made while it is read; `TextBudget` is what all of them may hold together
-    Resources       what all views of one tree share: options, caches, budgets
+    node              the seam to `fuse`: directories, files, links, and the content behind an open file
+    about             the root that is served: the tree's entries, and `.kafkafs/`, whose README is the `manual`
+    tree              `Root`, all partitions of the data directories, and what a partition's directory lists
+    paths             a tree without a mount; `reasons`: why a name leads nowhere
+    queries           `by-offset/`, `by-time/`: names by the `grammar`, and a node for each suffix; `by_key`: `by-key/`
+    raw               the bytes of batches; `batches`: a line for each; `decoded`: records; `explain`: a lookup, told
+    info, real_files  what else a partition's directory has; `dumped_file`: `segments/<file>.txt`
+    topic_directories `.topics/`; `merged`: all partitions of a topic by time
+    cluster_directory `.cluster/`; `schema_files`: its registry
+
+    partition_view    one partition under the mount's options, and the attributes that its views share
+    targets           a `LogLook`, its log at one moment and what of it is visible; and what a name leads to in that: a
+                      point or a range, by offset or by time
+    range_file        a range as text: of a size (`exact`), or `streams`: text that is made while it is read
+    made              text that is made whole when its size is asked for
+    permissions       owner and mode of what is served
+    resources         what all views of one tree share: options, caches, budgets
 
 The way of a lookup, `t-0/by-time/1632390207806.jsonl`:
 

@@ -71,7 +71,7 @@ class AtKey(NamedTuple):
         return self.explain(look, no_trace)
 
     def explain(self, look: LogLook, trace: Trace) -> LocatedBatch:
-        """The same; `trace` hears which tables were asked."""
+        """The same; `trace` hears which key indexes were asked."""
         found = look.keys.last(look.visible, self.key, trace)
         return found.segment, found.batch
 

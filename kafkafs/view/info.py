@@ -177,7 +177,7 @@ def _newest(log: Log, largest: Sequence[int | None]) -> int | None:
     return found.timestamp if found is not None and found.base_offset >= log.start_offset else None
 
 
-class Replica(NamedTuple):
+class ReplicaRow(NamedTuple):
     """A line of `replicas`, by the names of its fields; unknown is None."""
 
     name: str
@@ -188,12 +188,12 @@ class Replica(NamedTuple):
     chosen: bool
 
 
-def shown_replicas(found: Sequence[ShownReplica]) -> list[Replica]:
+def shown_replicas(found: Sequence[ShownReplica]) -> list[ReplicaRow]:
     """The replicas in the order of their data directories. Chosen is the furthest, of equals the first."""
     reached = [progress(replica.partition) for replica in found]
     furthest = reached.index(max(reached)) if reached else -1
     return [
-        Replica(
+        ReplicaRow(
             shown_as,
             node_id(directory),
             str(directory.path),
@@ -205,7 +205,7 @@ def shown_replicas(found: Sequence[ShownReplica]) -> list[Replica]:
     ]
 
 
-def twins(view: PartitionView, replicas: Sequence[Replica]) -> list[str]:
+def twins(view: PartitionView, replicas: Sequence[ReplicaRow]) -> list[str]:
     """Sentences about the same partition in another directory of the same broker, where it should be once."""
     here, path = node_id(view.data_directory), str(view.data_directory.path)
     return [

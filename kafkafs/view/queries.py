@@ -68,7 +68,7 @@ SHOWN = {
     Suffix.BATCHES: Shown(lambda view, target, _: BatchesPoint(view, target), BatchesRange),
     Suffix.EXPLAIN: Shown(Explanation),
 }
-"""The one table of suffixes: those of `by-offset/` and `by-time/`; `by-key/` and `.topics/` have some of them."""
+"""All suffixes: those of `by-offset/` and `by-time/`; `by-key/` and `.topics/` have some of them."""
 
 
 def _file(view: PartitionView, query: Query[OffsetPoint | OffsetRange] | Query[TimeTarget], asked: str) -> FileNode:

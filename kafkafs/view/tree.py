@@ -54,7 +54,7 @@ WAIT_S = 0.25  # for the look of another thread, the first time that it takes lo
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownPartitions:
     """The answer of one look."""
 
     names: dict[str, PartitionName]
@@ -74,15 +74,17 @@ class DiskView:
         self._slow = False  # a look takes long; it is not waited for any more
         self._is_swept = False  # something looks again and again: beside others no request does so itself
         options = directory.options
-        self._known: CachedValue[Known] = CachedValue(options.names_fresh_s if alone else AMONG_S, options.clock)
+        self._known: CachedValue[KnownPartitions] = CachedValue(
+            options.names_fresh_s if alone else AMONG_S, options.clock
+        )
         self._known.store(self._look())
         self._usage: CachedValue[Usage] = CachedValue(USAGE_S, options.clock)
 
     @property
-    def _latest(self) -> Known:
-        return cast(Known, self._known.latest)  # there always is one: the first look is made with the view
+    def _latest(self) -> KnownPartitions:
+        return cast(KnownPartitions, self._known.latest)  # there always is one: the first look is made with the view
 
-    def known(self) -> Known:
+    def known(self) -> KnownPartitions:
         """What there is, at most as old as a look is good for unless the disk fails or hangs."""
         if self._known.fresh() is None and not self._slow:
             may_block()
@@ -92,7 +94,7 @@ class DiskView:
                 self.refresh()
         return self._latest
 
-    def last_known(self) -> Known:
+    def last_known(self) -> KnownPartitions:
         """The same, or what was known before the disk failed: the root stays, and `.kafkafs`, which tells of it."""
         with suppress(Denied, DiskError, NotFound, Vanished):
             return self.known()
@@ -164,12 +166,12 @@ class DiskView:
         share = len(names) / looked_at if looked_at else 1
         return Usage(int(sum(blocks) * 512 * share), int(len(blocks) * share))
 
-    def _look(self) -> Known:
+    def _look(self) -> KnownPartitions:
         root = self.directory.root
         about = root.stat()
         own = access(about, root.acl()).of_directory()
         above = (access(*attributes) for attributes in self._ancestors.attributes())
-        return Known(self.directory.names(), below_ancestors(own, above), about.st_mtime_ns)
+        return KnownPartitions(self.directory.names(), below_ancestors(own, above), about.st_mtime_ns)
 
 
 CLUSTER, TOPICS, INFO = ".cluster", ".topics", "info.json"

@@ -9,8 +9,8 @@ from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, PartitionNam
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.partition import Partition
-from kafkafs.log.tier.metadata import RemoteLogMetadata
-from kafkafs.log.tier.tier import RemotePart, Tier
+from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata
+from kafkafs.log.tier.tier import Tier, TierPart
 from kafkafs.log.tier.upload import Epochs, Upload
 
 Partitions = Callable[[], Iterable[Partition]]
@@ -27,11 +27,11 @@ class RemotePartitions:
         self._metadata_partitions = metadata
         self._metadata: RemoteLogMetadata | None = None
 
-    def of(self, name: PartitionName) -> RemotePart | None:
+    def of(self, name: PartitionName) -> TierPart | None:
         """What the tier has of that partition; None for what is never tiered, as Kafka's own topics."""
         if name.mark or name.topic.startswith("__"):
             return None
-        return RemotePart(
+        return TierPart(
             self._tier,
             lambda: self._in_tier(name),
             lambda: self._lineage(name),
@@ -39,9 +39,9 @@ class RemotePartitions:
             lambda: self._checkpoints.read().start_offsets.get((name.topic, name.partition)),
         )
 
-    def of_lost(self, partition: TierPartition) -> RemotePart:
+    def of_lost(self, partition: TierPartition) -> TierPart:
         """What the tier has of a partition that is on no disk: its lineage is that of the newest upload."""
-        return RemotePart(self._tier, lambda: partition, lambda: (), self._finished)
+        return TierPart(self._tier, lambda: partition, lambda: (), self._finished)
 
     def _in_tier(self, name: PartitionName) -> TierPartition | None:
         """A broker's checkpoint lists every partition that is tiered."""

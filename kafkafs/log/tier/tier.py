@@ -1,7 +1,7 @@
 """A tier that is open, and what it has of a partition: segments below those of the disk.
 
     tier = Tier(TierSource("s3://bucket/prefix"), options)
-    part = RemotePart(tier, partition, ...)      of one partition
+    part = TierPart(tier, partition, ...)      of one partition
     part.segments(local_start)                   those that count, like segments of the disk
 
 Which there are is looked up anew where the disk's own first segment is another one, every `RELIST_S`, and where
@@ -89,7 +89,7 @@ def keys_of(files: Iterable[tuple[str, Path]]) -> "Keys | None":
     return Keys(given)
 
 
-class RemotePart:
+class TierPart:
     """What a tier has of one partition. `_lock` is held while it is listed, `_relisting` while that is done behind the
     back of those who ask."""
 

@@ -100,7 +100,7 @@ def check_small_files(partition: Partition, data_directory: str, clean: bool) ->
     directory = partition.name.directory
     for problem in listing.problems:
         findings.append(Where(data_directory, directory).finding("not-regular", problem))
-    for offset, name in listing.snapshots.items():
+    for offset, name in listing.producer_snapshots.items():
         if clean or not _is_being_written(partition, name, offset):
             findings += _parsed(partition, data_directory, name, "snapshot", parse_producer_snapshot)
     if PARTITION_METADATA in listing.names:

@@ -10,10 +10,10 @@ from kafkafs.errors import KafkafsError
 from kafkafs.format.names import PartitionName
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.read_options import ReadOptions, TierSource
-from kafkafs.log.tier.tier import RemotePart, Tier
+from kafkafs.log.tier.tier import Tier, TierPart
 
 
-class TierAlone:
+class TierDirectory:
     """The partitions of a tier that is a directory, by the names that they would have on a broker's disk."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
@@ -37,15 +37,15 @@ class TierAlone:
         """That of a partition; None where the tier's layout has none."""
         return self._found[directory].topic_id or None
 
-    def part(self, name: PartitionName) -> RemotePart:
+    def part(self, name: PartitionName) -> TierPart:
         """What the tier has of a partition: all that there is of it."""
         partition = self._found[name.directory]
-        return RemotePart(self._tier, lambda: partition, lambda: (), lambda _: None)
+        return TierPart(self._tier, lambda: partition, lambda: (), lambda _: None)
 
 
-def open_tier(path: Path, options: ReadOptions) -> TierAlone | None:
+def open_tier(path: Path, options: ReadOptions) -> TierDirectory | None:
     """The tier that lies at `path`; None where that is none."""
     try:
-        return TierAlone(path, options)
+        return TierDirectory(path, options)
     except (KafkafsError, OSError):
         return None

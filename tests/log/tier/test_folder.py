@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.errors import DiskError
-from kafkafs.log.tier.lone import Folder
+from kafkafs.log.tier.folder import Folder
 from tests.kafka import aiven, tiers
 from tests.kafka.tiered import Tiered
 from tests.mounting import KAFKAFS, run

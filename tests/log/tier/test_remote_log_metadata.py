@@ -3,7 +3,7 @@
 from kafkafs.format.tiers.tier_names import TierPartition, parse_tier_directory
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.tier.metadata import RemoteLogMetadata, _State
+from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata, _State
 from tests.kafka.tiered import Tiered
 
 TIERED = Tiered()
