@@ -187,13 +187,8 @@ def _is_of_4_4(partition: str) -> bool:
     from pathlib import Path
 
     from kafkafs.cluster.metadata import metadata_version  # 40 ms, for dumps of the transaction topic only
-    from kafkafs.log.data_directory import open_data_directory
-    from kafkafs.log.read_options import ReadOptions
 
-    try:
-        level = metadata_version(open_data_directory(Path(os.path.realpath(partition)).parent), ReadOptions())
-    except UsageError:
-        return False
+    level = metadata_version(Path(os.path.realpath(partition)).parent)
     return level is not None and level >= _OF_4_4
 
 

@@ -25,7 +25,7 @@ _UNKNOWN = "-"
 Item = TypeVar("Item")
 
 
-class Line(NamedTuple):
+class GroupLine(NamedTuple):
     """A partition of one group; `counts` where its lag is one that somebody has yet to read."""
 
     group: bytes
@@ -125,7 +125,7 @@ def show(cluster: Cluster, groups: Sequence[FoundGroup], order: str) -> None:
         print("  ".join(texts).rstrip())
 
 
-def _lines(cluster: Cluster, found: FoundGroup) -> Iterator[Line]:
+def _lines(cluster: Cluster, found: FoundGroup) -> Iterator[GroupLine]:
     """A line for each offset, and for each partition that a member has and nobody committed."""
     name = printable(os.fsdecode(found.name)) + (" (stale)" if found.stale else "")
     readers = {
@@ -143,15 +143,15 @@ def _lines(cluster: Cluster, found: FoundGroup) -> Iterator[Line]:
         offset = f"{commit.offset} (pending)" if is_pending else str(commit.offset)
         member = printable(readers.pop(place, _UNKNOWN))
         columns = name, commit.topic, str(commit.partition), offset, _number(ends.high_watermark), _number(lag), member
-        yield Line(found.name, columns, lag, not (found.stale or is_pending))
+        yield GroupLine(found.name, columns, lag, not (found.stale or is_pending))
     for (topic, number), member_id in sorted(readers.items(), key=str):
         is_empty = False
         end = None if topic is None else cluster.ends(topic, number).high_watermark
         member = printable(member_id)
         columns = name, topic or _UNKNOWN, str(number), _UNKNOWN, _number(end), _UNKNOWN, member
-        yield Line(found.name, columns, None, not found.stale)
+        yield GroupLine(found.name, columns, None, not found.stale)
     if is_empty:
-        yield Line(found.name, (name, *[_UNKNOWN] * (len(HEAD) - 1)), None, False)
+        yield GroupLine(found.name, (name, *[_UNKNOWN] * (len(HEAD) - 1)), None, False)
 
 
 def _number(number: int | None) -> str:

@@ -8,6 +8,7 @@ that one has come. Sources: KafkaRaftLog, Snapshots, RecordsSnapshotReader, Meta
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
-from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
@@ -240,10 +241,10 @@ def read_once(
     return metadata
 
 
-def metadata_version(directory: DataDirectory, options: ReadOptions) -> int | None:
-    """The feature level that Kafka's releases count by; None where these disks do not tell."""
+def metadata_version(path: Path) -> int | None:
+    """The feature level that Kafka's releases count by; None where the data directory there does not tell."""
     try:
-        image = read_once(directory.partition(METADATA_LOG), options).image
+        image = read_once(open_data_directory(path).partition(METADATA_LOG), ReadOptions()).image
     except KafkafsError:
         return None
     return image.features.get(METADATA_VERSION) if image else None

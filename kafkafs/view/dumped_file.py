@@ -15,7 +15,7 @@ from kafkafs.dump.dump_source import Source
 from kafkafs.dump.file_dump import dump_from, is_dumpable
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.segment import Segment
-from kafkafs.view.exact import ExactContent, ExactText, Span, Told
+from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.streams import Pieces, Stream
@@ -36,7 +36,7 @@ class DumpedFile(NoXattrs):
     def __init__(self, view: PartitionView, name: str) -> None:
         self._view = view
         self._name = name
-        self._told: Told[Span] = Told()
+        self._told: Told[LogSpan] = Told()
 
     def attributes(self) -> Attributes:
         """The true size, for which the dump is made once; 0 of a stream. The time is the file's own. Of an index: for
@@ -54,7 +54,7 @@ class DumpedFile(NoXattrs):
             return ExactContent(text, files)
         return Stream(files.dump, 0, self._view.resources.text)
 
-    def _text(self, files: "_Files") -> ExactText[Span] | None:
+    def _text(self, files: "_Files") -> ExactText[LogSpan] | None:
         """It, measured; None of a file that is not small."""
         exact = self._view.options.exact
         if not exact or files.stored > exact:
@@ -91,7 +91,7 @@ class _Files:
             self.stored = min(data.size, data.file.stat().st_blocks * 512)  # the last one's has 10 MiB of holes
             with suppress(NotFound):
                 self.open(f"{stem}.log")
-        self.span = Span(0, data.size, (), tuple(file.state for file in self._opened.values()))
+        self.span = LogSpan(0, data.size, (), tuple(file.state for file in self._opened.values()))
         self.key: Hashable = (view.shown_as, name, self.span)
 
     def files(self) -> Iterator[DataFile]:

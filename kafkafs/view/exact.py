@@ -60,7 +60,7 @@ class Origin(Protocol):
 From = TypeVar("From", bound=Origin)
 
 
-class Span(NamedTuple):
+class LogSpan(NamedTuple):
     """The offsets [start, end) of one state of a log; `made_by` is what else the text depends on. `seal` is the log's
     last batch at that time, which tells that a segment that was rolled since was only appended to."""
 
@@ -79,7 +79,7 @@ class Span(NamedTuple):
         """Whether the log still has all of it, as it was."""
         return self.start >= log.start_offset and self._begins(covering(log, self.start, self.end))
 
-    def grew_to(self, other: "Span") -> bool:
+    def grew_to(self, other: "LogSpan") -> bool:
         """Whether the other one has all of it, and perhaps more behind."""
         return (
             self.start == other.start
@@ -105,10 +105,10 @@ def covering(log: Log, start: int, end: int) -> tuple[Segment, ...]:
     return tuple(segment for segment in log.segments_from(start) if segment.base_offset < end) if start < end else ()
 
 
-def span_of(log: Log, start: int, end: int, made_by: object) -> Span:
+def span_of(log: Log, start: int, end: int, made_by: object) -> LogSpan:
     """Those offsets, as they stand in the log now."""
     seal = None if log.tail is None else log.tail.last
-    return Span(start, end, covering(log, start, end), made_by, seal)
+    return LogSpan(start, end, covering(log, start, end), made_by, seal)
 
 
 class ExactText(Generic[From]):

@@ -17,7 +17,7 @@ from kafkafs.format.merged_lines import MergedLines
 from kafkafs.format.records import Records
 from kafkafs.log.log import HELD, Log
 from kafkafs.view.decoded import Follower, JsonFollower, Lines
-from kafkafs.view.exact import ExactContent, ExactText, Span, Told, span_of
+from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
 from kafkafs.view.grammar import FromEnd, TimeRange
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
@@ -46,7 +46,7 @@ class _Part(NamedTuple):
     end: int
 
     @property
-    def span(self) -> Span:
+    def span(self) -> LogSpan:
         """The same without the log."""
         return span_of(self.look.log, self.start, self.end, None)
 
@@ -55,7 +55,7 @@ class _Spans(NamedTuple):
     """The spans of all parts, and what their lines depend on besides. What comes behind any of them may be in the midst
     of the text."""
 
-    parts: tuple[Span, ...]
+    parts: tuple[LogSpan, ...]
     made_by: object
     end: int  # of all of them together
     start: int = 0
@@ -64,11 +64,11 @@ class _Spans(NamedTuple):
     def grew_to(self, other: "_Spans") -> bool:
         """Whether each has what it had."""
         same = self.made_by is other.made_by and len(self.parts) == len(other.parts)
-        return same and all(map(Span.grew_to, self.parts, other.parts))
+        return same and all(map(LogSpan.grew_to, self.parts, other.parts))
 
     def stand_in(self, logs: Sequence[Log]) -> bool:
         """Whether the logs still have all of them, as they were."""
-        return len(self.parts) == len(logs) and all(map(Span.stands_in, self.parts, logs))
+        return len(self.parts) == len(logs) and all(map(LogSpan.stands_in, self.parts, logs))
 
 
 class _OfTopic(NoXattrs):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kafkafs.log.extents import extents_between
 from kafkafs.log.log import Log
-from kafkafs.view.exact import ExactContent, ExactText, Span, Told, span_of
+from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.streams import Pieces, Stream
@@ -28,7 +28,7 @@ class RangeFile(NoXattrs):
         self._view = view
         self._target = target
         self._kind = kind
-        self._told: Told[Span] = Told()
+        self._told: Told[LogSpan] = Told()
 
     def _end(self, look: LogLook) -> int:
         """Where an open range ends now."""
@@ -47,7 +47,7 @@ class RangeFile(NoXattrs):
         about = self._view.stream_attributes(look, *self._target.offsets(look, isolated=self.isolated))
         return self._told.attributes(about, self._text(look))
 
-    def _text(self, look: LogLook) -> ExactText[Span] | None:
+    def _text(self, look: LogLook) -> ExactText[LogSpan] | None:
         """The text of the range as it is in this log, measured; None of one that is not small."""
         span, make = self._span_and_maker(look)
         if not is_small([(look.log, span)], self._view.options.exact):
@@ -55,7 +55,7 @@ class RangeFile(NoXattrs):
         key = self._view.shown_as, self._target, self._kind
         return self._view.resources.exact.measured(key, span, make(look, span.end))
 
-    def _span_and_maker(self, look: LogLook) -> tuple[Span, Callable[[LogLook, int], Make]]:
+    def _span_and_maker(self, look: LogLook) -> tuple[LogSpan, Callable[[LogLook, int], Make]]:
         start, end = self._target.offsets(look, isolated=self.isolated)
         start, present = max(start, look.log.start_offset), self._end(look)
         end = present if end is None else min(end, present)
@@ -75,7 +75,7 @@ class RangeFile(NoXattrs):
         return Stream(make(look, span.end), span.start, self._view.resources.text, held=held)
 
 
-def is_small(ranges: Sequence[tuple[Log, Span]], limit: int) -> bool:
+def is_small(ranges: Sequence[tuple[Log, LogSpan]], limit: int) -> bool:
     """Whether ranges are made of no more than so many bytes of log. Those that obviously are not are told at once."""
     if not limit or sum(segment.seen[0] for _, span in ranges for segment in span.segments[1:-1]) > limit:
         return False

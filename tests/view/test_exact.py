@@ -14,7 +14,7 @@ from kafkafs.disk.blocking import time_slice
 from kafkafs.errors import CorruptData, Unfinished, Vanished
 from kafkafs.log.segment import Segment
 from kafkafs.view import exact, streams
-from kafkafs.view.exact import ExactContent, ExactText, ExactTexts, Span
+from kafkafs.view.exact import ExactContent, ExactText, ExactTexts, LogSpan
 from kafkafs.view.streams import Pieces
 from tests.view.trees import assert_random_access, read
 
@@ -41,18 +41,18 @@ class Log:
 
         return make
 
-    def span(self, end: int, segments: tuple[Segment, ...] = SEGMENTS[:1], start: int = 0) -> Span:
-        return Span(start, end, segments, None)
+    def span(self, end: int, segments: tuple[Segment, ...] = SEGMENTS[:1], start: int = 0) -> LogSpan:
+        return LogSpan(start, end, segments, None)
 
     def text(self, end: int) -> bytes:
         return b"".join(self.lines[:end])
 
 
-def measured(texts: ExactTexts, log: Log, end: int, segments: tuple[Segment, ...] = SEGMENTS[:1]) -> ExactText[Span]:
+def measured(texts: ExactTexts, log: Log, end: int, segments: tuple[Segment, ...] = SEGMENTS[:1]) -> ExactText[LogSpan]:
     return texts.measured("range", log.span(end, segments), log.make(end))
 
 
-def opened(text: ExactText[Span]) -> ExactContent:
+def opened(text: ExactText[LogSpan]) -> ExactContent:
     assert text.use()
     return ExactContent(text, None)
 
