@@ -19,6 +19,9 @@ BEFORE_1970 = -1
 
 _DIGITS = re.compile(r"[0-9]+")
 _DOUBTFUL = re.compile(r"[1-9][0-9]{7,10}")  # no padded name of a listing
+IN_DOUBT_BELOW = 10**11
+"""Milliseconds: no later time is in `doubt`."""
+
 _SECONDS = re.compile(r"@([0-9]+)(?:\.([0-9]+))?")
 _AGO = re.compile(r"-([0-9]+)([smhd])")
 _AGO_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

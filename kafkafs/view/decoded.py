@@ -6,21 +6,24 @@ the same each time they are made.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.errors import NoData
+from kafkafs.disk.cached_value import OVERHEAD
+from kafkafs.errors import NoData, Vanished
+from kafkafs.format.batch import Batch
 from kafkafs.format.jsonl import JsonLines, LineMaker
 from kafkafs.format.memory import Memory
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
+from kafkafs.log.lineage import Lineage
 from kafkafs.log.lookup import Found
+from kafkafs.log.segment import Segment
 from kafkafs.view.node import KEEP_S, Attributes, BytesContent, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.permissions import Access
 from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import batch_xattrs
-from kafkafs.view.resources import OVERHEAD, RecordAnswer
 from kafkafs.view.streams import Pieces, Stream
 from kafkafs.view.targets import LogLook, PointTarget, RangeTarget
 
@@ -28,8 +31,6 @@ if TYPE_CHECKING:
     from kafkafs.cluster.schema_topic import SchemaTopic
     from kafkafs.format.decoding import DecodedLines
     from kafkafs.format.schemas.decoder_table import FoundSchema, SchemaName
-from kafkafs.errors import Vanished
-from kafkafs.log.lineage import Lineage
 
 
 class Follower:
@@ -192,6 +193,16 @@ class _ReaderRegistry:
         return found
 
 
+class RecordAnswer(NamedTuple):
+    """The record that a point leads to, without the batch's bytes, and what a view shows of it; None for null."""
+
+    segment: Segment
+    batch: Batch
+    offset: int
+    timestamp: int
+    shown: bytes | None
+
+
 class _OneRecord:
     """What the views of one record share: the record, and its attributes with the answer's true size."""
 
@@ -202,7 +213,7 @@ class _OneRecord:
     def _found(self, look: LogLook) -> RecordAnswer:
         """The record and what is shown of it; found once for each state of the log."""
         answers = self._view.resources.answers
-        found = answers.get(self, look)
+        found: RecordAnswer | None = answers.get(self, look)
         if found is not None:
             found.segment.check(found.segment.log())
         else:

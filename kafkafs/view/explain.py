@@ -1,7 +1,9 @@
 """`.explain`: a lookup told step by step, for people who want to see how Kafka finds things, or why it did not."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
+from kafkafs.disk.cached_value import OVERHEAD
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.objects import fetched
 from kafkafs.errors import CorruptData, NotFound, TooLarge
@@ -16,8 +18,15 @@ from kafkafs.view.grammar import BEFORE, Suffix
 from kafkafs.view.node import Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.raw import RawPoint
-from kafkafs.view.resources import OVERHEAD, Explained
 from kafkafs.view.targets import AtOffset, AtTime, BeforeTime, LogLook, PointTarget
+
+
+class Explained(NamedTuple):
+    """How the batch of a point was found, as text; its timestamp is -1 where it has none."""
+
+    segment: Segment
+    timestamp: int
+    text: bytes
 
 
 class Explanation:
@@ -50,7 +59,7 @@ class Explanation:
 
     def _found(self, look: LogLook) -> Explained:
         explanations = self._view.resources.explanations
-        found = explanations.get(self, look)
+        found: Explained | None = explanations.get(self, look)
         if found is not None:
             found.segment.check(found.segment.log())
             return found

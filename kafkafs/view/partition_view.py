@@ -9,14 +9,16 @@ from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.node import KEEP_S, Attributes
 from kafkafs.view.permissions import Access, access, common
-from kafkafs.view.resources import PartitionCache, Resources, SharedAccess
+from kafkafs.view.resources import Resources
 from kafkafs.view.targets import LogLook
 
 _MANY = 16
@@ -32,6 +34,34 @@ class _Directory(NamedTuple):
 
     access: Access
     mtime_ns: int
+
+
+class SharedAccess(NamedTuple):
+    """What the logs of so many segments grant together, and when the last was written; None where one has gone."""
+
+    segments: Sequence[Segment]
+    access: tuple[Access, int] | None
+
+
+class PartitionCache:
+    """What is remembered of one partition.
+
+    `_look` is written by any thread, at once and without a lock: two make one of the same log, and the later stays.
+    """
+
+    def __init__(self, partition: Partition, options: ReadOptions, keys: PartitionKeys) -> None:
+        self.partition = partition
+        self.keys = keys
+        self.shared_access: CachedValue[SharedAccess] = CachedValue(KEEP_S, options.clock)
+        self._options = options
+        self._look: LogLook | None = None
+
+    def look_at(self, log: Log) -> LogLook:
+        """That log, seen through the options."""
+        look = self._look
+        if look is None or look.log is not log:
+            look = self._look = LogLook(log, self._options, self.partition.transactions, self.keys)
+        return look
 
 
 class ShownReplica(NamedTuple):
@@ -79,11 +109,12 @@ class PartitionView:
     @property
     def _cache(self) -> PartitionCache:
         partition = self.partition
-        return self.resources.partitions.get(
+        found: PartitionCache = self.resources.partitions.get(
             self.shown_as,
             lambda: PartitionCache(partition, self.options, self._keys()),
             lambda cache: cache.partition is partition,
         )
+        return found
 
     def _keys(self) -> PartitionKeys:
         directory = self.data_directory.indexes

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
-from kafkafs.format.times import MAX_INT64, doubt
+from kafkafs.format.times import IN_DOUBT_BELOW, MAX_INT64, doubt
 from kafkafs.view.batches import BatchesPoint, BatchesRange
 from kafkafs.view.decoded import FieldPoint, JsonFollower, JsonPoint, JsonRange, Lines, PlainLines, SchemaLines
 from kafkafs.view.explain import Explanation
@@ -121,14 +121,17 @@ class ByTime(ViewDirectory):
         query = parse(name)
         if query is None:
             raise refused(f"{self._view.shown_as}/by-time", name, parse, TIMES)
-        is_point, stem = isinstance(query.target, TimePoint | Before), name.removeprefix(BEFORE).partition(".")[0]
-        if is_point and (doubtful := doubt(stem)):
-            self._warn(f"{self._view.shown_as}/by-time/{name}: {doubtful}")
+        match query.target:
+            case TimePoint(int(time_ms)) | Before(int(time_ms)) if time_ms < IN_DOUBT_BELOW:
+                self._warn(name)
         return _file(self._view, query, f"by-time/{name}")
 
-    def _warn(self, doubtful: str) -> None:
-        """Log it, but for what was logged lately: a lookup comes with each `cat`, and twice where a worker takes it."""
-        resources = self._view.resources
+    def _warn(self, name: str) -> None:
+        """Log why the time of that name may be mistaken, if it may; but for what was logged lately: a lookup comes with
+        each `cat`, and twice where a worker takes it."""
+        if (why := doubt(name.removeprefix(BEFORE).partition(".")[0])) is None:
+            return
+        resources, doubtful = self._view.resources, f"{self._view.shown_as}/by-time/{name}: {why}"
         if doubtful not in resources.warned:
             resources.warned = (*resources.warned, doubtful)[-WARNINGS:]
             logger.warning("%s", doubtful)

@@ -7,24 +7,29 @@ nothing is gained by that, and a request for names is told of a failure; the roo
 """
 
 import functools
+import os
 import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import AT_A_GLANCE_S, may_block, patience
-from kafkafs.disk.cached_value import MadeOnce, same_objects
-from kafkafs.errors import NotFound
-from kafkafs.format.names import parse_partition_name
+from kafkafs.disk.cached_value import CachedValue, MadeOnce, same_objects
+from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Vanished
+from kafkafs.format.names import PartitionName, parse_partition_name
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import cluster_id
 from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.by_key import ByKey
-from kafkafs.view.node import KEEP_S, Attributes, DirectoryNode, Disk, Entry, Node
+from kafkafs.view.node import KEEP_S, Attributes, DirectoryNode, Disk, Entry, Node, Usage
 from kafkafs.view.partition_view import PartitionView, ShownReplica
-from kafkafs.view.permissions import common
+from kafkafs.view.permissions import Access, access, below_ancestors, common
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.real_files import Segments
 from kafkafs.view.resources import Resources
@@ -33,18 +38,7 @@ from kafkafs.view.topic_directories import TopicsDirectory
 
 if TYPE_CHECKING:
     from kafkafs.view.cluster_directory import ClusterDirectory
-import os
-import time
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import cast
 
-from kafkafs.disk.ancestors import Ancestors
-from kafkafs.disk.cached_value import CachedValue
-from kafkafs.errors import Denied, DiskError, KafkafsError, Vanished
-from kafkafs.format.names import PartitionName
-from kafkafs.view.node import Usage
-from kafkafs.view.permissions import Access, access, below_ancestors
 
 USAGE_S = 30.0  # how long it is good for: half a minute
 MEASURE_S = 3.0  # how long it may take

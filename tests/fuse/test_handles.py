@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import Vanished
-from kafkafs.fuse.serve.handles import Handles, OpenFile
-from kafkafs.fuse.serve.inodes import Inode
+from kafkafs.fuse.serve.inodes import Handles, Inode, OpenFile
 from kafkafs.view.about import AboutDirectory
 
 

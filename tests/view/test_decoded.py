@@ -10,9 +10,9 @@ from weakref import ref
 
 import pytest
 
+from kafkafs.disk.cached_value import BUDGET
 from kafkafs.errors import ERRNO, CorruptData, NoData, NotFound
 from kafkafs.view.node import FileNode
-from kafkafs.view.resources import BUDGET
 from kafkafs.view.tree import PartitionDirectory
 from tests.counting import counted
 from tests.format.batch_maker import v2_batch

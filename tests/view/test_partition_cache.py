@@ -3,7 +3,7 @@
 from kafkafs.disk.budget import Budget
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
-from kafkafs.view.resources import PartitionCache
+from kafkafs.view.partition_view import PartitionCache
 from tests.log.making import log_of, made, partition_of, write_partition
 
 

@@ -2,7 +2,6 @@
 
 operations     a handler for each kind of request; what answers is `answering`: a reply or an errno
 inodes         the nodes that the kernel knows, by its numbers
-handles        what is open: files with their contents, listings
 workers        the threads that may wait, fair between *lanes*, one for each disk
 waiting        reads at the end of a log that wait for more; `signals`: whether their readers want to be gone
 sweeping       what is done every moment, asked or not

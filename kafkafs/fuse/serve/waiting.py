@@ -19,7 +19,7 @@ import pyfuse3
 import trio
 
 from kafkafs.errors import Exhausted, WouldBlock
-from kafkafs.fuse.serve.handles import OpenFile
+from kafkafs.fuse.serve.inodes import OpenFile
 from kafkafs.fuse.serve.signals import Kin, interrupted, kin, stuck
 
 PULSE_S = 0.075

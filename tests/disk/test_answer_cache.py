@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.view import resources
-from kafkafs.view.resources import BUDGET, AnswerCache
+from kafkafs.disk import cached_value
+from kafkafs.disk.cached_value import BUDGET, AnswerCache
 
 STATES = 3
 SMALL = 10
@@ -27,7 +27,7 @@ def test_it_knows_what_a_list_of_the_newest_answers_knows(steps):
     states = [State() for _ in range(STATES)]
     model: OrderedDict[str, tuple[int, int, int]] = OrderedDict()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resources, "BUDGET", SMALL)
+        patch.setattr(cached_value, "BUDGET", SMALL)
         cache: AnswerCache[int] = AnswerCache()
         for number, (node, state, size) in enumerate(steps):
             cache.put(node, states[state], number, size)
