@@ -13,17 +13,14 @@ with what is damaged are written anew, see `markers`.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound, Unanswered, Vanished
+from kafkafs.errors import CorruptData, DiskError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import Batches, is_control, is_wrapped
-from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
+from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.format.index import ABORTED as TRANSACTION
-from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, parse_transaction_index
-from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
@@ -35,6 +32,7 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.revive.keeping import Keeping, KeptSegment
 from kafkafs.revive.markers import IsOver, Marker, ended_by, lost_behind, lost_between, marker_bytes, next_events
+from kafkafs.revive.noted import Noted, aborts, noted_aborts
 
 Corrupt = Literal["refuse", "cut", "skip"]
 _MOST_LOSSES = 100
@@ -110,9 +108,9 @@ class PartitionScan:
         self._partition, self._corrupt, self._until_ms, self._interval = partition, corrupt, until_ms, interval
         self.tally = Tally(log.start_offset, log.start_offset)
         self._segments = log.visible_segments()
-        self._known_epochs = self._checkpointed()
+        self._noted = Noted(partition, log)
         self._is_over = self._is_damaged = False
-        self._damaged_up_to = 0
+        self._damaged_up_to, self._log_end = 0, log.end_offset
 
     def segments(self) -> Iterator[KeptSegment]:
         """What is kept, segment by segment. One of which nothing is kept is left out, unless it is the last."""
@@ -165,7 +163,7 @@ class PartitionScan:
                     rest = segment.walk(Start(item.end, item.last_offset + 1), end)
                     self._end_between(item, rest, segment, transactions, keeping)
                     continue
-                run = self._up_to_the_moment(item)
+                run = self._up_to_the_moment(self._that_can_be(segment, item))
                 if len(run.rows):
                     keeping.take(run)
                     self._follow(run)
@@ -209,7 +207,7 @@ class PartitionScan:
         if self._corrupt == "skip":
             first, last, begun = lost.base_offset, lost.last_offset, transactions.open
             known, following = self._is_over_at(segment, first), next_events(behind, {*begun})
-            self._end(lost_between(first, last, begun, _aborts(segment), following, known), keeping)
+            self._end(lost_between(first, last, begun, aborts(segment), following, known), keeping)
 
     def _end_behind(self, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
         """The same, behind all that is kept, where damage or the moment made that the end."""
@@ -221,7 +219,7 @@ class PartitionScan:
         if not transactions.open or not (self._is_damaged or self._is_torn(segment)):
             return
         rest = self._segments[self._segments.index(segment) :]
-        noted = (each for some in rest for each in _aborts(some))
+        noted = (each for some in rest for each in aborts(some))
         known = self._known_over if self._is_over else self._is_over_at(segment, end)
         self._end(lost_behind(end, transactions.open, noted, known), keeping)
 
@@ -249,27 +247,16 @@ class PartitionScan:
 
     def _lost_end(self) -> int:
         """The end that the broker noted where the log does not reach it: damage, if it stopped in order. A disk that
-        was copied while it ran has newer notes than logs. Else 0."""
-        end, noted = self.tally.end_offset, self.log.high_watermark or 0
-        later = sorted(
-            (each for each in self._partition.listing().producer_snapshots if each > max(end, noted)), reverse=True
-        )
-        noted = next((each for each in later if producers_at(self._partition, each) is not None), noted)
+        was copied while it ran has newer notes than logs. Else the log's own."""
+        end, noted = max(self.tally.end_offset, self._damaged_up_to), self._noted.end
         if noted <= end:
-            return 0
+            return end
         reason = f"the log ends at {end}, and the broker noted that it ended at {noted}"
-        if self._stopped_in_order():
+        if self._noted.stopped_in_order():
             self._damage(end, noted - 1, reason)
         else:
             self.tally.lose(Loss(end, noted - 1, reason, is_damage=False))
         return noted
-
-    def _stopped_in_order(self) -> bool:
-        try:
-            self._partition.root.stat(CLEAN_SHUTDOWN)
-        except KafkafsError:
-            return False
-        return True
 
     def _is_torn(self, segment: Segment) -> bool:
         """Whether something stands behind the log's last batch, as where a write did not come to its end."""
@@ -319,11 +306,24 @@ class PartitionScan:
                              "later than the moment that was asked for", is_damage=False))  # fmt: skip
         return run._replace(rows=run.rows[:at])
 
+    def _that_can_be(self, segment: Segment, run: BatchRun) -> BatchRun:
+        """Without the batch at its end that has an offset where none can be: no CRC is about it."""
+        expected = max(self.tally.end_offset, segment.base_offset)
+        good = self._noted.possible(segment, run, expected)
+        if good < len(run.rows):
+            row = run.rows[good]
+            first = int(run.rows["last_offset"][good - 1]) + 1 if good else expected
+            last = first + int(row["last_offset"] - row["base_offset"])
+            self._log_end = last + 1
+            self._damage(first, last, f"the batch at {row['position']} of {segment.log_name} says that it begins at"
+                         f" offset {row['base_offset']}")  # fmt: skip
+        return run._replace(rows=run.rows[:good])
+
     def _damage(self, first: int, last: int, reason: str) -> None:
         if last < self.tally.start_offset:
             return
         if self._corrupt == "cut":
-            last, self._is_over = max(last, self.log.end_offset - 1), True
+            last, self._is_over = max(last, self._log_end - 1, self._noted.end - 1), True
             reason += ", and the partition ends before them"
         self._is_damaged, self._damaged_up_to = True, last + 1
         self.tally.lose(Loss(first, last, reason, is_damage=True))
@@ -342,16 +342,6 @@ class PartitionScan:
                 count += int((piece.rows["offset"] >= start).sum())
         return count
 
-    def _checkpointed(self) -> tuple[LeaderEpoch, ...]:
-        """The epochs that the broker noted; none where the file cannot be true."""
-        name = f"{self._partition.name.directory}/{LEADER_EPOCHS}"
-        try:
-            known = parse_leader_epochs(self._partition.root.read_whole(name))
-        except (NotFound, DiskError, CorruptData):
-            return ()
-        ascends = all(one.epoch < two.epoch and one.start_offset <= two.start_offset for one, two in pairwise(known))
-        return known if ascends else ()
-
     def _follow_epochs(self, rows: Batches) -> None:
         epochs = self.tally.epochs
         before = epochs[-1].epoch if epochs else -1
@@ -368,25 +358,9 @@ class PartitionScan:
         known = producers_at(self._partition, tally.end_offset)
         if known is not None:
             tally.producers = ProducerStates(known)
-        noted = [each for each in self._known_epochs if each.start_offset <= tally.end_offset]
+        noted = [each for each in self._noted.epochs() if each.start_offset <= tally.end_offset]
         last = noted[-1].epoch if noted else -1
         tally.epochs = [*noted, *(each for each in tally.epochs if each.epoch > last)]
-
-
-def _aborts(segment: Segment) -> tuple[AbortedTransaction, ...]:
-    """What the broker noted of aborts in a segment; nothing where that cannot be read."""
-    try:
-        return parse_transaction_index(noted_aborts(segment), segment.base_offset)
-    except (CorruptData, DiskError, NotFound):
-        return ()
-
-
-def noted_aborts(segment: Segment) -> bytes:
-    """The broker's own transaction index of a segment; CorruptData where it cannot be true."""
-    data = segment.read_beside(segment.name_of("txnindex"))
-    data = data[: len(data) // ABORTED_SIZE * ABORTED_SIZE]
-    parse_transaction_index(data, segment.base_offset)
-    return data
 
 
 def as_of_now(producers: ProducerStates, now_ms: int) -> ProducerStates:

@@ -30,6 +30,9 @@ INTERNAL = (GROUPS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC)
 _LARGEST_GAP = 10_000
 """So many partitions that are on no disk may stand between those that are."""
 
+_MOST_MISSPELT = 4
+"""Letters of 22, each of which is another one in 63 of 64 ids that have nothing to do with each other."""
+
 _COMPACT = {"cleanup.policy": "compact"}
 _BROKERS_OWN: Mapping[str, Mapping[str, str]] = {
     GROUPS_TOPIC: {**_COMPACT, "compression.type": "producer", "segment.bytes": "104857600"},
@@ -162,14 +165,27 @@ def _made_by_then(claims: Sequence[_Claim], image: WholeImage | None, chosen: Ch
 
 def _of_topic(claims: Sequence[_Claim], topic_id: str, chosen: Chosen) -> list[_Claim]:
     """Those of this very topic: one of the same name was deleted, and a disk that was away did not hear of it."""
-    mine = [each for each in claims if each.topic_id in (None, topic_id)]
+    mine = []
     for each in claims:
-        if each not in mine:
+        if each.topic_id in (None, topic_id):
+            mine.append(each)
+        elif _is_misspelt(each.topic_id, topic_id):
+            mine.append(each)
+            chosen.sentences.append(
+                f"{str(each.directory.path / each.name)!r} says that it is of the topic {each.topic_id}, and is taken"
+                f" for one of {topic_id}: ids of two topics are never so much alike"
+            )
+        else:
             chosen.sentences.append(
                 f"{str(each.directory.path / each.name)!r} is left out: it is of another topic of that name"
                 f" ({each.topic_id})"
             )
     return mine
+
+
+def _is_misspelt(topic_id: str, other: str) -> bool:
+    """Whether the ids differ in a letter or two, as where bits of `partition.metadata` are damaged."""
+    return sum(one != two for one, two in zip(topic_id, other, strict=True)) <= _MOST_MISSPELT
 
 
 def _id_of(claims: Sequence[_Claim], cluster_id: str, chosen: Chosen) -> str:

@@ -12,7 +12,8 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.producers import ProducerStates
 from kafkafs.revive.keeping import KeptSegment
-from kafkafs.revive.scanning import PartitionScan, as_of_now, noted_aborts
+from kafkafs.revive.noted import noted_aborts
+from kafkafs.revive.scanning import PartitionScan, as_of_now
 from tests.kafka.dataset import Dataset
 from tests.revive.producing import with_largest_timestamp
 

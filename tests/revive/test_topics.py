@@ -50,6 +50,15 @@ def shape(found):
     return {topic.name: [each.replica is not None for each in topic.partitions] for topic in found.topics}
 
 
+def test_a_damaged_id_is_not_another_topics(tmp_path):
+    """A bit of `partition.metadata` is not worth the partition."""
+    misspelt = ONE[:5] + chr(ord(ONE[5]) ^ 1) + ONE[6:]
+    found = chosen([disk(tmp_path / "a", {"t-0": misspelt, "t-1": TWO})], image(("t", ONE, 2)))
+    assert shape(found) == {"t": [True, False]}
+    assert [topic.topic_id for topic in found.topics] == [ONE]
+    assert any(misspelt in each and f"one of {ONE}" in each for each in found.sentences)
+
+
 def test_without_metadata_directories_tell_topics_and_partitions(tmp_path):
     """As on disks of ZooKeeper's time. A number in between that is nowhere begins anew: a controller wants all."""
     found = chosen([disk(tmp_path / "a", {"t-0": ONE, "t-2": ONE, "old-0": None})])

@@ -1,0 +1,82 @@
+"""What a broker noted beside a partition's log: where it ended, epochs, aborts. All of it may be damaged, too."""
+
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound
+from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
+from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, parse_transaction_index
+from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS
+from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.log import Log
+from kafkafs.log.partition import Partition
+from kafkafs.log.producers import producers_at
+from kafkafs.log.segment import Segment
+
+_LARGEST_RELATIVE = 2**31 - 1
+"""So far from its segment's base offset an index can point."""
+
+
+class Noted:
+    """The notes beside one log."""
+
+    def __init__(self, partition: Partition, log: Log) -> None:
+        self._partition, self._log = partition, log
+
+    @cached_property
+    def end(self) -> int:
+        """The offset at which the log ended: the high watermark, or where the last snapshot of producers that can be
+        read was taken; 0 where nothing tells."""
+        high = self._log.high_watermark or 0
+        later = sorted((each for each in self._partition.listing().producer_snapshots if each > high), reverse=True)
+        return next((each for each in later if producers_at(self._partition, each) is not None), high)
+
+    def stopped_in_order(self) -> bool:
+        """Whether the broker stopped in order, and so what it noted is what it had."""
+        try:
+            self._partition.root.stat(CLEAN_SHUTDOWN)
+        except KafkafsError:
+            return False
+        return True
+
+    def epochs(self) -> tuple[LeaderEpoch, ...]:
+        """The epochs of leaders; none where the file cannot be true."""
+        name = f"{self._partition.name.directory}/{LEADER_EPOCHS}"
+        try:
+            known = parse_leader_epochs(self._partition.root.read_whole(name))
+        except (NotFound, DiskError, CorruptData):
+            return ()
+        ascends = all(one.epoch < two.epoch and one.start_offset <= two.start_offset for one, two in pairwise(known))
+        return known if ascends else ()
+
+    def possible(self, segment: Segment, run: BatchRun, next_offset: int) -> int:
+        """How many batches of the run, from the first on, can have the offsets that they state.
+
+        A base offset is under no CRC, and behind the last batch nothing contradicts it. It cannot be true where no
+        index could point to it; nor, in a log that nothing was compacted in yet, behind offsets that nobody has
+        (`next_offset` is the first one), where the broker noted that the log ended before.
+        """
+        rows = run.rows
+        fit = rows["last_offset"] - segment.base_offset <= _LARGEST_RELATIVE
+        if segment.next_base is None and 0 < self.end <= rows["base_offset"][-1] and self.stopped_in_order():
+            before = int(rows["last_offset"][-2]) + 1 if len(rows) > 1 else next_offset
+            fit[-1] &= rows["base_offset"][-1] <= before
+        return len(rows) if fit.all() else int(np.argmin(fit))
+
+
+def aborts(segment: Segment) -> tuple[AbortedTransaction, ...]:
+    """What the broker noted of aborts in a segment; nothing where that cannot be read."""
+    try:
+        return parse_transaction_index(noted_aborts(segment), segment.base_offset)
+    except (CorruptData, DiskError, NotFound):
+        return ()
+
+
+def noted_aborts(segment: Segment) -> bytes:
+    """The broker's own transaction index of a segment; CorruptData where it cannot be true."""
+    data = segment.read_beside(segment.name_of("txnindex"))
+    data = data[: len(data) // ABORTED_SIZE * ABORTED_SIZE]
+    parse_transaction_index(data, segment.base_offset)
+    return data
