@@ -31,10 +31,7 @@ class Keys:
         """What decrypts that segment. DiskError for a key id that was not given, and for a key that does not fit."""
         key = self._keys.get(encryption.key_id)
         if key is None:
-            raise DiskError(
-                f"the segment is encrypted with the key {encryption.key_id!r}:"
-                f" mount with -o tiered_key={encryption.key_id}:FILE of its private key"
-            )
+            raise DiskError(encryption.sentence)
         return Cipher(_unwrapped(key, encryption), encryption.aad)
 
 

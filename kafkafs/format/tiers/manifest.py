@@ -72,6 +72,12 @@ class Encryption(NamedTuple):
     wrapped: bytes
     aad: bytes
 
+    @property
+    def sentence(self) -> str:
+        """What to do where that key is missing: a mount and Spark call it tiered_key, commands --tiered-key."""
+        how = f"name its private key by tiered_key, or --tiered-key, {self.key_id}:FILE"
+        return f"it is encrypted with the key {self.key_id!r}: {how}"
+
 
 class Manifest(NamedTuple):
     """One remote segment. `indexes` are the position and size of each kind in the `.indexes` object."""

@@ -169,8 +169,7 @@ class Aiven:
             cipher = None
             if manifest.encryption is not None:
                 if self._keys is None:
-                    key_id = manifest.encryption.key_id
-                    raise DiskError(f"it is encrypted with the key {key_id!r}: mount with -o tiered_key={key_id}:FILE")
+                    raise DiskError(manifest.encryption.sentence)
                 cipher = self._keys.cipher(manifest.encryption)
             if kind == "log":
                 return chunked_log(self._objects, upload, manifest, cipher, self._cache, self._options)

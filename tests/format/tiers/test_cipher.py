@@ -30,7 +30,7 @@ def test_the_right_key_reads(pair):
 
 def test_an_unknown_id_and_a_key_that_does_not_fit_are_told_apart(pair):
     encryption, _ = sealed(pair, b"a chunk")
-    with pytest.raises(DiskError, match="encrypted with the key 'k1': mount with -o tiered_key=k1:FILE"):
+    with pytest.raises(DiskError, match="the key 'k1': name its private key by tiered_key, or --tiered-key, k1:FILE"):
         Keys({"k2": pair.pem}).cipher(encryption)
     with pytest.raises(DiskError, match="given as 'k1' does not fit"):
         Keys({"k1": aiven.key_pair("k1").pem}).cipher(encryption)

@@ -39,6 +39,6 @@ def test_what_is_no_tier_is_one_sentence(tmp_path):
 def test_encrypted_segments_without_their_key_say_which_is_missing(tmp_path):
     place = aiven.write(TIERED.tier, tmp_path / "tier", compress=True, key=aiven.key_pair("k1"))
     left = tree(TIERED.left, tiered=TierSource(str(place)))
-    with pytest.raises(DiskError, match="encrypted with the key 'k1': mount with -o tiered_key=k1:FILE"):
+    with pytest.raises(DiskError, match="the key 'k1': name its private key by tiered_key, or --tiered-key, k1:FILE"):
         cat(left, "orders-0/by-offset/0.jsonl")
     assert node(left, "orders-0/by-offset/2999.jsonl").attributes().size
