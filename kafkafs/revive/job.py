@@ -25,7 +25,7 @@ from kafkafs.format.names import (
 )
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.revive.keeping import log_size
-from kafkafs.revive.metadata_snapshot import State, kept_configs, snapshot_bytes, snapshot_name
+from kafkafs.revive.metadata_snapshot import Config, State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.partitions import PartitionWriter, told_of
 from kafkafs.revive.place import NewDirectory, check_target
 from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, next_block, room
@@ -60,7 +60,9 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
     for replica, _, scan in work.scans({}):
         work.only_scan(replica, scan)
     needed = room(plan, choices.method or "copy", plan.size)
-    return {"state": "planned", **plan.told(), "neededBytes": needed, "revived": work.revived()}
+    told = {"state": "planned", **plan.told(), "neededBytes": needed, "revived": work.revived()}
+    told["leftOut"] += _configured(plan, choices.to)[2]
+    return told
 
 
 def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_progress) -> dict[str, Any]:
@@ -83,7 +85,10 @@ def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_prog
             place.note(told)
     work.refuse_damage()
     report = {**plan.told(), "method": method, "revived": work.revived()}
-    report["leftOut"] += _write_cluster(plan, work, place)
+    told, configs, sentences = _configured(plan, place.path)
+    report["leftOut"] += sentences
+    _write_cluster(plan, work, place, configs)
+    place.write(SERVER_PROPERTIES, server_properties(told))
     place.settle()
     place.write(META_PROPERTIES, meta_properties(plan.cluster_id, plan.node), through=True)
     place.write(CLEAN_SHUTDOWN, clean_shutdown(), through=True)
@@ -163,24 +168,27 @@ class _Work:
         return lines
 
 
-def _write_cluster(plan: Plan, work: _Work, place: NewDirectory) -> list[str]:
-    """Checkpoints, metadata and settings; what of the cluster's settings was left out, in sentences."""
-    _write_checkpoints(plan, work, place)
+def _configured(plan: Plan, to: Path) -> tuple[dict[str, str], list[Config], list[str]]:
+    """What the new node's file says, the configs that the cluster keeps, and in sentences those that it does not."""
     metadata, topics = plan.metadata, list(plan.topics)
     told = settings(
-        plan.node, place.path.resolve(), topics,
+        plan.node, to.resolve(), topics,
         is_dynamic=metadata.is_dynamic, has_acls=bool(metadata.image and metadata.image.acls),
         has_shares=plan.release.has_new_groups,
     )  # fmt: skip
-    configs, sentences = kept_configs(
-        metadata.image, topics, plan.node.number, frozenset((*told, *OFF)), plan.release.has_new_groups
-    )
-    told |= thread_counts(configs)
+    configs, sentences = kept_configs(metadata.image, topics, plan.node.number, frozenset((*told, *OFF)), plan.release)
+    return told | thread_counts(configs), configs, sentences
+
+
+def _write_cluster(plan: Plan, work: _Work, place: NewDirectory, configs: Sequence[Config]) -> None:
+    """Checkpoints and metadata."""
+    _write_checkpoints(plan, work, place)
+    metadata = plan.metadata
     used = max((each["largestProducerId"] for each in work.told.values()), default=-1)
     as_of = metadata.as_of
     timestamp_ms = as_of.timestamp if as_of and as_of.timestamp is not None else time.time_ns() // 1_000_000
     state = State(
-        plan.node, plan.features, topics, {name: each["leaderEpoch"] for name, each in work.told.items()}, configs,
+        plan.node, plan.features, plan.topics, {name: each["leaderEpoch"] for name, each in work.told.items()}, configs,
         metadata.image, max(plan.next_producer_id, next_block(used) if used >= 0 else 0), timestamp_ms,
         max(1, as_of.epoch or 1) if as_of else 1, metadata.is_dynamic,
     )  # fmt: skip
@@ -188,8 +196,6 @@ def _write_cluster(plan: Plan, work: _Work, place: NewDirectory) -> list[str]:
     with place.below(METADATA_LOG) as target:
         offset = max(1, as_of.offset + 1) if as_of else 1
         target.write(snapshot_name(offset, state.epoch), snapshot_bytes(state))
-    place.write(SERVER_PROPERTIES, server_properties(told))
-    return sentences
 
 
 def _write_checkpoints(plan: Plan, work: _Work, place: NewDirectory) -> None:

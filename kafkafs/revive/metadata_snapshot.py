@@ -10,13 +10,13 @@ first record of a new producer is acknowledged and not there. Sources: Snapshots
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkafs.cluster.metadata import METADATA_VERSION
 from kafkafs.format.batch import Pair, batch_bytes
 from kafkafs.format.control import ControlType
 from kafkafs.format.messages.writing import message_bytes, metadata_record
-from kafkafs.revive.releases import record_version
+from kafkafs.revive.releases import Release, record_version
 from kafkafs.revive.topics import RevivedTopic
 from kafkafs.revive.whole_image import WholeImage
 
@@ -43,8 +43,7 @@ class Node:
     rack: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """A setting of a topic, a broker, a group: the resource's type and name, the setting's name and value."""
 
     kind: int
@@ -195,10 +194,10 @@ def _rights(image: WholeImage) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def kept_configs(
-    image: WholeImage | None, topics: Sequence[RevivedTopic], node: int, settings: frozenset[str], has_groups: bool
+    image: WholeImage | None, topics: Sequence[RevivedTopic], node: int, settings: frozenset[str], target: Release
 ) -> tuple[list[Config], list[str]]:
-    """The configs that go along, and in sentences those that do not. `settings`: what the new node's own file says,
-    which a config of the cluster would overrule. `has_groups`: the target knows configs of groups."""
+    """The configs that go along, and in sentences what does not. `settings`: what the new node's own file says, which a
+    config of the cluster would overrule."""
     kept = [Config(_TOPIC, each.name, name, value) for each in topics for name, value in each.configs.items()]
     sentences = []
     for (kind, resource), configs in sorted(image.configs.items()) if image else ():
@@ -208,15 +207,28 @@ def kept_configs(
             if kind == BROKER and resource not in ("", str(node)):
                 sentences.append(f"the setting {name} of broker {resource} is left out: that broker is gone")
             elif kind == BROKER and (name in settings or name.startswith("listener.") or name in _OF_ANOTHER_MACHINE):
-                whose = f"of broker {resource}" if resource else "of all brokers"
-                sentences.append(f"the setting {name} {whose} is left out: the new node has its own")
-            elif kind == _GROUP and not has_groups:
+                sentences.append(
+                    f"the setting {name} of {_whose(kind, resource)} is left out: the new node has its own"
+                )
+            elif kind == _GROUP and not target.has_new_groups:
                 sentences.append(
                     f"the setting {name}={value} of group {resource} is left out: the target has none such"
                 )
             else:
                 kept.append(Config(kind, resource, name, value))
-    return kept, sentences
+    fitting = [each._replace(value=target.takes(each.name, each.value)) for each in kept]
+    sentences += [
+        f"the setting {before.name}={before.value} of {_whose(before.kind, before.resource)} becomes {after.value}, the"
+        f" least for Kafka {target.name}"
+        for before, after in zip(kept, fitting, strict=True) if before != after
+    ]  # fmt: skip
+    return fitting, sentences
+
+
+def _whose(kind: int, resource: str) -> str:
+    if kind == _TOPIC:
+        return resource
+    return f"broker {resource}" if resource else "all brokers"
 
 
 _OF_ANOTHER_MACHINE = frozenset(("listeners", "advertised.listeners", "metric.reporters"))

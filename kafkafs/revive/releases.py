@@ -15,26 +15,34 @@ ELIGIBLE_LEADERS = "eligible.leader.replicas.version"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """`metadata_versions`: the lowest and the highest. `features`: the highest level of each other feature."""
+    """`metadata_versions`: the lowest and the highest. `features`: the highest level of each other feature. `least`: of
+    settings of topics and brokers, where an older release takes less and this one does not start from it."""
 
     name: str
     metadata_versions: tuple[int, int]
     features: Mapping[str, int] = field(default_factory=dict)
+    least: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def has_new_groups(self) -> bool:
         """Whether it knows groups of the newer protocols, and configs of groups."""
         return "group.version" in self.features
 
+    def takes(self, setting: str, value: str) -> str:
+        """The value, or the least that it takes of that setting."""
+        least = self.least.get(setting, 0)
+        return str(least) if value.isascii() and value.isdigit() and int(value) < least else value
+
 
 _OF_4 = {"transaction.version": 2, "group.version": 1, ELIGIBLE_LEADERS: 1, "share.version": 1, "streams.version": 1}
+_LEAST_OF_4 = dict.fromkeys(("segment.bytes", "log.segment.bytes"), 1 << 20)
 
 RELEASES: Mapping[str, Release] = {
     each.name: each
     for each in (
         Release("3.9", (1, 21)),
-        Release("4.3", (7, 30), _OF_4),
-        Release("4.4", (7, 33), _OF_4 | {"share.version": 2}),
+        Release("4.3", (7, 30), _OF_4, _LEAST_OF_4),
+        Release("4.4", (7, 33), _OF_4 | {"share.version": 2}, _LEAST_OF_4),
     )
 }
 """By their names, the oldest first."""

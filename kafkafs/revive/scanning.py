@@ -113,7 +113,7 @@ class PartitionScan:
         self._damaged_up_to, self._log_end = 0, log.end_offset
 
     def segments(self) -> Iterator[KeptSegment]:
-        """What is kept, segment by segment. One of which nothing is kept is left out, unless it is the last."""
+        """What is kept, segment by segment. One between of which nothing is kept is left out."""
         tally, transactions = self.tally, Tracker()
         self._tell_what_is_elsewhere()
         if not self._segments:
@@ -130,7 +130,8 @@ class PartitionScan:
             kept = self._keep(segment, behind, known, transactions)
             if segment is self._segments[-1] and not self._is_over:
                 self._reach(segment.base_offset)
-            if kept.pieces or segment is self._segments[-1]:
+            is_first = segment is self._segments[0] and not self._is_over  # where it begins is the earliest offset
+            if kept.pieces or is_first or segment is self._segments[-1]:
                 tally.size += kept.size
                 tally.remote_size += kept.size if segment.object is not None else 0
                 tally.segments += 1

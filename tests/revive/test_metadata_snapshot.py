@@ -8,6 +8,7 @@ from kafkafs.format.messages.topic_records import InternalTopic, Message
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.metadata_snapshot import Config, Node, State, kept_configs, snapshot_bytes, snapshot_name
+from kafkafs.revive.releases import RELEASES
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, made_up_id
 from kafkafs.revive.whole_image import WholeImage, read_metadata
 from tests.kafka.clusters import Cluster
@@ -99,12 +100,28 @@ def test_settings_that_belong_to_another_machine_are_left_out():
         (16, "watch"): {"interval.ms": "60000"},
         (2, "gone"): {"retention.ms": "1"},
     }
-    kept, sentences = kept_configs(image, [], 1, frozenset({"log.retention.ms"}), has_groups=False)
+    kept, sentences = kept_configs(image, [], 1, frozenset({"log.retention.ms"}), RELEASES["3.9"])
     assert kept == [
         Config(4, "", "log.cleaner.threads", "2"), Config(4, "1", "num.io.threads", "8"),
         Config(16, "watch", "interval.ms", "60000"),
     ]  # fmt: skip
     assert len(sentences) == 4
     assert not any("SECRET" in sentence for sentence in sentences)
-    kept, _ = kept_configs(image, [], 1, frozenset(), has_groups=True)
+    kept, _ = kept_configs(image, [], 1, frozenset(), RELEASES["4.4"])
     assert Config(32, "g", "consumer.session.timeout.ms", "50000") in kept
+
+
+def test_a_setting_below_what_the_target_starts_from_is_raised():
+    """Kafka 4 ends at its start where the segments of one topic are smaller than a mebibyte."""
+    image = WholeImage()
+    image.configs = {(4, ""): {"log.segment.bytes": "1000"}}
+    topics = [RevivedTopic("small", made_up_id("s"), {"segment.bytes": "14"}, ()),
+              RevivedTopic("large", made_up_id("l"), {"segment.bytes": "1048577"}, ())]  # fmt: skip
+    kept, sentences = kept_configs(image, topics, 1, frozenset(), RELEASES["4.4"])
+    assert [each.value for each in kept] == ["1048576", "1048577", "1048576"]
+    assert sentences == [
+        "the setting segment.bytes=14 of small becomes 1048576, the least for Kafka 4.4",
+        "the setting log.segment.bytes=1000 of all brokers becomes 1048576, the least for Kafka 4.4",
+    ]
+    kept, sentences = kept_configs(image, topics, 1, frozenset(), RELEASES["3.9"])
+    assert ([each.value for each in kept], sentences) == (["14", "1048577", "1000"], [])

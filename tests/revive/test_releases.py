@@ -46,3 +46,10 @@ def test_records_have_the_version_of_their_metadata_version(level, partition, re
     assert record_version("PartitionRecord", level) == partition
     assert record_version("RegisterBrokerRecord", level) == registration
     assert record_version("TopicRecord", level) == 0
+
+
+def test_from_4_on_a_segment_has_at_least_a_mebibyte():
+    for name, least in (("3.9", "14"), ("4.3", "1048576"), ("4.4", "1048576")):
+        assert RELEASES[name].takes("segment.bytes", "14") == RELEASES[name].takes("log.segment.bytes", "14") == least
+        assert RELEASES[name].takes("segment.bytes", "2000000") == "2000000"
+        assert RELEASES[name].takes("retention.bytes", "14") == "14"

@@ -232,6 +232,16 @@ def test_epochs_that_the_broker_did_not_note_are_read_from_the_log(tmp_path):
     assert noted.tally.epochs
 
 
+def test_a_first_segment_of_which_compaction_left_nothing_stays(segments):
+    """Where the log begins is what a broker calls its earliest offset."""
+    log = open_data_directory(segments).partition("segments-0").log()
+    first, second = log.segments[:2]
+    (segments / "segments-0" / first.log_name).write_bytes(b"")
+    scan, kept = scanned(segments, "segments-0")
+    assert [each.segment.base_offset for each, _ in kept][:2] == [first.base_offset, second.base_offset]
+    assert scan.tally.losses == []
+
+
 def test_producers_without_an_open_transaction_count_as_of_now():
     states = ProducerStates([ProducerState(1, 0, 5, 9, 0, 100, 0, -1), ProducerState(2, 0, 5, 9, 0, 100, 0, 7)])
     assert [each.timestamp for each in as_of_now(states, 5000).states.values()] == [5000, 100]
