@@ -3,17 +3,19 @@
 import heapq
 from collections.abc import Iterator, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkafs.format import merged_lines
 from kafkafs.format.batch import walk
 from kafkafs.format.jsonl import JsonLines
-from kafkafs.format.merged_lines import MergedLines
 from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 
-LONG = b"x" * (2 << 20)
+SHARE = 4096
+LONG = b"x" * (2 * SHARE)
 """A value whose line is longer than a partition's share of memory."""
 
 values = st.sampled_from([None, b"", b"v", b"w" * 300, LONG])
@@ -42,9 +44,10 @@ def test_the_smallest_time_comes_next_and_places_are_where_to_go_on(parts):
         for number, part in enumerate(parts)
     ]
     whole = b"".join(line for _, line in heapq.merge(*timed, key=lambda line: line[0]))
-    merged = MergedLines(
-        [(JsonLines("t", number), found(part)) for number, part in enumerate(parts)], [10] * len(parts)
-    )
+    sources = [(JsonLines("t", number), found(part)) for number, part in enumerate(parts)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(merged_lines, "_MOST", SHARE)
+        merged = merged_lines.MergedLines(sources, [10] * len(parts))
     made = b""
     for is_end, piece in merged.pieces():
         made += piece
