@@ -77,16 +77,24 @@ class _Indexing:
         """More batches, right behind those before."""
         if not len(rows):
             return
-        positions, last_offsets = rows["position"], rows["last_offset"]
+        positions = np.ascontiguousarray(rows["position"])  # of a column each search would make a copy
         highest, holders = self._running(rows)
-        row = int(np.searchsorted(positions, self._indexed_at + self._interval, side="right"))
-        while row < len(rows):
-            self._indexed_at = int(positions[row])
-            self._offsets.append((int(last_offsets[row]) - self._base, self._indexed_at))
-            self._maybe_time(int(highest[row]), int(holders[row]))
-            row = int(np.searchsorted(positions, self._indexed_at + self._interval, side="right"))
+        chosen = self._choose(positions)
+        self._offsets += zip(
+            (rows["last_offset"][chosen] - self._base).tolist(), positions[chosen].tolist(), strict=True
+        )
+        for timestamp, offset in zip(highest[chosen].tolist(), holders[chosen].tolist(), strict=True):
+            self._maybe_time(timestamp, offset)
         self._largest, self._largest_offset = int(highest[-1]), int(holders[-1])
         self._end = int(positions[-1]) + int(rows["size"][-1])
+
+    def _choose(self, positions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
+        """The rows that get an entry: each the first one that stands so far behind the last one that did."""
+        chosen = []
+        while (row := int(positions.searchsorted(self._indexed_at + self._interval, "right"))) < len(positions):
+            chosen.append(row)
+            self._indexed_at = int(positions[row])
+        return chosen
 
     def _running(self, rows: Batches) -> "tuple[np.ndarray, np.ndarray]":
         """For each batch the largest timestamp so far, and the last offset of the first batch that reached it."""

@@ -7,6 +7,7 @@ what no broker writes again may be one, a closed segment's log, and its attribut
 import errno
 import fcntl
 import os
+from collections import deque
 from collections.abc import Sequence
 from typing import Literal
 
@@ -85,20 +86,23 @@ def _copy(source: DataFile, position: int, length: int, descriptor: int) -> None
         data = source.read_long(position, min(LONG_SIZE, end - position))
         if not data:
             raise Vanished(f"{source.name!r} became shorter while it was copied")
-        write_past(descriptor, data, _BEHIND)
+        write_past(descriptor, [data], _BEHIND)
         position += len(data)
 
 
-def write_past(descriptor: int, data: bytes | memoryview, at: int) -> None:
-    """All of it. Where Linux can (6.14), the disk writes at once, and no page stays in memory."""
-    left, flags = memoryview(data), RWF_DONTCACHE
+def write_past(descriptor: int, parts: Sequence[bytes | memoryview], at: int) -> None:
+    """All of them in order. Where Linux can (6.14), the disk writes at once, and no page stays in memory."""
+    left, flags = deque(parts), RWF_DONTCACHE
     while left:
         try:
-            written = os.pwritev(descriptor, [left], at, flags)
+            written = os.pwritev(descriptor, left, at, flags)
         except OSError as error:
             if not flags or error.errno not in _APART:
                 raise
             flags = 0
             continue
-        left = left[written:]
         at = at if at == _BEHIND else at + written
+        while left and written >= len(left[0]):
+            written -= len(left.popleft())
+        if written:
+            left[0] = left[0][written:]

@@ -32,6 +32,9 @@ _COPIERS = 2
 _PARTS_AHEAD, _AHEAD = 64, 5 << 20
 """So many parts, or bytes and a part, may have been read and not be written yet."""
 
+_AT_ONCE = 2 << 20
+"""So many bytes of a log are written together."""
+
 Moved = Callable[[int], None]
 """Told how many more bytes of log are done."""
 
@@ -64,22 +67,33 @@ class _Writing:
 
 
 class _GrowingLog:
-    """A new log, written part by part as its bytes are read."""
+    """A new log, written as its bytes are read: a few parts at a time, and the last ones as it is finished, so that a
+    small log takes one turn of one thread."""
 
     def __init__(self, target: Target, name: str, writing: _Writing) -> None:
-        self._target, self._name, self._writing, self._size = target, name, writing, 0
-        self._open, self._parts = ExitStack(), list[Future[None]]()
-        self._descriptor = self._open.enter_context(target.new_file(name))
+        self._target, self._name, self._writing = target, name, writing
+        self._open, self._descriptor = ExitStack(), -1
+        self._written, self._under_way = 0, list[Future[None]]()
+        self._parts, self.size_ahead = list[bytes | memoryview](), 0
+        """`size_ahead`: bytes of parts that nothing writes yet."""
 
     def append(self, data: bytes | memoryview) -> None:
         """More of it."""
-        self._parts.append(self._writing.submit(len(data), self._write, data, self._size))
-        self._size += len(data)
+        self._parts.append(data)
+        self.size_ahead += len(data)
+        if self.size_ahead >= _AT_ONCE or len(self._parts) == _PARTS_AHEAD:
+            self._begin()
+            parts, size, at = self._parts, self.size_ahead, self._written
+            self._parts, self.size_ahead, self._written = [], 0, at + size
+            self._under_way.append(self._writing.submit(size, self._write, parts, at))
+            del parts  # they are in memory no longer than it takes to write them
 
     def finish(self, mtime_ns: int) -> None:
         """All of it is in the file when this returns, which was last written at that time."""
-        for part in self._parts:
-            part.result()
+        for each in self._under_way:
+            each.result()
+        self._begin()
+        self._write(self._parts, self._written)
         with self._target.told(self._name):
             os.utime(self._descriptor, ns=(mtime_ns, mtime_ns))
         self.close()
@@ -88,9 +102,14 @@ class _GrowingLog:
         """May be called twice."""
         self._open.close()
 
-    def _write(self, data: bytes | memoryview, at: int) -> None:
+    def _begin(self) -> None:
+        if self._descriptor < 0:
+            self._descriptor = self._open.enter_context(self._target.new_file(self._name))
+
+    def _write(self, parts: list[bytes | memoryview], at: int) -> None:
         with self._target.told(self._name):
-            write_past(self._descriptor, data, at)
+            write_past(self._descriptor, parts, at)
+        parts.clear()
 
 
 class PartitionWriter:
@@ -110,7 +129,8 @@ class PartitionWriter:
                 scan.kept = partial(self._kept, scan, writing)
                 for kept in scan.segments():
                     if not scan.refused:
-                        writing.submit(0, self._segment, kept)
+                        growing = self._growing.get(kept.segment.base_offset)
+                        writing.submit(0 if growing is None else growing.size_ahead, self._segment, kept)
                     moved(log_size(kept.segment))
                 writing.finish()
         finally:
