@@ -15,7 +15,7 @@ from kafkafs.disk.data_file import LONG_SIZE, DataFile, LocalFile
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.page_cache import RWF_DONTCACHE
 from kafkafs.errors import UsageError, Vanished
-from kafkafs.revive.keeping import Piece, size_of
+from kafkafs.revive.keeping import Borrowed, Piece, size_of
 from kafkafs.revive.place import Target
 
 Method = Literal["copy", "reflink", "link"]
@@ -48,6 +48,8 @@ def make_log(
             for piece in pieces:
                 if isinstance(piece, bytes):
                     os.write(descriptor, piece)
+                elif isinstance(piece, Borrowed):
+                    _copy(piece.file, piece.position, piece.size, descriptor)
                 else:
                     _copy(source, *piece, descriptor)
         os.utime(descriptor, ns=(mtime_ns, mtime_ns))

@@ -117,7 +117,9 @@ class _Work:
             interval = topic.configs.get(_INTERVAL, "")
             every = int(interval) if interval.isascii() and interval.isdigit() else DEFAULT_INTERVAL
             is_over = partial(self._is_over, topic.name, each.number)
-            scan = PartitionScan(partition, log, self._choices.corrupt, self._choices.until_ms, every, is_over)
+            scan = PartitionScan(
+                partition, log, self._choices.corrupt, self._choices.until_ms, every, is_over, each.replica.others
+            )
             yield each.replica, topic.topic_id, scan
 
     @cached_property

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import DiskError, Vanished
 from kafkafs.format.batch import walk
 from kafkafs.format.producer_snapshot import ProducerState
@@ -15,13 +16,23 @@ from kafkafs.log.segment import Segment
 Kept = Callable[[bytes | memoryview], None]
 """Told the bytes that are kept, in order, as they are read."""
 
-Piece = tuple[int, int] | bytes
+
+@dataclass(frozen=True, slots=True)
+class Borrowed:
+    """Bytes of another replica's log."""
+
+    file: DataFile
+    position: int
+    size: int
+
+
+Piece = tuple[int, int] | bytes | Borrowed
 """Position and size of bytes in a log, or bytes that are not from there."""
 
 
 def size_of(piece: Piece) -> int:
     """Its bytes."""
-    return len(piece) if isinstance(piece, bytes) else piece[1]
+    return piece.size if isinstance(piece, Borrowed) else len(piece) if isinstance(piece, bytes) else piece[1]
 
 
 def log_size(segment: Segment) -> int:
@@ -59,8 +70,9 @@ class Keeping:
         self._kept = kept
         self._rebuilding, self._size = Rebuilding(base_offset, interval, transactions), 0
 
-    def take(self, run: BatchRun) -> None:
-        """A run of the segment's batches goes in. DiskError where the indexes could not lead there."""
+    def take(self, run: BatchRun, borrowed_from: DataFile | None = None) -> None:
+        """A run of the segment's batches goes in, or one of another replica's file. DiskError where the indexes could
+        not lead there."""
         first, size = int(run.rows["position"][0]), run.end - int(run.rows["position"][0])
         data = run.data[first - run.position : run.end - run.position]
         moved = first - self._size
@@ -70,7 +82,9 @@ class Keeping:
             run = BatchRun(run.data, run.position - moved, rows)
         last = self.pieces[-1] if self.pieces else b""
         self._index(run)
-        if isinstance(last, tuple) and sum(last) == first:
+        if borrowed_from is not None:
+            self.pieces.append(Borrowed(borrowed_from, first, size))
+        elif isinstance(last, tuple) and sum(last) == first:
             self.pieces[-1] = last[0], last[1] + size
         else:
             self.pieces.append((first, size))

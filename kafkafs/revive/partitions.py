@@ -28,7 +28,7 @@ from kafkafs.revive.place import Target
 from kafkafs.revive.scanning import PartitionScan, as_of_now
 from kafkafs.revive.topics import Replica
 
-_COPIERS = 2
+_COPIERS, _MOST_NAMED = 2, 100
 _PARTS_AHEAD, _AHEAD = 64, 5 << 20
 """So many parts, or bytes and a part, may have been read and not be written yet."""
 
@@ -237,6 +237,9 @@ def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
         "leaderEpoch": max((each.epoch for each in tally.epochs), default=-1),
         "largestProducerId": tally.largest_producer_id,
         "lost": tally.lost,
+        "fromOthers": [
+            {"first": each.first, "last": each.last, "replica": each.place} for each in tally.borrowed[:_MOST_NAMED]
+        ],
         "endedTransactions": [
             {"producerId": each.producer_id, "offset": each.offset, "aborted": each.is_abort} for each in tally.ended
         ],

@@ -10,7 +10,7 @@ missed. A partition as of a moment ends before the first batch with a later reco
 with what is damaged are written anew, see `markers`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -33,6 +33,8 @@ from kafkafs.log.tiered import tiered_start
 from kafkafs.revive.keeping import Keeping, KeptSegment
 from kafkafs.revive.markers import IsOver, Marker, ended_by, lost_behind, lost_between, marker_bytes, next_events
 from kafkafs.revive.noted import Noted, aborts, noted_aborts
+from kafkafs.revive.others import Borrowing, Found, elsewhere
+from kafkafs.revive.topics import Replica
 
 Corrupt = Literal["refuse", "cut", "skip"]
 _MOST_LOSSES = 100
@@ -56,7 +58,8 @@ class Tally:
 
     `end_offset`: the one that the next record gets; where the log ends before its start, as if all were deleted, the
     start. `is_below_start`: that is so, and nothing of what was kept is to be seen. `is_beyond`: its last offsets are
-    lost, and the next one is behind them all the same. `ended`: what was written anew.
+    lost, and the next one is behind them all the same. `ended`: what was written anew. `borrowed`: what was damaged and
+    another replica has.
     """
 
     start_offset: int
@@ -73,6 +76,7 @@ class Tally:
     losses: list[Loss] = field(default_factory=list)
     lost: int = 0
     ended: list[Marker] = field(default_factory=list)
+    borrowed: list[Borrowing] = field(default_factory=list)
 
     def lose(self, loss: Loss) -> None:
         """One more thing that is not revived."""
@@ -97,11 +101,12 @@ class PartitionScan:
         until_ms: int | None,
         interval: int,
         is_over: IsOver = _nobody_knows,
+        others: Sequence[Replica] = (),
     ) -> None:
         """`until_ms`: the moment, None for the end. `interval`: index.interval.bytes. `is_over`: as coordinators know
-        at the end. `before_reading` may be set to what is to be called with each segment, and `kept` to what is told
-        the bytes that are kept of it."""
-        self.log = log
+        at the end. `others`: replicas that may have what is damaged here. `before_reading` may be set to what is to be
+        called with each segment, and `kept` to what is told the bytes that are kept of it."""
+        self.log, self._others = log, others
         self.before_reading: Callable[[Segment], None] = lambda _: None
         self.kept: Callable[[Segment, bytes | memoryview], None] = lambda _, __: None
         self._known_over = is_over if until_ms is None else _nobody_knows
@@ -157,12 +162,9 @@ class PartitionScan:
             end = self.log.walk_end(segment)
             for item in segment.walk(Start(0, segment.base_offset, first_read=LONGEST_READ), end):
                 if isinstance(item, Damage):
-                    self._damage(item.base_offset, item.last_offset, f"{item.size} bytes at {item.position} of"
-                                 f" {segment.log_name} are no valid batch")  # fmt: skip
+                    self._mend(item, segment, transactions, keeping)
                     if self._is_over:
                         break
-                    rest = segment.walk(Start(item.end, item.last_offset + 1), end)
-                    self._end_between(item, rest, segment, transactions, keeping)
                     continue
                 run = self._up_to_the_moment(self._that_can_be(segment, item))
                 if len(run.rows):
@@ -188,6 +190,26 @@ class PartitionScan:
         if self._is_damaged:
             indexes = replace(indexes, transaction_index=self._told_aborts(segment, indexes.transaction_index))
         return KeptSegment(segment, tuple(keeping.pieces), indexes, known)
+
+    def _mend(self, damage: Damage, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
+        """What other replicas have of the damaged offsets is kept; what none has is lost."""
+        first, last = damage.base_offset, damage.last_offset
+        for each in elsewhere(first, last, self._others, self._noted.epochs()):
+            if isinstance(each, Found):
+                run = self._up_to_the_moment(each.run)
+                if len(run.rows):
+                    keeping.take(run, each.file)
+                    self._follow(run)
+                    self.tally.borrowed.append(Borrowing(int(run.rows["base_offset"][0]), run.last_offset, each.place))
+            else:
+                self._damage(each.first, each.last, f"{damage.size} bytes at {damage.position} of {segment.log_name}"
+                             " are no valid batch")  # fmt: skip
+                if not self._is_over:
+                    behind = segment.walk(Start(damage.end, last + 1), self.log.walk_end(segment))
+                    lost = replace(damage, base_offset=each.first, last_offset=each.last)
+                    self._end_between(lost, behind, segment, transactions, keeping)
+            if self._is_over:
+                return
 
     def _lose_up_to(self, end: int, reason: str, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
         """Nothing is kept of the offsets from here on, up to `end`."""

@@ -50,11 +50,12 @@ _TIERED = "remote.storage.enable"
 @dataclass(frozen=True, slots=True)
 class Replica:
     """The replica that counts: its partition's directory and the data directory that has it. Where no disk does, `tier`
-    has it, and the data directory is any."""
+    has it, and the data directory is any. `others`: those on other disks, which may have what is damaged here."""
 
     directory: DataDirectory
     partition: Partition
     tier: str | None = None
+    others: tuple["Replica", ...] = ()
 
     @property
     def place(self) -> str:
@@ -256,7 +257,8 @@ def _add(chosen: Chosen, topic: RevivedTopic, claims: Sequence[_Claim], states: 
         name, there = f"{topic.name}-{number}", by_number.get(number, [])
         if there:
             directory = read_from(there, name)
-            replica: Replica | None = Replica(directory, directory.partition(name))
+            others = tuple(Replica(each, each.partition(name)) for each in there if each is not directory)
+            replica: Replica | None = Replica(directory, directory.partition(name), others=others)
         else:
             replica = _in_tier(chosen.directories[0], TierPartition(topic.name, number, topic.topic_id))
             end = None if replica is None else replica.partition.log().end_offset

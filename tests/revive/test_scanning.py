@@ -11,7 +11,7 @@ from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.producers import ProducerStates
-from kafkafs.revive.keeping import KeptSegment
+from kafkafs.revive.keeping import Borrowed, KeptSegment
 from kafkafs.revive.noted import noted_aborts
 from kafkafs.revive.scanning import PartitionScan, as_of_now
 from tests.kafka.dataset import Dataset
@@ -30,7 +30,9 @@ def scanned(path, name, corrupt="refuse", until_ms=None):
 
 def bytes_of(kept: KeptSegment) -> bytes:
     log = kept.segment.log()
-    return b"".join(each if isinstance(each, bytes) else log.read(*each) for each in kept.pieces)
+    return b"".join(
+        log.read(*each) if isinstance(each, tuple) else each for each in kept.pieces if not isinstance(each, Borrowed)
+    )
 
 
 @pytest.fixture

@@ -1,0 +1,80 @@
+"""What other replicas of a partition have of offsets that are damaged in the one that counts.
+
+Replicas hold the same batches at the same offsets, as far as they were appended under the same leader epochs: a batch
+of another one counts where its epoch is the one that the broker noted of its offset.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkafs.disk.data_file import DataFile
+from kafkafs.errors import KafkafsError
+from kafkafs.format.batch import Batches
+from kafkafs.format.checkpoints import LeaderEpoch
+from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.revive.topics import Replica
+
+
+class Found(NamedTuple):
+    """Batches of another replica, and the file they stand in."""
+
+    place: str
+    file: DataFile
+    run: BatchRun
+
+
+class Borrowing(NamedTuple):
+    """Offsets that were taken from another replica, the first and the last, and where that lies."""
+
+    first: int
+    last: int
+    place: str
+
+
+class Missing(NamedTuple):
+    """Offsets that no other replica has, the first and the last."""
+
+    first: int
+    last: int
+
+
+def elsewhere(
+    first: int, last: int, others: Sequence[Replica], epochs: Sequence[LeaderEpoch]
+) -> Iterator[Found | Missing]:
+    """What others have of the offsets `first` to `last`, and what none has, in order. `epochs`: as the broker of the
+    replica that counts noted them."""
+    if not others or not epochs or first > last:
+        yield Missing(first, last)
+        return
+    other, further, at = others[0], others[1:], first
+    try:
+        log = other.partition.log()
+        if log.start_offset > first or log.end_offset <= last:
+            yield from elsewhere(first, last, further, epochs)
+            return
+        for segment, item in log.walk(first, last + 1):
+            end = min(last, item.last_offset)
+            if isinstance(item, Damage):
+                yield from elsewhere(max(at, item.base_offset), end, further, epochs)
+            elif not _fit(rows := _between(item.rows, at, last), epochs):
+                yield from elsewhere(at, end, further, epochs)
+            elif len(rows):
+                yield Found(other.place, segment.log(), item._replace(rows=rows))
+            at = end + 1
+    except KafkafsError:
+        yield from elsewhere(at, last, further, epochs)
+
+
+def _between(rows: Batches, first: int, last: int) -> Batches:
+    """Those wholly between the offsets; they are back to back."""
+    return rows[(rows["base_offset"] >= first) & (rows["last_offset"] <= last)]
+
+
+def _fit(rows: Batches, epochs: Sequence[LeaderEpoch]) -> bool:
+    """Whether all were appended under the epochs of their offsets."""
+    begins = np.array([each.start_offset for each in epochs])
+    known = np.array([-1, *(each.epoch for each in epochs)])
+    expected = known[np.searchsorted(begins, rows["base_offset"], side="right")]
+    return bool(((rows["magic"] < 2) | (rows["leader_epoch"] == expected)).all())

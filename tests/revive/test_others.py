@@ -1,0 +1,81 @@
+"""Replicas that are damaged at different places: together they are whole, and what no one has is told."""
+
+import shutil
+
+import pytest
+
+from kafkafs.errors import CorruptData
+from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.revive.job import planned, revive
+from kafkafs.revive.plan import Choices
+from tests.kafka import replicated
+
+TOPIC, PARTITION = "plain", "plain-0"
+PLACES = ("1", "2", "3")
+
+
+@pytest.fixture
+def disks(tmp_path):
+    """Three brokers' disks with the same replica on each."""
+    source, made = replicated.directories()[0], []
+    for number in PLACES:
+        place = tmp_path / number
+        shutil.copytree(source / PARTITION, place / PARTITION)
+        (place / "meta.properties").write_text(f"version=1\nnode.id={number}\ncluster.id=c\n")
+        made.append(place)
+    return made
+
+
+def damage(disk, share, at=70, by=1):
+    """A byte of the batch at that share of the first segment is another now: that batch's first and last offset."""
+    log = open_data_directory(replicated.directories()[0]).partition(PARTITION).log()
+    rows = [
+        row for segment, item in log.walk(0, log.end_offset)
+        if segment is log.segments[0] and isinstance(item, BatchRun) for row in item.rows
+    ]  # fmt: skip
+    row, file = rows[int(len(rows) * share)], disk / PARTITION / log.segments[0].log_name
+    content = bytearray(file.read_bytes())
+    content[int(row["position"]) + at] ^= by
+    file.write_bytes(content)
+    return int(row["base_offset"]), int(row["last_offset"])
+
+
+def told(report):
+    (found,) = (each for each in report["revived"] if each["topic"] == TOPIC)
+    return found
+
+
+@pytest.mark.parametrize("method", ["copy", None])
+def test_what_one_has_lost_another_has(tmp_path, disks, method):
+    """Without a word of --corrupt: nothing is lost."""
+    whole = revive(disks[:1], Choices(to=tmp_path / "whole", method=method))
+    first, last = damage(disks[0], 0.3)
+    damage(disks[1], 0.3)
+    damage(disks[1], 0.6)
+    report = revive(disks, Choices(to=tmp_path / "new", method=method))
+    for file in (tmp_path / "whole" / PARTITION).iterdir():
+        if file.suffix in (".log", ".index", ".timeindex"):
+            assert (tmp_path / "new" / PARTITION / file.name).read_bytes() == file.read_bytes()
+    assert told(report)["fromOthers"] == [{"first": first, "last": last, "replica": str(disks[2] / PARTITION)}]
+    same = {"records", "endOffset", "losses", "lost", "bytes"}
+    assert {name: told(report)[name] for name in same} == {name: told(whole)[name] for name in same}
+
+
+def test_what_none_has_is_told(tmp_path, disks):
+    lost, *_ = [damage(each, 0.3) for each in disks]
+    damage(disks[0], 0.5)
+    found = told(planned(disks, Choices(to=tmp_path / "new", corrupt="skip")))
+    assert [(each["first"], each["last"]) for each in found["losses"]] == [lost]
+    with pytest.raises(CorruptData, match=f"damage in 1 place: {PARTITION} at offset {lost[0]}:"):
+        revive(disks, Choices(to=tmp_path / "new"))
+
+
+def test_a_batch_of_another_epoch_is_another_batch(tmp_path, disks):
+    """What a leader that was no more had appended there, and nobody was promised."""
+    lost = damage(disks[0], 0.3)
+    damage(disks[1], 0.3, at=15)  # the epoch's last byte
+    damage(disks[2], 0.3, at=15)
+    found = told(planned(disks, Choices(to=tmp_path / "new", corrupt="skip")))
+    assert [(each["first"], each["last"]) for each in found["losses"]] == [lost]
+    assert found["fromOthers"] == []
