@@ -58,7 +58,7 @@ def test_settings_that_only_an_older_release_takes(target, tmp_path):
 
 def told(source: nodes.Broker) -> dict[str, object]:
     """Records in both isolation levels, and where partitions begin and end."""
-    partitions = truth.all_partitions(source)
+    partitions = [each for each in truth.all_partitions(source) if not each[0].startswith("__")]
     found: dict[str, object] = {each: truth.read(source, partitions, each) for each in truth.ISOLATIONS}
     for name, spec in (("earliest", OffsetSpec.earliest()), ("latest", OffsetSpec.latest())):
         found[name] = truth.ask(source.admin, dict.fromkeys(partitions, spec))
