@@ -177,7 +177,13 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
     cluster_id = disks.cluster_id or made_up_id("cluster", *sorted(str(each.path) for each in disks.directories))
     chosen = choose_topics(disks.directories, image, choices.topics, cluster_id)
     if not chosen.topics:
-        raise UsageError("there is nothing to revive: no metadata, and no directory that is a topic's partition")
+        then = "" if choices.until_ms is None else " of that moment"
+        why = (
+            f"the metadata{then} know no topic"
+            if image
+            else "no metadata, and no directory that is a topic's partition"
+        )
+        raise UsageError(f"there is nothing to revive: {why}")
     segments = list(_segments(chosen.topics))
     features = dict(image.features) if image else {}
     target = newest_for(features) if choices.kafka is None else release(choices.kafka)

@@ -19,6 +19,7 @@ from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
 from kafkafs.format.names import CLEANER_OFFSETS
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.meta_properties import node_id
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
 from kafkafs.revive.whole_image import WholeImage
@@ -243,6 +244,16 @@ def _in_tier(directory: DataDirectory, name: TierPartition) -> Replica | None:
     return Replica(directory, partition, tier.shown_as) if partition.segments() else None
 
 
+def _behind(name: str, there: Iterable[DataDirectory], state: PartitionState | None) -> list[str]:
+    """That no disk has a replica with all that was acknowledged, as far as nodes and metadata tell."""
+    complete = {*state.isr, *state.eligible} if state else set[int]()
+    nodes = {node_id(each) for each in there}
+    if not complete or None in nodes or nodes & complete:
+        return []
+    brokers = ", ".join(map(str, sorted(complete)))
+    return [f"{name}: no disk has a replica that was in sync (of broker {brokers}), so its last records may be missing"]
+
+
 def _add(chosen: Chosen, topic: RevivedTopic, claims: Sequence[_Claim], states: Mapping[int, PartitionState]) -> None:
     by_number: defaultdict[int, list[DataDirectory]] = defaultdict(list)
     for each in claims:
@@ -259,6 +270,7 @@ def _add(chosen: Chosen, topic: RevivedTopic, claims: Sequence[_Claim], states: 
             directory = read_from(there, name)
             others = tuple(Replica(each, each.partition(name)) for each in there if each is not directory)
             replica: Replica | None = Replica(directory, directory.partition(name), others=others)
+            chosen.sentences += _behind(name, there, states.get(number))
         else:
             replica = _in_tier(chosen.directories[0], TierPartition(topic.name, number, topic.topic_id))
             end = None if replica is None else replica.partition.log().end_offset

@@ -97,7 +97,8 @@ def _read(partition: Partition, options: ReadOptions, until_ms: int | None) -> t
 
 
 def _goes_on_from(then: WholeImage, now: WholeImage) -> WholeImage:
-    """The image of then, with what must never be given out twice as it is now: ids of producers, epochs of leaders."""
+    """The image of then, with what must never be given out twice as it is now: ids of producers, epochs of leaders. And
+    who has all that was acknowledged, since disks are those of now."""
     then.next_producer_id = now.next_producer_id
     for topic_id, topic in now.topics.items():
         partitions = then.topics[topic_id].partitions if topic_id in then.topics else {}
@@ -108,6 +109,8 @@ def _goes_on_from(then: WholeImage, now: WholeImage) -> WholeImage:
             partitions[number] = partitions[number]._replace(
                 leader_epoch=max(state.leader_epoch, partitions[number].leader_epoch),
                 partition_epoch=max(state.partition_epoch, partitions[number].partition_epoch),
+                isr=state.isr,
+                eligible=state.eligible,
             )
     return then
 

@@ -53,8 +53,13 @@ def test_a_target_that_would_lose_something_is_refused_by_name(tmp_path):
 def test_an_empty_cluster_is_nothing_to_revive(tmp_path):
     data = Data(tmp_path / "data")
     data.write("__cluster_metadata-0", [metadata("NoOpRecord")])
-    with pytest.raises(UsageError, match="nothing to revive"):
+    with pytest.raises(UsageError, match="nothing to revive: the metadata know no topic"):
         plan([data.path], tmp_path / "new")
+
+
+def test_before_the_first_topic_there_is_nothing_to_revive(tmp_path):
+    with pytest.raises(UsageError, match="nothing to revive: the metadata of that moment know no topic"):
+        plan([Cluster("4.3.1", "stopped").path], tmp_path / "new", until_ms=1000)
 
 
 def test_metadata_that_are_not_whole_are_named_unless_they_may_be(tmp_path):

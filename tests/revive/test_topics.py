@@ -24,7 +24,7 @@ def disk(path, ids, node=1):
     return open_data_directory(path)
 
 
-def image(*topics, removed=()):
+def image(*topics, removed=(), isr=(1,)):
     """Metadata of these topics: name, id, number of partitions."""
     made = WholeImage()
     for name, topic_id, count in topics:
@@ -32,7 +32,7 @@ def image(*topics, removed=()):
         for number in range(count):
             take(
                 made, "PartitionRecord", topicId=topic_id, partitionId=number, leader=1, leaderEpoch=3,
-                partitionEpoch=4, replicas=(1,), isr=(1,), addingReplicas=(), removingReplicas=(),
+                partitionEpoch=4, replicas=(1,), isr=isr, addingReplicas=(), removingReplicas=(),
             )  # fmt: skip
     made.removed.update(removed)
     return made
@@ -140,3 +140,12 @@ def test_what_lies_in_a_tier_is_not_asked_for(tmp_path):
     found = chosen([disk(tmp_path / "a", {"t-0": ONE})], metadata)
     assert found.topics[0].configs == {"retention.ms": "5"}
     assert any("remote.storage.enable" in sentence for sentence in found.sentences)
+
+
+def test_that_only_a_replica_out_of_sync_is_left_is_told(tmp_path):
+    """As one that was being moved there: a tenth of the partition, and nothing of it damaged."""
+    one, other = disk(tmp_path / "a", {"t-0": ONE}, node=3), disk(tmp_path / "b", {"t-0": ONE}, node=1)
+    told = "t-0: no disk has a replica that was in sync (of broker 1, 2), so its last records may be missing"
+    assert chosen([one], image(("t", ONE, 1), isr=(2, 1))).sentences == [told]
+    assert chosen([one, other], image(("t", ONE, 1), isr=(2, 1))).sentences == []
+    assert chosen([one], image(("t", ONE, 1), isr=())).sentences == []

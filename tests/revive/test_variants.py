@@ -1,19 +1,23 @@
-"""Clusters with what few have: settings that a newer release does not take, and what compaction leaves of a log.
-`scripts/soak revive`.
+"""Clusters with what few have: settings that a newer release does not take, what compaction leaves of a log, and topics
+that were being moved or deleted. `scripts/soak revive`.
 """
 
+import json
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka.admin import NewTopic, OffsetSpec
 
+from kafkafs.revive.job import planned
 from tests.kafka import broker as nodes
 from tests.kafka import jars, truth
 from tests.kafka.writer import Record, Topic, Writer, create
-from tests.revive.nodes import revived
+from tests.revive.nodes import choices, revived
 from tests.revive.test_brokers import WHOLE
+from tests.revive.test_night import three_brokers, value_of
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
 COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.bytes": "2000"}
@@ -25,6 +29,7 @@ TOPICS = {
     "l" * 120 + "." + "_" * 128: Topic(1, {"compression.type": "zstd", "cleanup.policy": "compact,delete"}),
     "many": Topic(100),
 }
+WRITTEN = [name for name in TOPICS if name != "smallest"]  # no batch is as small as its segments
 
 
 @pytest.mark.parametrize("target", ["3.9.1", "4.4.0"])
@@ -37,7 +42,7 @@ def test_settings_that_only_an_older_release_takes(target, tmp_path):
         create(source, TOPICS)
         writer = Writer(source)
         for number in range(10):
-            for topic in (name for name in TOPICS if name not in ("smallest", "cleaned")):
+            for topic in (name for name in WRITTEN if name != "cleaned"):
                 writer.batch(topic, [Record(os.urandom(200), b"%d" % number)])
             writer.batch("cleaned", [Record(b"x" * 500, b"%d" % each) for each in range(3)])
         add = ("--alter", "--add-config", "log.segment.bytes=1000")
@@ -51,9 +56,61 @@ def test_settings_that_only_an_older_release_takes(target, tmp_path):
     with revived(target, tmp_path, disks) as node:
         assert told(node.broker) == before
         writer = Writer(node.broker)
-        for name in TOPICS:
+        for name in WRITTEN:
             writer.batch(name, [Record(b"new", b"k")])
     assert node.complaints() == []
+
+
+def test_topics_that_were_being_moved_and_deleted(tmp_path):
+    """One disk has a tenth of the moved one: without the other that is said. What was deleted does not come back."""
+    with three_brokers("4.3.1", tmp_path / "source") as brokers:
+        admin = brokers[1].admin
+        made = [NewTopic("moved", 1, replica_assignment=[[1]]), NewTopic("again", 1, 3), NewTopic("deleted", 2, 3)]
+        for future in admin.create_topics(made).values():
+            future.result(30)
+        writer, values = Writer(brokers[1]), [os.urandom(2000) for _ in range(2000)]
+        for first in range(0, len(values), 50):
+            writer.batch("moved", [Record(value) for value in values[first : first + 50]])
+        writer.batch("again", [Record(b"old")])
+        writer.batch("deleted", [Record(b"gone")])
+        move(brokers[1], tmp_path / "move.json", "moved", 3)
+        again(brokers[1])
+        disks = {number: each.data for number, each in brokers.items()}
+        nodes.wait_until(lambda: any((disks[3] / "moved-0").glob("*.log")), "the move to begin")
+        for future in admin.delete_topics(["deleted"]).values():
+            future.result(30)
+        for each in brokers.values():
+            each._processes[0].kill()
+    left = planned([disks[2], disks[3]], choices(tmp_path / "plan"))["leftOut"]
+    assert "moved-0: no disk has a replica that was in sync (of broker 1), so its last records may be missing" in left
+    with revived("3.9.1", tmp_path, [disks[1], disks[3]]) as node:
+        assert not any("in sync" in sentence for sentence in node.report["leftOut"])
+        assert {each for each, _ in truth.all_partitions(node.broker) if not each.startswith("__")} == {
+            "moved",
+            "again",
+        }
+        found = truth.read(node.broker, [("moved", 0), ("again", 0)], "read_committed")
+        assert [value_of(row) for row in found["moved", 0]] == values
+        assert [value_of(row) for row in found["again", 0]] == [b"new"]
+    assert node.complaints() == []
+
+
+def move(source: nodes.Broker, plan: Path, topic: str, to: int) -> None:
+    """So slowly that it does not come to its end."""
+    partition = {"topic": topic, "partition": 0, "replicas": [to]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [partition]}))
+    command = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand", "--bootstrap-server", source.address
+    jars.run(jars.NEWEST, *command, "--reassignment-json-file", plan, "--execute", "--throttle", "20000")
+
+
+def again(source: nodes.Broker) -> None:
+    """A topic is deleted, and another made of the same name."""
+    for future in source.admin.delete_topics(["again"]).values():
+        future.result(30)
+    nodes.wait_until(lambda: "again" not in source.admin.list_topics(timeout=5).topics, "the topic to be gone")
+    for future in source.admin.create_topics([NewTopic("again", 1, 3)]).values():
+        future.result(30)
+    Writer(source).batch("again", [Record(b"new")])
 
 
 def told(source: nodes.Broker) -> dict[str, object]:
