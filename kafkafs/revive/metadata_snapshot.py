@@ -231,5 +231,5 @@ def _whose(kind: int, resource: str) -> str:
     return f"broker {resource}" if resource else "all brokers"
 
 
-_OF_ANOTHER_MACHINE = frozenset(("listeners", "advertised.listeners", "metric.reporters"))
+_OF_ANOTHER_MACHINE = frozenset(("listeners", "advertised.listeners", "metric.reporters", "cordoned.log.dirs"))
 """Beside what begins with `listener.`: what names another machine's addresses, files or jars."""

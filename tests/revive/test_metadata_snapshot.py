@@ -94,7 +94,7 @@ def test_settings_that_belong_to_another_machine_are_left_out():
     image = WholeImage()
     image.configs = {
         (4, ""): {"log.cleaner.threads": "2", "log.retention.ms": "5"},
-        (4, "1"): {"listener.name.x.ssl.key.password": "SECRET", "num.io.threads": "8"},
+        (4, "1"): {"listener.name.x.ssl.key.password": "SECRET", "num.io.threads": "8", "cordoned.log.dirs": "/d"},
         (4, "2"): {"num.io.threads": "9"},
         (32, "g"): {"consumer.session.timeout.ms": "50000"},
         (16, "watch"): {"interval.ms": "60000"},
@@ -105,7 +105,7 @@ def test_settings_that_belong_to_another_machine_are_left_out():
         Config(4, "", "log.cleaner.threads", "2"), Config(4, "1", "num.io.threads", "8"),
         Config(16, "watch", "interval.ms", "60000"),
     ]  # fmt: skip
-    assert len(sentences) == 4
+    assert len(sentences) == 5
     assert not any("SECRET" in sentence for sentence in sentences)
     kept, _ = kept_configs(image, [], 1, frozenset(), RELEASES["4.4"])
     assert Config(32, "g", "consumer.session.timeout.ms", "50000") in kept
