@@ -269,11 +269,14 @@ def batch_bytes(
     leader_epoch: int,
     is_control: bool = False,
     producer: tuple[int, int] = _NO_PRODUCER,
+    last_offset: int | None = None,
 ) -> bytes:
     """One batch of these records, all with that timestamp [ms], at offsets from `base_offset` on. `producer`: id and
-    epoch of the one whose transaction it belongs to."""
+    epoch of the one whose transaction it belongs to. `last_offset`: the one that it ends at, where records behind these
+    are gone."""
     body = b"".join(_record(number, *pair) for number, pair in enumerate(records))
     attributes, last = CONTROL if is_control else 0, len(records) - 1
+    last = last if last_offset is None else last_offset - base_offset
     attributes |= TRANSACTIONAL if producer != _NO_PRODUCER else 0
     told = attributes, last, timestamp, timestamp, *producer, _NO_SEQUENCE, len(records)
     rest = struct.pack(">hiqqqhii", *told) + body

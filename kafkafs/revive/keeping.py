@@ -66,7 +66,7 @@ class Keeping:
 
     def __init__(self, base_offset: int, interval: int, transactions: Tracker, kept: Kept = lambda _: None) -> None:
         """`interval`: index.interval.bytes. `transactions`: those open where the segment begins."""
-        self.pieces: list[Piece] = []
+        self.base_offset, self.pieces = base_offset, list[Piece]()
         self._kept = kept
         self._rebuilding, self._size = Rebuilding(base_offset, interval, transactions), 0
 

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -21,11 +22,12 @@ from kafkafs.errors import DiskError, Unanswered, Vanished
 from kafkafs.format.checkpoints import leader_epochs_bytes, partition_metadata_bytes
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, segment_file
 from kafkafs.format.producer_snapshot import producer_snapshot_bytes
+from kafkafs.log.producers import ProducerStates
 from kafkafs.log.segment import Segment
 from kafkafs.revive.copying import Method, link_log, make_log, write_past
 from kafkafs.revive.keeping import KeptSegment, log_size
 from kafkafs.revive.place import Target
-from kafkafs.revive.scanning import PartitionScan, as_of_now
+from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.topics import Replica
 
 _COPIERS, _MOST_NAMED = 2, 100
@@ -245,3 +247,12 @@ def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
         ],
         "losses": [{"first": each.first, "last": each.last, "reason": each.reason} for each in tally.losses],
     }
+
+
+def as_of_now(producers: ProducerStates, now_ms: int) -> ProducerStates:
+    """The same, those without an open transaction as if they had written now: a broker forgets the others at once, and
+    would take a batch that a producer repeats for a new one."""
+    return ProducerStates(
+        each if each.transaction_first_offset >= 0 else replace(each, timestamp=now_ms)
+        for each in producers.states.values()
+    )

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from kafkafs.errors import CorruptData, DiskError, NotFound, Unanswered, Vanished
-from kafkafs.format.batch import Batches, is_control, is_wrapped
+from kafkafs.format.batch import Batches, batch_bytes, is_control, is_wrapped
 from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.format.index import ABORTED as TRANSACTION
 from kafkafs.format.producer_snapshot import ProducerState
@@ -40,6 +40,7 @@ Corrupt = Literal["refuse", "cut", "skip"]
 _MOST_LOSSES = 100
 _LARGEST_UNPACKED = 256 << 20
 _TORN = 4096
+_LARGEST_RELATIVE = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ class PartitionScan:
         noted_end = self._lost_end() if is_last and not self._is_over else 0
         if is_last or self._is_over:
             self._end_behind(segment, transactions, keeping)
-        self._go_beyond(noted_end)
+        self._go_beyond(noted_end, keeping)
         indexes = keeping.finish()
         if self._is_damaged:
             indexes = replace(indexes, transaction_index=self._told_aborts(segment, indexes.transaction_index))
@@ -263,9 +264,17 @@ class PartitionScan:
         begun = {each.producer_id: each.transaction_first_offset for each in noted}
         return lambda producer_id: not 0 <= begun.get(producer_id, -1) < offset
 
-    def _go_beyond(self, noted_end: int) -> None:
-        """Offsets that are lost at the end are not given out again, where the others are to stay."""
-        if noted_end > self.tally.end_offset and self._corrupt == "skip":
+    def _go_beyond(self, noted_end: int, keeping: Keeping | None = None) -> None:
+        """Offsets that are lost at the end are not given out again, where the others are to stay. A batch without
+        records, as compaction leaves one, leads consumers over them: without, none would ever come to the end."""
+        if noted_end <= self.tally.end_offset or self._corrupt != "skip":
+            return
+        first = max(self.tally.end_offset, keeping.base_offset if keeping is not None else 0)
+        if keeping is not None and first < noted_end < keeping.base_offset + _LARGEST_RELATIVE:
+            epoch = self.tally.epochs[-1].epoch if self.tally.epochs else 0
+            empty = batch_bytes([], first, timestamp=-1, leader_epoch=epoch, last_offset=noted_end - 1)
+            self._follow(keeping.make(empty))
+        else:
             self.tally.end_offset, self.tally.is_beyond = noted_end, True
 
     def _lost_end(self) -> int:
@@ -384,12 +393,3 @@ class PartitionScan:
         noted = [each for each in self._noted.epochs() if each.start_offset <= tally.end_offset]
         last = noted[-1].epoch if noted else -1
         tally.epochs = [*noted, *(each for each in tally.epochs if each.epoch > last)]
-
-
-def as_of_now(producers: ProducerStates, now_ms: int) -> ProducerStates:
-    """The same, those without an open transaction as if they had written now: a broker forgets the others at once, and
-    would take a batch that a producer repeats for a new one."""
-    return ProducerStates(
-        each if each.transaction_first_offset >= 0 else replace(each, timestamp=now_ms)
-        for each in producers.states.values()
-    )
