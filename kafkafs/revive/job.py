@@ -44,7 +44,7 @@ from kafkafs.revive.topics import Replica, cleaner_offsets
 Progress = Callable[[int, int], None]
 """Told how many bytes of log are done, and of how many."""
 
-_INTERVAL = "index.interval.bytes"
+_INTERVAL, _POLICY = "index.interval.bytes", "cleanup.policy"
 _NAMED = 5
 
 
@@ -105,6 +105,8 @@ class _Work:
 
     def scans(self, done: dict[str, dict[str, Any]]) -> Iterator[tuple[Replica, str, PartitionScan]]:
         """Replica, topic id and scan of each partition that a disk has and that is not done yet."""
+        found = (cleaner_offsets(each) for each in self.plan.disks.directories)
+        compacted = {f"{topic}-{number}" for some in found for topic, number in some}
         for topic, each in self.plan.partitions():
             if each.replica is None:
                 continue
@@ -118,8 +120,9 @@ class _Work:
             every = int(interval) if interval.isascii() and interval.isdigit() else DEFAULT_INTERVAL
             is_over = partial(self._is_over, topic.name, each.number)
             scan = PartitionScan(
-                partition, log, self._choices.corrupt, self._choices.until_ms, every, is_over, each.replica.others
-            )
+                partition, log, self._choices.corrupt, self._choices.until_ms, every, is_over, each.replica.others,
+                is_dense=topic.configs.get(_POLICY, "delete") == "delete" and name not in compacted,
+            )  # fmt: skip
             yield each.replica, topic.topic_id, scan
 
     @cached_property

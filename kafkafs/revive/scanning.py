@@ -103,11 +103,13 @@ class PartitionScan:
         interval: int,
         is_over: IsOver = _nobody_knows,
         others: Sequence[Replica] = (),
+        *,
+        is_dense: bool = False,
     ) -> None:
         """`until_ms`: the moment, None for the end. `interval`: index.interval.bytes. `is_over`: as coordinators know
-        at the end. `others`: replicas that may have what is damaged here. `before_reading` may be set to what is to be
-        called with each segment, and `kept` to what is told the bytes that are kept of it."""
-        self.log, self._others = log, others
+        at the end. `others`: replicas that may have what is damaged here. `is_dense`: nothing was compacted.
+        `before_reading` may be set to what is to be called with each segment, `kept` to what gets the bytes kept."""
+        self.log, self._others, self._is_dense = log, others, is_dense
         self.before_reading: Callable[[Segment], None] = lambda _: None
         self.kept: Callable[[Segment, bytes | memoryview], None] = lambda _, __: None
         self._known_over = is_over if until_ms is None else _nobody_knows
@@ -136,6 +138,9 @@ class PartitionScan:
             kept = self._keep(segment, behind, known, transactions)
             if segment is self._segments[-1] and not self._is_over:
                 self._reach(segment.base_offset)
+            first = max(tally.end_offset, self._damaged_up_to)
+            if self._is_dense and behind is not None and not self._is_over and first < behind.base_offset:
+                tally.lose(Loss(first, behind.base_offset - 1, "no segment has them", is_damage=False))
             is_first = segment is self._segments[0] and not self._is_over  # where it begins is the earliest offset
             if kept.pieces or is_first or segment is self._segments[-1]:
                 tally.size += kept.size

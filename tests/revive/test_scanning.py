@@ -11,9 +11,11 @@ from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.producers import ProducerStates
+from kafkafs.revive.job import planned
 from kafkafs.revive.keeping import Borrowed, KeptSegment
 from kafkafs.revive.noted import noted_aborts
 from kafkafs.revive.partitions import as_of_now
+from kafkafs.revive.plan import Choices
 from kafkafs.revive.scanning import PartitionScan
 from tests.kafka.dataset import Dataset
 from tests.revive.producing import with_largest_timestamp
@@ -159,6 +161,16 @@ def test_damage_at_the_end_is_named_where_the_broker_stopped_in_order(segments):
     (segments / ".kafka_cleanshutdown").unlink()
     scan, _ = scanned(segments, "segments-0")
     assert (scan.tally.end_offset, scan.tally.lost, scan.refused) == (first, 1, [])
+
+
+def test_a_segment_that_is_gone_is_told(segments):
+    """Of a topic that was never compacted; whether it was, the plan knows."""
+    log = open_data_directory(segments).partition("segments-0").log()
+    (segments / "segments-0" / log.segments[1].log_name).unlink()
+    told = planned([segments], Choices(to=segments.with_name("new")))["revived"]
+    (losses,) = (each["losses"] for each in told if each["topic"] == "segments")
+    first, behind = log.segments[1].base_offset, log.segments[2].base_offset
+    assert losses == [{"first": first, "last": behind - 1, "reason": "no segment has them"}]
 
 
 def test_a_segment_that_cannot_be_read_is_damage(segments):
