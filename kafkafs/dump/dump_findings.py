@@ -11,7 +11,6 @@ from typing import ClassVar
 from kafkafs.dump.dump_source import Source
 from kafkafs.format.batch import INVALID, Batches
 
-NOT_FOUND = -1
 Pairs = dict[str, list[tuple[int, int]]]
 
 

@@ -1,19 +1,13 @@
 """One file to dump: its bytes, the files beside it, and its name as Java would print it."""
 
-import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-import numpy as np
-
-from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.errors import NotFound
 from kafkafs.format.tiers.tier_names import parse_tier_file
-
-Entries = np.ndarray[tuple[int], np.dtype[np.void]]
 
 _OFFSET = re.compile(r"[+-]?0*[0-9]{1,19}")
 """What Java takes for a long."""
@@ -75,31 +69,7 @@ class Source:
         return offset if -(2**63) <= offset < 2**63 else None
 
 
-def pieces(file: ReadableFile, dtype: np.dtype[np.void], entries: int = 4096) -> Iterator[Entries]:
-    """The whole entries of an index, some at a time: the file may be as large as somebody made it."""
-    step = entries * dtype.itemsize
-    for position in range(0, file.size - dtype.itemsize + 1, step):
-        data = file.read(position, step)
-        yield np.frombuffer(data, dtype, len(data) // dtype.itemsize)
-
-
 def java_path(path: str) -> str:
     """How `java.io.File` prints a path: without repeated or trailing slashes."""
     parts = [part for part in path.split("/") if part]
     return ("/" if path.startswith("/") else "") + "/".join(parts)
-
-
-class FieldLines:
-    """Makes such lines for one file and one list of names."""
-
-    def __init__(self, source: Source, options: DumpOptions, names: Sequence[str]) -> None:
-        if options.json:
-            file = json.dumps(source.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
-            pairs = "".join(f',"{name}":%s' for name in names)
-            self._form = f'{{"file":{file.replace("%", "%%")}{pairs}}}\n'
-        else:
-            self._form = " ".join(f"{name}: %s" for name in names) + "\n"
-
-    def line(self, *values: object) -> str:
-        """The line of these values, one for each name."""
-        return self._form % values

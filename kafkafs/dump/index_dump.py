@@ -6,14 +6,15 @@ batch or at a segment without its log, the entry is listed all the same. What th
 nothing of the list. Source: DumpLogSegments, `dumpIndex` and `dumpTimeIndex`.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from kafkafs.dump.damaged import records
-from kafkafs.dump.dump_findings import NOT_FOUND, Findings
+from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import DumpOptions
-from kafkafs.dump.dump_source import Entries, FieldLines, ReadableFile, Source, pieces
+from kafkafs.dump.dump_source import ReadableFile, Source
 from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at, sequence_before
 from kafkafs.dump.single_lines import optional_long
 from kafkafs.errors import CorruptData, TooLarge
@@ -24,6 +25,9 @@ from kafkafs.format.records import Records, decode
 
 PADDING = (0, 0)
 NO_TIMESTAMP = -1
+NOT_FOUND = -1
+_AT_ONCE = 4096  # entries
+Entries = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
 def dump_offset_index(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
@@ -71,13 +75,21 @@ def dump_time_index(source: Source, options: DumpOptions, findings: Findings) ->
 def _pieces(source: Source, dtype: np.dtype[np.void]) -> Iterator[list[tuple[int, int]]]:
     """The entries up to the padding, some at a time: what is preallocated behind them, megabytes, is not read."""
     first = 1
-    for entries in pieces(source.data, dtype):
+    for entries in _whole_entries(source.data, dtype):
         at_base = entries["offset"] == 0
         at_base[:first], first = False, 0
         ends = np.flatnonzero(at_base)
         yield entries[: int(ends[0]) if len(ends) else None].tolist()
         if len(ends):
             return
+
+
+def _whole_entries(file: ReadableFile, dtype: np.dtype[np.void]) -> Iterator[Entries]:
+    """The whole entries of an index, some at a time: the file may be as large as somebody made it."""
+    step = _AT_ONCE * dtype.itemsize
+    for position in range(0, file.size - dtype.itemsize + 1, step):
+        data = file.read(position, step)
+        yield np.frombuffer(data, dtype, len(data) // dtype.itemsize)
 
 
 def _entry(source: Source, dtype: np.dtype[np.void], slot: int) -> Entries:
@@ -88,7 +100,7 @@ def _entry(source: Source, dtype: np.dtype[np.void], slot: int) -> Entries:
 def _last_filled(source: Source) -> Entries:
     """The last time entry before the zeros at the end, which fail the tool's check and are no fault of an index."""
     last: Entries = np.empty(0, TimeIndex.dtype)
-    for entries in pieces(source.data, TimeIndex.dtype):
+    for entries in _whole_entries(source.data, TimeIndex.dtype):
         filled = entries[(entries["timestamp"] != 0) | (entries["offset"] != 0)]
         last = filled[-1:].copy() if len(filled) else last
     return last
@@ -216,7 +228,7 @@ def _rising(index: ReadableFile) -> Entries:
     """The entries of an offset index up to the first whose offset is not above the one before: padding, or damage."""
     found: list[Entries] = []
     before = np.empty(0, np.int64)
-    for entries in pieces(index, OffsetIndex.dtype):
+    for entries in _whole_entries(index, OffsetIndex.dtype):
         falls = np.flatnonzero(np.diff(entries["offset"].astype(np.int64), prepend=before) <= 0)
         rises = int(falls[0]) + 1 - len(before) if len(falls) else len(entries)
         found.append(entries[:rises])
@@ -238,7 +250,7 @@ BATCH_FIELDS = ("firstSequence", "lastSequence", "lastOffset", "offsetDelta", "t
 def transaction_index(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
     """A line for each aborted transaction; Kafka checks nothing of them but the version, of which it reads one byte."""
     fields = FieldLines(source, options, TRANSACTION_FIELDS)
-    for piece in pieces(source.data, ABORTED):
+    for piece in _whole_entries(source.data, ABORTED):
         for stored, *numbers in piece.tolist():
             version = stored >> 8
             if version > 0:
@@ -274,3 +286,19 @@ def _producer_values(producer: ProducerState, options: DumpOptions) -> tuple[obj
 def _batch_values(producer: ProducerState) -> tuple[int, ...]:
     first_sequence = sequence_before(producer.last_sequence, producer.offset_delta)
     return first_sequence, producer.last_sequence, producer.last_offset, producer.offset_delta, producer.timestamp
+
+
+class FieldLines:
+    """Makes the lines of one file that are a list of named values, as text or as JSON."""
+
+    def __init__(self, source: Source, options: DumpOptions, names: Sequence[str]) -> None:
+        if options.json:
+            file = json.dumps(source.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+            pairs = "".join(f',"{name}":%s' for name in names)
+            self._form = f'{{"file":{file.replace("%", "%%")}{pairs}}}\n'
+        else:
+            self._form = " ".join(f"{name}: %s" for name in names) + "\n"
+
+    def line(self, *values: object) -> str:
+        """The line of these values, one for each name."""
+        return self._form % values

@@ -1,13 +1,15 @@
 """Indexes against their logs, where no real broker's data goes."""
 
+import json
 import struct
 from pathlib import Path
 
 import pytest
 
 from kafkafs.dump.dump_options import DumpOptions
+from kafkafs.dump.index_dump import FieldLines
 from kafkafs.format.kernels import crc32c
-from tests.dump.dumped import Dumped, dumped
+from tests.dump.dumped import Dumped, dumped, source_of
 from tests.format.batch_maker import v2_around
 
 BATCH = v2_around(b"", 0, 0, 4, max_timestamp=1000)
@@ -159,3 +161,16 @@ def test_a_version_from_the_future_ends_the_list(tmp_path: Path) -> None:
     answer = dumped(tmp_path, "0.txnindex", DumpOptions())
     assert len(answer.text.splitlines()) == 2
     assert "version 1" in answer.problems[0]
+
+
+def test_a_line_of_text_names_each_number(tmp_path: Path) -> None:
+    """As Kafka's tool does."""
+    fields = FieldLines(source_of(tmp_path, "0.index"), DumpOptions(), ("offset", "position"))
+    assert fields.line(5, -1) == "offset: 5 position: -1\n"
+
+
+def test_a_line_of_json_says_of_which_file_it_is(tmp_path: Path) -> None:
+    """Whatever the file is called."""
+    name = '100%s "quoted" \udcff.index'
+    fields = FieldLines(source_of(tmp_path, name), DumpOptions(json=True), ("offset",))
+    assert json.loads(fields.line(5)) == {"file": '100%s "quoted" \N{REPLACEMENT CHARACTER}.index', "offset": 5}
