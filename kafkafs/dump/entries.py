@@ -22,7 +22,6 @@ from kafkafs.format.batch import (
     FRAME,
     FRAME_SIZE,
     HEADER_V2,
-    LARGEST_HEADER,
     LOG_OVERHEAD,
     NO_TIMESTAMP,
     Batch,
@@ -34,7 +33,6 @@ from kafkafs.format.batch import (
 SMALLEST_SIZE = 14
 """Bytes behind the size field that even the smallest message of v0 has."""
 
-HEADER_READ = LARGEST_HEADER
 NO_SEQUENCE = -1
 
 
@@ -51,7 +49,7 @@ class UnreadableEntry:
 def entry_at(header: bytes, position: int, end: int) -> Batch | UnreadableEntry | None:
     """The entry at `position` of a log that ends at `end`; None where Kafka sees none, at a cut end or a broken size.
 
-    `header` is what the file has from `position` on, up to HEADER_READ bytes, behind `end` too.
+    `header` is what the file has from `position` on, up to LARGEST_HEADER bytes, behind `end` too.
     """
     if position >= end - FRAME_SIZE or len(header) < FRAME_SIZE:
         return None

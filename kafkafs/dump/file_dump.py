@@ -9,10 +9,10 @@ from typing import Protocol
 from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import ALL_BYTES, WHOLE, DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import Source
-from kafkafs.dump.entries import HEADER_READ, EntryRun, UnreadableEntry, entry_at, fatal_at, read_run
+from kafkafs.dump.entries import EntryRun, UnreadableEntry, entry_at, fatal_at, read_run
 from kafkafs.dump.rendering import Text
 from kafkafs.dump.text_log import TextLog
-from kafkafs.format.batch import Batch
+from kafkafs.format.batch import LARGEST_HEADER, Batch
 from kafkafs.format.names import OFFSET_DIGITS
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
@@ -139,7 +139,7 @@ def dump_log(source: Source, options: DumpOptions, findings: Findings, window: O
         if len(run.rows):
             texts, position = shown.texts(run), run.end
         else:
-            header = source.data.read(position, HEADER_READ)
+            header = source.data.read(position, LARGEST_HEADER)
             entry = entry_at(header, position, end)
             if entry is None:
                 fatal = fatal_at(header, position, end)

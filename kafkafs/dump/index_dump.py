@@ -15,10 +15,10 @@ from kafkafs.dump.damaged import records
 from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.dump_source import ReadableFile, Source
-from kafkafs.dump.entries import HEADER_READ, UnreadableEntry, entry_at, sequence_before
+from kafkafs.dump.entries import UnreadableEntry, entry_at, sequence_before
 from kafkafs.dump.single_lines import optional_long
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format.batch import Batch, walk
+from kafkafs.format.batch import LARGEST_HEADER, Batch, walk
 from kafkafs.format.index import ABORTED, OffsetIndex, TimeIndex
 from kafkafs.format.producer_snapshot import HEADER_SIZE, ProducerState, check_size, parse_producer_snapshot
 from kafkafs.format.records import Records, decode
@@ -239,7 +239,7 @@ def _rising(index: ReadableFile) -> Entries:
 
 
 def _entry_in_log(log: ReadableFile, position: int, end: int) -> Batch | UnreadableEntry | None:
-    return entry_at(log.read(position, HEADER_READ), position, end) if position >= 0 else None
+    return entry_at(log.read(position, LARGEST_HEADER), position, end) if position >= 0 else None
 
 
 TRANSACTION_FIELDS = ("version", "producerId", "firstOffset", "lastOffset", "lastStableOffset")

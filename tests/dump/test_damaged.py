@@ -16,10 +16,10 @@ import pytest
 from kafkafs.dump.damaged import MOST_RECORDS, records
 from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import WHOLE, DumpOptions
-from kafkafs.dump.entries import HEADER_READ, entry_at
+from kafkafs.dump.entries import entry_at
 from kafkafs.dump.file_dump import dump
 from kafkafs.errors import CorruptData
-from kafkafs.format.batch import Batch
+from kafkafs.format.batch import LARGEST_HEADER, Batch
 from kafkafs.format.memory import UNLIMITED
 from tests.dump.dumped import by_the_tool, dumped, options_of, source_of
 from tests.format.batch_maker import record_bytes, v2_around
@@ -104,7 +104,7 @@ def test_a_damaged_batch_takes_neither_minutes_nor_gigabytes() -> None:
     """A few kilobytes can unpack to millions of records out of order, which no kernel takes."""
     content = record_bytes(Record(0, 0, 0, None, None), 0, 0) * (MOST_RECORDS + 1)
     bomb = v2_around(gzip.compress(content, 1), MOST_RECORDS + 1, 0, MOST_RECORDS, attributes=1)
-    batch = entry_at(bomb[:HEADER_READ], 0, len(bomb))
+    batch = entry_at(bomb[:LARGEST_HEADER], 0, len(bomb))
     assert isinstance(batch, Batch)
     with pytest.raises(CorruptData, match="too many to look at one by one"):
         next(records(batch, bomb, 1 << 30, UNLIMITED))

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from kafkafs.dump.dump_options import OffsetWindow
 from kafkafs.dump.entries import (
-    HEADER_READ,
     READ_SIZE,
     EntryRun,
     UnreadableEntry,
@@ -20,7 +19,7 @@ from kafkafs.dump.entries import (
     within,
     wrap,
 )
-from kafkafs.format.batch import Batch, walk
+from kafkafs.format.batch import LARGEST_HEADER, Batch, walk
 from tests.dump.dumped import source_of
 from tests.format.batch_maker import v2_around
 from tests.format.golden import V1_NONE, V2_NONE
@@ -45,10 +44,10 @@ def test_a_sequence_goes_round_from_the_largest_to_zero(sequence: int, delta: in
 
 def test_a_whole_batch_has_a_header() -> None:
     """The plain case, in v2 and v1."""
-    batch = entry_at(V2_NONE[:HEADER_READ], 40, 40 + len(V2_NONE))
+    batch = entry_at(V2_NONE[:LARGEST_HEADER], 40, 40 + len(V2_NONE))
     assert isinstance(batch, Batch)
     assert (batch.position, batch.size, batch.base_offset, batch.last_offset, batch.count) == (40, 97, 100, 102, 3)
-    message = entry_at(V1_NONE[:HEADER_READ], 0, len(V1_NONE))
+    message = entry_at(V1_NONE[:LARGEST_HEADER], 0, len(V1_NONE))
     assert isinstance(message, Batch)
     assert (message.size, message.magic, message.last_offset, message.max_timestamp) == (38, 1, 100, 1000)
 
@@ -56,21 +55,21 @@ def test_a_whole_batch_has_a_header() -> None:
 @pytest.mark.parametrize("end", range(len(V2_NONE)))
 def test_a_cut_entry_is_the_end(end: int) -> None:
     """The newest batch of a running broker may be half there."""
-    assert entry_at(V2_NONE[: min(end, HEADER_READ)], 0, end) is None
+    assert entry_at(V2_NONE[: min(end, LARGEST_HEADER)], 0, end) is None
 
 
 def test_a_size_that_no_message_has_is_the_end() -> None:
     """Zeros behind the last batch of a preallocated file."""
-    assert entry_at(bytes(HEADER_READ), 0, 4096) is None
+    assert entry_at(bytes(LARGEST_HEADER), 0, 4096) is None
 
 
 def test_a_magic_below_zero_is_no_format() -> None:
     """Its size still leads to the next entry."""
     data = V2_NONE[:16] + b"\xbd" + V2_NONE[17:]
-    assert entry_at(data[:HEADER_READ], 0, len(data)) == UnreadableEntry(0, 97, -67, 100)
+    assert entry_at(data[:LARGEST_HEADER], 0, len(data)) == UnreadableEntry(0, 97, -67, 100)
 
 
-@given(st.binary(max_size=HEADER_READ), st.integers(0, 2**40), st.integers(0, 2**41))
+@given(st.binary(max_size=LARGEST_HEADER), st.integers(0, 2**40), st.integers(0, 2**41))
 def test_any_bytes_have_an_answer(header: bytes, position: int, end: int) -> None:
     """And one that leads on, within the file."""
     entry = entry_at(header, position, end)
