@@ -20,7 +20,6 @@ from kafkafs.log.log import Log
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import Isolation, ReadOptions
 from kafkafs.log.reader import Reader
-from kafkafs.spark.arrow import record_batches
 from kafkafs.spark.locations import partition
 from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.source_options import SourceOptions
@@ -67,14 +66,6 @@ def _lost(fail: bool, advice: str, what: str) -> None:
     if fail:
         raise NotFound(f"{what}; {advice}")
     logger.warning("%s; going on without them, as failOnDataLoss is false", what)
-
-
-def batches_of(
-    each: PartitionRange, isolation: Isolation, headers: bool, lost: Callable[[str], None]
-) -> Iterator[pa.RecordBatch]:
-    """The visible records of a range as Arrow batches."""
-    name = each.location.name
-    return record_batches(records_of(each, isolation, lost), name.topic, name.partition, headers)
 
 
 class _PlannedEnd(OpenTransactions):

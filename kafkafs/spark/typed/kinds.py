@@ -24,9 +24,10 @@ from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import Shape
 from kafkafs.log.read_options import Isolation
 from kafkafs.spark import jobs
+from kafkafs.spark.arrow import record_batches
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.planning import PartitionRange
-from kafkafs.spark.tasks import batches_of, records_of
+from kafkafs.spark.tasks import records_of
 from kafkafs.spark.typed import json_values
 from kafkafs.spark.typed.typed_columns import Field, cells_of
 
@@ -184,7 +185,8 @@ class Pass:
 
     def kind(self) -> json_values.Kind:
         """The type of all that are JSON objects; None without any."""
-        batches = batches_of(self.range, self.isolation, False, self.lost)
+        name, pieces = self.range.location.name, records_of(self.range, self.isolation, self.lost)
+        batches = record_batches(pieces, name.topic, name.partition, headers=False)
         return _kind(batch.column(self.field).to_pylist() for batch in batches)
 
     def registered_kind(self, registry: Registry) -> json_values.Kind:
