@@ -25,7 +25,7 @@ def offset_at(logs: Sequence[Source], time_ms: int, options: DumpOptions) -> int
     `logs` are a partition's, in order. None where there is no such record.
     """
     for source in logs:
-        for batch in _batches(source, _position_late(source, time_ms)):
+        for batch in _batches(source, _position_at_or_after(source, time_ms)):
             if batch.max_timestamp < time_ms:
                 continue
             try:
@@ -60,7 +60,7 @@ def _position_before(source: Source, offset: int) -> int:
     return entry.position if batch is not None and batch.base_offset <= entry.offset <= offset else 0
 
 
-def _position_late(source: Source, time_ms: int) -> int:
+def _position_at_or_after(source: Source, time_ms: int) -> int:
     """A position from which all batches with a timestamp of `time_ms` or later can be read."""
     found = source.beside(f"{source.stem}.timeindex")
     base = source.base_offset

@@ -113,7 +113,7 @@ def latest(looks: PartitionLooks) -> PartitionOffsets:
 
 
 def resolve(limit: Limit, looks: PartitionLooks, *, starting: bool) -> PartitionOffsets:
-    """The limit as offsets. UsageError where it does not name just these partitions, or no record is late enough."""
+    """The limit as offsets. UsageError where it names other partitions, or no record is at or after a time."""
     match limit:
         case AllAt(offset):
             return earliest(looks) if offset == EARLIEST else latest(looks)
@@ -144,7 +144,7 @@ def _resolved(offset: int, look: PartitionLook) -> int:
 
 
 def _at_time(look: PartitionLook, time: int, no_match: str) -> int:
-    """The offset of the first record late enough. -1 and -2 mean what they mean as offsets, as they do to a broker."""
+    """The offset of the first record at or after `time`. -1 and -2 mean what they do as offsets, as to a broker."""
     if time in (LATEST, EARLIEST):
         return _resolved(time, look)
     if time < 0:
