@@ -181,6 +181,10 @@ Batches = np.ndarray[tuple[int], np.dtype[np.void]]
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 """A truth for each row."""
 
+_LEAST_ROWS = 256
+"""Of a walk's first table, 20 KiB: enough for the 16 KiB that a point reads, of batches of 64 bytes. Joining two tables
+of this dtype costs more than all else of the walk."""
+
 _STOPS: dict[int, Literal["end", "cut", "broken"]] = {WALK_END: "end", WALK_CUT: "cut", WALK_BROKEN: "broken"}
 _FIELDS = [field.name for field in fields(Batch)]
 _in_order = itemgetter(*map((BATCH.names or ()).index, _FIELDS))
@@ -206,7 +210,7 @@ def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
     whose CRC fails: its length is outside the CRC, so look at `valid` before it is trusted.
     """
     tables: list[Batches] = []
-    at, capacity, reason = 0, max(64, len(data) // 1024), WALK_FULL
+    at, capacity, reason = 0, max(_LEAST_ROWS, len(data) // 1024), WALK_FULL
     while reason == WALK_FULL:
         table = np.empty(capacity, BATCH)
         made, at, reason, missing = kernels.walk(data, at, position, verify, table, capacity)

@@ -120,18 +120,19 @@ class AbstractIndex(Generic[Entry]):
     def _floor_slot(self, target: int, column: int, pages: "Pages", probes: list[Probe] | None = None) -> int:
         """The largest slot whose number in `column` is at most `target`; -1 where there is none. `probes` hears of each
         look."""
-        if self.entries == 0:
+        entries = self.entries
+        if entries == 0:
             return -1
 
         def reaches(page: int) -> bool:
             """Whether a page's first entry is at or before the target."""
             fields = self._first_in(page, pages)
             if probes is not None:
-                slot = min(self._first_slot(page), self.entries - 1)
+                slot = min(self._first_slot(page), entries - 1)
                 probes.append(Probe(slot, fields, fields[column] <= target))
             return fields[column] <= target
 
-        last_page = (self.entries * self.entry_size - 1) // PAGE
+        last_page = (entries * self.entry_size - 1) // PAGE
         low, high = 0, last_page
         for page in range(last_page, max(0, last_page - WARM_PAGES), -1):
             if reaches(page):
@@ -144,7 +145,7 @@ class AbstractIndex(Generic[Entry]):
                 low = middle
             else:
                 high = middle - 1
-        first, stop = min(self._first_slot(low), self.entries - 1), min(self._first_slot(low + 1), self.entries)
+        first, stop = min(self._first_slot(low), entries - 1), min(self._first_slot(low + 1), entries)
         rows = np.frombuffer(pages.slots(first, stop), self.dtype)
         if probes is not None:
             self._tell_search(rows, first, target, column, probes)

@@ -33,7 +33,7 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
 
     Entries are tried back from the one that the index names, at growing steps.
     """
-    index, name = segment.indexes.offset_index, segment.name_of("index")
+    index = segment.indexes.offset_index
     probes: list[Probe] | None = None if trace is no_trace else []
     entry = index.lookup(offset, probes)
     if segment.object is not None:
@@ -44,7 +44,7 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
     while entry.slot >= 0:
         confirmed = _confirmed(segment, entry.position, entry.offset) if entry.offset <= offset else None
         if trace is not no_trace:
-            step_told = f"offset index {name}: slot {entry.slot} of {index.entries}: "
+            step_told = f"offset index {segment.name_of('index')}: slot {entry.slot} of {index.entries}: "
             step_told += f"offset {entry.offset} -> position {entry.position}"
             step_told += "" if confirmed else ", which the log contradicts"
             trace(step_told + _probes(index, probes, offset))
@@ -57,7 +57,7 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
         step *= 2
     if trace is not no_trace:
         why = f"no entry at or before {offset}" if index.entries else "missing or empty"
-        trace(f"offset index {name}: {why}: from position 0{_probes(index, probes, offset)}")
+        trace(f"offset index {segment.name_of('index')}: {why}: from position 0{_probes(index, probes, offset)}")
     return Start(0, segment.base_offset)
 
 
@@ -213,14 +213,15 @@ def batches_at_or_after(
 
 def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
     """The last time index entry before `timestamp`; the segment's start where there is none."""
-    index, name = segment.indexes.time_index, segment.name_of("timeindex")
+    index = segment.indexes.time_index
     probes: list[Probe] | None = None if trace is no_trace else []
     entry = index.lookup(timestamp - 1, probes)
     if entry.timestamp >= timestamp:
-        trace(f"time index {name}: out of order: from the segment's first offset")
+        trace(f"time index {segment.name_of('timeindex')}: out of order: from the segment's first offset")
         return TimestampOffset(-1, -1, segment.base_offset)
     if trace is no_trace:
         return entry
+    name = segment.name_of("timeindex")
 
     def told(probe: Probe) -> str:
         """Its entry, with a time that can be read."""
