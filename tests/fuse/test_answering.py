@@ -1,14 +1,22 @@
-"""The shape of every handler: a value or an errno, whatever happens inside, and each answer counted."""
+"""How calls end: a value or an errno, whatever happens inside, each of them counted; and the two texts that tell it."""
 
 import errno
+import gc
+import itertools
+import json
+import math
+import mmap
+import os
+import re
 
 import pyfuse3
 import pytest
 import trio
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkafs.errors import ERRNO, CorruptData, NotFound
-from kafkafs.fuse.serve.answering import answering
-from kafkafs.fuse.serve.metrics import Metrics
+from kafkafs.fuse.serve.answering import BOUNDS_S, Latency, Metrics, answering
 
 
 class Served:
@@ -90,3 +98,96 @@ def test_a_handler_that_is_cancelled_answers_all_the_same():
         trio.run(ended)
     assert caught.value.errno == errno.EIO
     assert served.metrics.errors == {("read", errno.EIO): 1}
+
+
+times = st.lists(st.one_of(st.sampled_from(BOUNDS_S), st.floats(0, 20, allow_nan=False)), max_size=50)
+
+
+@given(times)
+def test_a_histogram_counts_each_call_in_the_first_bucket_that_holds_it(seconds):
+    """A call of just a bound's length is within it: so Prometheus' `le` means."""
+    latency = Latency()
+    for each in seconds:
+        latency.observe(each)
+    bounds = (0.0, *BOUNDS_S, math.inf)
+    naive = [sum(low < each <= high for each in seconds) for low, high in itertools.pairwise(bounds)]
+    naive[0] += seconds.count(0.0)
+    assert latency.buckets == naive
+    assert latency.count == len(seconds)
+    assert math.isclose(latency.seconds, math.fsum(seconds), abs_tol=1e-9)
+
+
+def counted() -> Metrics:
+    metrics = Metrics()
+    for seconds in (0.0001, 0.3, 60.0):
+        metrics.latency["lookup"].observe(seconds)
+    metrics.latency["read"].observe(0.002)
+    metrics.errors["lookup", errno.ENOENT] += 2
+    metrics.errors["read", 12345] += 1
+    metrics.bytes_read = 7
+    metrics.gauges["open_files"] = ("Files that are open.", lambda: 3)
+    return metrics
+
+
+def samples(metrics: Metrics) -> dict[str, float]:
+    lines = metrics.as_prometheus().decode().splitlines()
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))}
+
+
+def test_prometheus_gets_cumulative_buckets_up_to_the_count():
+    found = samples(counted())
+    buckets = [value for name, value in found.items() if re.match(r'\w+_bucket\{operation="lookup"', name)]
+    assert len(buckets) == len(BOUNDS_S) + 1
+    assert buckets == sorted(buckets)
+    assert buckets[0] == 1
+    assert found['kafkafs_operation_seconds_bucket{operation="lookup",le="0.5"}'] == 2
+    assert buckets[-1] == found['kafkafs_operation_seconds_count{operation="lookup"}'] == 3
+    assert math.isclose(found['kafkafs_operation_seconds_sum{operation="lookup"}'], 60.3001)
+
+
+def test_prometheus_gets_errors_by_name_bytes_and_gauges_of_now():
+    metrics = counted()
+    found = samples(metrics)
+    assert found['kafkafs_errors_total{operation="lookup",errno="ENOENT"}'] == 2
+    assert found['kafkafs_errors_total{operation="read",errno="12345"}'] == 1, "one that has no name here"
+    assert (found["kafkafs_read_bytes_total"], found["kafkafs_open_files"]) == (7, 3)
+    metrics.gauges["open_files"] = ("Files that are open.", lambda: 4)
+    assert samples(metrics)["kafkafs_open_files"] == 4
+
+
+def test_each_metric_is_described_and_typed_before_its_samples():
+    """Prometheus takes an untyped one for something else, without a word."""
+    described: set[str] = set()
+    for line in counted().as_prometheus().decode().splitlines():
+        if line.startswith("# "):
+            described.add(" ".join(line.split()[1:3]))
+        else:
+            name = re.sub(r"_(bucket|sum|count)$", "", re.split(r"[{ ]", line)[0])
+            assert {f"HELP {name}", f"TYPE {name}"} <= described
+
+
+def test_the_status_is_the_same_as_json_behind_what_the_mount_says_of_itself():
+    status = json.loads(counted().as_status({"version": "x"}))
+    assert next(iter(status)) == "version"
+    assert status["operations"]["lookup"] == {"count": 3, "seconds": 60.3001}
+    assert status["errors"] == [
+        {"operation": "lookup", "errno": "ENOENT", "count": 2},
+        {"operation": "read", "errno": "12345", "count": 1},
+    ]
+    assert (status["bytesRead"], status["openFiles"]) == (7, 3)
+    assert status["uptimeSeconds"] >= 0
+
+
+def test_descriptors_and_memory_are_those_of_this_process():
+    """Who watches a daemon for a leak looks at these two."""
+    metrics = Metrics()
+    gc.collect()  # what other tests have left open is not closed in between
+    before = samples(metrics)
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(50)]
+    room = mmap.mmap(-1, 64 << 20)  # not of the heap, which may have room that is resident already
+    room.write(bytes(len(room)))
+    after = samples(metrics)
+    for descriptor in held:
+        os.close(descriptor)
+    assert after["kafkafs_open_descriptors"] - before["kafkafs_open_descriptors"] == 50
+    assert after["kafkafs_resident_bytes"] - before["kafkafs_resident_bytes"] > len(room) // 2

@@ -32,7 +32,7 @@ from kafkafs.fuse.life.mount_claim import Claim
 from kafkafs.fuse.life.watchdog import beat_for_ever
 from kafkafs.fuse.sandbox.confinement import Confinement, confine
 from kafkafs.fuse.sandbox.network import Network
-from kafkafs.fuse.serve.metrics import Metrics
+from kafkafs.fuse.serve.answering import Metrics
 from kafkafs.fuse.serve.operations import Operations
 from kafkafs.fuse.serve.receiving import poll_busily, reads_that_end
 from kafkafs.fuse.serve.sweeping import sweep

@@ -18,9 +18,8 @@ import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
 
 from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, Vanished, WouldBlock
-from kafkafs.fuse.serve.answering import FILE_TYPE, EntryReply, answering
+from kafkafs.fuse.serve.answering import FILE_TYPE, EntryReply, Metrics, answering
 from kafkafs.fuse.serve.inodes import Handles, Inode, Inodes, OpenDirectory, OpenFile, can, inode_number
-from kafkafs.fuse.serve.metrics import Metrics
 from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
