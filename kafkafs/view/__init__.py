@@ -1,6 +1,6 @@
 """What a mount shows, without FUSE: a name becomes a query, a query becomes content with a size and `read`.
 
-    node              the seam to `fuse`: directories, files, links, and the content behind an open file
+    node              the seam to `fuse`: directories, files, links, who may read them, and what is in an open file
     about             the root that is served: the tree's entries, and `.kafkafs/`, whose README is the `manual`
     tree              `Root`, all partitions of the data directories, and what a partition's directory lists
     paths             a tree without a mount; `reasons`: why a name leads nowhere
@@ -15,7 +15,7 @@
                       point or a range, by offset or by time
     range_file        a range as text: of a size (`exact`), or `streams`: text that is made while it is read
     made              text that is made whole when its size is asked for
-    permissions       owner and mode of what is served
+    topic_access      who may read what an internal topic tells
     resources         what all views of one tree share: options, caches, budgets
 
 The way of a lookup, `t-0/by-time/1632390207806.jsonl`:

@@ -21,10 +21,10 @@ from kafkafs.errors import NotFound
 from kafkafs.log.partition import Partition
 from kafkafs.view import schema_files
 from kafkafs.view.made import MadeFile, MadeTexts
-from kafkafs.view.node import KEEP_S, Attributes, BytesContent, Entry, Kind, Node
-from kafkafs.view.permissions import GONE, Access, common, partition_access
+from kafkafs.view.node import KEEP_S, Access, Attributes, BytesContent, Entry, Kind, Node, common
 from kafkafs.view.resources import Resources
 from kafkafs.view.streams import Stream
+from kafkafs.view.topic_access import GONE, partition_access
 
 _STATE = "state.json"
 _GROUPS = "groups"

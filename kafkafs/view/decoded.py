@@ -19,9 +19,8 @@ from kafkafs.format.records import Records
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.lookup import Found
 from kafkafs.log.segment import Segment
-from kafkafs.view.node import KEEP_S, Attributes, BytesContent, NoXattrs
+from kafkafs.view.node import KEEP_S, Access, Attributes, BytesContent, NoXattrs
 from kafkafs.view.partition_view import PartitionView
-from kafkafs.view.permissions import Access
 from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import batch_xattrs
 from kafkafs.view.streams import Pieces, Stream

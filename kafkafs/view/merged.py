@@ -19,9 +19,8 @@ from kafkafs.log.log import HELD, Log
 from kafkafs.view.decoded import Follower, JsonFollower, Lines
 from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
 from kafkafs.view.grammar import FromEnd, TimeRange
-from kafkafs.view.node import Attributes, NoXattrs
+from kafkafs.view.node import Access, Attributes, NoXattrs, common
 from kafkafs.view.partition_view import PartitionView
-from kafkafs.view.permissions import Access, common
 from kafkafs.view.range_file import is_small
 from kafkafs.view.streams import MARK_EVERY, TEXT_MEMORY, Pieces, Stream
 from kafkafs.view.targets import BetweenTimes, LogLook

@@ -16,8 +16,7 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
-from kafkafs.view.node import KEEP_S, Attributes
-from kafkafs.view.permissions import Access, access, common
+from kafkafs.view.node import KEEP_S, Access, Attributes, access, common
 from kafkafs.view.resources import Resources
 from kafkafs.view.targets import LogLook
 

@@ -7,9 +7,8 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
 from kafkafs.errors import NotFound
-from kafkafs.view.node import KEEP_S, Attributes, Entry, FileNode, NoXattrs
+from kafkafs.view.node import KEEP_S, Attributes, Entry, FileNode, NoXattrs, access
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
-from kafkafs.view.permissions import access
 
 _SERVED = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 """Names as Kafka gives them. Others might speak to a terminal, and are none of its files."""

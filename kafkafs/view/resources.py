@@ -20,8 +20,8 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.search.partition_keys import KEY_MEMORY
 from kafkafs.view.exact import ExactTexts
 from kafkafs.view.made import MadeTexts
-from kafkafs.view.permissions import TopicAccess
 from kafkafs.view.streams import TextBudget
+from kafkafs.view.topic_access import TopicAccess
 
 if TYPE_CHECKING:
     from kafkafs.cluster.schema_topic import SchemaTopic

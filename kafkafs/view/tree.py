@@ -27,9 +27,20 @@ from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.by_key import ByKey
-from kafkafs.view.node import KEEP_S, Attributes, DirectoryNode, Disk, Entry, Node, Usage
+from kafkafs.view.node import (
+    KEEP_S,
+    Access,
+    Attributes,
+    DirectoryNode,
+    Disk,
+    Entry,
+    Node,
+    Usage,
+    access,
+    below_ancestors,
+    common,
+)
 from kafkafs.view.partition_view import PartitionView, ShownReplica
-from kafkafs.view.permissions import Access, access, below_ancestors, common
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.real_files import Segments
 from kafkafs.view.resources import Resources

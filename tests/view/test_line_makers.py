@@ -14,9 +14,8 @@ from kafkafs.format.batch import walk
 from kafkafs.format.names import parse_partition_name
 from kafkafs.format.records import Records, decode
 from kafkafs.view.decoded import Lines, PlainLines, SchemaLines
-from kafkafs.view.node import Attributes
+from kafkafs.view.node import Access, Attributes, common
 from kafkafs.view.partition_view import PartitionView
-from kafkafs.view.permissions import Access, common
 from kafkafs.view.tree import PartitionDirectory
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record

@@ -11,7 +11,7 @@ from kafkafs.disk.directory import Directory
 from kafkafs.errors import Crowded
 from kafkafs.format.memory import LARGE, MemoryBudget
 from kafkafs.search.key_indexes import KeyIndexes
-from kafkafs.view.permissions import Access
+from kafkafs.view.node import Access
 from tests.log.making import made, write_partition
 from tests.view.trees import cat, opened, tree
 

@@ -9,7 +9,8 @@ import pytest
 
 from kafkafs.errors import Denied, DiskError, KafkafsError, Vanished
 from kafkafs.log.partition import Partition
-from kafkafs.view.permissions import Access, TopicAccess
+from kafkafs.view.node import Access
+from kafkafs.view.topic_access import TopicAccess
 from tests.kafka import registered
 from tests.mounting import wait_until
 from tests.view.trees import node, tree
@@ -70,7 +71,7 @@ def test_what_was_hidden_stays_so_while_the_topic_cannot_be_looked_at(monkeypatc
     """What the topic told is still remembered then."""
     own, narrow = Access(0, 0, 0o444), Access(0, 0, 0o400)
     found: list[Partition | None] = [cast(Partition, object())]
-    monkeypatch.setattr("kafkafs.view.permissions.partition_access", lambda _: (narrow, 0))
+    monkeypatch.setattr("kafkafs.view.topic_access.partition_access", lambda _: (narrow, 0))
     topic = TopicAccess(lambda: found[0], time.monotonic)
     assert topic.restrict(own) == narrow
 
@@ -80,7 +81,7 @@ def test_what_was_hidden_stays_so_while_the_topic_cannot_be_looked_at(monkeypatc
         looks.append(1)
         raise problem("the disk does not answer")
 
-    monkeypatch.setattr("kafkafs.view.permissions.partition_access", fails)
+    monkeypatch.setattr("kafkafs.view.topic_access.partition_access", fails)
     wait_until(lambda: topic.restrict(own) == narrow and looks)
     assert topic.restrict(own) == narrow
     found[0] = None

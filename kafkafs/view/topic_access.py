@@ -1,0 +1,60 @@
+"""Who may read what an internal topic tells: those who may read all files of its partition.
+
+`.cluster` shows what such topics tell, and a decoded view names schemas and fields that stand in `_schemas-0` only.
+"""
+
+from collections.abc import Callable
+
+from kafkafs.disk.blocking import may_block
+from kafkafs.disk.cached_value import CachedValue
+from kafkafs.errors import Denied, DiskError, NotFound, Vanished
+from kafkafs.log.partition import Partition
+from kafkafs.view.node import Access, access, common
+
+GONE = (NotFound, Denied, DiskError, Vanished)
+"""What a partition may answer that is deleted, or that nobody can read."""
+
+_KEEP_S = 0.2
+_EMPTY_SNAPSHOT = f"{0:020}-"  # which tells nothing
+
+
+def partition_access(partition: Partition) -> tuple[Access, int]:
+    """Who may read all logs and snapshots of a partition; and when the newest was written [ns]. One of GONE."""
+    root, name = partition.root, partition.name.directory
+    above = access(root.stat(name), root.acl(name))
+    granted = [Access(above.uid, above.gid, (above.mode & 0o111) * 7)]
+    newest = 0
+    for file_name in partition.listing().names:
+        if file_name.endswith((".log", ".checkpoint")) and not file_name.startswith(_EMPTY_SNAPSHOT):
+            file = root.open_now(f"{name}/{file_name}")
+            about = file.stat()
+            granted.append(access(about, file.acl(about)))
+            newest = max(newest, about.st_mtime_ns)
+    return common([granted[-1], *granted[:-1]]), newest
+
+
+class TopicAccess:
+    """What one partition grants, asked for some times a second. Any thread may ask."""
+
+    def __init__(self, find: Callable[[], Partition | None], clock: Callable[[], float]) -> None:
+        """`find` tells which partition it is; None where there is none."""
+        self._find = find
+        self._known: CachedValue[tuple[Access, ...]] = CachedValue(_KEEP_S, clock)
+
+    def restrict(self, own: Access) -> Access:
+        """What is left of `own` for those who may read the partition too; all of it where there is none."""
+        known = self._known.fresh()
+        if known is None:
+            may_block()
+            known = self._known.store(self._look())
+        return common([own, *known])
+
+    def _look(self) -> tuple[Access, ...]:
+        """What was known stays while the topic cannot be looked at: what it tells is remembered as well."""
+        try:
+            partition = self._find()
+            return () if partition is None else (partition_access(partition)[0],)
+        except NotFound:
+            return ()
+        except GONE:
+            return self._known.latest or ()
