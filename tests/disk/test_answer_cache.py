@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.disk import cached_value
-from kafkafs.disk.cached_value import BUDGET, AnswerCache
+from kafkafs.disk.cached_value import AnswerCache
 
 STATES = 3
 SMALL = 10
@@ -60,7 +60,7 @@ def test_what_is_larger_than_all_of_it_is_not_kept():
     cache: AnswerCache[str] = AnswerCache()
     state = State()
     cache.put("small", state, "s", 1)
-    cache.put("larger", state, "x", BUDGET + 1)
+    cache.put("larger", state, "x", cached_value.BUDGET + 1)
     assert (cache.get("small", state), cache.get("larger", state)) == ("s", None)
-    cache.put("large", state, "x", BUDGET)
+    cache.put("large", state, "x", cached_value.BUDGET)
     assert (cache.get("small", state), cache.get("large", state)) == (None, "x")

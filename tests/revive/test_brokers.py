@@ -212,7 +212,9 @@ def test_three_brokers_come_back_as_one(tmp_path):
             assert answer == [end, -1]
         values = consumed(node, "parted", 0)
         assert len(values) > replicated.COMMON
-    assert node.complaints() == []
+        assert (
+            node.complaints() == []
+        )  # here: it may still load what the consumer made it make, and cries where it is stopped
 
 
 def test_a_directory_without_leaders_would_be_seen(tmp_path):
