@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import AT_A_GLANCE_S, may_block, patience
 from kafkafs.disk.cached_value import CachedValue, MadeOnce, same_objects
-from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Vanished
+from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Vanished
 from kafkafs.format.names import PartitionName, parse_partition_name
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import cluster_id
@@ -100,8 +100,8 @@ class DiskView:
         return self._latest
 
     def last_known(self) -> KnownPartitions:
-        """The same, or what was known before the disk failed: the root stays, and `.kafkafs`, which tells of it."""
-        with suppress(Denied, DiskError, NotFound, Vanished):
+        """The same, or what was known before the disk failed, or descriptors: the root stays, and `.kafkafs`."""
+        with suppress(Denied, DiskError, Exhausted, NotFound, Vanished):
             return self.known()
         return self._latest
 

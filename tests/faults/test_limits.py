@@ -68,6 +68,20 @@ def test_short_of_descriptors_one_caller_gets_an_error_and_the_next_is_served(mo
     assert len(read(mounted / "t-0/by-offset/0...jsonl").splitlines()) == 600
 
 
+def test_without_any_descriptor_status_is_told(mount, many_segments):
+    """Just then it is wanted, also where what is known of the root is no longer fresh."""
+    mounted = mount(many_segments.data)
+    opened = [os.open(path, os.O_RDONLY) for path in sorted((mounted / "t-0/segments").iterdir())[:3]]
+    limit_descriptors(mounted, 18)
+    until = time.monotonic() + 1.2
+    while time.monotonic() < until:
+        assert mounted.status()["openDescriptors"] > 18
+    run("ls", "-l", mounted / ".kafkafs")
+    run("cat", mounted / ".kafkafs/metrics")
+    for descriptor in opened:
+        os.close(descriptor)
+
+
 def test_a_thousand_open_files_stay_readable_whatever_is_deleted(mount, many_segments):
     mounted = mount(many_segments.data)
     before = mounted.status()["openDescriptors"]
