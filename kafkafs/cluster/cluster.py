@@ -73,7 +73,7 @@ class Cluster:
         self._named_of: list[dict[str, PartitionName]] = []
 
     def look(self) -> None:
-        """Bring all up to date, unless a look has begun a moment ago: one command asks several times."""
+        """Brings all up to date, unless a look has begun a moment ago: one command asks several times."""
         if not self._looked.fresh():
             begun = self._options.clock()
             self._look()

@@ -26,7 +26,7 @@ class Replay(Protocol):
     """What is made of a partition's records."""
 
     def begin(self, log: Log) -> int:
-        """Forget all: the offset from which `log` is to be read."""
+        """Forgets all: the offset from which `log` is to be read."""
 
     def take(self, records: Records, batches: Batches) -> None:
         """Some records in order, control records too; their column `batch` is a row of `batches`."""
@@ -45,7 +45,7 @@ class Following:
         self._read: Log | None = None
 
     def catch_up(self) -> bool:
-        """Read what has come; False where nothing has. NotFound where the directory is gone."""
+        """Reads what has come; False where nothing has. NotFound where the directory is gone."""
         for _ in range(_ATTEMPTS - 1):
             try:
                 return self._catch_up()

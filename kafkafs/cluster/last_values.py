@@ -176,7 +176,7 @@ class LastValues(Replay):
         self._strange: defaultdict[str, set[bytes]] = defaultdict(set)  # keys
 
     def begin(self, log: Log) -> int:
-        """Forget all: see `Replay`."""
+        """Forgets all: see `Replay`."""
         self.kept.clear()
         self._changed = None
         self.version += 1

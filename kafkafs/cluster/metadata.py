@@ -74,7 +74,7 @@ class Metadata(Replay):
         self._is_gap_told = self._is_over = False
 
     def begin(self, log: Log) -> int:
-        """Forget all: see `Replay`."""
+        """Forgets all: see `Replay`."""
         self.problems, self._waiting = Problems(), None
         self.image, self.as_of, self._next, self._is_gap_told, self._is_over = None, None, None, False, False
         for offset, epoch, name in self._snapshots():

@@ -110,7 +110,7 @@ class OpenScans:
         return cached.store(found, stamp).found
 
     def keep_only(self, wanted: Iterable[Partition]) -> None:
-        """Forget the other partitions."""
+        """Forgets the other partitions."""
         for key in self._scanned.keys() - {(each.root, each.name.directory) for each in wanted}:
             del self._scanned[key]
 

@@ -47,7 +47,7 @@ def is_non_blocking() -> bool:
 
 @contextmanager
 def acquired(lock: threading.Lock) -> Iterator[None]:
-    """Hold a lock; where another thread has it, a thread that must not wait gets WouldBlock.
+    """Holds a lock; where another thread has it, a thread that must not wait gets WouldBlock.
 
     One that works in parts waits for the rest of its part and asks again: whoever makes the answer may take long, and a
     thread that does not come back looks as if a disk hung.
@@ -64,7 +64,7 @@ def acquired(lock: threading.Lock) -> Iterator[None]:
 
 
 def may_block() -> None:
-    """Call before what may take long; raises WouldBlock where this thread must not wait."""
+    """Stands before what may take long: raises WouldBlock where this thread must not wait."""
     if _state.non_blocking:
         raise WouldBlock("this answer takes a worker thread")
 
@@ -85,7 +85,7 @@ def has_time_slice() -> bool:
 
 
 def check_time_slice() -> None:
-    """Call in the midst of long work, when what was done is kept; raises Unfinished where the time is up."""
+    """Stands in the midst of long work, where what was done is kept: raises Unfinished where the time is up."""
     if _state.deadline is not None and time.monotonic() > _state.deadline:
         raise Unfinished("this answer takes longer; ask again")
 

@@ -34,10 +34,10 @@ class FileKeeper(Protocol):
         """How many files of it are open, those that are kept among them."""
 
     def evict(self) -> None:
-        """Let go of the kept file that was asked for longest ago."""
+        """Lets go of the kept file that was asked for longest ago."""
 
     def forget_cached(self) -> None:
-        """Let go of all that is kept."""
+        """Lets go of all that is kept."""
 
 
 class DescriptorBudget:
@@ -59,7 +59,7 @@ class DescriptorBudget:
             self._keepers = (*(known for known in self._keepers if known() is not None), ref(keeper))
 
     def trim(self) -> None:
-        """Call when one more file is kept: of what is too much all is let go of."""
+        """Lets go of all that is too much, when one more file is kept."""
         most, keepers = min(KEPT_FILES, _spare() // 4), self._present()
         while sum(keeper.kept for keeper in keepers) > most:
             max(keepers, key=lambda keeper: keeper.kept).evict()
@@ -69,7 +69,7 @@ class DescriptorBudget:
         return sum(keeper.open_files for keeper in self._present()) < _spare() // 2
 
     def release(self) -> None:
-        """Let go of all that is kept, so that descriptors are free for others."""
+        """Lets go of all that is kept, so that descriptors are free for others."""
         for keeper in self._present():
             keeper.forget_cached()
 
@@ -89,7 +89,7 @@ class Holder(Protocol):
     """What can let go of what it holds and make it again."""
 
     def release(self) -> bool:
-        """Let go of all, unless it is at work with it; whether it did. Answered at once."""
+        """Lets go of all, unless it is at work with it; whether it did. Answered at once."""
 
 
 class Budget:

@@ -39,7 +39,7 @@ class ValidatedValue(Generic[Value]):
         return None if validator is None or validator != self._validator else self._value
 
     def store(self, value: Value, validator: object = None) -> Value:
-        """Remember what is true now, and hand it on."""
+        """Remembers what is true now, and hands it on."""
         self._value, self._validator = value, validator
         return value
 
@@ -68,7 +68,7 @@ class CachedValue(ValidatedValue[Value]):
         return value
 
     def store(self, value: Value, validator: object = None, *, fresh_until: float | None = None) -> Value:
-        """Remember what is true now, and hand it on. `fresh_until` is for what is only as good as something else."""
+        """Remembers what is true now, and hands it on. `fresh_until` is for what is only as good as something else."""
         super().store(value, validator)
         self.fresh_until = self._clock() + self._good_for_s if fresh_until is None else fresh_until
         return value
@@ -130,7 +130,7 @@ class LruCache(Generic[Value]):
             return value
 
     def keep_only(self, wanted: Callable[[str], bool]) -> None:
-        """Forget the names that are not wanted any more."""
+        """Forgets the names that are not wanted any more."""
         with self._lock:
             for name in [name for name in self._held if not wanted(name)]:
                 self._held.pop(name, None)
@@ -165,7 +165,7 @@ class AnswerCache(Generic[Value]):
             return known[1] if known is not None and known[0]() is state else None
 
     def put(self, node: object, state: object, answer: Value, size: int) -> None:
-        """Remember an answer of `size` bytes, and forget the oldest ones for it."""
+        """Remembers an answer of `size` bytes, and forgets the oldest ones for it."""
         if size > BUDGET:
             return
         with self._lock:

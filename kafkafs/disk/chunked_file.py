@@ -101,7 +101,7 @@ class ChunkedFile(DataFile):
         return parts
 
     def _fetch_behind(self, last: int) -> None:
-        """Fetch ahead behind that chunk, unless half as much or more was."""
+        """Fetches ahead behind that chunk, unless half as much or more was."""
         count = max(1, TOGETHER // self._chunk_size)
         first = max(last + 1, self._fetched_to if self._fetched_to <= last + 1 + count else 0)
         count = min(count, -(-self._size // self._chunk_size) - first)

@@ -192,7 +192,7 @@ class Directory:
         del evicted  # the lock is free by now
 
     def sweep(self) -> None:
-        """Let go of files that are not asked for, or that were deleted. A mount calls it a few times a second."""
+        """Lets go of files that are not asked for, or that were deleted. A mount calls it a few times a second."""
         may_block()
         self._swept = self.options.clock()
         idle_since = self._swept - IDLE_S
@@ -312,7 +312,7 @@ class Directory:
             os.close(descriptor)
 
     def forget_cached(self) -> None:
-        """Let go of what the cache holds."""
+        """Lets go of what the cache holds."""
         with self._lock:
             held = list(self._cache.values())
             self._cache.clear()

@@ -29,7 +29,7 @@ _takes: dict[int, bool] = {}
 
 
 def opened(descriptor: int, device: int, keep: bool) -> None:
-    """Call for a file before it is read for the first time. `keep` (`-o cache=keep`): it is read as any reader does.
+    """Stands before the first read of a file. `keep` (`-o cache=keep`): it is read as any reader does.
 
     Where pages have to be dropped none may be read ahead: they could not be told from what was there. One read that is
     too early, and its readahead goes on for good.
@@ -60,7 +60,7 @@ def flags_at_once(device: int, size: int, keep: bool) -> int | None:
 
 
 def read_blocking(descriptor: int, buffer: memoryview, position: int, *, keep: bool, passing: bool = False) -> int:
-    """Fill the buffer from `position`: how many bytes came, fewer at the end of the file; may wait for the disk.
+    """Fills the buffer from `position`: how many bytes came, fewer at the end of the file; may wait for the disk.
 
     `passing`: a short read in the midst of long ones, to be treated as they are.
     """

@@ -137,7 +137,7 @@ class Prefetch:
         return file.stream(position, size) if data is None else data
 
     def _follow(self, file: DataFile, position: int, size: int, end: int) -> None:
-        """Note how the reader moves. A call is made twice where it could not be answered at once."""
+        """Notes how the reader moves. A call is made twice where it could not be answered at once."""
         if file is self._file and position == self._read_to:
             self._straight += size
         elif file is self._file and position != self._position:
@@ -175,7 +175,7 @@ class Prefetch:
         return made.end < min(self._end, self._cold_to, self._read_to + _BYTES_AHEAD)
 
     def fill(self) -> None:
-        """Read what will be asked for next. For a worker thread."""
+        """Reads what will be asked for next. For a worker thread."""
         if self._making.acquire(blocking=False):
             try:
                 while self._wants_more() and (file := self._file) and self._advance(file, self._read_to, self._end):
@@ -184,7 +184,7 @@ class Prefetch:
                 self._making.release()
 
     def _advance(self, file: DataFile, position: int, end: int) -> bool:
-        """Read one more block for a reader at `position`; False where there is none, or no memory for it."""
+        """Reads one more block for a reader at `position`; False where there is none, or no memory for it."""
         stamp, made = _stamp(file), self._made
         if made is None or not made.holds(file, position):
             made = _Blocks(file, stamp, position, position, ())
@@ -206,7 +206,7 @@ class Prefetch:
         self._made = made
 
     def close(self) -> None:
-        """Give all memory back."""
+        """Gives all memory back."""
         self._budget.leave(self)
         self._file = self._unfit = None
 

@@ -285,7 +285,7 @@ class _Decompressors(threading.local):
         self.zstd = zstandard.ZstdDecompressor()
 
     def forget(self) -> None:
-        """Give back the window of a large frame."""
+        """Gives back the window of a large frame."""
         self.zstd = zstandard.ZstdDecompressor()
 
 

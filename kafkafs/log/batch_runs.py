@@ -54,7 +54,7 @@ class SoundBatches(NamedTuple):
         return self.generation << 32 | position in _sound
 
     def add(self, position: int) -> None:
-        """Remember it, and forget all others where they are too many."""
+        """Remembers it, and forgets all others where they are too many."""
         if len(_sound) >= _MOST_SOUND:
             _sound.clear()
         _sound.add(self.generation << 32 | position)
@@ -220,7 +220,7 @@ def _passed(data: bytes | memoryview, position: int, before: int, bounds: Bounds
 
 
 def _note_passed(run: BatchRun, bounds: Bounds) -> None:
-    """Remember the large batches of the run that were read for nothing but to find them sound."""
+    """Remembers the large batches of the run that were read for nothing but to find them sound."""
     if bounds.sound is not None and len(run.data) > LARGE:
         rows = run.rows[(run.rows["size"] > LARGE) & (run.rows["last_offset"] < bounds.passed)]
         for position in rows["position"].tolist():

@@ -190,7 +190,7 @@ class DataDirectory:
         return directory if self._alone is None else "."
 
     def sweep(self) -> None:
-        """Let go of files that are not asked for, or that were deleted, as `Directory.sweep`: rebuilt indexes too."""
+        """Lets go of files that are not asked for, or that were deleted, as `Directory.sweep`: rebuilt indexes too."""
         self.root.sweep()
         if self.indexes is not None:
             self.indexes.sweep()

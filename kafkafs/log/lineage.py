@@ -35,7 +35,7 @@ class Lineage:
         self._take(log)
 
     def follow(self, log: Log) -> None:
-        """Go on with `log`, a later look at the same directory; Vanished if it is another log or lost something."""
+        """Goes on with `log`, a later look at the same directory; Vanished if it is another log or lost something."""
         if log is self._log:
             return
         if not self._leads_to(log):

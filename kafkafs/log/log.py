@@ -177,7 +177,7 @@ class Log:
                 yield segment
 
     def _learn(self, number: int, segments: tuple[Segment, ...]) -> None:
-        """Note the largest timestamp of the first segments up to one; another thread may have done so meanwhile."""
+        """Notes the largest timestamp of the first segments up to one; another thread may have done so meanwhile."""
         largest = self._largest_of(segments[number])
         with self._lock:
             if len(self._largest) == number:

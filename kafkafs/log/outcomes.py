@@ -109,7 +109,7 @@ def _producer_snapshot(log: Log) -> tuple[int, dict[int, int]]:
 
 
 def _follow(rows: Batches, found: dict[int, int]) -> None:
-    """Take the run's data and markers into account."""
+    """Takes the run's data and markers into account."""
     rows = rows[is_transactional(rows)]
     control = is_control(rows)
     for producer in sorted(set(rows["producer_id"].tolist())):  # np.unique would import numpy.ma at its first use
@@ -245,7 +245,7 @@ class Tracker:
         self.open = dict(begun or {})
 
     def follow(self, event: Event) -> Aborted | None:
-        """Take the event into account; what was aborted by it."""
+        """Takes the event into account; what was aborted by it."""
         if event.kind == "begin":
             self.open.setdefault(event.producer, event.offset)
             return None

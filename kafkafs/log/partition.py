@@ -45,7 +45,7 @@ class RemotePart(Protocol):
         """Waits for those that one stands for; whether one did."""
 
     def expire(self) -> None:
-        """Look anew at the next call."""
+        """Has the next call look anew."""
 
 
 class _Segments(NamedTuple):
@@ -150,7 +150,7 @@ class Partition:
             self._remote.expire()
 
     def _look_behind(self, log: Log) -> None:
-        """Look again, unless another thread has done so since `log` was made."""
+        """Looks again, unless another thread has done so since `log` was made."""
         with self._lock:
             if self._log.latest is log:
                 self._expire()

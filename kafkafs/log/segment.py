@@ -78,7 +78,7 @@ class SegmentIndexes:
         return parse_transaction_index(file.read(0, size), self._files.base_offset)
 
     def forget(self) -> None:
-        """Look at the indexes anew: the broker appends to those of the last segment."""
+        """Looks at the indexes anew: the broker appends to those of the last segment."""
         self._offset_index = self._time_index = self.known_largest = None
 
     def _index(self, kind: str) -> tuple[Callable[[int, int], bytes], int | None]:
@@ -234,7 +234,7 @@ class Segment:
         return Segment(self.files.anew(), self.next_base)
 
     def seal(self, last: Batch | None, size: int, mtime_ns: int) -> None:
-        """Remember the last batch of the growing log, which must stand as long as anything read before it is true.
+        """Remembers the last batch of the growing log, which must stand as long as anything read before it is true.
 
         `size` and `mtime_ns` are the file's at that time: while they hold, so does the batch.
         """
@@ -258,7 +258,7 @@ class Segment:
         return (about.st_size, about.st_mtime_ns) == self.seen
 
     def check(self, file: DataFile) -> None:
-        """Call between reading from `file`, the open `.log`, and handing on what was read. Vanished if it changed."""
+        """Stands between reading from `file`, the open `.log`, and handing on what was read: Vanished if it changed."""
         intact = self.is_as_seen(file)
         if not intact and self.next_base is None:
             intact = self._last_batch is None or is_at_its_place(file, self._last_batch)

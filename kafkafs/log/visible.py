@@ -229,13 +229,13 @@ class Visible:
         return None
 
     def _pass_refusal(self, refusal: Refusal) -> None:
-        """Go on behind a corrupt batch under `corrupt=skip`, or raise. A batch too large to unpack is never skipped."""
+        """Goes on behind a corrupt batch under `corrupt=skip`, or raises. One too large to unpack is never skipped."""
         if not (self.options.corrupt_skip and isinstance(refusal.error, CorruptData)):
             raise refusal.error
         logger.warning("%s: passing over a corrupt batch: %s", self.log.name.directory, refusal.error)
 
     def pass_damage(self, segment: Segment, damage: Damage) -> None:
-        """Go on behind the damage under `corrupt=skip`, or raise CorruptData."""
+        """Goes on behind the damage under `corrupt=skip`, or raises CorruptData."""
         where = f"{self.log.name.directory}: {segment.log_name}"
         message = f"{where}: {damage.size} bytes at position {damage.position} are no valid batch"
         if not self.options.corrupt_skip:

@@ -87,7 +87,7 @@ class PartitionKeys:
                     return
 
     def release(self) -> bool:
-        """Let go of what can be scanned again; see `Budget`."""
+        """Lets go of what can be scanned again; see `Budget`."""
         if not self._lock.acquire(blocking=False):
             return False
         try:

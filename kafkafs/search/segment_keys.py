@@ -79,7 +79,7 @@ class SegmentKeys:
         self.indexes = tuple(index._replace(segment=segment) for index in self.indexes)
 
     def scan(self, reader: Reader, end: int) -> None:
-        """Take in the visible records up to the offset `end`; Unfinished where that takes too long for one call.
+        """Takes in the visible records up to the offset `end`; Unfinished where that takes too long for one call.
 
         What is corrupt is passed over, as a point in time passes over it.
         """

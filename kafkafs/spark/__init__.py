@@ -35,7 +35,7 @@ def schemas(spark: "SparkSession", paths: str | Path | Sequence[str | Path]) -> 
 
 
 def register(spark: "SparkSession") -> None:
-    """Make `format("kafkafs")` known to a session.
+    """Makes `format("kafkafs")` known to a session.
 
     On `local` masters the executors run this very Python, unless PYSPARK_PYTHON names another.
     """

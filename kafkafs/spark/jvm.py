@@ -75,7 +75,7 @@ def children() -> frozenset[int]:
 
 
 def end(known: Iterable[int], *, grace_s: float = GRACE_S) -> None:
-    """End the children of this process but for the `known` ones, and all that they have started."""
+    """Ends the children of this process but for the `known` ones, and all that they have started."""
     with _held(_below(children() - frozenset(known))) as processes:
         for descriptor in processes:
             with suppress(ProcessLookupError):

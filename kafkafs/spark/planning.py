@@ -276,7 +276,7 @@ class _Measured:
 
 
 def _evenly(each: PartitionRange, parts: int) -> list[PartitionRange]:
-    """Cut by offsets alone."""
+    """The ranges of a cut by offsets alone."""
     span = each.end - each.start
     parts = min(parts, span)
     return _between(each, [each.start + span * number // parts for number in range(1, parts)])

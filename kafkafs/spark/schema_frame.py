@@ -37,7 +37,7 @@ def registry_with_schemas(paths: Sequence[str | Path]) -> Registry:
 
 @lru_cache(8)
 def _topic(directories: tuple[DataDirectory, ...]) -> SchemaTopic:
-    """Read once in a process of Spark's, and then followed."""
+    """The topic, read once in a process of Spark's and then followed."""
     return SchemaTopic(directories, ReadOptions())
 
 

@@ -143,7 +143,7 @@ class ExactText(Generic[From]):
         return self._error is not None
 
     def measure(self) -> None:
-        """Find its size. Unfinished and the like where that takes longer; Vanished where the log has changed."""
+        """Finds its size. Unfinished and the like where that takes longer; Vanished where the log has changed."""
         if self._length is None:
             length, error = self._readers[0].make_all(_KEPT)
             if isinstance(error, Vanished):
@@ -203,7 +203,7 @@ class ExactText(Generic[From]):
         return None
 
     def use(self) -> bool:
-        """Have it until `let_go`; False where it is closed already."""
+        """One more has it, until `let_go`; False where it is closed already."""
         with self._lock:
             self._users += self._users > 0
             return self._users > 0

@@ -31,7 +31,7 @@ class MadeTexts:
         self._size = 0
 
     def keep(self, text: MadeText) -> None:
-        """Keep it for a while."""
+        """Keeps it for a while."""
         with self._lock:
             self._kept[text.number] = text
             self._size += len(text.data)

@@ -93,7 +93,7 @@ class Prefetching(Protocol):
         """Whether there is something to make. Answered at once."""
 
     def prefetch(self) -> None:
-        """Make some of it, in a worker thread."""
+        """Makes some of it, in a worker thread."""
 
 
 class Growing(Protocol):

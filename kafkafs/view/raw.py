@@ -106,14 +106,14 @@ class RawContent:
         return b"".join(parts)
 
     def grow(self) -> int:
-        """Take in what was appended: the size by now. What became another log grows no more."""
+        """Takes in what was appended: the size by now. What became another log grows no more."""
         if self._growth is not None:
             with suppress(Vanished):
                 self._grow(self._growth)
         return self.size
 
     def _grow(self, growth: "Growth") -> None:
-        """Take in what was appended. Readers that are in the midst of a read keep the lists that they have."""
+        """Takes in what was appended. Readers that are in the midst of a read keep the lists that they have."""
         with acquired(self._growing):
             extents = list(self._extents)
             for extent in growth.more():
@@ -130,7 +130,7 @@ class RawContent:
         return self._prefetch.is_due
 
     def prefetch(self) -> None:
-        """Read what will be asked for next. For a worker thread."""
+        """Reads what will be asked for next. For a worker thread."""
         self._prefetch.fill()
 
     def close(self) -> None:

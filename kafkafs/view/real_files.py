@@ -105,7 +105,7 @@ class RealContent:
         return self._prefetch.is_due
 
     def prefetch(self) -> None:
-        """Read what will be asked for next. For a worker thread."""
+        """Reads what will be asked for next. For a worker thread."""
         self._prefetch.fill()
 
     def close(self) -> None:

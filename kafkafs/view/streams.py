@@ -159,7 +159,7 @@ class Stream:
         return self._budget.has_spare and not self._making.locked()
 
     def prefetch(self) -> None:
-        """Make what will be asked for next, until there is enough of it. For a worker thread."""
+        """Makes what will be asked for next, until there is enough of it. For a worker thread."""
         if self._making.acquire(blocking=False):
             try:
                 while self._position - self._read_to < _BYTES_AHEAD and self._pieces is not None and self._advance():
@@ -169,7 +169,7 @@ class Stream:
                 self._making.release()
 
     def make_all(self, keep: int) -> tuple[int, KafkafsError | None]:
-        """Make it to its end, in parts (see `disk.blocking.time_slice`): its size, and the error that it ends in.
+        """Makes it to its end, in parts (see `disk.blocking.time_slice`): its size, and the error that it ends in.
 
         All of it is kept for who reads it, if it is no more than `keep` bytes.
         """
@@ -201,7 +201,7 @@ class Stream:
             return first <= offset <= self._position + MARK_EVERY
 
     def release(self) -> bool:
-        """Let go of what is made and of what it is made from, unless it is being made; see `Budget`."""
+        """Lets go of what is made and of what it is made from, unless it is being made; see `Budget`."""
         if not self._making.acquire(blocking=False):
             return False
         try:
@@ -242,7 +242,7 @@ class Stream:
             return self._cut(offset, size)
 
     def _advance(self) -> bool:
-        """Make one more piece; False at the end and before an error."""
+        """Makes one more piece; False at the end and before an error."""
         if self._error is not None:
             return False
         try:
@@ -301,7 +301,7 @@ class Stream:
                 self._kept.popleft()
 
     def _go_to(self, offset: int) -> None:
-        """Start again at the last mark at or before `offset`, or go on from where the text was made last."""
+        """Starts again at the last mark at or before `offset`, or goes on from where the text was made last."""
         mark = self.marks.before(offset)
         if not self.marks[mark][0] <= self._position <= offset:
             self._begin_at_mark(mark)

@@ -79,7 +79,7 @@ class Broker:
         return self._processes[-1].pid
 
     def stop(self, with_signal: int = signal.SIGTERM) -> None:
-        """End the node, cleanly unless told otherwise; a second call does nothing."""
+        """Ends the node, cleanly unless told otherwise; a second call does nothing."""
         for process in reversed(self._processes):
             _end(process, with_signal)
         self._processes.clear()
@@ -116,7 +116,7 @@ def running(release: str, home: Path, settings: Mapping[str, object] | None = No
 
 
 def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = START_TIMEOUT_S) -> None:
-    """Return as soon as `condition` holds; TimeoutError that names `what` if it does not in time."""
+    """Waits until `condition` holds; TimeoutError that names `what` if it does not in time."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:

@@ -23,14 +23,14 @@ def root() -> Path:
 
 @contextlib.contextmanager
 def locked(place: Path) -> Iterator[None]:
-    """Hold `place` for this process; others that want it wait."""
+    """Holds `place` for this process; others that want it wait."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(place.with_name(f"{place.name}.lock")):
         yield
 
 
 def about_to_make(what: str) -> None:
-    """Leave the test out where nothing is to be made."""
+    """Leaves the test out where nothing is to be made."""
     if QUICK in os.environ:
         pytest.skip(f"{what} is not here yet, and takes a broker to make: scripts/test does", allow_module_level=True)
 

@@ -162,7 +162,7 @@ def place(release: str) -> Path:
 
 
 def ensure_all() -> None:
-    """Make what is missing, each release in a process of its own."""
+    """Makes what is missing, each release in a process of its own."""
     missing = [release for release in jars.RELEASES if not _place(release).is_dir()]
     if missing:
         cache.about_to_make(f"the data of Kafka {', '.join(missing)}")

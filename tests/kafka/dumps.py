@@ -38,7 +38,7 @@ MODES: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[str]]] = {
 
 
 def record(data: Path, place: Path, release: str, padded: bool) -> None:
-    """Write to the file `place` what the tool prints of `data`, a throw-away copy: it may create indexes there.
+    """Writes to the file `place` what the tool prints of `data`, a throw-away copy: it may create indexes there.
 
     Where the indexes are `padded`, only some of them: the tool takes a tenth of a second for each.
     """
@@ -63,7 +63,7 @@ def _files(data: Path, kinds: Sequence[str], directories: Sequence[str]) -> list
 
 
 def _dump(data: Path, files: Sequence[str], options: Sequence[str], release: str) -> dict[str, Any]:
-    """Run the tool over many files at once, and again over those behind one that it crashed on."""
+    """Runs the tool over many files at once, and again over those behind one that it crashed on."""
     outputs: dict[str, str] = {}
     crashes: dict[str, str] = {}
     reports: list[str] = []

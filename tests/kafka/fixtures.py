@@ -22,7 +22,7 @@ RunningBroker = Callable[[str], Broker]
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Make missing data before the first test: no test's own time limit should pay for it."""
+    """Makes missing data before the first test: no test's own time limit should pay for it."""
     if cache.QUICK in os.environ or session.config.option.collectonly:
         return
     if any(map(_reads_data, session.items)):

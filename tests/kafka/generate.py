@@ -37,7 +37,7 @@ COPY_ATTEMPTS = 3
 
 
 def make(release: str, place: Path) -> None:
-    """Fill the empty directory `place`; about a minute."""
+    """Fills the empty directory `place`; about a minute."""
     with tempfile.TemporaryDirectory(prefix="kafkafs-broker-") as home:
         with node.running(release, Path(home)) as broker:
             create(broker, {name: topic for subject in SUBJECTS for name, topic in subject.topics(release).items()})
@@ -53,7 +53,7 @@ def make(release: str, place: Path) -> None:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy a data directory sparsely with all its times; again if the broker removed a file under our hands."""
+    """Copies a data directory sparsely with all its times; again if the broker removed a file under our hands."""
     for attempt in range(COPY_ATTEMPTS):
         done = subprocess.run(["cp", "-a", "--sparse=always", source, target], capture_output=True)
         if done.returncode == 0:

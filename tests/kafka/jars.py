@@ -65,7 +65,7 @@ def command(release: str, main_class: str | Path, *args: str | Path, options: Se
 def run(
     release: str, main_class: str | Path, *args: str | Path, check: bool = True, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run one of Kafka's tools to its end; its output is UTF-8 whatever this machine's locale is."""
+    """Runs one of Kafka's tools to its end; its output is UTF-8 whatever this machine's locale is."""
     utf8 = ("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-Dstderr.encoding=UTF-8")
     done = subprocess.run(
         command(release, main_class, *args, options=utf8),

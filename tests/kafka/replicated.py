@@ -55,7 +55,7 @@ def directories() -> tuple[Path, ...]:
 
 
 def make(place: Path) -> None:
-    """Fill the empty directory `place` with a directory for each broker; about a minute."""
+    """Fills the empty directory `place` with a directory for each broker; about a minute."""
     with tempfile.TemporaryDirectory(prefix="kafkafs-replicated-") as home:
         cluster = _Cluster(Path(home))
         try:
@@ -150,14 +150,14 @@ class _Cluster:
         return self._told().topics[topic].partitions[0]
 
     def in_sync(self, topic: str, numbers: set[int]) -> None:
-        """Wait until these replicas are in sync, and a leader is there."""
+        """Waits until these replicas are in sync, and a leader is there."""
         wait_until(
             lambda: {*self.partition(topic).isrs} == numbers and self.partition(topic).leader in numbers,
             f"{topic} to be on {numbers}",
         )
 
     def cleaned(self, number: int) -> None:
-        """Wait until a broker has compacted all that it may: up to its last segment."""
+        """Waits until a broker has compacted all that it may: up to its last segment."""
         directory = self.data(number) / "compacted-0"
 
         def is_done() -> bool:

@@ -100,7 +100,7 @@ def _message(offset: int, length: int, timestamp_ms: int) -> Record:
 
 
 def write(broker: Broker) -> None:
-    """Fill the topics; what stands before FIRST_OFFSET is deleted again, as retention would."""
+    """Fills the topics; what stands before FIRST_OFFSET is deleted again, as retention would."""
     by_hour = Topic(settings={"segment.ms": HOUR_MS, "file.delete.delay.ms": 1000})
     compacted = Topic(settings={"cleanup.policy": "compact"})
     create(
@@ -216,7 +216,7 @@ def leave_in_the_midst(broker: Broker) -> tuple[Writer, Consumer]:
 
 
 def make(archive: Path) -> None:
-    """Write the sample and pack what the broker leaves after a clean stop."""
+    """Writes the sample and packs what the broker leaves after a clean stop."""
     with tempfile.TemporaryDirectory(prefix="kafkafs-sample-") as home:
         with node.running(RELEASE, Path(home)) as broker:
             write(broker)

@@ -67,7 +67,7 @@ def clicks(dice: random.Random, hour: int) -> list[Record]:
 
 
 def write(broker: Broker) -> dict[int, int]:
-    """Fill the topics: in each partition of `orders` the offset where `billing` stands."""
+    """Fills the topics: in each partition of `orders` the offset where `billing` stands."""
     kept = {"retention.ms": -1}
     create(
         broker, {name: Topic(count, kept) for name, count in (("orders", PARTITIONS), ("clicks", 1), ("payments", 1))}
@@ -101,7 +101,7 @@ _unfinished: list[Writer] = []  # what is open when the broker stops
 
 
 def make(archive: Path) -> None:
-    """Write the week and pack what the broker leaves after a clean stop."""
+    """Writes the week and packs what the broker leaves after a clean stop."""
     with tempfile.TemporaryDirectory(prefix="kafkafs-shop-") as home:
         with node.running(RELEASE, Path(home)) as broker:
             stands = write(broker)

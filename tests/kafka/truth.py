@@ -46,7 +46,7 @@ Row = list[Any]
 
 
 def record(broker: Broker, place: Path) -> None:
-    """Write the truth about every partition of `broker` into the directory `place`."""
+    """Writes the truth about every partition of `broker` into the directory `place`."""
     partitions = all_partitions(broker)
     rows = read(broker, partitions, "read_uncommitted")
     committed = read(broker, partitions, "read_committed")

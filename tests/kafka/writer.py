@@ -49,36 +49,36 @@ class Writer:
         )
 
     def batch(self, topic: str, records: Iterable[Record], partition: int = 0) -> None:
-        """Append `records` as one batch and wait until the broker has it."""
+        """Appends `records` as one batch and waits until the broker has it."""
         self._hand_over(topic, records, partition)
         self.flush()
 
     def stream(self, topic: str, records: Iterable[Record], partition: int = 0) -> None:
-        """Append `records` in batches of the producer's own making."""
+        """Appends `records` in batches of the producer's own making."""
         self._hand_over(topic, records, partition)
 
     def flush(self) -> None:
-        """Wait until the broker has everything; RuntimeError if it refused something."""
+        """Waits until the broker has everything; RuntimeError if it refused something."""
         if self._producer.flush(DELIVERY_TIMEOUT_S):
             raise RuntimeError(f"records undelivered after {DELIVERY_TIMEOUT_S} s")
         if self._failures:
             raise RuntimeError(f"refused: {self._failures[0]}")
 
     def join(self) -> "Writer":
-        """Make this producer (one with a `transactional.id`) known to the broker."""
+        """Makes this producer (one with a `transactional.id`) known to the broker."""
         self._producer.init_transactions(DELIVERY_TIMEOUT_S)
         return self
 
     def begin(self) -> None:
-        """Open a transaction."""
+        """Opens a transaction."""
         self._producer.begin_transaction()
 
     def commit(self) -> None:
-        """Commit the open transaction; its markers follow within moments."""
+        """Commits the open transaction; its markers follow within moments."""
         self._producer.commit_transaction(DELIVERY_TIMEOUT_S)
 
     def abort(self) -> None:
-        """Abort the open transaction; its markers follow within moments."""
+        """Aborts the open transaction; its markers follow within moments."""
         self._producer.abort_transaction(DELIVERY_TIMEOUT_S)
 
     def _hand_over(self, topic: str, records: Iterable[Record], partition: int) -> None:
@@ -105,7 +105,7 @@ def transactional(broker: Broker, name: str, codec: str = "none") -> Writer:
 
 
 def create(broker: Broker, topics: Mapping[str, Topic]) -> None:
-    """Create `topics` and wait until each partition has its leader."""
+    """Creates `topics` and waits until each partition has its leader."""
     wanted = [
         NewTopic(
             name,
@@ -131,7 +131,7 @@ def create(broker: Broker, topics: Mapping[str, Topic]) -> None:
 
 
 def configure(broker: Broker, topic: str, **settings: object) -> None:
-    """Change settings of a living topic (underscores stand for dots). The log takes them up within moments."""
+    """Changes settings of a living topic (underscores stand for dots). The log takes them up within moments."""
     entries = [
         ConfigEntry(name.replace("_", "."), str(value), incremental_operation=AlterConfigOpType.SET)
         for name, value in settings.items()
@@ -147,7 +147,7 @@ def now_ms() -> int:
 
 
 def roll(broker: Broker, writer: Writer, topic: str, partition: int = 0) -> None:
-    """Make the broker begin a new segment, by a record stamped now; only where no timestamp lies in the future."""
+    """Makes the broker begin a new segment, by a record stamped now; only where no timestamp lies in the future."""
     directory = broker.data / f"{topic}-{partition}"
     before = len(list(directory.glob("*.log")))
     configure(broker, topic, segment_ms=1)
@@ -161,13 +161,13 @@ def roll(broker: Broker, writer: Writer, topic: str, partition: int = 0) -> None
 
 
 def delete_records(broker: Broker, topic: str, below: int, partition: int = 0) -> None:
-    """Delete the records of a partition below an offset, as an operator would."""
+    """Deletes the records of a partition below an offset, as an operator would."""
     for future in broker.admin.delete_records([TopicPartition(topic, partition, below)]).values():
         future.result(DELIVERY_TIMEOUT_S)
 
 
 def delete_topic(broker: Broker, topic: str) -> None:
-    """Delete a topic; its directory is renamed and stays for a minute."""
+    """Deletes a topic; its directory is renamed and stays for a minute."""
     for future in broker.admin.delete_topics([topic]).values():
         future.result(DELIVERY_TIMEOUT_S)
     wait_until(lambda: not (broker.data / f"{topic}-0").exists(), f"{topic} to be deleted")

@@ -20,7 +20,7 @@ class Snapshot:
         self.stale = False
 
     def read(self, at: float, size: int) -> bool:
-        """Read somewhere and compare; False where the answer was "stale". Its size is that of what it gives."""
+        """Reads somewhere and compares; False where the answer was "stale". Its size is that of what it gives."""
         if self.is_fixed:
             assert self.content.size in (None, len(self.text) + self.fails)
         return self._read(int(len(self.text) * at), size)
@@ -68,7 +68,7 @@ class Follower:
         offset_of: Callable[[bytes], int],
         patience_s: float,
     ) -> bool:
-        """Read on to the end: False where the answer was "stale".
+        """Reads on to the end: False where the answer was "stale".
 
         Every line ever given out is a line of the same history, once and in order: of the present log's, the first; or
         of one before, from a reader who has yet to learn of it.

@@ -145,7 +145,7 @@ def test_what_a_topic_grants_and_has_is_fresh_by_the_trees_clock(tmp_path):
 
 
 def count_looks(at: Any, name: str, looks: Counter[str]) -> None:
-    """Have `at` count under that name how often it looks."""
+    """Has `at` count under that name how often it looks."""
     look = at._look
 
     def looking(*arguments: Any) -> Any:

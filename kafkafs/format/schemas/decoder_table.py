@@ -106,7 +106,7 @@ class DecoderTable:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, with nothing known."""
+        """Begins anew, with nothing known."""
         self._rows: dict[tuple[SchemaName, bool], int] = {}
         self._found: list[tuple[SchemaName, FoundSchema | None]] = []
         self._refusals: list[str] = []

@@ -120,7 +120,7 @@ class _Job:
         self.stuck = False
 
     def note_progress(self, now: float) -> None:
-        """Note whether its thread has used the processor since it was asked last."""
+        """Notes whether its thread has used the processor since it was asked last."""
         if self.clock is not None:
             spent_s, before = time.clock_gettime(self.clock), self.spent_s
             self.spent_s = spent_s

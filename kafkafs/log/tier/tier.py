@@ -140,7 +140,7 @@ class TierPart:
         return unlisted is not None
 
     def expire(self) -> None:
-        """Look anew at the next call. What nobody has seen yet is new."""
+        """Has the next call look anew. What nobody has seen yet is new."""
         if self._unlisted is not None:
             self._unlisted = None
             return

@@ -153,6 +153,6 @@ def _read(name: str) -> None:
 
 
 def warm(directory: Path) -> None:
-    """Bring the files of a partition into memory."""
+    """Brings the files of a partition into memory."""
     for file in directory.iterdir():
         file.read_bytes()

@@ -52,7 +52,7 @@ def rate(path: Path, prepare: Callable[[], None] = lambda: None) -> Callable[[],
 
 
 def read_through(path: Path) -> int:
-    """Read a file to its end: how many bytes it has."""
+    """Reads a file to its end: how many bytes it has."""
     descriptor, buffer, size = os.open(path, os.O_RDONLY), mmap.mmap(-1, READ_SIZE), 0  # whole pages, as cat and dd
     try:
         while got := os.readv(descriptor, [buffer]):

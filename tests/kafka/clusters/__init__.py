@@ -111,7 +111,7 @@ def settings(release: str) -> dict[str, object]:
 
 
 def make(release: str, place: Path) -> None:
-    """Fill the empty directory `place`: one cluster, stopped in peace, and once more killed; about a minute."""
+    """Fills the empty directory `place`: one cluster, stopped in peace, and once more killed; about a minute."""
     with tempfile.TemporaryDirectory(prefix="kafkafs-cluster-") as home:
         broker = node.start(release, Path(home), settings(release))
         try:

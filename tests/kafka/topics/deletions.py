@@ -44,7 +44,7 @@ def topics(release: str) -> dict[str, Topic]:
 
 
 def write(broker: Broker) -> None:
-    """Fill all, delete early: the broker looks once, 30 s after its start, for segments that lost all their records."""
+    """Fills all and deletes early: the broker looks once, after 30 s, for segments that lost all their records."""
     writer = Writer(broker)
     for topic in ("deleted", "deleted-late", "deleted-first-batch", "deleted-all", DOOMED):
         for number in range(5 * SEGMENT // BATCH):
@@ -58,7 +58,7 @@ def write(broker: Broker) -> None:
 
 
 def finish(broker: Broker) -> None:
-    """Wait for the cleaner and for the look at old segments; then delete what shall stay in its files."""
+    """Waits for the cleaner and for the look at old segments; then deletes what shall stay in its files."""
     directory = broker.data / "deleted-0"
     wait_until(lambda: not (directory / f"{0:020}.log").exists(), "the deleted segments to go", CLEANED_TIMEOUT_S)
     delete_records(broker, "deleted-late", 3 * SEGMENT + 1)
@@ -108,7 +108,7 @@ def _compacted_transactions(broker: Broker, plain: Writer) -> None:
 
 
 def _await_cleaned(broker: Broker, topic: str) -> None:
-    """Wait until the cleaner has been through all but the newest segment."""
+    """Waits until the cleaner has been through all but the newest segment."""
     directory = broker.data / f"{topic}-0"
 
     def cleaned() -> bool:

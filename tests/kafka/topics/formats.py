@@ -59,7 +59,7 @@ def _write_mixed(broker: Broker, writers: dict[str, Writer]) -> None:
 
 
 def _await_format(broker: Broker, writer: Writer, topic: str, magic: int, timestamp_ms: int) -> None:
-    """Send single records until the log has taken up its new format."""
+    """Sends single records until the log has taken up its new format."""
     log = broker.data / f"{topic}-0" / f"{0:020}.log"
 
     def taken_up() -> bool:

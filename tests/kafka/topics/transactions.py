@@ -21,7 +21,7 @@ def topics(release: str) -> dict[str, Topic]:
 
 
 def write(broker: Broker) -> None:
-    """Fill all but `transactions-open`."""
+    """Fills all but `transactions-open`."""
     producers = [transactional(broker, f"writer-{codec}", codec) for codec in ("none", "lz4", "zstd")]
     _interleaved(broker, Writer(broker), producers)
     _spread(producers[0])
