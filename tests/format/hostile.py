@@ -1,4 +1,4 @@
-"""A long row of hostile batches, each at the very end of memory: run by test_native in a process of its own."""
+"""A long row of hostile batches, each at the very end of memory: run by test_kernels in a process of its own."""
 
 import contextlib
 import ctypes
