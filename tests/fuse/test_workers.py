@@ -232,7 +232,7 @@ def test_a_value_that_comes_too_late_is_handed_to_whoever_lets_it_go():
     async def main():
         pool = Workers()
         with trio.move_on_after(0.05):
-            await pool.run("disk", slow_open, late=let_go.append)
+            await pool.run("disk", slow_open, unclaimed=let_go.append)
         go.set()
         await until(lambda: let_go)
         pool.close()

@@ -10,7 +10,7 @@ The life of a handle: `open` makes the content and an `OpenFile` around it, on t
 it on the trio thread, where they need not wait, and in workers, several at a time; `release` comes when the last
 descriptor is closed, and may find a read still running in a worker, whose caller was given an error when it took too
 long. So the content counts its users: it is closed once, by `release` or by the last read that ends behind it, and a
-read that begins later is Vanished. An open that is not waited for any more is closed by the worker pool (`late`).
+read that begins later is Vanished. An open that is not waited for any more is closed by the worker pool (`unclaimed`).
 
 `Inode.growing` has what is open of it and grows with the log, for `tail -f`: see `operations.getattr`.
 """

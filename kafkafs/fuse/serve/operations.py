@@ -175,7 +175,7 @@ class Operations(pyfuse3.Operations):
         try:
             content = inode.node.open()
         except WouldBlock:
-            content = await self.workers.run(inode.lane, inode.node.open, late=lambda late: late.close())
+            content = await self.workers.run(inode.lane, inode.node.open, unclaimed=lambda content: content.close())
         if _is_another(inode.told, content):
             content.close()
             raise Vanished("it is another file since it was looked up; open it again")  # as the kernel does by itself

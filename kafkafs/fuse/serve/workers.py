@@ -52,7 +52,7 @@ class CallKind(Enum):
     READ = auto()  # can take long: leaves threads to others
     WAKE = auto()  # a look whether what a read waits for has come: quick, and before other reads
     SHARED = auto()  # the kernel lets nothing else into a directory that all lanes share: given up with the canary
-    CANARY = auto()  # one at a time, quick unless the disk hangs, and never given up: a late one tells that it does
+    CANARY = auto()  # one at a time, quick unless the disk hangs, and never given up: one overdue tells that it does
 
 
 log = logging.getLogger(__name__)
@@ -98,17 +98,17 @@ class _Lane:
 
 class _Job:
     __slots__ = (
-        *("asked", "call", "clock", "kind", "lane", "late", "progressed", "running", "spent_s", "stuck", "task"),
-        *("thread", "timeout_s", "value"),
+        *("asked", "call", "clock", "kind", "lane", "progressed", "running", "spent_s", "stuck", "task"),
+        *("thread", "timeout_s", "unclaimed", "value"),
     )
 
     def __init__(
-        self, lane: _Lane, call: Callable[[], Any], kind: CallKind, late: Callable[[Any], None] | None
+        self, lane: _Lane, call: Callable[[], Any], kind: CallKind, unclaimed: Callable[[Any], None] | None
     ) -> None:
         self.lane = lane
         self.call = call
         self.kind = kind
-        self.late = late  # takes the value that is not waited for any more
+        self.unclaimed = unclaimed  # takes the value that is not waited for any more
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
         self.asked = trio.current_time()
         self.timeout_s = SUSPECT_S if lane.stuck else TIMEOUT_S
@@ -176,15 +176,15 @@ class Workers:
         call: Callable[[], T],
         kind: CallKind = CallKind.ASK,
         *,
-        late: Callable[[T], None] | None = None,
+        unclaimed: Callable[[T], None] | None = None,
         gone: Callable[[], bool] = lambda: False,
     ) -> T:
-        """What `call()` returns or raises, run in a thread. `late` gets a value that came after its caller had left.
+        """What `call()` returns or raises, run in a thread. `unclaimed` gets one that came after its caller had left.
 
         A call that finds no room in memory is made again when there is some, unless that takes `ROOM_S`; one that does
         not finish in its time slice is made again until it does, or its caller is `gone`.
         """
-        once = functools.partial(self._run_once, lane_key, call, kind, late)
+        once = functools.partial(self._run_once, lane_key, call, kind, unclaimed)
         while True:
             try:
                 return await self._run_in_room(once)
@@ -215,7 +215,7 @@ class Workers:
                     crowded = error.with_traceback(None)
 
     async def _run_once(
-        self, lane_key: str, call: Callable[[], T], kind: CallKind, late: Callable[[T], None] | None
+        self, lane_key: str, call: Callable[[], T], kind: CallKind, unclaimed: Callable[[T], None] | None
     ) -> T:
         lane = self._lanes.get(lane_key)
         if lane is None:
@@ -225,7 +225,7 @@ class Workers:
         waiting = lane.queue(kind)
         if len(waiting) >= QUEUED_PER_LANE:
             raise Exhausted(f"more than {QUEUED_PER_LANE} calls wait for the disk of {lane_key!r}")
-        job = _Job(lane, call, kind, late)
+        job = _Job(lane, call, kind, unclaimed)
         if kind is CallKind.CANARY:
             waiting.appendleft(job)
         else:
@@ -254,9 +254,9 @@ class Workers:
         """Answers calls that take too long, in their callers' stead. Runs as long as the mount."""
         while True:
             await trio.sleep(BEAT_S)
-            self._give_up_late(trio.current_time())
+            self._give_up_overdue(trio.current_time())
 
-    def _give_up_late(self, now: float) -> None:
+    def _give_up_overdue(self, now: float) -> None:
         for job in self._unfinished:
             job.note_progress(now)
         for job in [job for job in self._unfinished if job.is_over(now)]:
@@ -318,8 +318,8 @@ class Workers:
         self._unfinished.discard(job)
         if job.task is not None:
             trio.lowlevel.reschedule(job.task, value)
-        elif job.late is not None and isinstance(value, outcome.Value):
-            job.late(value.value)
+        elif job.unclaimed is not None and isinstance(value, outcome.Value):
+            job.unclaimed(value.value)
         self._fill(lane)
         if self._free:
             for other in self._lanes.values():
