@@ -130,9 +130,9 @@ class Metadata(Replay):
         """Those before the first that is later than the moment."""
         if self._until_ms is None:
             return records
-        late = np.flatnonzero(records.rows["timestamp"] > self._until_ms)
-        kept = 0 if self._is_over else int(late[0]) if len(late) else len(records)
-        self._is_over |= len(late) > 0
+        past = np.flatnonzero(records.rows["timestamp"] > self._until_ms)
+        kept = 0 if self._is_over else int(past[0]) if len(past) else len(records)
+        self._is_over |= len(past) > 0
         return Records(records.data, records.rows[:kept])
 
     def _tell_gaps(self, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:

@@ -120,15 +120,17 @@ class BucketObjects(Objects):
         if not limit_s:
             raise Unanswered(f"the tier {self.shown_as} did not answer in time")
         future: Future[Answer] = Future()
-        late = Unanswered(f"{what!r} of the tier {self.shown_as} cannot be read: the store did not answer in time")
+        unanswered = Unanswered(
+            f"{what!r} of the tier {self.shown_as} cannot be read: the store did not answer in time"
+        )
         if not self._free.acquire(timeout=limit_s):
-            raise late
+            raise unanswered
         threading.Thread(target=self._ask, args=(question, future), name="store", daemon=True).start()
         try:
             return future.result(limit_s)
         except TimeoutError:
             self._is_suspect |= limit_s == usual_s
-            raise late from None
+            raise unanswered from None
         except FileNotFoundError:
             raise NotFound(f"there is no {what!r} in the tier {self.shown_as}") from None
         except (OSError, ValueError) as error:

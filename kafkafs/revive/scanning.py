@@ -334,11 +334,11 @@ class PartitionScan:
     def _up_to_the_moment(self, run: BatchRun) -> BatchRun:
         if self._until_ms is None:
             return run
-        late = run.rows["max_timestamp"] > self._until_ms
-        if not late.any():
+        past = run.rows["max_timestamp"] > self._until_ms
+        if not past.any():
             return run
         self._is_over = True
-        at = int(np.argmax(late))
+        at = int(np.argmax(past))
         self.tally.lose(Loss(max(self.tally.end_offset, int(run.rows["base_offset"][at])), self.log.end_offset - 1,
                              "later than the moment that was asked for", is_damage=False))  # fmt: skip
         return run._replace(rows=run.rows[:at])

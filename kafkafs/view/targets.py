@@ -278,7 +278,7 @@ class BetweenTimes(NamedTuple):
     range: TimeRange
 
     def start(self, look: LogLook, *, isolated: bool) -> int | None:
-        """The log start for 0; where no record is as late yet, None, but for `now` the end of what is visible."""
+        """The log start for 0; where no record reaches it yet, None, but for `now` the end of what is visible."""
         reader = self._reader(look, isolated)
         found = _bounds(look, reader, self.range.start)
         if found is not None:
@@ -286,7 +286,7 @@ class BetweenTimes(NamedTuple):
         return reader.visible_end if self.range.from_now else None
 
     def offsets(self, look: LogLook, *, isolated: bool) -> tuple[int, int | None]:
-        """Where no record is as late, the log end; the same offset twice where the times leave nothing between them."""
+        """Where no record reaches it, the log end; the same offset twice where the times leave nothing between them."""
         start, (first, last, _) = self.start(look, isolated=isolated), self.range
         if start is None:
             start = look.log.end_offset
@@ -304,7 +304,7 @@ class BetweenTimes(NamedTuple):
 
 
 def _bounds(look: LogLook, reader: Reader, bound: TimeBound) -> tuple[int, int] | None:
-    """The offset where a range begins or ends, twice (see `Lookup.bounds_at`); None where the log is not as late."""
+    """The offset where a range begins or ends, twice (see `Lookup.bounds_at`); None where no record reaches it."""
     match bound:
         case OffsetPoint():
             offset = _offset(look, bound)

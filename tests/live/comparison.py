@@ -46,7 +46,7 @@ class Comparison(RuleBasedStateMachine):
         """What an answer to a question asked then may say: what was true then, or had been a moment before."""
         recent = [self.looks[0][1]]
         for (superseded, _), (_, naive) in itertools.pairwise(self.looks):
-            if superseded > asked - self.door.late_s:
+            if superseded > asked - self.door.stale_s:
                 recent.append(naive)
         while len(self.looks) > len(recent):
             self.looks.pop()
@@ -66,10 +66,10 @@ class Comparison(RuleBasedStateMachine):
             try:
                 return asked, ask()
             except NotFound:
-                if asked >= self.made_at + self.door.late_s:
+                if asked >= self.made_at + self.door.stale_s:
                     raise
             except Vanished:
-                if len(self._recent(asked)) == 1 and asked >= self.cut_at + self.door.late_s:
+                if len(self._recent(asked)) == 1 and asked >= self.cut_at + self.door.stale_s:
                     raise
 
     def _soon(self, ask: Callable[[], object], wanted: object) -> None:
@@ -80,7 +80,7 @@ class Comparison(RuleBasedStateMachine):
                 got = ask()
             if got == wanted:
                 return
-            assert asked < self.looks[0][0] + self.door.late_s, f"{got!r} instead of {wanted!r}"
+            assert asked < self.looks[0][0] + self.door.stale_s, f"{got!r} instead of {wanted!r}"
             time.sleep(0.01)
 
     def _range(self, name: str) -> tuple[bytes, bool]:

@@ -25,9 +25,9 @@ ERRORS: dict[int, type[KafkafsError]] = {errno.ENOENT: NotFound, errno.EIO: Corr
 
 
 class Door(Protocol):
-    """A way into `t-0`. `late_s`: for how long an answer may still be the one from before."""
+    """A way into `t-0`. `stale_s`: for how long an answer may still be the one from before."""
 
-    late_s: float
+    stale_s: float
 
     def open(self, name: str) -> Any: ...
 
@@ -44,7 +44,7 @@ class Door(Protocol):
 class InProcess:
     """A tree of this process."""
 
-    late_s = 0.0
+    stale_s = 0.0
 
     def __init__(self, data: Path) -> None:
         self._tree = tree.Root([data], ReadOptions(log_fresh_s=0.0, names_fresh_s=0.0, exact=EXACT))
@@ -79,7 +79,7 @@ class InProcess:
 class ThroughMount:
     """A mount, by system calls."""
 
-    late_s = 1.0
+    stale_s = 1.0
 
     def __init__(self, mount: Path) -> None:
         self._partition = mount / "t-0"

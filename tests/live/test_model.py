@@ -185,12 +185,12 @@ class BrokerBesideReader(Comparison):
         self.cut_at = time.monotonic()
         for follower in self.followers:
             follower.must_hold = False
-            follower.is_of_now = not self.door.late_s
+            follower.is_of_now = not self.door.stale_s
 
     @property
     def sees_now(self) -> bool:
         """Whether what is opened now cannot be of the log before."""
-        return time.monotonic() >= self.cut_at + self.door.late_s
+        return time.monotonic() >= self.cut_at + self.door.stale_s
 
     # Questions
 
@@ -284,11 +284,11 @@ class BrokerBesideReader(Comparison):
 
     def _read_on(self) -> None:
         naive = self._look()
-        histories = [self.broker.history, *(self.pasts if self.door.late_s else ())]
+        histories = [self.broker.history, *(self.pasts if self.door.stale_s else ())]
         epochs = self.broker.known_epochs
         for follower in self.followers:
             follower.must_hold = follower.must_hold and follower.epoch in epochs
-            fresh = follower.catch_up(histories, naive, _offset_of, FOLLOWS_S if self.door.late_s else 0.0)
+            fresh = follower.catch_up(histories, naive, _offset_of, FOLLOWS_S if self.door.stale_s else 0.0)
             follower.epoch = epochs[-1]
             counted["follows" if fresh else "stale follows"] += 1
             follower.must_hold = follower.is_of_now and not self.corrupt

@@ -163,8 +163,8 @@ def _lags(total: Numbers) -> list[Bar]:
 
 
 def _order(total: Numbers) -> str:
-    late = sum(total.lags[1:])
-    told = f"{counted(late, 'record')} {'is' if late == 1 else 'are'} out of order"
+    out_of_order = sum(total.lags[1:])
+    told = f"{counted(out_of_order, 'record')} {'is' if out_of_order == 1 else 'are'} out of order"
     return f"How far a record lies behind the latest before it in its segment: {told}."
 
 
