@@ -1,8 +1,8 @@
 """What many hold together, memory or descriptors, and which of them lets go when it is too much.
 
-Of memory each says what it holds: a half-read stream its text and its batch, a partition where its keys are. A thousand
-of them that nobody asks at the moment would hold gigabytes. So where it is more than the budget in all, those that said
-so longest ago let go of theirs: they make it again when they are asked.
+Of memory each says what it holds: a half-read stream its text and its batch, a reader what is read ahead of it, a
+partition where its keys are. A thousand of them that nobody asks at the moment would hold gigabytes. So where it is
+more than the budget in all, those that said so longest ago let go of theirs: they make it again when they are asked.
 """
 
 import resource
@@ -96,9 +96,9 @@ class Budget:
     """Who holds how much, in the order in which they said so last. Any thread may say; none is kept alive by it."""
 
     def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
-        """`limit` in bytes."""
+        """`limit` in bytes; `clock` in seconds."""
         self._limit = limit
-        self._clock = clock
+        self.clock = clock
         self._lock = threading.Lock()
         self._held: OrderedDict[ReferenceType[Holder], tuple[int, float]] = OrderedDict()  # bytes, and since when
         self._total = 0
@@ -126,11 +126,11 @@ class Budget:
             before, _ = self._held.pop(holder, (0, 0.0))
             self._total += size - before
             if size:
-                self._held[holder] = size, self._clock()
+                self._held[holder] = size, self.clock()
 
     def release_idle(self) -> None:
         """Has all those let go that have said nothing for a moment."""
-        until = self._clock() - IDLE_S
+        until = self.clock() - IDLE_S
         with self._lock:
             idle = [holder for holder, (_, since) in self._held.items() if since <= until]
         for holder in idle:

@@ -9,10 +9,10 @@ reason to read all that follows in blocks.
 """
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafkafs.disk.blocking import may_block
+from kafkafs.disk.budget import Budget
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import DiskError, WouldBlock
 from kafkafs.format.memory import Buffers
@@ -29,8 +29,11 @@ _COLDEST = 128 << 20
 """For so many bytes behind what was not in memory there is no look; for twice as many the next time, up to a limit.
 A look costs the disk up to a block."""
 
-_READERS = 8
-"""Readers that there is memory for; the others read as they ask."""
+_MOST = _BYTES_AHEAD + 2 * BLOCK
+"""Bytes that one reader holds at most: what is ahead of it, what it reads, and what is being read."""
+
+MEMORY = 8 * _MOST
+"""Bytes that the readers of one tree hold together; who finds no room reads as it asks."""
 
 _IDLE_S = 1.0
 """A reader that has taken no block for so long may lose those it has to another."""
@@ -71,48 +74,18 @@ class _Blocks:
         return _Blocks(self.file, self.stamp, position, self.end + len(block), (*blocks, block))
 
 
-class PrefetchBudget:
-    """Which readers of one tree may hold blocks: `_READERS` of them, 4 MiB each and what they are reading."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._admitted: dict[Prefetch, float] = {}  # since when each has asked for no other block: the longest first
-
-    def admit(self, reader: "Prefetch") -> bool:
-        """Whether it may hold one more block. One that is idle makes room for another."""
-        with self._lock:
-            if self._admitted.pop(reader, None) is None and len(self._admitted) >= _READERS:
-                idle, since = next(iter(self._admitted.items()))
-                if self._clock() - since < _IDLE_S:
-                    return False
-                del self._admitted[idle]
-                idle.hold(None)
-            self._admitted[reader] = self._clock()
-        return True
-
-    def keep(self, reader: "Prefetch", made: _Blocks) -> None:
-        """It has read a block, which it holds unless another reader got its place meanwhile."""
-        with self._lock:
-            reader.hold(made if reader in self._admitted else None)
-
-    def leave(self, reader: "Prefetch") -> None:
-        """It holds nothing any more."""
-        with self._lock:
-            self._admitted.pop(reader, None)
-            reader.hold(None)
-
-
 class Prefetch:
     """What one reader is about to read. It may go from one file on into the next.
 
     Readers write without a lock where they are and whether it was cold; of several at once the last one counts, which
-    costs a block at most. `_making` is held while blocks are read. `_made` is replaced whole, by the budget.
+    costs a block at most. `_made` is replaced whole, by whoever holds `_making`.
     """
 
-    def __init__(self, budget: PrefetchBudget) -> None:
+    def __init__(self, budget: Budget) -> None:
+        """`budget` is told that it holds as much as it may, from its first block on."""
         self._budget = budget
         self._making = threading.Lock()
+        self._advanced = 0.0
         self._made: _Blocks | None = None
         self._file: DataFile | None = None
         self._position = self._read_to = self._end = 0
@@ -190,7 +163,7 @@ class Prefetch:
             made = _Blocks(file, stamp, position, position, ())
         if made.stamp != stamp:
             self._unfit = file  # it is being written: what is read ahead would not be true for long
-        if made.stamp != stamp or made.end >= end or not self._budget.admit(self):
+        if made.stamp != stamp or made.end >= end or not self._has_room():
             return False
         try:
             block = _buffers.take()[: min(BLOCK - made.end % BLOCK, end - made.end)].data
@@ -198,17 +171,28 @@ class Prefetch:
         except (DiskError, MemoryError):
             self._unfit = file  # what can be had, before a damaged place too, is had in smaller pieces
             return False
-        self._budget.keep(self, made.and_then(block, position))
+        self._made, self._advanced = made.and_then(block, position), self._budget.clock()
         return len(block) > 0
 
-    def hold(self, made: _Blocks | None) -> None:
-        """For its budget: hold these blocks instead, or none."""
-        self._made = made
+    def _has_room(self) -> bool:
+        """Whether it may hold blocks. Where it already does, it may have one more: somebody else just tries."""
+        has_room = self._budget.hold(self, _MOST) or self._made is not None
+        if not has_room:
+            self._budget.hold(self, 0)
+        return has_room
+
+    def release(self) -> bool:
+        """Lets go of its blocks, unless it goes on with them; see `Budget`."""
+        if self._budget.clock() - self._advanced < _IDLE_S or not self._making.acquire(blocking=False):
+            return False
+        self._made = None
+        self._making.release()
+        return True
 
     def close(self) -> None:
         """Gives all memory back."""
-        self._budget.leave(self)
-        self._file = self._unfit = None
+        self._made = self._file = self._unfit = None
+        self._budget.hold(self, 0)
 
 
 def _stamp(file: DataFile) -> Stamp:

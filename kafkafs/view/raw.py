@@ -13,7 +13,8 @@ from contextlib import suppress
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.blocking import acquired
-from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
+from kafkafs.disk.budget import Budget
+from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.log.extents import Extent, extent_of, extents_between
@@ -65,7 +66,7 @@ class RawContent:
         growth: "Growth | None",
         version: Hashable,
         kept_as: Hashable,
-        budget: PrefetchBudget,
+        budget: Budget,
     ) -> None:
         self._extents = extents
         self._starts = _starts(extents)

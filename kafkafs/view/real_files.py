@@ -4,8 +4,9 @@ import re
 from collections.abc import Hashable, Sequence
 
 from kafkafs.disk.blocking import may_block
+from kafkafs.disk.budget import Budget
 from kafkafs.disk.data_file import DataFile
-from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
+from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import NotFound
 from kafkafs.view.node import KEEP_S, Attributes, Entry, FileNode, NoXattrs, access
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
@@ -80,7 +81,7 @@ class RealContent:
 
     follows = False
 
-    def __init__(self, file: DataFile, version: Hashable, kept_as: Hashable, budget: PrefetchBudget) -> None:
+    def __init__(self, file: DataFile, version: Hashable, kept_as: Hashable, budget: Budget) -> None:
         self._file: DataFile | None = file
         self._prefetch = Prefetch(budget)
         self.version = version

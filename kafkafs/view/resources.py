@@ -10,9 +10,9 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from kafkafs.disk import prefetch
 from kafkafs.disk.budget import Budget
 from kafkafs.disk.cached_value import AnswerCache, LruCache, MadeOnce
-from kafkafs.disk.prefetch import PrefetchBudget
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import telling
@@ -40,7 +40,7 @@ class Resources:
         self.partitions: LruCache[Any] = LruCache()  # a PartitionCache each
         self.answers: AnswerCache[Any] = AnswerCache()  # of the points of `decoded`
         self.explanations: AnswerCache[Any] = AnswerCache()  # of `explain`
-        self.prefetch = PrefetchBudget(options.clock)
+        self.prefetch = Budget(prefetch.MEMORY, options.clock)
         self.text = TextBudget(options.clock)
         self.exact = ExactTexts(options.clock)
         self.made = MadeTexts(options.exact)

@@ -2,21 +2,22 @@
 
 import os
 import random
-import time
 from pathlib import Path
 
 import pytest
 
 from kafkafs.disk import prefetch
 from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.budget import Budget
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.prefetch import BLOCK, Prefetch, PrefetchBudget
+from kafkafs.disk.prefetch import BLOCK, MEMORY, Prefetch
 from kafkafs.errors import WouldBlock
 from tests.mounting import wait_until
 
 SIZE = 5 * BLOCK + 12_345
-BUDGET = PrefetchBudget(time.monotonic)
+BUDGET = Budget(MEMORY)
+_READERS = MEMORY // prefetch._MOST
 
 
 @pytest.fixture
@@ -117,7 +118,7 @@ def test_what_was_written_since_is_read_anew(directory, tmp_path, reader):
 
 
 def test_few_have_memory_and_all_get_their_bytes(directory, tmp_path):
-    readers = [Reader() for _ in range(prefetch._READERS + 4)]
+    readers = [Reader() for _ in range(_READERS + 4)]
     whole = (tmp_path / "a").read_bytes()
     cool(tmp_path)
     file = directory.open_now("a")
@@ -125,11 +126,11 @@ def test_few_have_memory_and_all_get_their_bytes(directory, tmp_path):
         for reader in readers:
             assert reader.read(file, position, 1 << 18) == whole[position : position + (1 << 18)]
         held = [reader.prefetch._made for reader in readers if reader.prefetch._made is not None]
-        assert len(held) <= prefetch._READERS
-        assert all(made.end - made.position <= prefetch._BYTES_AHEAD + 2 * BLOCK for made in held)
+        assert len(held) <= _READERS
+        assert all(made.end - made.position <= prefetch._MOST for made in held)
     for reader in readers:
         reader.prefetch.close()
-    assert not BUDGET._admitted
+    assert BUDGET.has_spare
 
 
 def read_a_block(reader: Reader, file: DataFile) -> None:
@@ -139,7 +140,7 @@ def read_a_block(reader: Reader, file: DataFile) -> None:
 
 def test_who_has_stopped_loses_his_blocks_to_another(directory, tmp_path):
     file, whole = directory.open_now("a"), (tmp_path / "a").read_bytes()
-    readers = [Reader() for _ in range(prefetch._READERS)]
+    readers = [Reader() for _ in range(_READERS)]
     another = Reader()
 
     def another_has_blocks() -> bool:

@@ -1,15 +1,15 @@
 """Corrupt batches (design.md, section 3): whatever byte is wrong, one batch is lost, and its neighbours are not."""
 
 import random
-import time
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafkafs.disk.budget import Budget
 from kafkafs.disk.data_file import DataFile
-from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
+from kafkafs.disk.prefetch import MEMORY, Prefetch
 from kafkafs.errors import CorruptData
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.extents import extents_between
@@ -21,7 +21,7 @@ HEADER_SIZE = 61
 EPOCH = range(12, 16)  # the only bytes of a batch that nothing checks
 BATCHES = [made(number * 3, [1000 + number * 10 + at for at in range(3)], size=7 * number) for number in range(8)]
 
-PREFETCH = Prefetch(PrefetchBudget(time.monotonic))
+PREFETCH = Prefetch(Budget(MEMORY))
 
 
 def wanted(batches: list[Made]) -> list[Row]:

@@ -2,11 +2,11 @@
 
 import gzip
 import random
-import time
 
 import pytest
 
-from kafkafs.disk.prefetch import Prefetch, PrefetchBudget
+from kafkafs.disk.budget import Budget
+from kafkafs.disk.prefetch import MEMORY, Prefetch
 from kafkafs.errors import Crowded
 from kafkafs.format.batch import parse_batch
 from kafkafs.format.memory import MemoryBudget
@@ -25,7 +25,7 @@ from tests.log.reading import reader, rows, wanted
 DATA = Dataset("2.8.0", "stopped")
 TOPICS = ("v0-gzip", "v0-lz4", "v1-snappy", "v1-append-time", "mixed-formats")
 
-PREFETCH = Prefetch(PrefetchBudget(time.monotonic))
+PREFETCH = Prefetch(Budget(MEMORY))
 
 
 @pytest.mark.parametrize("topic", TOPICS)

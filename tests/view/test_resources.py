@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkafs.disk import page_cache
+from kafkafs.disk import page_cache, prefetch
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import Crowded
 from kafkafs.format.memory import LARGE, MemoryBudget
@@ -87,9 +87,9 @@ def test_half_read_text_of_one_tree_is_not_let_go_of_for_another(data):
 
 def test_prefetch_of_one_tree_takes_no_places_from_another(data):
     first, second = (tree(data)._resources.prefetch for _ in range(2))
-    places = [Idle() for _ in range(100)]
-    assert not all(first.admit(place) for place in places)  # type: ignore[arg-type]
-    assert second.admit(Idle())  # type: ignore[arg-type]
+    first.hold(Idle(), prefetch.MEMORY)
+    assert not first.has_spare
+    assert second.has_spare
 
 
 def test_open_files_of_one_tree_are_not_counted_for_another(data):
@@ -105,17 +105,15 @@ def test_idle_is_told_by_the_trees_clock(data):
     """Regression: what holds text and blocks was idle by the machine's clock, whatever the tree's was."""
     now = [100.0]
     resources = tree(data, clock=lambda: now[0])._resources
-    text, readers = Idle(), [Idle() for _ in range(100)]
+    text, ahead = Idle(), prefetch.Prefetch(resources.prefetch)
+    assert ahead._advance(Directory(str(data / "t-0")).open_now(f"{0:020}.log"), 0, 1 << 16)
     resources.text.hold(text, 1)
-    admitted = [reader for reader in readers if resources.prefetch.admit(reader)]  # type: ignore[arg-type]
     released = []
     for passed in (0.0, 1.0):
         now[0] += passed
         resources.text.release_idle()
-        released.append(text.released)
-    assert released == [False, True]
-    assert resources.prefetch.admit(readers[-1])  # type: ignore[arg-type]
-    assert [reader.released for reader in admitted[:2]] == [True, False]
+        released.append((text.released, ahead.release()))
+    assert released == [(False, False), (True, True)]
 
 
 def test_what_a_topic_grants_and_has_is_fresh_by_the_trees_clock(tmp_path):
@@ -188,6 +186,3 @@ class Idle:
     def release(self) -> bool:
         self.released = True
         return True
-
-    def hold(self, nothing: None) -> None:
-        self.released = nothing is None
