@@ -1,9 +1,11 @@
 """The voice that explains a lookup: which only `.explain` listens to."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 
 from kafkafs.format.index import OffsetIndex, Probe, TimeIndex
+
+_EPOCH = datetime(1970, 1, 1)
 
 Trace = Callable[[str], None]
 """Hears what a lookup does, a sentence a step; lines behind the first say more of that step."""
@@ -16,10 +18,8 @@ def no_trace(_: str) -> None:
 def moment(timestamp_ms: int) -> str:
     """The time that a timestamp is, in UTC, as `by-time/` takes it; "no date" for what no calendar has."""
     try:
-        return (
-            datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        )
-    except (ValueError, OverflowError, OSError):
+        return f"{(_EPOCH + timedelta(milliseconds=timestamp_ms)).isoformat(timespec='milliseconds')}Z"
+    except OverflowError:
         return "no date"
 
 

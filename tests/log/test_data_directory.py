@@ -1,88 +1,18 @@
-"""A data directory's names and checkpoints, as they change."""
+"""A data directory's names, as they change."""
 
 import os
-import resource
 import shutil
 
 import pytest
 
-from kafkafs.errors import Exhausted, NotFound, UsageError
-from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS
+from kafkafs.errors import NotFound, UsageError
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from tests.disk.descriptors import open_below
-from tests.log.making import NO_REGULAR_FILE, made, write_partition, write_start
+from tests.log.making import made, write_partition
 from tests.mounting import wait_until
 
 UUID = "0123456789abcdef0123456789abcdef"
-
-
-def test_checkpoints_are_read_anew_when_they_are_replaced(tmp_path):
-    """The log start moves while we are mounted; what it leaves behind must go."""
-    write_partition(tmp_path, {0: [made(0, [1] * 9)]})
-    partition = open_data_directory(tmp_path).partition("t-0")
-    assert (partition.log().start_offset, partition.log().high_watermark) == (0, None)
-    write_start(tmp_path, 4)
-    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\nt 0 8\n")
-    wait_until(lambda: (partition.log().start_offset, partition.log().high_watermark) == (4, 8))
-    (tmp_path / "log-start-offset-checkpoint").write_text("broken")
-    wait_until(lambda: partition.log().start_offset == 0)
-
-
-def test_a_log_that_was_cut_has_no_start_from_before(tmp_path):
-    """A broker that truncates to below the log start moves the start back with it."""
-    write_partition(tmp_path, {0: [made(0, [1] * 9)]})
-    write_start(tmp_path, 4)
-    partition = open_data_directory(tmp_path, ReadOptions(names_fresh_s=60.0)).partition("t-0")
-    assert (partition.log().start_offset, partition.log().end_offset) == (4, 9)
-    (tmp_path / "log-start-offset-checkpoint").unlink()
-    write_partition(tmp_path, {0: [made(0, [2] * 3), made(3, [2] * 5)]})
-    partition.look_again()
-    assert (partition.log().start_offset, partition.log().end_offset) == (0, 8)
-
-
-@pytest.mark.parametrize("make", NO_REGULAR_FILE)
-@pytest.mark.parametrize("name", [LOG_STARTS, HIGH_WATERMARKS])
-def test_a_checkpoint_that_is_no_regular_file_is_told_of(tmp_path, caplog, name, make):
-    """It counts as absent, and an operator may wonder why deleted records are there again."""
-    write_partition(tmp_path, {0: [made(0, [1] * 9)]})
-    make(tmp_path / name)
-    directory = open_data_directory(tmp_path)
-    for _ in range(3):
-        (problem,) = directory.checkpoints.read(anew=True).problems
-        assert problem.startswith(f"{name} counts as absent: '{name}' is ")
-    assert caplog.messages == [f"{tmp_path}: {problem}"]
-
-
-def test_a_checkpoint_without_a_descriptor_to_read_it_is_not_absent(tmp_path):
-    write_partition(tmp_path, {0: [made(0, [1] * 9)]})
-    write_start(tmp_path, 4)
-    directory = open_data_directory(tmp_path, ReadOptions())  # no directory beside it has descriptors to give
-    partition = directory.partition("t-0")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    free = os.dup(directory.root.descriptor)
-    os.close(free)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
-    try:
-        with pytest.raises(Exhausted):
-            directory.checkpoints.read()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert partition.log().start_offset == 4
-
-
-@pytest.mark.parametrize(("mark", "start"), [("", 4), ("-future", 4), ("-delete", 0), ("-stray", 0)])
-def test_whose_checkpoint_it_is(tmp_path, mark, start):
-    name = f"t-0.{UUID}{mark}" if mark else "t-0"
-    write_partition(tmp_path, {0: [made(0, [1] * 9)]}, name)
-    write_start(tmp_path, 4)
-    assert open_data_directory(tmp_path).partition(name).log().start_offset == start
-
-
-def test_a_checkpoint_of_another_partition_changes_nothing(tmp_path):
-    write_partition(tmp_path, {0: [made(0, [1] * 9)]})
-    write_start(tmp_path, 4, "t", 1)
-    assert open_data_directory(tmp_path).partition("t-0").log().start_offset == 0
 
 
 def test_only_partitions_are_found(tmp_path):
