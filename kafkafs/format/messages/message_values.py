@@ -1,8 +1,8 @@
 """The readers of single values: numbers, uuids, strings, bytes, and their lengths.
 
-What a reader raises is private to this package: `Broken` has the text of Kafka's own exception, and `CUT` are Python's
-ways to say that the bytes end too early, a BufferUnderflowException without a text there. A count or a length is
-believed only as far as bytes follow it. Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils of 4.3.1.
+What a reader raises is private to this package: `CorruptMessage` has the text of Kafka's own exception, and `CUT` are
+Python's ways to say that the bytes end too early, a BufferUnderflowException without a text there. A count or a length
+is believed only as far as bytes follow it. Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils of 4.3.1.
 """
 
 import base64
@@ -35,7 +35,7 @@ _LONGEST_STRING = 0x7FFF
 _MANY_UUIDS = 1 << 14
 
 
-class Broken(Exception):
+class CorruptMessage(Exception):
     """The bytes cannot be that message; the text is that of Kafka's exception."""
 
 
@@ -53,7 +53,7 @@ def unsigned_varint(data: bytes, at: int) -> tuple[int, int]:
         return java_unsigned(data, at)
     except NumberTooLong as error:
         reason = "Varint is too long, the most significant bit in the 5th byte is set, converted value: "
-        raise Broken(f"{reason}{error.value & 0xFFFFFFFF:x}") from error
+        raise CorruptMessage(f"{reason}{error.value & 0xFFFFFFFF:x}") from error
 
 
 def primitive(kind: str, name: str, is_compact: bool, is_nullable: bool) -> Reader:
@@ -85,12 +85,12 @@ def _string(name: str, is_compact: bool, is_nullable: bool) -> Reader:
     read_length = length("string", is_compact)
 
     def read(data: bytes, at: int) -> tuple[Value, int]:
-        """The text, None for a null; Broken where it is longer than Kafka's strings can be, or than the bytes."""
+        """The text, None for a null; CorruptMessage where it is longer than Kafka's strings may be, or the bytes."""
         size, at = read_length(data, at)
         if size < 0:
             return null(name, is_nullable, at)
         if size > _LONGEST_STRING:
-            raise Broken(f"string field {name} had invalid length {size}")
+            raise CorruptMessage(f"string field {name} had invalid length {size}")
         check(data, at, size)
         return java_string(data[at : at + size]), at + size
 
@@ -101,7 +101,7 @@ def _bytes(name: str, is_compact: bool, is_nullable: bool) -> Reader:
     read_length = length("bytes", is_compact)
 
     def read(data: bytes, at: int) -> tuple[Value, int]:
-        """The bytes, None for a null; Broken where they are fewer than stated."""
+        """The bytes, None for a null; CorruptMessage where they are fewer than stated."""
         size, at = read_length(data, at)
         if size < 0:
             return null(name, is_nullable, at)
@@ -135,16 +135,16 @@ def _compact_length(data: bytes, at: int) -> tuple[int, int]:
 def null(name: str, is_nullable: bool, at: int) -> tuple[None, int]:
     """A null, for a field that may be one."""
     if not is_nullable:
-        raise Broken(f"non-nullable field {name} was serialized as null")
+        raise CorruptMessage(f"non-nullable field {name} was serialized as null")
     return None, at
 
 
 def check(data: bytes, at: int, size: int) -> None:
     """That `size` bytes are there."""
     if size > len(data) - at:
-        raise Broken(f"Error reading byte array of {size} byte(s): only {len(data) - at} byte(s) available")
+        raise CorruptMessage(f"Error reading byte array of {size} byte(s): only {len(data) - at} byte(s) available")
     if size < 0:
-        raise Broken(str(size))  # what Java says of an array of a negative size
+        raise CorruptMessage(str(size))  # what Java says of an array of a negative size
 
 
 def several(read_one: Reader) -> Callable[[bytes, int, int], tuple[Value, int]]:

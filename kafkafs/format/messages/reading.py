@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kafkafs.format.messages.message_values import (
     NUMBERS,
-    Broken,
+    CorruptMessage,
     Fields,
     Reader,
     Value,
@@ -118,8 +118,8 @@ class _Compiler:
         """A tag that another version of the schema has is refused, where one that none has is passed over."""
 
         def read(_data: bytes, _at: int) -> tuple[Value, int]:
-            """Broken, whatever it holds."""
-            raise Broken(f"Tag {tag} is not valid for version {self._version}")
+            """CorruptMessage, whatever it holds."""
+            raise CorruptMessage(f"Tag {tag} is not valid for version {self._version}")
 
         return read
 
@@ -158,17 +158,17 @@ class _Compiler:
             items = several(primitive(kind, f"{name} element", is_compact, False))
 
         def read(data: bytes, at: int) -> tuple[Value, int]:
-            """A tuple, None for a null; Broken where more items are stated than bytes are left."""
+            """A tuple, None for a null; CorruptMessage where more items are stated than bytes are left."""
             count, at = size(data, at)
             if count < 0:
                 return null(name, is_nullable, at)
             if count > len(data) - at:
                 left = len(data) - at
-                raise Broken(
+                raise CorruptMessage(
                     f"Tried to allocate a collection of size {count}, but there are only {left} bytes remaining."
                 )
             if count > _MOST_ITEMS:
-                raise Broken(_too_many(f"a collection of size {count}", f"size of {_MOST_ITEMS}"))
+                raise CorruptMessage(_too_many(f"a collection of size {count}", f"size of {_MOST_ITEMS}"))
             return items(data, at, count)
 
         return read
@@ -206,11 +206,13 @@ def _tagged(data: bytes, at: int, known: Mapping[int, tuple[str, Reader]], found
     """The position behind the tagged fields at `at`; those known go to `found`, their stated sizes do not count."""
     count, at = unsigned_varint(data, at)
     if count < 0:
-        raise Broken(f"Invalid negative number of tagged fields {count}")
+        raise CorruptMessage(f"Invalid negative number of tagged fields {count}")
     if count > len(data) - at:
-        raise Broken(f"Tried to read {count} tagged fields, but there are only {len(data) - at} bytes remaining.")
+        raise CorruptMessage(
+            f"Tried to read {count} tagged fields, but there are only {len(data) - at} bytes remaining."
+        )
     if count > _MOST_TAGS:
-        raise Broken(_too_many(f"{count} tagged fields", f"count of {_MOST_TAGS}"))
+        raise CorruptMessage(_too_many(f"{count} tagged fields", f"count of {_MOST_TAGS}"))
     for _ in range(count):
         tag, at = unsigned_varint(data, at)
         size, at = unsigned_varint(data, at)
@@ -229,7 +231,7 @@ def _too_many(what: str, most: str) -> str:
 
 def _refuse(kind: str) -> StructureReader:
     def read(_data: bytes, _at: int) -> tuple[Fields, int]:
-        """Broken, whatever follows."""
-        raise Broken(f"a {kind} of an unknown version")
+        """CorruptMessage, whatever follows."""
+        raise CorruptMessage(f"a {kind} of an unknown version")
 
     return read

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from kafkafs.format.messages.message_values import CUT, Broken, Fields, unsigned_varint
+from kafkafs.format.messages.message_values import CUT, CorruptMessage, Fields, unsigned_varint
 from kafkafs.format.messages.reading import StructureReader, reader
 from kafkafs.format.messages.schema import names_by_number, schema
 
@@ -70,7 +70,7 @@ class Problem(Enum):
 
     NO_KEY = "the record has no key"
     UNKNOWN_TYPE = "the type is unknown"
-    BROKEN = "the bytes are no such record, or of an unknown version"
+    CORRUPT = "the bytes are no such record, or of an unknown version"
 
 
 class Unreadable(NamedTuple):
@@ -98,7 +98,7 @@ def parse_fields(jar: str, name: str, version: int, data: bytes) -> Fields | Non
     """The fields of any message whose schema is shipped; None where it cannot be read. Bytes behind it do not count."""
     try:
         return reader(jar, name, version)(data, 0)[0]
-    except (Broken, *CUT):
+    except (CorruptMessage, *CUT):
         return None
 
 
@@ -107,7 +107,7 @@ def is_key(topic: InternalTopic, key: bytes) -> bool:
     kind = _types(topic).get(_INT16.unpack_from(key)[0]) if len(key) >= _INT16.size else None
     try:
         return kind is not None and kind.key(key, _INT16.size)[1] >= 0
-    except (Broken, *CUT):
+    except (CorruptMessage, *CUT):
         return False
 
 
@@ -155,33 +155,35 @@ def _coordinator_record(topic: InternalTopic, key: bytes | None, value: bytes | 
     if key is None:
         return Unreadable(topic, Problem.NO_KEY, "message had a missing key", None)
     if len(key) < _INT16.size:
-        return Unreadable(topic, Problem.BROKEN, "Could not read version from key's buffer.", None)
+        return Unreadable(topic, Problem.CORRUPT, "Could not read version from key's buffer.", None)
     number: int = _INT16.unpack_from(key)[0]
     kind = _types(topic).get(number)
     if kind is None:
         return Unreadable(topic, Problem.UNKNOWN_TYPE, f"Unknown record type {number}", number)
     try:
         key_fields, _ = kind.key(key, _INT16.size)
-    except (Broken, *CUT) as error:
+    except (CorruptMessage, *CUT) as error:
         return _unread(topic, number, number, "key", error)
     if value is None:
         return Message(topic, number, kind.name, key_fields, None, None)
     if len(value) < _INT16.size:
-        return Unreadable(topic, Problem.BROKEN, "Could not read version from value's buffer.", number)
+        return Unreadable(topic, Problem.CORRUPT, "Could not read version from value's buffer.", number)
     version: int = _INT16.unpack_from(value)[0]
     try:
         return Message(topic, number, kind.name, key_fields, version, kind.values[version](value, _INT16.size)[0])
     except KeyError:
-        return Unreadable(topic, Problem.BROKEN, f"Found an unknown record version {version} for {number} type", number)
-    except (Broken, *CUT) as error:
+        return Unreadable(
+            topic, Problem.CORRUPT, f"Found an unknown record version {version} for {number} type", number
+        )
+    except (CorruptMessage, *CUT) as error:
         return _unread(topic, number, version, "value", error)
 
 
 def _unread(topic: InternalTopic, number: int, version: int, part: str, error: Exception) -> Unreadable:
-    reason = str(error) if isinstance(error, Broken) else "null"
+    reason = str(error) if isinstance(error, CorruptMessage) else "null"
     return Unreadable(
         topic,
-        Problem.BROKEN,
+        Problem.CORRUPT,
         f"Could not read record with version {version} from {part}'s buffer due to: {reason}.",
         number,
     )
@@ -189,24 +191,24 @@ def _unread(topic: InternalTopic, number: int, version: int, part: str, error: E
 
 def _framed_record(topic: InternalTopic, value: bytes | None) -> Message | Unreadable:
     if value is None:
-        return Unreadable(topic, Problem.BROKEN, "the record has no value", None)
+        return Unreadable(topic, Problem.CORRUPT, "the record has no value", None)
     try:
         frame, at = _frame_number(value, 0, "frame version")
         if frame != FRAME_VERSION:
-            return Unreadable(topic, Problem.BROKEN, _frame_refusal(frame), None)
+            return Unreadable(topic, Problem.CORRUPT, _frame_refusal(frame), None)
         number, at = _frame_number(value, at, "type")
         version, at = _frame_number(value, at, "version")
-    except Broken as error:
-        return Unreadable(topic, Problem.BROKEN, str(error), None)
+    except CorruptMessage as error:
+        return Unreadable(topic, Problem.CORRUPT, str(error), None)
     name = _names(topic).get(number)
     if name is None:
         return Unreadable(topic, Problem.UNKNOWN_TYPE, f"{_UNSUPPORTED}: Unknown metadata id {number}", number)
     try:
         fields, at = reader(topic.value, name, version)(value, at)
-    except (Broken, *CUT):
-        return Unreadable(topic, Problem.BROKEN, f"Failed to deserialize record with type {number}", number)
+    except (CorruptMessage, *CUT):
+        return Unreadable(topic, Problem.CORRUPT, f"Failed to deserialize record with type {number}", number)
     if at < len(value):
-        return Unreadable(topic, Problem.BROKEN, f"Found {len(value) - at} byte(s) of garbage after {number}", number)
+        return Unreadable(topic, Problem.CORRUPT, f"Found {len(value) - at} byte(s) of garbage after {number}", number)
     return Message(topic, number, name, None, version, fields)
 
 
@@ -216,10 +218,10 @@ _UNSUPPORTED = "org.apache.kafka.common.errors.UnsupportedVersionException"
 def _frame_number(data: bytes, at: int, what: str) -> tuple[int, int]:
     try:
         number, at = unsigned_varint(data, at)
-    except (Broken, *CUT) as error:
-        raise Broken(f"Error while reading {what}") from error
+    except (CorruptMessage, *CUT) as error:
+        raise CorruptMessage(f"Error while reading {what}") from error
     if number > _LARGEST:
-        raise Broken(f"Value for {what} was too large.")
+        raise CorruptMessage(f"Value for {what} was too large.")
     return (number + 0x8000) % 0x10000 - 0x8000, at  # Java's cast of a negative int
 
 

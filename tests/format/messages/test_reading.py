@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkafs.format.messages.message_values import Broken
+from kafkafs.format.messages.message_values import CorruptMessage
 from kafkafs.format.messages.reading import reader
 
 
@@ -21,7 +21,7 @@ def test_a_structure_of_an_unknown_version_is_refused_as_kafka_does() -> None:
     front = bytes(4) + b"\0" + bytes(24)
     fields, _ = beyond(front + b"\1\1\0\1\0\0", 0)
     assert fields["endPoints"] == ()
-    with pytest.raises(Broken):
+    with pytest.raises(CorruptMessage):
         beyond(front + b"\2\2a\2h\0\0\0\0\0" + b"\1\0\1\0\0", 0)
 
 
@@ -30,5 +30,5 @@ def test_a_tag_of_a_newer_version_is_refused_and_one_of_none_is_passed_over() ->
     front = bytes(20) + b"\1"
     read = reader("metadata", "PartitionChangeRecord", 1)
     assert read(front + b"\x63\1\0", 0)[0]["directories"] is None
-    with pytest.raises(Broken, match="Tag 7 is not valid for version 1"):
+    with pytest.raises(CorruptMessage, match="Tag 7 is not valid for version 1"):
         read(front + b"\7\1\1", 0)

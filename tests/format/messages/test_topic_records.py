@@ -61,15 +61,15 @@ def test_a_tagged_field_that_was_not_written_has_its_default() -> None:
     ("key", "value", "problem", "reason"),
     [
         (None, VALUE, Problem.NO_KEY, "message had a missing key"),
-        (b"\0", VALUE, Problem.BROKEN, "Could not read version from key's buffer."),
+        (b"\0", VALUE, Problem.CORRUPT, "Could not read version from key's buffer."),
         (b"\0\x63", VALUE, Problem.UNKNOWN_TYPE, "Unknown record type 99"),
-        (KEY, b"\0", Problem.BROKEN, "Could not read version from value's buffer."),
-        (KEY, b"\0\x09", Problem.BROKEN, "Found an unknown record version 9 for 1 type"),
-        (KEY, VALUE[:-1], Problem.BROKEN, "Could not read record with version 3 from value's buffer due to: null."),
+        (KEY, b"\0", Problem.CORRUPT, "Could not read version from value's buffer."),
+        (KEY, b"\0\x09", Problem.CORRUPT, "Found an unknown record version 9 for 1 type"),
+        (KEY, VALUE[:-1], Problem.CORRUPT, "Could not read record with version 3 from value's buffer due to: null."),
         (
             b"\0\1\0\x09g",
             VALUE,
-            Problem.BROKEN,
+            Problem.CORRUPT,
             "Could not read record with version 1 from key's buffer due to: "
             "Error reading byte array of 9 byte(s): only 1 byte(s) available.",
         ),
@@ -128,4 +128,4 @@ def test_any_bytes_are_a_message_or_a_reason(topic: InternalTopic, key: bytes | 
 
 def test_a_count_of_two_billion_takes_no_memory() -> None:
     value = b"\1\3\0" + bytes(20) + b"\xff\xff\xff\xff\x07"
-    assert refused(InternalTopic.CLUSTER_METADATA, None, value).problem is Problem.BROKEN
+    assert refused(InternalTopic.CLUSTER_METADATA, None, value).problem is Problem.CORRUPT
