@@ -15,7 +15,7 @@ from kafkafs.format.messages.topic_records import InternalTopic
 GROUPS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 
-_Bad = dict[bytes, list[tuple[int, str]]]
+_Unreadable = dict[bytes, list[tuple[int, str]]]
 """By name the records that cannot be read: offset, and what is wrong."""
 
 
@@ -25,7 +25,7 @@ class GroupPartition:
     def __init__(self, number: int) -> None:
         self.number = number
         self.values = LastValues(InternalTopic.OFFSETS, f"{GROUPS_TOPIC}-{number}")
-        self._bad: _Bad = {}  # of groups
+        self._unreadable: _Unreadable = {}  # of groups
 
     def names(self) -> list[bytes]:
         """The groups that are found here, sorted."""
@@ -47,26 +47,26 @@ class GroupPartition:
         """What could not be read. Reads what has changed since the last time."""
         changed = self.values.changed()
         if changed is None:
-            self._bad.clear()
+            self._unreadable.clear()
             changed = self.values.kept.by_name()
         for name, kept in changed:
             said: list[tuple[int, str]] = []
             read_group(kept, topics, said.append)
             read_commits(kept, said.append)
-            self._bad.pop(name, None)
+            self._unreadable.pop(name, None)
             if said:
-                self._bad[name] = said
-        return [*self.values.sentences(), *_sentences(self.values.where, self._bad)]
+                self._unreadable[name] = said
+        return [*self.values.sentences(), *_sentences(self.values.where, self._unreadable)]
 
 
 def _unsaid(_: tuple[int, str]) -> None:
     """Problems are told by `problems`."""
 
 
-def _sentences(where: str, bad: _Bad) -> Problems:
+def _sentences(where: str, unreadable: _Unreadable) -> Problems:
     """Thousands of records of which the same is wrong are one, whoever follows and whoever begins."""
     found = Problems()
-    for offset, what in sorted(each for records in bad.values() for each in records):
+    for offset, what in sorted(each for records in unreadable.values() for each in records):
         found.add_record(where, offset, what)
     return found
 
@@ -78,29 +78,29 @@ class TransactionPartition:
         self.number = number
         self.values = LastValues(InternalTopic.TRANSACTIONS, f"{TRANSACTIONS_TOPIC}-{number}")
         self._read: dict[bytes, Transaction | None] = {}
-        self._bad: _Bad = {}
+        self._unreadable: _Unreadable = {}
 
     def transactions(self) -> list[Transaction]:
         """All transactional ids that are found here."""
         changed = self.values.changed()
         if changed is None:
             self._read.clear()
-            self._bad.clear()
+            self._unreadable.clear()
             changed = self.values.kept.by_name()
         for name, records in changed:
             self._read.pop(name, None)
-            self._bad.pop(name, None)
+            self._unreadable.pop(name, None)
             said: list[tuple[int, str]] = []
             for key, kept in records:
                 self._read[name] = read_transaction(key, kept, said.append)
             if said:
-                self._bad[name] = said
+                self._unreadable[name] = said
         return [each for each in self._read.values() if each is not None]
 
     def problems(self) -> list[str]:
         """What could not be read."""
         self.transactions()
-        return [*self.values.sentences(), *_sentences(self.values.where, self._bad)]
+        return [*self.values.sentences(), *_sentences(self.values.where, self._unreadable)]
 
 
 def partition_for(name: bytes, partitions: int) -> int:
