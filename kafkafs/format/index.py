@@ -258,7 +258,7 @@ class OffsetIndex(AbstractIndex[OffsetPosition]):
         relative, position = self.fields.unpack_from(*pages.entry(slot))
         return OffsetPosition(slot, self.base_offset + relative, position)
 
-    def is_sane(self) -> bool:
+    def is_sound(self) -> bool:
         """Whether the file can be what Kafka writes: whole entries, offsets and positions strictly increasing."""
         if self.length % self.entry_size or self.entries > self.possible_entries:
             return False
@@ -313,7 +313,7 @@ class TimeIndex(AbstractIndex[TimestampOffset]):
         timestamp, relative = self.fields.unpack_from(*pages.entry(slot))
         return TimestampOffset(slot, timestamp, self.base_offset + relative)
 
-    def is_sane(self) -> bool:
+    def is_sound(self) -> bool:
         """Whether the file can be what Kafka writes: whole entries, timestamps rising, offsets not falling."""
         if self.entries > self.possible_entries:
             return False

@@ -100,7 +100,7 @@ def cuts(log: Log, segment: Segment) -> tuple[Numbers, Numbers, int]:
     entries = segment.indexes.offset_index.load()
     offsets = entries["offset"].astype(np.int64) + segment.base_offset + 1
     positions, end = entries["position"].astype(np.int64), log.walk_end(segment)
-    sane = (positions > 0) & (positions < end)
-    sane[1:] &= (np.diff(offsets) > 0) & (np.diff(positions) > 0)
-    count = len(sane) if sane.all() else int(np.argmin(sane))
+    sound = (positions > 0) & (positions < end)
+    sound[1:] &= (np.diff(offsets) > 0) & (np.diff(positions) > 0)
+    count = len(sound) if sound.all() else int(np.argmin(sound))
     return offsets[:count], positions[:count], end

@@ -121,7 +121,7 @@ def _offset_index(segment: Segment) -> State:
     if "index" not in segment.listed:
         return "missing"
     index = segment.indexes.offset_index
-    if not index.is_sane():
+    if not index.is_sound():
         return "damaged"
     log = segment.log()
     for slot in {index.entries - 1, index.entries // 2} if index.entries else ():
@@ -137,7 +137,7 @@ def _time_index(segment: Segment, found: Newest | None) -> State:
     if "timeindex" not in segment.listed:
         return "missing"
     index = segment.indexes.time_index
-    if not index.is_sane():
+    if not index.is_sound():
         return "damaged"
     if index.entries == 0:
         first = parse_batch(segment.log().read(0, LARGEST_HEADER), 0, 0)

@@ -108,8 +108,8 @@ def test_an_index_has_no_more_entries_than_its_log_batches(log: Log, tmp_path: P
         return found + check_time_index(look.segment, where, valid, False)
 
     with cheap():
-        assert not segment.indexes.offset_index.is_sane()
-        assert not segment.indexes.time_index.is_sane()
+        assert not segment.indexes.offset_index.is_sound()
+        assert not segment.indexes.time_index.is_sound()
         assert len(segment.indexes.offset_index.load()) < 1000
         assert look_at_all([segment])[0][:2] == ("damaged", "damaged")
         assert SegmentUnit(tmp_path / "data", "t-0", 0, 0).ask(audited)

@@ -1,4 +1,4 @@
-"""The offset index's entries and its sanity, on real files too. Lookups are in test_abstract_index."""
+"""The offset index's entries and whether it is sound, on real files too. Lookups are in test_abstract_index."""
 
 import struct
 
@@ -22,7 +22,7 @@ def test_relative_offsets_are_made_absolute():
 
 
 @pytest.mark.parametrize(
-    ("pairs", "sane"),
+    ("pairs", "sound"),
     [
         ([], True),
         ([(1, 10)], True),
@@ -34,19 +34,19 @@ def test_relative_offsets_are_made_absolute():
         ([(-1, 10)], False),
     ],
 )
-def test_sanity_is_strict_order(pairs, sane):
+def test_soundness_is_strict_order(pairs, sound):
     """`info.json` says "damaged" by this."""
-    assert index_of(b"".join(struct.pack(">ii", *pair) for pair in pairs)).is_sane() == sane
+    assert index_of(b"".join(struct.pack(">ii", *pair) for pair in pairs)).is_sound() == sound
 
 
-def test_every_index_of_a_real_broker_is_sane(dataset):
+def test_every_index_of_a_real_broker_is_sound(dataset):
     """A healthy file called damaged sends an operator looking for what is not there."""
     seen = 0
     for file in dataset.path.glob("*/*.index"):
         named = parse_segment_file(file.name)
         assert named is not None
         index = index_of(file.read_bytes(), named.offset)
-        assert index.is_sane(), file
+        assert index.is_sound(), file
         assert index.entries == 0 or index.lookup(2**62).offset >= named.offset
         seen += index.entries
     assert seen > 2000

@@ -1,4 +1,4 @@
-"""The time index's entries and its sanity, on real files too. Lookups are in test_abstract_index."""
+"""The time index's entries and whether it is sound, on real files too. Lookups are in test_abstract_index."""
 
 import struct
 
@@ -30,7 +30,7 @@ def test_a_file_of_one_entry_is_not_padded():
 
 
 @pytest.mark.parametrize(
-    ("pairs", "sane"),
+    ("pairs", "sound"),
     [
         ([], True),
         ([(5, 0)], True),
@@ -42,13 +42,13 @@ def test_a_file_of_one_entry_is_not_padded():
         ([(5, -2)], False),
     ],
 )
-def test_sanity_is_rising_times_and_offsets_that_do_not_fall(pairs, sane):
-    assert index_of(b"".join(struct.pack(">qi", *pair) for pair in pairs)).is_sane() == sane
+def test_soundness_is_rising_times_and_offsets_that_do_not_fall(pairs, sound):
+    assert index_of(b"".join(struct.pack(">qi", *pair) for pair in pairs)).is_sound() == sound
 
 
-def test_every_index_of_a_real_broker_is_sane(dataset):
+def test_every_index_of_a_real_broker_is_sound(dataset):
     for file in dataset.path.glob("*/*.timeindex"):
-        assert index_of(file.read_bytes()).is_sane(), file
+        assert index_of(file.read_bytes()).is_sound(), file
 
 
 def test_the_last_entry_of_a_closed_segment_is_its_largest_timestamp(stopped):

@@ -76,7 +76,7 @@ def indexes(data: bytes) -> None:
     """Index files: every question they are asked."""
     for kind in (OffsetIndex, TimeIndex):
         index = kind(lambda position, size: data[position : position + size], len(data), 100)
-        index.is_sane()
+        index.is_sound()
         for number in (0, 100, 200, int.from_bytes(data[:8], "big", signed=True)):
             index.lookup(number)
     parse_transaction_index(data, 0)
