@@ -35,7 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
         say(sentence)
     for each in told["revived"]:
         for loss in each.get("losses", ()):
-            say(f"{each['topic']}-{each['partition']}: offsets {loss['first']} to {loss['last']}: {loss['reason']}")
+            where = f"offsets {loss['first']} to {loss['last']}"
+            where = where if loss["first"] <= loss["last"] else f"before offset {loss['first']}"  # bytes that own none
+            say(f"{each['topic']}-{each['partition']}: {where}: {loss['reason']}")
         for end in each.get("endedTransactions", ()):
             outcome = "aborted" if end["aborted"] else "committed"
             say(f"{each['topic']}-{each['partition']}: a transaction of producer {end['producerId']} lost its end, and"

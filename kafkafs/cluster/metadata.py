@@ -7,7 +7,9 @@ that one has come. Sources: KafkaRaftLog, Snapshots, RecordsSnapshotReader, Meta
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +41,15 @@ _UNTOLD = _SKIPPED | {10, 15, 26}
 """Delegation tokens, which are secret, and producer ids besides: an `Image` tells nothing of them."""
 
 
+class _Snapshot(NamedTuple):
+    """A snapshot's offset, its epoch, its file name and the replica that has it."""
+
+    offset: int
+    epoch: int
+    name: str
+    partition: Partition
+
+
 class AsOf(NamedTuple):
     """How far it was read: the last offset, -1 for none; its time, its leader's epoch; the snapshot's file name."""
 
@@ -49,7 +60,8 @@ class AsOf(NamedTuple):
 
 
 class Metadata(Replay):
-    """See the module. `image` is None where nothing is known: the log does not begin at 0, and no snapshot is whole."""
+    """See the module. `image` is None where nothing is known: the log does not begin at 0, and no snapshot is whole.
+    `is_dynamic`: a record of the quorum's voters was found (kraft.version 1)."""
 
     def __init__(
         self,
@@ -57,15 +69,19 @@ class Metadata(Replay):
         options: ReadOptions,
         new_image: Callable[[], Image] | None = None,
         until_ms: int | None = None,
+        rescued_from: Sequence[Partition] = (),
     ) -> None:
         """`new_image` makes another image than the usual one, which gets all records that are about state. `until_ms`:
-        what was written later is left out."""
+        what was written later is left out. `rescued_from`: all replicas, if snapshots of others count, and what is left
+        where none is whole."""
         self._partition = partition
+        self._rescued_from = rescued_from
         self._options = options
         self._new_image = new_image or Image
         self._until_ms = until_ms
         self._skipped = _UNTOLD if new_image is None else _SKIPPED
         self.problems = Problems()
+        self.is_dynamic = False
         self.image: Image | None = None
         self.as_of: AsOf | None = None
         self._snapshot_ms: int | None = None
@@ -77,32 +93,50 @@ class Metadata(Replay):
         """Forgets all: see `Replay`."""
         self.problems, self._waiting = Problems(), None
         self.image, self.as_of, self._next, self._is_gap_told, self._is_over = None, None, None, False, False
-        for offset, epoch, name in self._snapshots():
-            if not offset and log.end_offset:
+        snapshots = self._snapshots()
+        for each in snapshots:
+            if not each.offset and log.end_offset:
                 break
             self.image = self._new_image()
-            is_whole = self._load(name)
+            is_whole = self._load(each)
             is_of_then = self._until_ms is None or (self._snapshot_ms or 0) <= self._until_ms
-            if is_whole and is_of_then and (offset or self.image.features):
-                self.as_of = AsOf(offset - 1, self._snapshot_ms, epoch, name)
-                if log.segments and log.start_offset > offset:
-                    self.tell(
-                        f"{METADATA_LOG}: the log begins at offset {log.start_offset}, behind the snapshot {name}: what"
-                        " stood between them is missing, and what comes after is left out"
-                    )
-                    return log.end_offset
-                self._next = offset
-                return offset
+            if is_whole and is_of_then and (each.offset or self.image.features):
+                return self._go_on_from(each, log)
             self.image, self._waiting = None, None
         if log.start_offset == 0 and log.end_offset > 0:
             self.image, self._next = self._new_image(), 0
             return 0
+        if self._rescued_from and self._until_ms is None:
+            left = next(filter(self._is_left, snapshots), None)
+            if left is not None or log.end_offset:
+                return self._rescue(log, left)
         if log.end_offset:
             begins = f"begins at offset {log.start_offset}, and there is no whole snapshot to begin with"
         else:
-            begins = "is empty: the node was formatted, and not started since"
+            begins = "is empty" if self._rescued_from else "is empty: the node was formatted, and not started since"
         self.tell(f"{METADATA_LOG}: the log {begins}")
         return log.end_offset
+
+    def _go_on_from(self, snapshot: _Snapshot, log: Log) -> int:
+        """The image is that of a snapshot: the offset from which the log is to be read."""
+        self.as_of = AsOf(snapshot.offset - 1, self._snapshot_ms, snapshot.epoch, snapshot.name)
+        if log.segments and log.start_offset > snapshot.offset and not self._rescued_from:
+            self.tell(
+                f"{METADATA_LOG}: the log begins at offset {log.start_offset}, behind the snapshot {snapshot.name}:"
+                " what stood between them is missing, and what comes after is left out"
+            )
+            return log.end_offset
+        self._next = snapshot.offset
+        return snapshot.offset
+
+    def _rescue(self, log: Log, left: _Snapshot | None) -> int:
+        """The image is what is left of a snapshot, if anything is: the offset from which the log is to be read."""
+        self.image = self._new_image()
+        if left is not None:
+            self._load(left, is_rescue=True)
+            return self._go_on_from(left, log)
+        self._next = 0
+        return 0
 
     def take(self, records: Records, batches: Batches) -> None:
         """Some records in order."""
@@ -144,6 +178,7 @@ class Metadata(Replay):
         control = is_control(batches)[records.rows["batch"]].tolist()
         for number, offset in enumerate(records.rows["offset"].tolist()):
             if control[number]:
+                self.is_dynamic |= control_type(records.key(number) or b"") is ControlType.KRAFT_VOTERS
                 continue
             value = records.value(number)
             if value is None or len(value) < 2 or value[0] != _FRAME_1 or value[1] not in self._skipped:
@@ -177,21 +212,35 @@ class Metadata(Replay):
         except LookupError:
             self.tell(f"{where}: a {message.name} is about something that is not there")
 
-    def _snapshots(self) -> list[tuple[int, int, str]]:
-        """Offset, epoch and name of each, the newest first."""
+    def _snapshots(self) -> list[_Snapshot]:
+        """Those of all replicas, the newest first."""
         found = []
-        for name in self._partition.listing().names:
-            parts = _SNAPSHOT.fullmatch(name)
-            if parts is not None:
-                found.append((int(parts[1]), int(parts[2]), name))
-        return sorted(found, reverse=True)
+        for partition in self._rescued_from or (self._partition,):
+            for name in partition.listing().names:
+                parts = _SNAPSHOT.fullmatch(name)
+                if parts is not None:
+                    found.append(_Snapshot(int(parts[1]), int(parts[2]), name, partition))
+        found.sort(key=lambda each: each[:2], reverse=True)
+        return [self._whole_one([*same]) for _, same in groupby(found, lambda each: each[:2])]
 
-    def _load(self, name: str) -> bool:
-        """Makes the image from a snapshot; False where it is not whole."""
+    def _whole_one(self, same: Sequence[_Snapshot]) -> _Snapshot:
+        """Of several replicas' the first that is whole; the first one where none is, or there is no other."""
+        for each in same if len(same) > 1 else ():
+            with suppress(KafkafsError):
+                if self._is_whole(self._file(each)):
+                    return each
+        return same[0]
+
+    def _file(self, snapshot: _Snapshot) -> DataFile:
+        return snapshot.partition.root.open_now(f"{snapshot.partition.name.directory}/{snapshot.name}")
+
+    def _load(self, snapshot: _Snapshot, *, is_rescue: bool = False) -> bool:
+        """Makes the image from a snapshot; False where it is not whole. `is_rescue`: of what is left of it."""
+        name = snapshot.name
         try:
-            file = self._partition.root.open_now(f"{self._partition.name.directory}/{name}")
+            file = self._file(snapshot)
             is_whole = self._is_whole(file)
-            for run in _runs(file) if is_whole else ():
+            for run in _runs(file) if is_whole or is_rescue else ():
                 for piece in self._decoded(run, run.rows):
                     if isinstance(piece, Refusal):
                         self.tell(f"{METADATA_LOG}/{name}: a batch is left out: {piece.error}")
@@ -204,7 +253,9 @@ class Metadata(Replay):
         except KafkafsError as error:
             self.tell(f"{METADATA_LOG}/{name} cannot be read: {error}")
             return False
-        if not is_whole:
+        if is_rescue:
+            self.tell(f"{METADATA_LOG}: there is nothing else to begin with, so what is left of {name} counts")
+        elif not is_whole:
             self.tell(f"{METADATA_LOG}/{name} is not whole and left out")
         return is_whole
 
@@ -225,18 +276,19 @@ class Metadata(Replay):
         ]
         return kinds[-1:] == [ControlType.SNAPSHOT_FOOTER]
 
+    def _is_left(self, snapshot: _Snapshot) -> bool:
+        """Whether any batch of records is."""
+        with suppress(KafkafsError):
+            return any(not is_control(run.rows).all() for run in _runs(self._file(snapshot)))
+        return False
+
     def _decoded(self, run: BatchRun, rows: Batches) -> Iterator[Records | Refusal]:
         return decode(run.data, run.position, rows, self._options.max_batch, self._options.memory)
 
 
-def read_once(
-    partition: Partition,
-    options: ReadOptions,
-    new_image: Callable[[], Image] | None = None,
-    until_ms: int | None = None,
-) -> Metadata:
+def read_once(partition: Partition, options: ReadOptions) -> Metadata:
     """All that a replica tells now: see `Metadata`. KafkafsError where its directory cannot be read."""
-    metadata = Metadata(partition, options, new_image, until_ms)
+    metadata = Metadata(partition, options)
     Following(partition, metadata, options).catch_up()
     return metadata
 

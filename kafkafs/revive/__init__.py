@@ -4,7 +4,8 @@ What a user does with it: docs/revive.md. A *replica* is the partition's directo
 furthest; *kept* is what of its log goes along.
 
     plan         what is to be revived, as a value: the data directories, whether they may be taken; made of
-    whole_image  the cluster's metadata, secrets too
+    metadata_log the cluster's metadata, as all disks tell them together, in a
+    whole_image  with secrets too
     topics       which topics, each partition from which replica
     releases     what each release of Kafka can hold
 

@@ -24,12 +24,12 @@ from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.revive.copying import Method, can_reflink
 from kafkafs.revive.keeping import log_size
+from kafkafs.revive.metadata_log import ClusterMetadata, read_metadata
 from kafkafs.revive.metadata_snapshot import Node
 from kafkafs.revive.place import Target, check_apart
 from kafkafs.revive.releases import Release, fitted, newest_for, release
 from kafkafs.revive.scanning import Corrupt
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, choose_topics, made_up_id
-from kafkafs.revive.whole_image import ClusterMetadata, read_metadata
 
 _LOCK = ".lock"
 _FLOCK = struct.Struct("hhqqi4x")  # type, whence, start, length, process: struct flock of 64 bit Linux

@@ -129,7 +129,9 @@ def choose_topics(
                 chosen.sentences.append(f"{name}: its directories are left out, the topic was deleted")
             if not found:
                 continue
-            topic_id, configs = _id_of(found, cluster_id, chosen), _own_configs(name, compacted)
+            topic_id = _id_of(found, cluster_id, chosen)
+            told = image.configs.get((TOPIC_RESOURCE, name), {}) if image else {}  # damage took its first record alone
+            configs = {**_own_configs(name, compacted), **told}
             states = {}
         _add(chosen, RevivedTopic(name, topic_id, _without_tier(name, configs, chosen), ()), found, states)
     return chosen

@@ -7,10 +7,11 @@ from kafkafs.cluster.metadata import METADATA_LOG
 from kafkafs.format.messages.topic_records import InternalTopic, Message
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
+from kafkafs.revive.metadata_log import read_metadata
 from kafkafs.revive.metadata_snapshot import Config, Node, State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.releases import RELEASES
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, made_up_id
-from kafkafs.revive.whole_image import WholeImage, read_metadata
+from kafkafs.revive.whole_image import WholeImage
 from tests.kafka.clusters import Cluster
 
 NODE = Node(1, made_up_id("d"), made_up_id("i"), "127.0.0.1", 9092)

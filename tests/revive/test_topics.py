@@ -149,3 +149,16 @@ def test_that_only_a_replica_out_of_sync_is_left_is_told(tmp_path):
     assert chosen([one], image(("t", ONE, 1), isr=(2, 1))).sentences == [told]
     assert chosen([one, other], image(("t", ONE, 1), isr=(2, 1))).sentences == []
     assert chosen([one], image(("t", ONE, 1), isr=())).sentences == []
+
+
+def test_settings_of_a_topic_whose_first_record_is_lost_stay(tmp_path):
+    """They were told behind it: damage took one batch of the metadata, not these."""
+    metadata = image(("u", TWO, 1))
+    for topic, name in (("t", "retention.ms"), ("__consumer_offsets", "segment.bytes")):
+        take(metadata, "ConfigRecord", resourceType=2, resourceName=topic, name=name, value="1048576")
+    found = chosen([disk(tmp_path / "a", {"t-0": ONE, "u-0": TWO, "__consumer_offsets-0": None})], metadata)
+    configs = {topic.name: dict(topic.configs) for topic in found.topics}
+    assert configs["t"] == {"retention.ms": "1048576"}
+    assert configs["__consumer_offsets"] == {
+        "cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "1048576"
+    }  # fmt: skip

@@ -1,0 +1,168 @@
+"""The cluster's metadata as all disks tell them together: a snapshot that is whole on any of them, and the log behind.
+
+The log is read as those of other partitions are (`scanning`): to where its broker noted that it ended, and what is
+damaged or missing comes from other replicas. What none has is left out and told, and the rest counts: where nothing
+whole is left to begin with, even the rest of a snapshot, or a log that has lost its beginning.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafkafs.cluster.metadata import METADATA_LOG, AsOf, Metadata
+from kafkafs.errors import KafkafsError, NotFound
+from kafkafs.format.batch import Batches, walk
+from kafkafs.format.records import Refusal, decode
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.log import Log
+from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.rebuilding import DEFAULT_INTERVAL
+from kafkafs.log.replicas import furthest
+from kafkafs.log.segment import Segment
+from kafkafs.revive.noted import Noted
+from kafkafs.revive.others import Found, elsewhere
+from kafkafs.revive.scanning import PartitionScan
+from kafkafs.revive.topics import Replica
+from kafkafs.revive.whole_image import WholeImage
+
+_QUORUM_STATE = "quorum-state"
+_DYNAMIC = b'"data_version":1'
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMetadata:
+    """What the metadata log tells, `as_of` its end.
+
+    `image` is None where there is no such log (ZooKeeper's time, a lost disk) or it cannot be understood. `problems`:
+    what is damaged or missing. `sentences`: what of it is not as it was at the moment that was asked for, and what
+    comes from where else.
+    """
+
+    image: WholeImage | None
+    as_of: AsOf | None
+    is_dynamic: bool  # the quorum's voters stand in the log (kraft.version 1), not in everybody's settings
+    problems: tuple[str, ...]
+    sentences: tuple[str, ...] = ()
+
+
+def read_metadata(
+    directories: Sequence[DataDirectory], options: ReadOptions, until_ms: int | None = None
+) -> ClusterMetadata:
+    """The cluster's metadata on these disks, as of a moment where one is given."""
+    found = [Replica(each, each.partition(METADATA_LOG)) for each in directories if METADATA_LOG in each.names()]
+    chosen = furthest([each.partition for each in found])
+    if chosen is None:
+        return ClusterMetadata(None, None, False, ())
+    try:
+        reading = _Reading(chosen, found, options)
+        image = reading.image
+        then = _Reading(chosen, found, options, until_ms).image if until_ms is not None and image else None
+    except KafkafsError as error:
+        return ClusterMetadata(None, None, False, (f"{METADATA_LOG} cannot be read: {error}",))
+    sentences = reading.sentences
+    if image is not None and then is not None:
+        image = _goes_on_from(then, image)
+    elif image is not None and until_ms is not None:
+        sentences.append("topics and settings are those of the end: the metadata of that moment are no longer there")
+    is_dynamic = reading.metadata.is_dynamic or any(_is_dynamic(each.partition) for each in found)
+    return ClusterMetadata(image, reading.as_of, is_dynamic, tuple(reading.metadata.problems), tuple(sentences))
+
+
+class _Reading:
+    """One reading of a replica's log, all of `found` being asked for what it lacks."""
+
+    def __init__(
+        self, chosen: Partition, found: Sequence[Replica], options: ReadOptions, until_ms: int | None = None
+    ) -> None:
+        self.sentences = list[str]()
+        self.metadata = Metadata(chosen, options, WholeImage, until_ms, [each.partition for each in found])
+        self._others = [each for each in found if each.partition is not chosen]
+        self._options, self._told = options, 0
+        log = chosen.log()
+        self._first = self.metadata.begin(log)
+        self._epochs = Noted(chosen, log).epochs()
+        if log.segments and self._first < log.start_offset:
+            self._lacks(self._first, log.start_offset - 1, "no segment has them")
+        start = max(self._first, log.start_offset)
+        behind = Log(log.name, log.segments, log.tail, start, log.high_watermark, log.directory_inode)
+        self._scan = PartitionScan(chosen, behind, "skip", None, DEFAULT_INTERVAL, is_dense=True)
+        self._scan.kept = self._take_kept
+        for _ in self._scan.segments():
+            pass
+        self._look_for_losses()
+
+    @property
+    def image(self) -> WholeImage | None:
+        """What was told; None where nothing was."""
+        return self.metadata.image if isinstance(self.metadata.image, WholeImage) else None
+
+    @property
+    def as_of(self) -> AsOf | None:
+        """How far it came. The epoch is the last one that its broker noted: that of a batch is under no CRC."""
+        as_of = self.metadata.as_of
+        return as_of._replace(epoch=self._epochs[-1].epoch) if as_of is not None and self._epochs else as_of
+
+    def _take_kept(self, _: Segment, data: bytes | memoryview) -> None:
+        self._look_for_losses()
+        self._take(data, 0, walk(data, 0).rows)
+
+    def _take(self, data: bytes | memoryview, position: int, rows: Batches) -> None:
+        for piece in decode(data, position, rows, self._options.max_batch, self._options.memory):
+            if isinstance(piece, Refusal):
+                at = int(rows["base_offset"][piece.batch])
+                self.metadata.tell(f"{METADATA_LOG}: the batch at offset {at} is left out: {piece.error}")
+            else:
+                self.metadata.take(piece.between(self._first, int(rows["last_offset"][-1]) + 1), rows)
+
+    def _look_for_losses(self) -> None:
+        """What the scan has come to miss, before what stands behind it is taken."""
+        tally = self._scan.tally
+        for each in tally.losses[self._told :]:
+            if each.is_damage or each.last < self._scan.log.end_offset:
+                self._lacks(each.first, each.last, each.reason)
+            else:  # a disk that was copied while its broker ran
+                self.sentences.append(f"{METADATA_LOG}: {each.reason}")
+        self._told = len(tally.losses)
+
+    def _lacks(self, first: int, last: int, reason: str) -> None:
+        """Those offsets are taken from other replicas, or told to be missing."""
+        for each in elsewhere(first, last, self._others, self._epochs):
+            if isinstance(each, Found):
+                self._take(each.run.data, each.run.position, each.run.rows)
+                offsets = f"offsets {each.run.rows['base_offset'][0]} to {each.run.last_offset}"
+                self.sentences.append(f"{METADATA_LOG}: {offsets} are those of {each.place}")
+            else:
+                self.metadata.tell(f"{METADATA_LOG}: {_missing(each.first, each.last)}: {reason}")
+
+
+def _missing(first: int, last: int) -> str:
+    """That those offsets are; of bytes that own none, where they stand."""
+    return f"offsets {first} to {last} are missing" if first <= last else f"before offset {first}"
+
+
+def _goes_on_from(then: WholeImage, now: WholeImage) -> WholeImage:
+    """The image of then, with what must never be given out twice as it is now: ids of producers, epochs of leaders. And
+    who has all that was acknowledged, since disks are those of now."""
+    then.next_producer_id = now.next_producer_id
+    for topic_id, topic in now.topics.items():
+        partitions = then.topics[topic_id].partitions if topic_id in then.topics else {}
+        for number, state in topic.partitions.items():
+            if number not in partitions:
+                then.later.add((topic_id, number))
+                continue
+            partitions[number] = partitions[number]._replace(
+                leader_epoch=max(state.leader_epoch, partitions[number].leader_epoch),
+                partition_epoch=max(state.partition_epoch, partitions[number].partition_epoch),
+                isr=state.isr,
+                eligible=state.eligible,
+            )
+    return then
+
+
+def _is_dynamic(partition: Partition) -> bool:
+    """The version of the file that a node keeps its vote in tells."""
+    try:
+        state = partition.root.read_whole(f"{partition.name.directory}/{_QUORUM_STATE}", 1 << 16)
+    except (NotFound, KafkafsError):
+        return False
+    return _DYNAMIC in state.replace(b" ", b"")
