@@ -29,7 +29,7 @@ class Findings:
     not_found: Pairs = field(default_factory=dict)
     non_consecutive: dict[str, dict[int, int]] = field(default_factory=dict)
     problems: int = 0
-    wrong_crcs: list[int] = field(default_factory=list)  # positions, in the file that is being dumped
+    invalid_crcs: list[int] = field(default_factory=list)  # positions, in the file that is being dumped
     is_heard: ClassVar[bool] = True
 
     def problem(self, source: Source, sentence: str) -> None:
@@ -39,16 +39,16 @@ class Findings:
 
     def look_at_crcs(self, rows: Batches) -> None:
         """Notes which of the entries that are shown have a wrong CRC, as their lines say."""
-        self.wrong_crcs += rows["position"][rows["valid"] == INVALID].tolist()
+        self.invalid_crcs += rows["position"][rows["valid"] == INVALID].tolist()
 
-    def tell_wrong_crcs(self, source: Source) -> None:
+    def tell_invalid_crcs(self, source: Source) -> None:
         """What was noted of a file, at its end: nobody finds one `isvalid: false` among a million lines."""
-        if self.wrong_crcs:
-            first, others = self.wrong_crcs[0], len(self.wrong_crcs) - 1
+        if self.invalid_crcs:
+            first, others = self.invalid_crcs[0], len(self.invalid_crcs) - 1
             batches = f"the batch at position {first} has" if not others else f"{others + 1} batches have"
             which = f", the first at position {first}" if others else ""
             self.report(f"{source.path}: {batches} a wrong CRC{which}.")
-        self.wrong_crcs = []
+        self.invalid_crcs = []
 
     def unknown(self, source: Source) -> None:
         """A file of no kind that has a dump."""

@@ -6,7 +6,7 @@ bytes. Sources: FileLogInputStream, DefaultRecordBatch, LegacyRecord.
 
 A dump goes in runs of many whole entries at a time, as far as they look sound. Its place in its log is one number, the
 position up to which it was read; a run begins there and ends behind its last whole entry, so that the next begins at
-its `end`. What does not look sound, a cut end or a wrong size, makes a run without rows: then one entry is taken by
+its `end`. What does not look sound, a cut end or a corrupt size, makes a run without rows: then one entry is taken by
 itself, and runs go on behind it. A run's bytes are memory that the next read may use again (`ReadableFile.read_long`):
 its lines are made before that.
 """
@@ -47,7 +47,7 @@ class UnreadableEntry:
 
 
 def entry_at(header: bytes, position: int, end: int) -> Batch | UnreadableEntry | None:
-    """The entry at `position` of a log that ends at `end`; None where Kafka sees none, at a cut end or a broken size.
+    """The entry at `position` of a log that ends at `end`; None where Kafka sees none, at a cut end or a corrupt size.
 
     `header` is what the file has from `position` on, up to LARGEST_HEADER bytes, behind `end` too.
     """

@@ -1,6 +1,6 @@
 """Where a wanted part of a log begins, found through the indexes.
 
-What an index says is checked against the log before it counts; a missing or wrong one costs a scan.
+What an index says is checked against the log before it counts; a missing or damaged one costs a scan.
 """
 
 from collections.abc import Iterator, Sequence

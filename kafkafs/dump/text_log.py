@@ -93,8 +93,8 @@ class TextLog:
             return np.zeros(len(rows), np.bool_)
         unknown = rows["attributes"] & 7 >= len(CODECS)
         many_controls = is_control(rows) & (rows["count"] > PIECE)
-        bad_message = (rows["magic"] < 2) & (rows["valid"] != VALID)
-        singly: Flags = unknown | bad_message | many_controls
+        corrupt_message = (rows["magic"] < 2) & (rows["valid"] != VALID)
+        singly: Flags = unknown | corrupt_message | many_controls
         return singly | self._needs_python
 
     def _one_by_one(self, run: EntryRun, first: int, stop: int, *, are_followed: bool = False) -> Iterator[Text]:

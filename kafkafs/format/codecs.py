@@ -42,14 +42,14 @@ def lz4_blocks(data: memoryview, magic: int) -> Iterator[tuple[memoryview, bool,
     many they may unpack to. CorruptData, also behind good blocks. The checksum behind the content is not looked at.
     """
     if len(data) < 7:
-        _broken("lz4")
+        _corrupt("lz4")
     word, flags, code = _lz4_header.unpack_from(data)
     if word != _LZ4_MAGIC or flags & 0xE3 != 0x60 or code & 0x8F or code < 0x40:
-        _broken("lz4")
+        _corrupt("lz4")
     most, sums = 1 << 8 + 2 * (code >> 4), 4 if flags & _LZ4_BLOCK_SUMS else 0
     at = 14 if flags & _LZ4_CONTENT_SIZE else 6  # of the checksum
     if at >= len(data) or (magic > 0 and data[4:7] != _LZ4_USUAL and data[at] != _sum(data[4:at]) >> 8 & 255):
-        _broken("lz4")
+        _corrupt("lz4")
     at += 1
     while at + 4 <= len(data):
         (size,) = _lz4_size.unpack_from(data, at)
@@ -58,12 +58,12 @@ def lz4_blocks(data: memoryview, magic: int) -> Iterator[tuple[memoryview, bool,
         at, behind = at + 4, at + 4 + (size & ~_LZ4_STORED)
         block = data[at:behind]
         if len(block) > most or behind + sums > len(data):
-            _broken("lz4")
+            _corrupt("lz4")
         if sums and _lz4_size.unpack_from(data, behind) != (_sum(block),):
-            _broken("lz4")
+            _corrupt("lz4")
         yield block, size >= _LZ4_STORED, most
         at = behind + sums
-    _broken("lz4")
+    _corrupt("lz4")
 
 
 def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
@@ -79,7 +79,7 @@ def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
             continue
         at += 4
         if size < 0 or size > len(data) - at:
-            _broken("snappy")
+            _corrupt("snappy")
         yield data[at : at + size]
         at += size
 
@@ -156,7 +156,7 @@ _Sink = _Buffer | _Counter
 
 
 def decompress(codec: int, magic: int, data: Bytes, limit: int, memory: Memory = UNLIMITED) -> memoryview:
-    """What `data` unpacks to, at most `limit` bytes: else TooLarge. Broken data, or an unknown codec: CorruptData.
+    """What `data` unpacks to, at most `limit` bytes: else TooLarge. Corrupt data, or an unknown codec: CorruptData.
     Crowded where it takes much and `memory` has no more.
 
     `magic` is that of the batch: it decides how strict LZ4's header is, and zstd exists in v2 only.
@@ -198,7 +198,7 @@ def _unpack_into(codec: int, magic: int, data: Bytes, sink: _Sink) -> int:
     return sink.size
 
 
-def _broken(name: str, reason: str = "a frame or block of it does not begin or end as one must") -> NoReturn:
+def _corrupt(name: str, reason: str = "a frame or block of it does not begin or end as one must") -> NoReturn:
     raise CorruptData(f"its {name} data is broken: {reason}")
 
 
@@ -219,7 +219,7 @@ def _gzip_member(data: memoryview, at: int, sink: _Sink) -> int:
             pending = data[at : at + _SLICE]
             at += len(pending)
             if not pending:
-                _broken("gzip", "it ends too soon")
+                _corrupt("gzip", "it ends too soon")
         space = sink.space()
         made = member.decompress(pending, max(len(space), 1))
         if len(made) > len(space):
@@ -243,7 +243,7 @@ def _snappy(data: memoryview, _magic: int, sink: _Sink) -> None:
                     raise _NoRoom
                 size = cramjam.snappy.decompress_raw_into(block, space[:size])
         except cramjam.DecompressionError:
-            _broken("snappy")
+            _corrupt("snappy")
         sink.took(size)
 
 
@@ -258,14 +258,14 @@ def _lz4(data: memoryview, magic: int, sink: _Sink) -> None:
 
 
 def _lz4_block(block: memoryview, most: int) -> memoryview:
-    """What a block unpacks to that was refused, perhaps for want of room: LZ4 says the same of that and of broken ones,
-    and asks for 12 bytes behind the last match.
+    """What a block unpacks to that was refused, perhaps for want of room: LZ4 says the same of that and of corrupt
+    ones, and asks for 12 bytes behind the last match.
     """
     room = np.empty(most, np.uint8).data
     try:
         return room[: cramjam.lz4.decompress_block_into(block, room)]
     except cramjam.DecompressionError:
-        _broken("lz4")
+        _corrupt("lz4")
 
 
 def _copied(block: memoryview, space: memoryview) -> int:

@@ -359,8 +359,8 @@ def parse_transaction_index(data: bytes, base_offset: int) -> tuple[AbortedTrans
     rows = np.frombuffer(data, ABORTED, len(data) // ABORTED_SIZE)
     firsts, lasts, versions = rows["first"], rows["last"], rows["version"]
     before = np.append(np.int64(base_offset - 1), lasts)[: len(rows)]
-    wrong = np.flatnonzero((versions != 0) | (before >= lasts) | (firsts > lasts))
-    for slot in wrong[:1].tolist():  # looked for before objects are made of what a file of any size says
+    corrupt = np.flatnonzero((versions != 0) | (before >= lasts) | (firsts > lasts))
+    for slot in corrupt[:1].tolist():  # looked for before objects are made of what a file of any size says
         if versions[slot] != 0:
             raise CorruptData(f"entry {slot} has version {versions[slot]}, and only 0 is known")
         raise CorruptData(f"entry {slot} is out of order: {firsts[slot]} to {lasts[slot]}")

@@ -4,7 +4,7 @@
     uint32  CRC-32C of all from byte 6 on
     int32   number of entries, each of 46 bytes
 
-Written in place, so it may be cut or torn; Kafka deletes such a file and rebuilds it. Source: ProducerStateManager.
+Written in place, so it may be cut or corrupt; Kafka deletes such a file and rebuilds it. Source: ProducerStateManager.
 """
 
 import struct

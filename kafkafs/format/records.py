@@ -104,7 +104,7 @@ _ARENAS = Buffers(2 << 20, keep=3)
 
 _TABLES = Buffers(PIECE * RECORD_ROW, keep=4)
 
-_WRONG = {
+_REASONS = {
     layout.COUNT_NEGATIVE: "it announces a negative number of records",
     layout.RECORDS_CUT: "it holds fewer records than it announces",
     layout.VARINT_BAD: "a record has an integer that is cut or too long",
@@ -159,9 +159,9 @@ class _Work:
         """Whether it is a v2 batch of 0 records."""
         return int(self.batches["count"][number]) == 0 and int(self.batches["magic"][number]) >= 2
 
-    def wrong(self, number: int, code: int) -> Refusal:
+    def corrupt(self, number: int, code: int) -> Refusal:
         """The refusal for what a kernel found."""
-        return self.refusal(number, CorruptData(_WRONG[code]))
+        return self.refusal(number, CorruptData(_REASONS[code]))
 
     def refusal(self, number: int, error: KafkafsError) -> Refusal:
         """Says which batch it is before what is wrong with it.
@@ -270,7 +270,7 @@ def _decoded_rows(
             number += 1
         elif code != SOUND:
             if not work.is_empty(number):
-                yield work.wrong(number, code)
+                yield work.corrupt(number, code)
             number += 1
 
 
@@ -279,11 +279,11 @@ def _in_parts(work: _Work, number: int, source: Array) -> Iterator[Records | Ref
     at, size = work.spans[number].tolist()
     batch, end, scratch = work.batches[number : number + 1].copy(), at + size, np.empty(1, RECORD)
     code = kernels.check_v2(batch, source, at, end, scratch)
-    if code == OFFSET_ORDER:  # perhaps no order but that of its last offset is broken
+    if code == OFFSET_ORDER:  # perhaps no order but that of its last offset is corrupt
         batch["last_offset"] = _ANY_OFFSET
         code = kernels.check_v2(batch, source, at, end, scratch)
     if code != SOUND:
-        yield work.wrong(number, code)
+        yield work.corrupt(number, code)
         return
     left, previous = int(work.batches["count"][number]), int(work.batches["base_offset"][number]) - 1
     while left:
@@ -356,7 +356,7 @@ def _value(data: memoryview, key_size_at: int) -> tuple[int, int]:
 def _messages(work: _Work, number: int, source: Array) -> Iterator[Records | Refusal]:
     code, left, base = kernels.check_wrapped(work.batches, number, source, np.empty(1, RECORD))
     if code != SOUND:
-        yield work.wrong(number, code)
+        yield work.corrupt(number, code)
         return
     at = 0
     while left:

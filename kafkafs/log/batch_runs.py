@@ -252,8 +252,8 @@ def _good_batches(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) 
     fits[1:] &= base[1:] > last[:-1]
     if bounds.next_base is not None:
         fits &= last < bounds.next_base
-    first_bad = int(fits.argmin())  # 0 where all fit
-    good = 0 if base[0] <= before else len(rows) if fits[first_bad] else first_bad
+    first_unfit = int(fits.argmin())  # 0 where all fit
+    good = 0 if base[0] <= before else len(rows) if fits[first_unfit] else first_unfit
     if good == 0:
         return 0
     behind = int(rows["position"][good - 1]) + int(rows["size"][good - 1])
@@ -266,10 +266,10 @@ def _good_batches(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) 
 
 
 def _contradicted(file: DataFile, batch: Batch, follower: Batch, before: int, bounds: Bounds) -> bool:
-    """Of two batches whose offsets cross, whether it is the first that is wrong.
+    """Of two batches whose offsets cross, whether it is the first that is corrupt.
 
-    Only its base offset can be: all else is under the CRC. The wrong one is the one for which there is room elsewhere,
-    between its neighbours; if there is for both, the one that fits there without a gap.
+    Only its base offset can be: all else is under the CRC. That is the one for which there is room elsewhere, between
+    its neighbours; if there is for both, the one that fits there without a gap.
     """
     if not bounds.admits(follower.base_offset, follower.last_offset, before) or not whole_batch(
         file, follower, bounds.end

@@ -1,8 +1,8 @@
 """The work itself, in the order in which an interruption does no harm.
 
 Partitions, checkpoints, the metadata, settings; then `meta.properties`, without which a broker does not start, and the
-mark of an orderly stop, without which it would take a partition's end for torn. `revive.json` says "unfinished" until
-all of that stands, on the disk.
+mark of an orderly stop, without which it would take a partition's end for damaged. `revive.json` says "unfinished"
+until all of that stands, on the disk.
 """
 
 import time

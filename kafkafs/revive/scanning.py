@@ -39,7 +39,7 @@ from kafkafs.revive.topics import Replica
 Corrupt = Literal["refuse", "cut", "skip"]
 _MOST_LOSSES = 100
 _LARGEST_UNPACKED = 256 << 20
-_TORN = 4096
+_REST = 4096
 _LARGEST_RELATIVE = 2**31 - 1
 
 
@@ -245,7 +245,7 @@ class PartitionScan:
             behind = (item for _, item in self.log.walk(end, self.log.end_offset))
             self._end([*ended_by(self._until_ms, end, transactions.open, behind)], keeping)
             return
-        if not transactions.open or not (self._is_damaged or self._is_torn(segment)):
+        if not transactions.open or not (self._is_damaged or self._has_rest(segment)):
             return
         rest = self._segments[self._segments.index(segment) :]
         noted = (each for some in rest for each in aborts(some))
@@ -295,10 +295,10 @@ class PartitionScan:
             self.tally.lose(Loss(end, noted - 1, reason, is_damage=False))
         return noted
 
-    def _is_torn(self, segment: Segment) -> bool:
+    def _has_rest(self, segment: Segment) -> bool:
         """Whether something stands behind the log's last batch, as where a write did not come to its end."""
         end, file = self.log.walk_end(segment), segment.log()
-        return any(file.read(end, min(_TORN, file.size - end)))
+        return any(file.read(end, min(_REST, file.size - end)))
 
     def _told_aborts(self, segment: Segment, rebuilt: bytes) -> bytes:
         """The transaction index where markers may be among what was lost: what the broker noted of a marker counts."""

@@ -255,8 +255,8 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
             raise
         except DiskError as error:
             findings.append(where(kind).finding("unreadable", str(error)))
-    transaction_index, wrong = _transaction_index(segment, where("txnindex"))
-    findings += wrong
+    transaction_index, more = _transaction_index(segment, where("txnindex"))
+    findings += more
     last = int(valid.last_offsets[-1]) if len(valid.last_offsets) else segment.base_offset - 1
     return SegmentReport(
         unit, findings, len(valid.positions), valid.epochs,

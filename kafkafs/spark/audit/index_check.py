@@ -39,7 +39,7 @@ def check_offset_index(segment: Segment, where: Where, valid: ValidBatches, clea
     positions = entries["position"].astype(np.int64)
     true, reasons = _offset_entries_true(offsets, positions, valid)
     live, findings = _live(segment, index, where, true, positions < valid.end, clean)
-    for slot in _wrong(true, live, offsets, positions):
+    for slot in _untrue(true, live, offsets, positions):
         findings.append(where.finding(
             "offset-index-entry",
             f"entry {slot}, offset {offsets[slot]} at position {positions[slot]}: {reasons(slot)}",
@@ -114,7 +114,7 @@ def check_time_index(segment: Segment, where: Where, valid: ValidBatches, clean:
     for slot in np.flatnonzero(true & (offsets != (valid.last_offsets[at] if len(highest) else -1))).tolist():
         true[slot] = _is_of_record(segment, int(valid.positions[at[slot]]), int(offsets[slot]), int(times[slot]))
     live, findings = _live(segment, index, where, true, inside, clean)
-    for slot in _wrong(true, live, times, offsets):
+    for slot in _untrue(true, live, times, offsets):
         reason = "it does not come behind the entry before it"
         if rising[slot]:
             reason = "the log has no such offset"
@@ -166,7 +166,7 @@ def _untimed(segment: Segment, where: Where, valid: ValidBatches, highest: Colum
     )]  # fmt: skip
 
 
-def _wrong(true: Mask, live: int, first: Column, second: Column) -> list[int]:
+def _untrue(true: Mask, live: int, first: Column, second: Column) -> list[int]:
     """The slots to be named: of live entries those that the log does not confirm, behind them those out of order.
 
     What a truncation leaves continues the entries before it. Of the very last entry only a half may be written.
@@ -270,7 +270,7 @@ class _Index:
         markers = {each.last: each for each in aborted}
         before = self._segment.base_offset - 1
         for slot, row in enumerate(rows):
-            reason = self._wrong(row, before, markers)
+            reason = self._reason(row, before, markers)
             if reason:
                 yield where.finding(
                     "transaction-index-entry", f"entry {slot}, producer {row['producer_id']} from offset {row['first']}"
@@ -288,7 +288,7 @@ class _Index:
                     " tells", offset=each.last,
                 )  # fmt: skip
 
-    def _wrong(self, row: "np.void", before: int, markers: dict[int, Aborted]) -> str:
+    def _reason(self, row: "np.void", before: int, markers: dict[int, Aborted]) -> str:
         first, last, stable = int(row["first"]), int(row["last"]), int(row["last_stable"])
         if row["version"] != 0:
             return f"its version is {row['version']}, and only 0 is known"

@@ -156,7 +156,7 @@ class _Walk:
         whole = batch is not None and batch.end <= size
         if whole and batch is not None:
             closing = file.read(max(batch.position, batch.end - 16), 16)
-            whole = any(closing)  # a torn write ends in zeros
+            whole = any(closing)  # a write that was cut short ends in zeros
         if not (self._clean or whole) or (self._clean and not whole and not _any(self._segment, end, size)):
             return
         if not self._segment.is_as_seen(file):
