@@ -95,12 +95,13 @@ class SchemaRecords(Replay):
             else:
                 self._texts[text] = text
                 self._size += len(text)
-        self._size += _OVERHEAD
-        if self._size > KEPT_BYTES:
-            self.problems.add(f"{SCHEMAS}: there are more schemas than are kept")
-            return
         versions = self._subjects.setdefault(schema.subject, {})
         before = versions.get((schema.version, schema.id))
+        if before is None:
+            self._size += _OVERHEAD
+            if self._size > KEPT_BYTES:
+                self.problems.add(f"{SCHEMAS}: there are more schemas than are kept")
+                return
         first = schema.offset if before is None else before.offset
         kept = None if text is None else self._texts[text]
         versions[schema.version, schema.id] = replace(schema, text=kept, offset=first)
