@@ -75,18 +75,24 @@ def next_events(items: Iterable[BatchRun | Damage], producers: set[int]) -> dict
 
 
 def lost_behind(
-    end: int, begun: Mapping[int, int], noted: Iterable[AbortedTransaction], is_over: IsOver
+    end: int,
+    begun: Mapping[int, int],
+    noted: Iterable[AbortedTransaction],
+    behind: Mapping[int, Event],
+    is_over: IsOver,
 ) -> list[Marker]:
-    """Those of a log of which nothing is kept from offset `end` on."""
+    """Those of a log of which nothing is kept from offset `end` on. `noted`: what was aborted there; `behind`: what can
+    be read there of the transactions open before, see `next_events`."""
     next_aborts: dict[int, int] = {}
     for each in noted:
         if each.last_offset >= end:
             next_aborts.setdefault(each.producer_id, each.first_offset)
     made: list[Marker] = []
     for producer_id, begun_at in sorted(begun.items(), key=lambda item: item[1]):
-        aborted_from = next_aborts.get(producer_id)
-        if aborted_from is not None or is_over(producer_id):
-            is_abort = aborted_from is not None and aborted_from <= begun_at
+        aborted_from, event = next_aborts.get(producer_id), behind.get(producer_id)
+        has_ended = event is not None and event.kind != "begin"
+        if aborted_from is not None or has_ended or is_over(producer_id):
+            is_abort = event is not None and event.kind == "abort" if aborted_from is None else aborted_from <= begun_at
             made.append(Marker(end + len(made), producer_id, is_abort))
     return made
 

@@ -11,7 +11,8 @@ with what is damaged are written anew, see `markers`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -34,61 +35,22 @@ from kafkafs.revive.keeping import Keeping, KeptSegment
 from kafkafs.revive.markers import IsOver, Marker, ended_by, lost_behind, lost_between, marker_bytes, next_events
 from kafkafs.revive.noted import Noted, aborts, noted_aborts
 from kafkafs.revive.others import Borrowing, Found, elsewhere
+from kafkafs.revive.tally import Loss, Tally
 from kafkafs.revive.topics import Replica
 
 Corrupt = Literal["refuse", "cut", "skip"]
-_MOST_LOSSES = 100
 _LARGEST_UNPACKED = 256 << 20
 _REST = 4096
 _LARGEST_RELATIVE = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """Offsets that are not revived, the first and the last, and why: the disk's damage, or what was asked for."""
-
-    first: int
-    last: int
-    reason: str
-    is_damage: bool
-
-
-@dataclass(slots=True)
-class Tally:
-    """What a scan has found out so far. `losses` are the first ones; `lost` counts all.
-
-    `end_offset`: the one that the next record gets; where the log ends before its start, as if all were deleted, the
-    start. `is_below_start`: that is so, and nothing of what was kept is to be seen. `is_beyond`: its last offsets are
-    lost, and the next one is behind them all the same. `ended`: what was written anew. `borrowed`: what was damaged and
-    another replica has.
-    """
-
-    start_offset: int
-    end_offset: int
-    is_below_start: bool = True
-    is_beyond: bool = False
-    largest_producer_id: int = -1
-    records: int = 0
-    size: int = 0
-    remote_size: int = 0
-    segments: int = 0
-    epochs: list[LeaderEpoch] = field(default_factory=list)
-    producers: ProducerStates = field(default_factory=ProducerStates)
-    losses: list[Loss] = field(default_factory=list)
-    lost: int = 0
-    ended: list[Marker] = field(default_factory=list)
-    borrowed: list[Borrowing] = field(default_factory=list)
-
-    def lose(self, loss: Loss) -> None:
-        """One more thing that is not revived."""
-        self.lost += 1
-        if len(self.losses) < _MOST_LOSSES:
-            self.losses.append(loss)
-
-
 def _nobody_knows(producer_id: int) -> bool:  # noqa: ARG001
     """An `IsOver` without a coordinator."""
     return False
+
+
+def _either(one: IsOver, other: IsOver, producer_id: int) -> bool:
+    return one(producer_id) or other(producer_id)
 
 
 class PartitionScan:
@@ -248,9 +210,16 @@ class PartitionScan:
         if not transactions.open or not (self._is_damaged or self._has_rest(segment)):
             return
         rest = self._segments[self._segments.index(segment) :]
-        noted = (each for some in rest for each in aborts(some))
-        known = self._known_over if self._is_over else self._is_over_at(segment, end)
-        self._end(lost_behind(end, transactions.open, noted, known), keeping)
+        noted = [each for some in rest for each in aborts(some)]
+        following = next_events(self._sound_behind(end), {*transactions.open})
+        known = self._is_over_at(segment, end)
+        known = partial(_either, known, self._known_over) if self._is_over else known
+        self._end(lost_behind(end, transactions.open, noted, following, known), keeping)
+
+    def _sound_behind(self, offset: int) -> Iterator[BatchRun | Damage]:
+        """What can be read of the log from there on."""
+        with suppress(DiskError, NotFound):
+            yield from (item for _, item in self.log.walk(offset, self.log.end_offset))
 
     def _end(self, markers: list[Marker], keeping: Keeping) -> None:
         tally = self.tally
@@ -394,7 +363,13 @@ class PartitionScan:
         tally = self.tally
         known = producers_at(self._partition, tally.end_offset)
         if known is not None:
-            tally.producers = ProducerStates(known)
+            tally.producers = ProducerStates(map(self._ended, known))
         noted = [each for each in self._noted.epochs() if each.start_offset <= tally.end_offset]
         last = noted[-1].epoch if noted else -1
         tally.epochs = [*noted, *(each for each in tally.epochs if each.epoch > last)]
+
+    def _ended(self, known: ProducerState) -> ProducerState:
+        """Without the transaction that was open there, and whose end was written anew before."""
+        first = known.transaction_first_offset
+        is_ended = any(each.producer_id == known.producer_id and 0 <= first < each.offset for each in self.tally.ended)
+        return replace(known, transaction_first_offset=-1) if is_ended else known

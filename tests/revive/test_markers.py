@@ -141,5 +141,8 @@ def test_which_ends_were_among_lost_offsets(begun, noted, behind, over, wanted):
 def test_which_ends_were_behind():
     begun = {1: 3, 2: 5, 3: 4, 4: 6}
     noted = [aborted(2, 5, 12), aborted(1, 8, 14), aborted(4, 0, 2)]
-    found = lost_behind(10, begun, noted, {3}.__contains__)
+    found = lost_behind(10, begun, noted, {}, {3}.__contains__)
     assert found == [Marker(10, 1, False), Marker(11, 3, False), Marker(12, 2, True)]
+    behind = {1: Event(14, 1, "abort"), 3: Event(12, 3, "abort"), 4: Event(20, 4, "begin")}
+    found = lost_behind(10, begun, noted, behind, set[int]().__contains__)
+    assert found == [Marker(10, 1, False), Marker(11, 3, True), Marker(12, 2, True)]

@@ -13,11 +13,13 @@ from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.producers import ProducerStates
 from kafkafs.revive.job import planned
 from kafkafs.revive.keeping import Borrowed, KeptSegment
+from kafkafs.revive.markers import Marker
 from kafkafs.revive.noted import noted_aborts
 from kafkafs.revive.partitions import as_of_now
 from kafkafs.revive.plan import Choices
 from kafkafs.revive.scanning import PartitionScan
 from tests.kafka.dataset import Dataset
+from tests.revive import made_logs
 from tests.revive.producing import with_largest_timestamp
 
 SOURCE = Dataset("4.3.1", "stopped")
@@ -275,3 +277,25 @@ def test_a_log_that_is_empty_where_the_broker_had_noted_more_is_damage(segments,
     scan, _ = scanned(segments, "segments-0")
     assert scan.tally.losses[-1].last == end - 1
     assert (scan.tally.records, scan.refused) == (0, [each for each in scan.tally.losses if each.is_damage])
+
+
+@pytest.mark.parametrize(
+    ("story", "damaged", "ended"),
+    [
+        # the new end is where the next segment began, and a broker noted there what was open
+        ("- 1 2 1 | a2 c1 -", 3, [Marker(6, 1, False), Marker(7, 2, True)]),
+        # another transaction of the producer is open at the end: the marker behind tells of this one
+        ("1 - - c1 1", 1, [Marker(2, 1, False)]),
+        ("1 - - a1 1", 1, [Marker(2, 1, True)]),
+        # as does what the broker noted where the next segment begins, of a marker that is lost
+        ("1 - c1 | 1", 2, [Marker(4, 1, False)]),
+        ("1 - | - 1", 1, []),
+    ],
+)
+def test_what_is_cut_away_tells_how_transactions_ended(tmp_path, story, damaged, ended):
+    made = made_logs.write(tmp_path, "t-0", story)
+    made_logs.damage(tmp_path, "t-0", made[damaged])
+    scan, _ = scanned(tmp_path, "t-0", "cut")
+    assert scan.tally.ended == ended
+    still = {each.producer_id for each in scan.tally.producers.states.values() if each.transaction_first_offset >= 0}
+    assert still == ({1} if not ended else set())

@@ -1,0 +1,53 @@
+"""What a scan of a partition finds out: how far it came, what is kept, and what is not."""
+
+from dataclasses import dataclass, field
+
+from kafkafs.format.checkpoints import LeaderEpoch
+from kafkafs.log.producers import ProducerStates
+from kafkafs.revive.markers import Marker
+from kafkafs.revive.others import Borrowing
+
+_MOST_LOSSES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Offsets that are not revived, the first and the last, and why: the disk's damage, or what was asked for."""
+
+    first: int
+    last: int
+    reason: str
+    is_damage: bool
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a scan has found out so far. `losses` are the first ones; `lost` counts all.
+
+    `end_offset`: the one that the next record gets; where the log ends before its start, as if all were deleted, the
+    start. `is_below_start`: that is so, and nothing of what was kept is to be seen. `is_beyond`: its last offsets are
+    lost, and the next one is behind them all the same. `ended`: what was written anew. `borrowed`: what was damaged and
+    another replica has.
+    """
+
+    start_offset: int
+    end_offset: int
+    is_below_start: bool = True
+    is_beyond: bool = False
+    largest_producer_id: int = -1
+    records: int = 0
+    size: int = 0
+    remote_size: int = 0
+    segments: int = 0
+    epochs: list[LeaderEpoch] = field(default_factory=list)
+    producers: ProducerStates = field(default_factory=ProducerStates)
+    losses: list[Loss] = field(default_factory=list)
+    lost: int = 0
+    ended: list[Marker] = field(default_factory=list)
+    borrowed: list[Borrowing] = field(default_factory=list)
+
+    def lose(self, loss: Loss) -> None:
+        """One more thing that is not revived."""
+        self.lost += 1
+        if len(self.losses) < _MOST_LOSSES:
+            self.losses.append(loss)
