@@ -104,7 +104,10 @@ def ended_by(until_ms: int, end: int, begun: Collection[int], behind: Iterable[B
     for run in behind:
         if not left:
             return
-        if isinstance(run, Damage) or not len(rows := run.rows[is_control(run.rows)]):
+        if isinstance(run, Damage):
+            continue
+        rows = run.rows[is_control(run.rows) & (run.rows["base_offset"] >= end)]  # a run may begin before
+        if not len(rows):
             continue
         times = dict(zip(rows["last_offset"].tolist(), rows["max_timestamp"].tolist(), strict=True))
         for event in events(run._replace(rows=rows)):

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from kafkafs.format.batch import is_control, walk
+from kafkafs.format.batch import CONTROL, is_control, walk
 from kafkafs.format.index import ABORTED
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import BatchRun
@@ -216,6 +216,20 @@ def test_a_producer_whose_clock_is_ahead_leaves_no_transaction_open(segments):
     assert then.tally.end_offset == 22
     before, _ = scanned(segments, "transactions-0", until_ms=moment - 1)
     assert (before.tally.ended, before.tally.end_offset) == ([], 21)
+
+
+def test_at_each_moment_a_transaction_ends_only_as_it_had_by_then():
+    """By its own marker, and not by an earlier one of its producer that stands in the same run of batches."""
+    partition = open_data_directory(SOURCE.path).partition("transactions-0")
+    log = partition.log()
+    rows = [row for _, item in log.walk(0, log.end_offset) if isinstance(item, BatchRun) for row in item.rows]
+    for moment in sorted({int(row["max_timestamp"]) for row in rows}):
+        scan, _ = scanned(SOURCE.path, "transactions-0", until_ms=moment)
+        end = scan.tally.end_offset - len(scan.tally.ended)
+        for marker in scan.tally.ended:
+            behind = (row for row in rows if row["producer_id"] == marker.producer_id and row["base_offset"] >= end)
+            own = next(row for row in behind if row["attributes"] & CONTROL)
+            assert own["max_timestamp"] <= moment, (moment, marker)
 
 
 def test_before_the_first_record_nothing_is_left():
