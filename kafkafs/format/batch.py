@@ -23,7 +23,7 @@ from kafkafs.format.native.layout import BATCH as BATCH
 from kafkafs.format.native.layout import INVALID as INVALID
 from kafkafs.format.native.layout import UNCHECKED as UNCHECKED
 from kafkafs.format.native.layout import VALID as VALID
-from kafkafs.format.native.layout import WALK_BROKEN, WALK_CUT, WALK_END, WALK_FULL
+from kafkafs.format.native.layout import WALK_CORRUPT, WALK_CUT, WALK_END, WALK_FULL
 from kafkafs.format.varints import signed_bytes
 
 FRAME = struct.Struct(
@@ -185,7 +185,7 @@ _LEAST_ROWS = 256
 """Of a walk's first table, 20 KiB: enough for the 16 KiB that a point reads, of batches of 64 bytes. Joining two tables
 of this dtype costs more than all else of the walk."""
 
-_STOPS: dict[int, Literal["end", "cut", "broken"]] = {WALK_END: "end", WALK_CUT: "cut", WALK_BROKEN: "broken"}
+_STOPS: dict[int, Literal["end", "cut", "corrupt"]] = {WALK_END: "end", WALK_CUT: "cut", WALK_CORRUPT: "corrupt"}
 _FIELDS = [field.name for field in fields(Batch)]
 _in_order = itemgetter(*map((BATCH.names or ()).index, _FIELDS))
 
@@ -194,12 +194,12 @@ class Walk(NamedTuple):
     """The whole batches of a buffer, in order, and how the buffer goes on behind them.
 
     "end": not at all. "cut": an entry is not whole, `missing` bytes of it (0 where even that is unknown) come later.
-    "broken": what stands there can be no entry.
+    "corrupt": what stands there can be no entry.
     """
 
     rows: Batches
     at: int  # the byte of the buffer where the walk ended
-    stop: Literal["end", "cut", "broken"]
+    stop: Literal["end", "cut", "corrupt"]
     missing: int
 
 

@@ -107,11 +107,11 @@ _TABLES = Buffers(PIECE * RECORD_ROW, keep=4)
 _REASONS = {
     layout.COUNT_NEGATIVE: "it announces a negative number of records",
     layout.RECORDS_CUT: "it holds fewer records than it announces",
-    layout.VARINT_BAD: "a record has an integer that is cut or too long",
-    layout.LENGTH_BAD: "a record runs past the end of the batch",
-    layout.KEY_BAD: "a key runs past the end of its record",
-    layout.VALUE_BAD: "a value runs past the end of its record",
-    layout.HEADERS_BAD: "the headers of a record do not fit in it",
+    layout.VARINT_CORRUPT: "a record has an integer that is cut or too long",
+    layout.LENGTH_CORRUPT: "a record runs past the end of the batch",
+    layout.KEY_CORRUPT: "a key runs past the end of its record",
+    layout.VALUE_CORRUPT: "a value runs past the end of its record",
+    layout.HEADERS_CORRUPT: "the headers of a record do not fit in it",
     layout.RECORD_LEFTOVER: "a record holds more than its fields",
     layout.BATCH_LEFTOVER: "bytes are left behind its last record",
     layout.OFFSET_ORDER: "its offsets do not ascend",
@@ -296,7 +296,7 @@ def _in_parts(work: _Work, number: int, source: Array) -> Iterator[Records | Ref
 _ANY_OFFSET = 2**63 - 1
 
 
-def _bad_crc(work: _Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
+def _invalid(work: _Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
     for number in range(first, stop):
         yield work.refusal(number, CorruptData("its CRC fails"))
 
@@ -371,7 +371,7 @@ _BY_KIND = {
     layout.KIND_PLAIN_LEGACY: _plain_legacy,
     layout.KIND_PACKED_V2: _packed_v2,
     layout.KIND_PACKED_LEGACY: _packed_legacy,
-    layout.KIND_BAD_CRC: _bad_crc,
+    layout.KIND_INVALID: _invalid,
     layout.KIND_TOO_LARGE: _too_large,
     layout.KIND_OUTSIDE: _outside,
 }

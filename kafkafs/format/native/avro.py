@@ -36,7 +36,7 @@ def _put_decimal_text(
 ) -> Int:  # fmt: skip
     """A decimal in quotes: the place behind it; why not, where it is negative."""
     if size > DECIMAL_BYTES or scale > DECIMAL_SCALE or scale < -DECIMAL_SCALE:
-        return AVRO_BAD_DECIMAL
+        return AVRO_DECIMAL_MISFIT
     if room_end - to < 3 * size + abs(scale) + _SPARE:
         return AVRO_NO_ROOM
     to = put(out, to, b'"')
@@ -49,10 +49,10 @@ def _put_big_decimal(out: Span, to: Int, room_end: Int, data: Span, at: Int, siz
     end = at + size
     length, value_at = varlong(data, at, end)
     if value_at < 0 or length < 0 or length > end - value_at:
-        return AVRO_BAD_DECIMAL
+        return AVRO_DECIMAL_MISFIT
     scale, behind = varlong(data, value_at + length, end)
     if behind != end:
-        return AVRO_BAD_DECIMAL
+        return AVRO_DECIMAL_MISFIT
     return _put_decimal_text(out, to, room_end, data, value_at, length, scale, scratch)
 
 
@@ -89,14 +89,14 @@ def _put_number_type(op: Int, a: Int, b: Int, out: Span, to: Int, value: Int) ->
     to = put(out, to, b'"')
     if op == AVRO_DATE:
         if value < _LEAST_INT or value >= _PAST_INT:
-            return AVRO_BAD_NUMBER
+            return AVRO_NUMBER_MISFIT
         return put(out, put_date(out, to, value), b'"')
     unit = _unit(a)
     if op == AVRO_TIMESTAMP:
         to = put_timestamp(out, to, value, a, unit)
         return put(out, to, b'Z"') if b else put(out, to, b'"')
     if value < 0 or value >= 86_400 * unit:
-        return AVRO_BAD_TIME
+        return AVRO_TIME_MISFIT
     return put(out, put_time(out, to, value, a, unit), b'"')
 
 
@@ -124,7 +124,7 @@ def _put_string(out: Span, to: Int, room_end: Int, data: Span, at: Int, size: In
     if room_end - to < 6 * size + _SPARE:
         return AVRO_NO_ROOM
     behind = put_text(out, put(out, to, b'"'), data, at, size)
-    return AVRO_BAD_TEXT if behind < 0 else put(out, behind, b'"')
+    return AVRO_TEXT_MISFIT if behind < 0 else put(out, behind, b'"')
 
 
 @inlined
@@ -133,7 +133,7 @@ def _put_numeric(op: Int, a: Int, b: Int, out: Span, to: Int, value: Int) -> Int
     if op == AVRO_LONG:
         return put_number(out, to, value)
     if op == AVRO_INT:
-        return AVRO_BAD_NUMBER if value < _LEAST_INT or value >= _PAST_INT else put_number(out, to, value)
+        return AVRO_NUMBER_MISFIT if value < _LEAST_INT or value >= _PAST_INT else put_number(out, to, value)
     return _put_number_type(op, a, b, out, to, value)
 
 
@@ -148,7 +148,7 @@ def _put_literal(out: Span, to: Int, pool: Span, at: Int, size: Int) -> Int:
 def _put_symbol(out: Span, to: Int, room_end: Int, pool: Span, base: Int, entry: Int) -> Int:
     size = load_i32(pool, entry + 4)
     if size < 0:  # a symbol that its reader does not have
-        return AVRO_BAD_CHOICE
+        return AVRO_CHOICE_MISFIT
     if room_end - to < size + _SPARE:
         return AVRO_NO_ROOM
     return _put_literal(out, to, pool, base + load_i32(pool, entry), size)
@@ -169,7 +169,7 @@ def _put_plain_value(op: Int, out: Span, to: Int, data: Span, at: Int, end: Int)
         return AVRO_CUT, at
     value = load_u8(data, at)
     if value > 1:
-        return AVRO_BAD_BOOL, at
+        return AVRO_BOOL_MISFIT, at
     return put(out, to, b"true") if value else put(out, to, b"false"), at + 1
 
 
@@ -207,13 +207,13 @@ def _put_value(
         return AVRO_CUT, begin
     if op in (AVRO_STRING, AVRO_BYTES, AVRO_DECIMAL, AVRO_BIG_DECIMAL):
         if value < 0 or value > end - at:
-            return AVRO_BAD_LENGTH, at
+            return AVRO_LENGTH_MISFIT, at
         if op == AVRO_STRING:
             return _put_string(out, to, room_end, data, at, value), at + value
         return _put_bytes(op, a, out, to, room_end, data, at, value, scratch), at + value
     if op == AVRO_ENUM:
         if value < 0 or value >= b:
-            return AVRO_BAD_CHOICE, at
+            return AVRO_CHOICE_MISFIT, at
         return _put_symbol(out, to, room_end, pool, base, base + a + 8 * value), at
     if op == AVRO_BITS:
         bits = double_of(value)
@@ -233,9 +233,9 @@ def _block(data: Span, at: Int, end: Int, least: Int) -> tuple[Int, Int]:
         if behind < 0:
             return 0, AVRO_CUT
         if size < 0 or size > end - behind:
-            return 0, AVRO_BAD_COUNT
+            return 0, AVRO_COUNT_MISFIT
     if count < 0 or (least > 0 and count > (end - behind) // least):
-        return 0, AVRO_BAD_COUNT
+        return 0, AVRO_COUNT_MISFIT
     return count, behind
 
 
@@ -264,7 +264,7 @@ def _put_next(
     if at < 0:
         return AVRO_CUT, at, 0
     if length < 0 or length > end - at:
-        return AVRO_BAD_LENGTH, at, 0
+        return AVRO_LENGTH_MISFIT, at, 0
     if kind & 3 == AVRO_ENTRIES:
         to = _put_string(out, to, room_end, data, at, length)
         return to if to < 0 else put(out, to, b":"), at + length, 1
@@ -313,7 +313,7 @@ def put_avro(
             if at < 0:
                 return AVRO_CUT, seen
             if choice < 0 or choice >= load_i64(code, here + CODE_B):
-                return AVRO_BAD_CHOICE, seen
+                return AVRO_CHOICE_MISFIT, seen
             pc = start + load_i32(pool, base + a + 4 * choice) * _INSTRUCTION
         elif op == AVRO_JUMP:
             pc = start + a * _INSTRUCTION

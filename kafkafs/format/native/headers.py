@@ -88,13 +88,13 @@ def walk(
             size = _entry_size(data, at)
             magic = load_i8(data, at + V2.magic)
             if size < 0:
-                reason = WALK_BROKEN
+                reason = WALK_CORRUPT
                 break
             if size > left:
                 reason, missing = WALK_CUT, size - left
                 break
             if magic == 2 and load_i32be(data, at + V2.last_offset_delta) < 0:  # it ends before it begins
-                reason = WALK_BROKEN
+                reason = WALK_CORRUPT
                 break
             row = batch_at(rows, made)
             row.position = position + at
@@ -117,7 +117,7 @@ def _kind(batch: Batch, at: Int, data_size: Int, limit: Int) -> Int:
     if at < 0 or at > data_size - batch.size or batch.size < (1 if legacy else V2.records):
         return KIND_OUTSIDE
     if batch.valid == INVALID:
-        return KIND_BAD_CRC
+        return KIND_INVALID
     if batch.attributes & 7:
         return KIND_PACKED_LEGACY if legacy else KIND_PACKED_V2
     if batch.size - V2.records > limit:

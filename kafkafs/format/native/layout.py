@@ -139,22 +139,22 @@ COLUMN_ENDS, COLUMN_BYTES, COLUMN_BITS, COLUMN_ROWS, COLUMN_USED, COLUMN_NULLS =
 COLUMN_NUMBERS = 48
 
 # How a walk over batches ends.
-WALK_END, WALK_CUT, WALK_BROKEN, WALK_FULL = range(4)
+WALK_END, WALK_CUT, WALK_CORRUPT, WALK_FULL = range(4)
 
 # What kind of batch it is for who decodes it; OUTSIDE: its row and the data do not belong together.
 KIND_PLAIN_V2, KIND_PLAIN_LEGACY, KIND_PACKED_V2, KIND_PACKED_LEGACY = range(4)
-KIND_BAD_CRC, KIND_TOO_LARGE, KIND_OUTSIDE = range(4, 7)
+KIND_INVALID, KIND_TOO_LARGE, KIND_OUTSIDE = range(4, 7)
 
 # What is wrong inside a batch. `records` has a sentence for each.
 (
     SOUND,
     COUNT_NEGATIVE,
     RECORDS_CUT,
-    VARINT_BAD,
-    LENGTH_BAD,
-    KEY_BAD,
-    VALUE_BAD,
-    HEADERS_BAD,
+    VARINT_CORRUPT,
+    LENGTH_CORRUPT,
+    KEY_CORRUPT,
+    VALUE_CORRUPT,
+    HEADERS_CORRUPT,
     RECORD_LEFTOVER,
     BATCH_LEFTOVER,
     OFFSET_ORDER,
@@ -212,16 +212,16 @@ AVRO_SCRATCH = 16 << 10  # bytes: for frames, and for the digits of a decimal
 (
     AVRO_NO_ROOM,
     AVRO_CUT,
-    AVRO_BAD_NUMBER,
-    AVRO_BAD_LENGTH,
-    AVRO_BAD_BOOL,
-    AVRO_BAD_TEXT,
-    AVRO_BAD_CHOICE,
-    AVRO_BAD_COUNT,
+    AVRO_NUMBER_MISFIT,
+    AVRO_LENGTH_MISFIT,
+    AVRO_BOOL_MISFIT,
+    AVRO_TEXT_MISFIT,
+    AVRO_CHOICE_MISFIT,
+    AVRO_COUNT_MISFIT,
     AVRO_TOO_DEEP,
     AVRO_LEFTOVER,
-    AVRO_BAD_DECIMAL,
-    AVRO_BAD_TIME,
+    AVRO_DECIMAL_MISFIT,
+    AVRO_TIME_MISFIT,
     AVRO_NO_COLUMN,
 ) = range(-1, -14, -1)
 JSON_MISFIT = -14  # a payload of a JSON schema that is no JSON text

@@ -23,11 +23,11 @@ def _message(data: Span, at: Int, end: Int, row: Record) -> Int:
     key_at = at + (30 if magic else 22)
     key_size = load_i32be(data, key_at - 4)
     if key_size > end - key_at - 4:
-        return KEY_BAD
+        return KEY_CORRUPT
     value_at = key_at + max(key_size, 0) + 4
     value_size = load_i32be(data, value_at - 4)
     if value_size > end - value_at:
-        return VALUE_BAD
+        return VALUE_CORRUPT
     row.timestamp = load_i64be(data, at + MESSAGE.timestamp) if magic else -1
     row.key_at = key_at
     row.value_at = value_at
@@ -52,19 +52,19 @@ def decode_plain(
     """
     batches, spans, data, rows = span(table), span(places), span(source), room(target)
     made: Int = 0
-    wrong: Int = SOUND
+    why: Int = SOUND
     with cython.nogil:
         while first < stop and made < capacity:
             row = record_at(rows, made)
             at = load_i64(spans, first * 16)
-            wrong = _message(data, at, at + load_i64(spans, first * 16 + 8), row)
-            if wrong != SOUND:
+            why = _message(data, at, at + load_i64(spans, first * 16 + 8), row)
+            if why != SOUND:
                 break
             row.offset = batch_at(batches, first).last_offset
             row.batch = first
             made += 1
             first += 1
-    return made, first, wrong
+    return made, first, why
 
 
 @inlined
@@ -86,9 +86,9 @@ def _check(data: Span, row: Record) -> tuple[Int, Int, Int]:
     last: Int = -1
     size = _inner_size(data, at, data.nbytes)
     while size > 0:
-        wrong = _message(data, at, at + size, row)
-        if wrong != SOUND:
-            return 0, 0, wrong
+        why = _message(data, at, at + size, row)
+        if why != SOUND:
+            return 0, 0, why
         if load_i8(data, at + MESSAGE.attributes) & 7:
             return 0, 0, MESSAGE_NESTED
         if crc32_of(data, at + MESSAGE.magic, at + size) != load_u32be(data, at + MESSAGE.crc):
@@ -115,12 +115,12 @@ def check_wrapped(table: object, number: Int, source: object, scratch: object) -
     batch = batch_at(span(table), number)
     base: Int = 0
     with cython.nogil:
-        count, last, wrong = _check(data, row)
-        if wrong == SOUND and batch.magic == 1 and batch.last_offset:
+        count, last, why = _check(data, row)
+        if why == SOUND and batch.magic == 1 and batch.last_offset:
             base = batch.last_offset - last
             if base < 0:
-                wrong = MESSAGE_OFFSETS
-    return wrong, count, base
+                why = MESSAGE_OFFSETS
+    return why, count, base
 
 
 def decode_wrapped(

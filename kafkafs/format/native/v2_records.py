@@ -26,35 +26,35 @@ def _record(batch: Batch, data: Span, at: Int, end: Int, previous: Int, row: Rec
     """One record at `at`, its row written: (place behind it, what is wrong)."""
     size, at = varint(data, at, end)
     if at < 0:
-        return 0, VARINT_BAD
+        return 0, VARINT_CORRUPT
     if size < 0 or size > end - at:
-        return 0, LENGTH_BAD
+        return 0, LENGTH_CORRUPT
     stop = at + size
     timestamp, at = varlong(data, at + 1, stop)  # behind the unused attributes
     if at < 0:
-        return 0, VARINT_BAD
+        return 0, VARINT_CORRUPT
     delta, at = varint(data, at, stop)
     if at < 0:
-        return 0, VARINT_BAD
+        return 0, VARINT_CORRUPT
     offset = batch.base_offset + delta
     if offset <= previous or offset > batch.last_offset:
         return 0, OFFSET_ORDER
     key_size, at = varint(data, at, stop)
     if at < 0 or key_size > stop - at:
-        return 0, KEY_BAD
+        return 0, KEY_CORRUPT
     key_at = at
     value_size, at = varint(data, at + max(key_size, 0), stop)
     if at < 0 or value_size > stop - at:
-        return 0, VALUE_BAD
+        return 0, VALUE_CORRUPT
     value_at = at
     headers, at = varint(data, at + max(value_size, 0), stop)
     if at < 0 or headers < 0 or headers > stop - at:
-        return 0, HEADERS_BAD
+        return 0, HEADERS_CORRUPT
     headers_at = at
     if headers:
         at = _past_headers(data, at, stop, headers)
         if at < 0:
-            return 0, HEADERS_BAD
+            return 0, HEADERS_CORRUPT
     if at != stop:
         return 0, RECORD_LEFTOVER
     row.offset = offset
@@ -91,9 +91,9 @@ def _records(
         if at >= end:
             return at, RECORDS_CUT
         row = record_at(rows, first + index * step)
-        at, wrong = _record(batch, data, at, end, previous, row)
-        if wrong != SOUND:
-            return at, wrong
+        at, why = _record(batch, data, at, end, previous, row)
+        if why != SOUND:
+            return at, why
         previous = row.offset
         _finish(batch, number, row)
     return at, SOUND
@@ -109,25 +109,25 @@ def decode_v2(
     """
     batches, spans, data, rows = span(table), span(places), span(source), room(target)
     made: Int = 0
-    wrong: Int = SOUND
+    why: Int = SOUND
     with cython.nogil:
         while first < stop:
             batch = batch_at(batches, first)
             if batch.count < 0:
-                wrong = COUNT_NEGATIVE
+                why = COUNT_NEGATIVE
                 break
             if batch.count > capacity - made:
                 break
             at = load_i64(spans, first * 16)
             end = at + load_i64(spans, first * 16 + 8)
-            at, wrong = _records(batch, first, data, at, end, batch.count, batch.base_offset - 1, rows, made, 1)
-            if wrong == SOUND and at != end:
-                wrong = BATCH_LEFTOVER
-            if wrong != SOUND:
+            at, why = _records(batch, first, data, at, end, batch.count, batch.base_offset - 1, rows, made, 1)
+            if why == SOUND and at != end:
+                why = BATCH_LEFTOVER
+            if why != SOUND:
                 break
             made += batch.count
             first += 1
-    return made, first, wrong
+    return made, first, why
 
 
 def check_v2(table: object, source: object, at: Int, end: Int, scratch: object) -> int:
@@ -136,13 +136,13 @@ def check_v2(table: object, source: object, at: Int, end: Int, scratch: object) 
     `scratch` is a row of RECORD.
     """
     batch, data, rows = batch_at(span(table), 0), span(source), room(scratch)
-    wrong: Int = COUNT_NEGATIVE
+    why: Int = COUNT_NEGATIVE
     with cython.nogil:
         if batch.count >= 0:
-            at, wrong = _records(batch, 0, data, at, end, batch.count, batch.base_offset - 1, rows, 0, 0)
-            if wrong == SOUND and at != end:
-                wrong = BATCH_LEFTOVER
-    return wrong
+            at, why = _records(batch, 0, data, at, end, batch.count, batch.base_offset - 1, rows, 0, 0)
+            if why == SOUND and at != end:
+                why = BATCH_LEFTOVER
+    return why
 
 
 def decode_part(

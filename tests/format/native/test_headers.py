@@ -35,10 +35,10 @@ def stop_at(tail: bytes) -> str | None:
         return "cut" if tail else "end"
     offset, size, magic = struct.unpack_from(">qi4xb", tail)
     if offset < 0 or not 0 <= magic <= 2 or size + 12 < SMALLEST[magic]:
-        return "broken"
+        return "corrupt"
     if size + 12 > len(tail):
         return "cut"
-    return "broken" if magic == 2 and struct.unpack_from(">i", tail, 23)[0] < 0 else None
+    return "corrupt" if magic == 2 and struct.unpack_from(">i", tail, 23)[0] < 0 else None
 
 
 @given(ENTRIES, st.one_of(st.binary(max_size=40), HEADERS))
