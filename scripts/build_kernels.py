@@ -23,7 +23,7 @@ from kafkafs.format.native import MODULES, layout
 
 NATIVE = ROOT / "kafkafs/format/native"
 _LIMITED_API = "0x030b0000"  # one build for Python 3.11 and all later ones
-_ROWS = {"Batch": layout.BATCH, "Record": layout.RECORD, "Cell": layout.CELL}
+_ROWS = {"Batch": layout.BATCH, "Record": layout.RECORD, "Field": layout.FIELD}
 _C_TYPES = {"i8": "int64_t", "i4": "int32_t", "u4": "uint32_t", "i2": "int16_t", "i1": "int8_t"}
 _FLAGS = ["-O3", "-g0", "-fwrapv", "-fno-strict-aliasing", "-Wall", "-Wno-unused-function"]
 _INLINE = "inline __attribute__((always_inline, unused))"  # not the compiler's choice

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeGuard
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.native.layout import CELL_HEADER_ID, CELL_PREFIX_ID
+from kafkafs.format.native.layout import FIELD_HEADER_ID, FIELD_PREFIX_ID
 from kafkafs.format.schemas.decoder_table import FoundSchema, SchemaName
 from kafkafs.format.schemas.decoders import Decoder, known_decoder, refusing
 from kafkafs.format.schemas.reference import Reference
@@ -157,7 +157,7 @@ class Registry:
     def find(self, name: SchemaName, topic: str, field: str) -> RegisteredSchema | None:
         """The schema that a record of `topic` names; of several, the one of the topic's own subject, then of the
         default context, then what is not deleted."""
-        if name.kind in (CELL_PREFIX_ID, CELL_HEADER_ID):
+        if name.kind in (FIELD_PREFIX_ID, FIELD_HEADER_ID):
             found = self._by_id.get(name.number, [])
         else:
             found = self._by_guid.get(name.guid or b"", [])

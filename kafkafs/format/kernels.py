@@ -31,7 +31,7 @@ else:
     if _CHOICE:
         modules.__path__.insert(0, _CHOICE)
     try:
-        from kafkafs.format.native._cells import *
+        from kafkafs.format.native._fields import *
         from kafkafs.format.native._lines import *
         from kafkafs.format.native._records import *
     except ImportError as error:

@@ -30,9 +30,9 @@ from kafkafs.spark.tasks import Task, data_loss, records_of
 from kafkafs.spark.typed.json_values import JsonColumn, Kind, arrow_type, merged
 from kafkafs.spark.typed.kinds import NOTHING, Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.spark.typed.registered import RegisteredColumn, column_type
-from kafkafs.spark.typed.typed_columns import Column, Columns, Field, Text
+from kafkafs.spark.typed.typed_columns import Column, Columns, FieldName, Text
 
-_FIELDS: tuple[Field, ...] = ("key", "value")
+_FIELDS: tuple[FieldName, ...] = ("key", "value")
 _PASS_BYTES = 32 << 20  # of log, that a process looks through at once
 
 
@@ -45,7 +45,7 @@ class Typed:
     kind: Kind = None  # of json
     readers: Mapping[str, ReaderSchema] = field(default_factory=dict)  # of registry, by topic
 
-    def column(self, name: Field, topic: str, registry: Registry) -> Column:
+    def column(self, name: FieldName, topic: str, registry: Registry) -> Column:
         """What makes the columns of a topic's partition. Of a topic that came later, by another's schema."""
         if self.form == "string":
             return Text(name)
@@ -60,7 +60,7 @@ class Frame:
     """See the module. `names` are the columns that a schema of one's own names, all where there is none."""
 
     headers: bool = False
-    typed: Mapping[Field, Typed] = field(default_factory=dict)
+    typed: Mapping[FieldName, Typed] = field(default_factory=dict)
     paths: tuple[Path, ...] = ()
     names: tuple[str, ...] = ()
 
@@ -103,7 +103,7 @@ class Frame:
 
 def frame_of(options: Mapping[str, str], given: StructType | None = None) -> Frame:
     """The columns that options, what lies there, and a schema of one's own ask for. UsageError."""
-    asked: dict[Field, Form] = dict(zip(_FIELDS, forms(options), strict=True))
+    asked: dict[FieldName, Form] = dict(zip(_FIELDS, forms(options), strict=True))
     types = {each.name: each.dataType for each in given or ()}
     typed = {
         name: Typed(form, pa.string())
@@ -123,7 +123,7 @@ def frame_of(options: Mapping[str, str], given: StructType | None = None) -> Fra
     return frame if given is None else frame.chosen(given)
 
 
-def _json(options: SourceOptions, name: Field, given: DataType | None) -> Typed:
+def _json(options: SourceOptions, name: FieldName, given: DataType | None) -> Typed:
     """Of one type for all topics."""
     if given is not None:
         kind = kind_of_type(given)
@@ -147,7 +147,7 @@ def kind_of_type(given: DataType) -> Kind:
     raise UsageError(f"schema(...) has {given.simpleString()}, and a column of JSON is made of {has}")
 
 
-def _registered(options: SourceOptions, name: Field, given: DataType | None) -> Typed:
+def _registered(options: SourceOptions, name: FieldName, given: DataType | None) -> Typed:
     """Of a reader schema for each topic, which are all of one type."""
     registry = registry_with_schemas(options.paths)
     topics, passes = _passes(options, name)
@@ -186,7 +186,7 @@ def _fitting(readers: Iterable[ReaderSchema], given: DataType) -> Iterator[Reade
             yield reader
 
 
-def _passes(options: SourceOptions, name: Field) -> tuple[set[str], list[Pass]]:
+def _passes(options: SourceOptions, name: FieldName) -> tuple[set[str], list[Pass]]:
     """The topics that are read, and passes over what is there of them."""
     locations = chosen(options.paths, options.choice, options.replicas, options.tiered)
 

@@ -9,7 +9,7 @@ import pytest
 
 from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_record
 from kafkafs.errors import CorruptData
-from kafkafs.format.native.layout import CELL_HEADER_GUID, CELL_HEADER_ID, CELL_PREFIX_ID
+from kafkafs.format.native.layout import FIELD_HEADER_GUID, FIELD_HEADER_ID, FIELD_PREFIX_ID
 from kafkafs.format.schemas.decoder_table import SchemaName
 from kafkafs.view.schema_files import schema_lines, schema_texts
 
@@ -41,7 +41,7 @@ def test_a_guid_is_made_as_the_registry_makes_it(more: dict[str, Any], guid: byt
     found = schema("t-value", 1, 5, **more)
     assert found.guid == guid
     halves = [int.from_bytes(half, signed=True) for half in (guid[:8], guid[8:])]
-    assert Registry([found]).find(SchemaName(CELL_HEADER_GUID, *halves), "t", "value") == found
+    assert Registry([found]).find(SchemaName(FIELD_HEADER_GUID, *halves), "t", "value") == found
 
 
 NONE = [
@@ -73,7 +73,7 @@ def test_half_a_character_ends_nothing() -> None:
     assert [json.loads(line)["subject"] for line in schema_lines(registry)] == ["a?", "b", "c"]
     assert schema_texts(registry)["1.avsc"].encode() == b'"?"'
     for number in (1, 2, 3):
-        found = registry.found(SchemaName(CELL_PREFIX_ID, number, 0), "t", False)
+        found = registry.found(SchemaName(FIELD_PREFIX_ID, number, 0), "t", False)
         assert found is not None
         assert found.tail("value").decode()
         assert found.decoder.refusal.encode()
@@ -85,18 +85,18 @@ def test_json_needs_no_schema_to_be_read() -> None:
     encrypted = {"properties": {"__enc__": "true"}}
     for more in ({"references": missing}, {"metadata": encrypted}):
         found = Registry([schema("t-value", 1, 1, "{}", schemaType="JSON", **more)]).found(
-            SchemaName(CELL_HEADER_ID, 1, 0), "t", False
+            SchemaName(FIELD_HEADER_ID, 1, 0), "t", False
         )
         assert found is not None
         assert found.decoder.refusal == ""
-        refused = Registry([schema("t-value", 1, 1, **more)]).found(SchemaName(CELL_HEADER_ID, 1, 0), "t", False)
+        refused = Registry([schema("t-value", 1, 1, **more)]).found(SchemaName(FIELD_HEADER_ID, 1, 0), "t", False)
         assert refused is not None
         assert refused.decoder.refusal
 
 
 def test_of_several_subjects_the_topics_own_counts_then_the_default_context() -> None:
     def told(topic: str, field: str, *found: RegisteredSchema) -> tuple[str, int]:
-        chosen = Registry(found).find(SchemaName(CELL_PREFIX_ID, 7, 0), topic, field)
+        chosen = Registry(found).find(SchemaName(FIELD_PREFIX_ID, 7, 0), topic, field)
         assert chosen is not None
         return chosen.subject, chosen.version
 
@@ -113,7 +113,7 @@ def test_of_several_subjects_the_topics_own_counts_then_the_default_context() ->
 
 def test_an_id_is_another_schema_in_another_context() -> None:
     registry = Registry([schema(":.x:t-value", 1, 7, '"string"'), schema("a", 1, 7), schema("b", 1, 7, '"long"')])
-    chosen = {topic: registry.find(SchemaName(CELL_PREFIX_ID, 7, 0), topic, "value") for topic in ("t", "a", "b")}
+    chosen = {topic: registry.find(SchemaName(FIELD_PREFIX_ID, 7, 0), topic, "value") for topic in ("t", "a", "b")}
     assert {topic: found.text for topic, found in chosen.items() if found is not None} == {
         "t": '"string"', "a": '"int"', "b": '"int"',  # the first registration of an id is what it means
     }  # fmt: skip

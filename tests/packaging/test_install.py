@@ -104,7 +104,7 @@ def test_the_wheel_holds_the_kernels_the_pages_and_the_units(wheel):
     """Without the compiled kernels nothing runs."""
     names = set(zipfile.ZipFile(wheel).namelist())
     data = wheel.name.split("-cp311")[0] + ".data/data"
-    assert {f"{NATIVE}/{name}.abi3.so" for name in ("_cells", "_lines", "_records")} <= names
+    assert {f"{NATIVE}/{name}.abi3.so" for name in ("_fields", "_lines", "_records")} <= names
     assert "kafkafs/sample/kafka-logs.tar.gz" in names
     pages = ("man1/kafkafs.1", "man7/kafkafs-queries.7", "man8/mount.kafkafs.8")
     shared = (*(f"share/man/{page}" for page in pages), "lib/systemd/system/kafkafs.service")

@@ -9,13 +9,13 @@ from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.tasks import data_loss
 from kafkafs.spark.typed.kinds import Pass, kinds
-from kafkafs.spark.typed.typed_columns import Field
+from kafkafs.spark.typed.typed_columns import FieldName
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import Made, write_partition
 
 
-def passes(path: Path, field: Field) -> list[Pass]:
+def passes(path: Path, field: FieldName) -> list[Pass]:
     return [
         Pass(PartitionRange(Location(path, TopicPartition(topic, number)), 0, 3), 1, field, "read_uncommitted",
              data_loss(fail=True))

@@ -21,6 +21,6 @@ MODULES = {
         "varint", "checksum", "headers", "v2_records", "legacy_records", "columns", "differences", "keys", "needle",
     ),
     "_lines": ("varint", "text", "json_lines", "batch_lines", "dump_lines", "merging"),
-    "_cells": ("varint", "text", "json_lines", "avro_values", "avro", "json_text", "decoded_lines"),
+    "_fields": ("varint", "text", "json_lines", "avro_values", "avro", "json_text", "decoded_lines"),
 }  # fmt: skip
 """The compiled modules, and which files each is made of. What two need is in both, so that it is inlined there."""

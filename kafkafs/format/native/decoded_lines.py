@@ -33,30 +33,30 @@ def _names_schema(data: Span, at: Int, size: Int) -> Int:
 
 
 @inlined
-def _take_name(cell: Cell, data: Span, at: Int, named: Int, with_id: Int, with_guid: Int) -> None:
+def _take_name(field: Field, data: Span, at: Int, named: Int, with_id: Int, with_guid: Int) -> None:
     if named == _ID:
-        cell.kind = with_id
-        cell.id = load_i32be(data, at + 1)
+        field.kind = with_id
+        field.id = load_i32be(data, at + 1)
     else:
-        cell.kind = with_guid
-        cell.id = load_i64be(data, at + 1)
-        cell.guid_rest = load_i64be(data, at + 9)
+        field.kind = with_guid
+        field.id = load_i64be(data, at + 1)
+        field.guid_rest = load_i64be(data, at + 9)
 
 
 @native
-def _take_from_header(cell: Cell, data: Span, at: Int, size: Int) -> None:
+def _take_from_header(field: Field, data: Span, at: Int, size: Int) -> None:
     """The schema that a header's value names, if it names one and there is a payload."""
     named = _names_schema(data, at, size)
-    if cell.kind != CELL_NULL and named:
-        _take_name(cell, data, at, named, CELL_HEADER_ID, CELL_HEADER_GUID)
-        cell.payload_at = cell.at
-        cell.payload_size = cell.size
-        cell.indexes_at = at + named
-        cell.indexes_size = size - named
+    if field.kind != FIELD_NULL and named:
+        _take_name(field, data, at, named, FIELD_HEADER_ID, FIELD_HEADER_GUID)
+        field.payload_at = field.at
+        field.payload_size = field.size
+        field.indexes_at = at + named
+        field.indexes_size = size - named
 
 
 @native
-def _look_in_headers(row: Record, data: Span, key: Cell, value: Cell) -> None:
+def _look_in_headers(row: Record, data: Span, key: Field, value: Field) -> None:
     """Takes the schemas that headers name: the last header of a name counts."""
     at: Int = row.headers_at
     end: Int = at + row.headers_size
@@ -75,37 +75,37 @@ def _look_in_headers(row: Record, data: Span, key: Cell, value: Cell) -> None:
 
 
 @native
-def _look(cells: Span, number: Int, data: Span, at: Int, size: Int) -> None:
-    """Fills a cell by the bytes of the key or value alone."""
-    for word in range(CELL_WORDS):
-        store_64(cells, 8 * (number * CELL_WORDS + word), 0)
-    cell = cell_at(cells, number)
-    cell.decoder = -1
-    cell.at = at
-    cell.size = size
+def _look(fields: Span, number: Int, data: Span, at: Int, size: Int) -> None:
+    """Fills a field by the bytes of the key or value alone."""
+    for word in range(FIELD_WORDS):
+        store_64(fields, 8 * (number * FIELD_WORDS + word), 0)
+    field = field_at(fields, number)
+    field.decoder = -1
+    field.at = at
+    field.size = size
     if size < 0:
         return
-    cell.kind = CELL_PLAIN
+    field.kind = FIELD_PLAIN
     named = _names_schema(data, at, size)
     if named:
-        _take_name(cell, data, at, named, CELL_PREFIX_ID, CELL_PREFIX_GUID)
-        cell.payload_at = at + named
-        cell.payload_size = size - named
+        _take_name(field, data, at, named, FIELD_PREFIX_ID, FIELD_PREFIX_GUID)
+        field.payload_at = at + named
+        field.payload_size = size - named
 
 
-def find_cells(table: object, count: Int, source: object, target: object) -> int:
-    """Kernel: two cells for each of `count` records, the key's and the value's; how many name a schema."""
-    rows, data, cells = span(table), span(source), room(target)
+def find_fields(table: object, count: Int, source: object, target: object) -> int:
+    """Kernel: two fields for each of `count` records, the key's and the value's; how many name a schema."""
+    rows, data, fields = span(table), span(source), room(target)
     named: Int = 0
     with cython.nogil:
         for index in range(count):
             row = record_at(rows, index)
-            _look(cells, 2 * index, data, row.key_at, row.key_size)
-            _look(cells, 2 * index + 1, data, row.value_at, row.value_size)
-            key, value = cell_at(cells, 2 * index), cell_at(cells, 2 * index + 1)
+            _look(fields, 2 * index, data, row.key_at, row.key_size)
+            _look(fields, 2 * index + 1, data, row.value_at, row.value_size)
+            key, value = field_at(fields, 2 * index), field_at(fields, 2 * index + 1)
             if row.header_count:
                 _look_in_headers(row, data, key, value)
-            named += (1 if key.kind > CELL_PLAIN else 0) + (1 if value.kind > CELL_PLAIN else 0)
+            named += (1 if key.kind > FIELD_PLAIN else 0) + (1 if value.kind > FIELD_PLAIN else 0)
     return named
 
 
@@ -115,99 +115,99 @@ def _allowed(size: Int) -> Int:
 
 
 @native
-def _put_json(cell: Cell, data: Span, at: Int, size: Int, out: Span, to: Int, scratch: Span) -> Int:
-    """Takes a JSON text for the cell's: the place behind what is written; AVRO_NO_ROOM; JSON_MISFIT if it is none."""
+def _put_json(field: Field, data: Span, at: Int, size: Int, out: Span, to: Int, scratch: Span) -> Int:
+    """Takes a JSON text for the field's: the place behind what is written; AVRO_NO_ROOM; JSON_MISFIT if it is none."""
     verdict = check_json(data, at, size, scratch)
     if verdict == JSON_NONE:
         return JSON_MISFIT
     if verdict == JSON_AS_IS:
-        cell.text_in = IN_DATA
-        cell.text = at
-        cell.text_size = size
+        field.text_in = IN_DATA
+        field.text = at
+        field.text_size = size
         return to
     if 6 * size + 64 > TEXT_MOST:
         return JSON_MISFIT
     if out.nbytes - to < 6 * size + 64:
         return AVRO_NO_ROOM
     behind = put_clean_json(out, to, data, at, size)
-    cell.text_in = IN_TEXTS
-    cell.text = to
-    cell.text_size = behind - to
+    field.text_in = IN_TEXTS
+    field.text = to
+    field.text_size = behind - to
     return behind
 
 
 @native
 def _put_by_program(
-    cell: Cell, decoders: Span, code: Span, pool: Span, data: Span, out: Span, to: Int, scratch: Span
+    field: Field, decoders: Span, code: Span, pool: Span, data: Span, out: Span, to: Int, scratch: Span
 ) -> Int:  # fmt: skip
     """The text of a payload of Avro: the place behind what is written; why not, where it is negative."""
-    start = load_i64(decoders, cell.decoder * DECODER_ROW + DECODER_CODE)
-    base = load_i64(decoders, cell.decoder * DECODER_ROW + DECODER_POOL)
-    end: Int = min(out.nbytes, to + _allowed(cell.payload_size))
+    start = load_i64(decoders, field.decoder * DECODER_ROW + DECODER_CODE)
+    base = load_i64(decoders, field.decoder * DECODER_ROW + DECODER_POOL)
+    end: Int = min(out.nbytes, to + _allowed(field.payload_size))
     behind, seen = put_avro(
-        code, start, pool, base, data, cell.payload_at, cell.payload_size, out, to, end, scratch
+        code, start, pool, base, data, field.payload_at, field.payload_size, out, to, end, scratch
     )  # fmt: skip
-    cell.error_at = seen
+    field.error_at = seen
     if behind >= 0:
-        cell.text_in = IN_TEXTS
-        cell.text = to
-        cell.text_size = behind - to
+        field.text_in = IN_TEXTS
+        field.text = to
+        field.text_size = behind - to
     return behind
 
 
 @inlined
-def _lacks_room(cell: Cell, behind: Int, room_left: Int) -> Int:
+def _lacks_room(field: Field, behind: Int, room_left: Int) -> Int:
     """Whether the text did not fit for want of room alone: there may be more."""
-    return 1 if behind == AVRO_NO_ROOM and room_left < _allowed(cell.payload_size) else 0
+    return 1 if behind == AVRO_NO_ROOM and room_left < _allowed(field.payload_size) else 0
 
 
 @inlined
-def _way_of(cell: Cell, decoders: Span) -> Int:
-    return load_i64(decoders, cell.decoder * DECODER_ROW + DECODER_WAY) if cell.decoder >= 0 else WAY_NONE
+def _way_of(field: Field, decoders: Span) -> Int:
+    return load_i64(decoders, field.decoder * DECODER_ROW + DECODER_WAY) if field.decoder >= 0 else WAY_NONE
 
 
 @native
 def _decode(
-    cell: Cell, way: Int, decoders: Span, code: Span, pool: Span, data: Span, out: Span, to: Int, scratch: Span
+    field: Field, way: Int, decoders: Span, code: Span, pool: Span, data: Span, out: Span, to: Int, scratch: Span
 ) -> Int:  # fmt: skip
-    """The text of one cell: the place behind what is written, `to` where nothing is; AVRO_NO_ROOM."""
+    """The text of one field: the place behind what is written, `to` where nothing is; AVRO_NO_ROOM."""
     behind: Int = JSON_MISFIT
     if way in (WAY_AVRO, WAY_JSON):
         if way == WAY_AVRO:
-            behind = _put_by_program(cell, decoders, code, pool, data, out, to, scratch)
+            behind = _put_by_program(field, decoders, code, pool, data, out, to, scratch)
         else:
-            behind = _put_json(cell, data, cell.payload_at, cell.payload_size, out, to, scratch)
-        if _lacks_room(cell, behind, out.nbytes - to):
+            behind = _put_json(field, data, field.payload_at, field.payload_size, out, to, scratch)
+        if _lacks_room(field, behind, out.nbytes - to):
             return AVRO_NO_ROOM
         if behind < 0:
-            cell.error = behind
+            field.error = behind
     if behind < 0:
-        behind = _put_json(cell, data, cell.at, cell.size, out, to, scratch)
+        behind = _put_json(field, data, field.at, field.size, out, to, scratch)
     return to if behind == JSON_MISFIT else behind
 
 
-def decode_cells(
+def decode_fields(
     table: object, first: Int, stop: Int, source: object, decoder_table: object, program: object, literals: object,
     target: object, used: Int, working: object,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Kernel: the JSON texts of cells [first, stop), one behind the other in `target`, of which `used` bytes are taken.
+    """Kernel: the JSON texts of fields [first, stop), one behind the other in `target`, of which `used` bytes are full.
 
-    A cell whose payload does not fit keeps why; one that is JSON text points to itself. `program` and `literals` have
-    those of all decoders. The answer: DECODED_ALL; DECODED_NO_ROOM before a cell whose text has no room; DECODED_ASKS
-    before one that no kernel can decode; then that cell, and how many bytes are taken.
+    A field whose payload does not fit keeps why; one that is JSON text points to itself. `program` and `literals` have
+    those of all decoders. The answer: DECODED_ALL; DECODED_NO_ROOM before a field whose text has no room; DECODED_ASKS
+    before one that no kernel can decode; then that field, and how many bytes are taken.
     """
-    cells, data, decoders, code, pool = room(table), span(source), span(decoder_table), span(program), span(literals)
+    fields, data, decoders, code, pool = room(table), span(source), span(decoder_table), span(program), span(literals)
     out, scratch = room(target), room(working)
     answer: Int = DECODED_ALL
     with cython.nogil:
         while first < stop:
-            cell = cell_at(cells, first)
-            if cell.kind != CELL_NULL:
-                way = _way_of(cell, decoders)
+            field = field_at(fields, first)
+            if field.kind != FIELD_NULL:
+                way = _way_of(field, decoders)
                 if way == WAY_PYTHON:
                     answer = DECODED_ASKS
                     break
-                behind = _decode(cell, way, decoders, code, pool, data, out, used, scratch)
+                behind = _decode(field, way, decoders, code, pool, data, out, used, scratch)
                 if behind < 0:
                     answer = DECODED_NO_ROOM
                     break
@@ -216,27 +216,27 @@ def decode_cells(
     return answer, first, used
 
 
-def type_cells(
+def type_fields(
     table: object, first: Int, stop: Int, source: object, decoder_table: object, program: object, literals: object,
     target: object, used: Int, working: object,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Kernel: as `decode_cells`, for what becomes columns: only what a program decodes, and nothing between the texts.
+    """Kernel: as `decode_fields`, for what becomes columns: only what a program decodes, and nothing between the texts.
 
-    A cell without a text keeps why, or names no schema.
+    A field without a text keeps why, or names no schema.
     """
-    cells, data, decoders, code, pool = room(table), span(source), span(decoder_table), span(program), span(literals)
+    fields, data, decoders, code, pool = room(table), span(source), span(decoder_table), span(program), span(literals)
     out, scratch = room(target), room(working)
     answer: Int = DECODED_ALL
     with cython.nogil:
         while first < stop:
-            cell = cell_at(cells, first)
-            if _way_of(cell, decoders) == WAY_AVRO:
-                behind = _put_by_program(cell, decoders, code, pool, data, out, used, scratch)
-                if _lacks_room(cell, behind, out.nbytes - used):
+            field = field_at(fields, first)
+            if _way_of(field, decoders) == WAY_AVRO:
+                behind = _put_by_program(field, decoders, code, pool, data, out, used, scratch)
+                if _lacks_room(field, behind, out.nbytes - used):
                     answer = DECODED_NO_ROOM
                     break
                 if behind < 0:
-                    cell.error = behind
+                    field.error = behind
                 else:
                     used = behind
             first += 1
@@ -244,16 +244,16 @@ def type_cells(
 
 
 @inlined
-def _cell_bound(cell: Cell) -> Int:
-    text: Int = cell.text_size if cell.text_in else max(cell.size, 0) * WORST
-    tail: Int = cell.tail_size
+def _field_bound(field: Field) -> Int:
+    text: Int = field.text_size if field.text_in else max(field.size, 0) * WORST
+    tail: Int = field.tail_size
     return text + tail
 
 
 @inlined
-def _decoded_bound(row: Record, key: Cell, value: Cell, prefix_size: Int) -> Int:
+def _decoded_bound(row: Record, key: Field, value: Field, prefix_size: Int) -> Int:
     """More bytes than the line of a record can have."""
-    return prefix_size + WORDS + _cell_bound(key) + _cell_bound(value) + headers_bound(row)
+    return prefix_size + WORDS + _field_bound(key) + _field_bound(value) + headers_bound(row)
 
 
 @inlined
@@ -263,43 +263,43 @@ def _copied(out: Span, to: Int, data: Span, at: Int, size: Int) -> Int:
 
 
 @native
-def _put_cell(out: Span, to: Int, cell: Cell, data: Span, texts: Span, held: Span, tails: Span) -> Int:
+def _put_field_and_tail(out: Span, to: Int, field: Field, data: Span, texts: Span, held: Span, tails: Span) -> Int:
     """The rest of a field whose name has been begun, and its tail."""
-    if cell.text_in == IN_DATA:
-        to = _copied(out, put(out, to, b'":'), data, cell.text, cell.text_size)
-    elif cell.text_in == IN_TEXTS:
-        to = _copied(out, put(out, to, b'":'), texts, cell.text, cell.text_size)
-    elif cell.text_in == IN_HELD:
-        to = _copied(out, put(out, to, b'":'), held, cell.text, cell.text_size)
+    if field.text_in == IN_DATA:
+        to = _copied(out, put(out, to, b'":'), data, field.text, field.text_size)
+    elif field.text_in == IN_TEXTS:
+        to = _copied(out, put(out, to, b'":'), texts, field.text, field.text_size)
+    elif field.text_in == IN_HELD:
+        to = _copied(out, put(out, to, b'":'), held, field.text, field.text_size)
     else:
-        to = put_field(out, to, data, cell.at, cell.size)
-    if cell.tail_in == IN_TAILS:
-        return _copied(out, to, tails, cell.tail, cell.tail_size)
-    if cell.tail_in == IN_HELD:
-        return _copied(out, to, held, cell.tail, cell.tail_size)
+        to = put_field(out, to, data, field.at, field.size)
+    if field.tail_in == IN_TAILS:
+        return _copied(out, to, tails, field.tail, field.tail_size)
+    if field.tail_in == IN_HELD:
+        return _copied(out, to, held, field.tail, field.tail_size)
     return to
 
 
 def decoded_lines(
-    table: object, cell_table: object, first: Int, stop: Int, source: object, text_source: object, held_source: object,
+    table: object, field_table: object, first: Int, stop: Int, source: object, text_source: object, held_source: object,
     tail_source: object, beginning: object, prefix_size: Int, target: object,
 ) -> tuple[int, int]:  # fmt: skip
-    """Kernel: the lines of rows [first, stop) with their cells, two a row, whose texts and tails are in those sources.
+    """Kernel: the lines of rows [first, stop) with their fields, two a row, whose texts and tails are in those sources.
 
     As `json_lines`: ends before a line that might not fit into `target`. The answer: how many bytes the lines have, and
     the row that it ended before.
     """
-    rows, cells, data, texts, held = span(table), span(cell_table), span(source), span(text_source), span(held_source)
+    rows, fields, data, texts, held = span(table), span(field_table), span(source), span(text_source), span(held_source)
     tails, prefix, out = span(tail_source), span(beginning), room(target)
     to: Int = 0
     with cython.nogil:
         while first < stop:
-            row, key, value = record_at(rows, first), cell_at(cells, 2 * first), cell_at(cells, 2 * first + 1)
+            row, key, value = record_at(rows, first), field_at(fields, 2 * first), field_at(fields, 2 * first + 1)
             if _decoded_bound(row, key, value, prefix_size) > out.nbytes - to:
                 break
             to = put_number(out, put_prefix(out, to, prefix, prefix_size), row.offset)
-            to = put(out, _put_cell(out, put_times(out, to, row), key, data, texts, held, tails), b',"value')
-            to = _put_cell(out, to, value, data, texts, held, tails)
+            to = put(out, _put_field_and_tail(out, put_times(out, to, row), key, data, texts, held, tails), b',"value')
+            to = _put_field_and_tail(out, to, value, data, texts, held, tails)
             to = put_all_headers(out, to, data, row)
             first += 1
     return to, first

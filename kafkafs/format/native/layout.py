@@ -228,8 +228,8 @@ JSON_MISFIT = -14  # a payload of a JSON schema that is no JSON text
 ASKED_MISFIT = -15  # one that Python could not decode, for a reason of its own
 
 
-class CellRow(NamedTuple):
-    """What is known of a key or a value on its way to a decoded line: int64, two cells a record, the key's first."""
+class FieldRow(NamedTuple):
+    """What is known of a key or a value on its way to a decoded line: int64, two fields a record, the key's first."""
 
     kind: int  # one of those below
     id: int  # of the schema, or the first half of its GUID
@@ -251,18 +251,18 @@ class CellRow(NamedTuple):
     at: int
 
 
-CELL = np.dtype([(name, "i8") for name in CellRow._fields])
-CELL_SLOT = CellRow(*range(len(CellRow._fields)))
-CELL_WORDS = len(CellRow._fields)
+FIELD = np.dtype([(name, "i8") for name in FieldRow._fields])
+FIELD_SLOT = FieldRow(*range(len(FieldRow._fields)))
+FIELD_WORDS = len(FieldRow._fields)
 NOWHERE, IN_DATA, IN_TEXTS, IN_HELD, IN_TAILS = range(5)  # the records' data; what the kernel wrote; what Python did
-CELL_NULL, CELL_PLAIN, CELL_PREFIX_ID, CELL_PREFIX_GUID, CELL_HEADER_ID, CELL_HEADER_GUID = range(6)
+FIELD_NULL, FIELD_PLAIN, FIELD_PREFIX_ID, FIELD_PREFIX_GUID, FIELD_HEADER_ID, FIELD_HEADER_GUID = range(6)
 
 # A row of the table of decoders: four int64; where the program and its literals begin, in bytes; the tail.
 DECODER_ROW = 32
 DECODER_WAY, DECODER_CODE, DECODER_POOL = range(0, 24, 8)
 WAY_NONE, WAY_AVRO, WAY_JSON, WAY_PYTHON = range(4)  # what decodes
 
-# Why `decode_cells` ended before the last cell.
+# Why `decode_fields` ended before the last field.
 DECODED_ALL, DECODED_NO_ROOM, DECODED_ASKS = range(3)
 
 # A payload may become this many bytes of text: some, and a multiple of its size.

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from kafkafs.format.native.layout import BATCH, CELL, RECORD
+from kafkafs.format.native.layout import BATCH, FIELD, RECORD
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,8 +25,8 @@ Word: TypeAlias = int
 
 Record: TypeAlias = Any
 Batch: TypeAlias = Any
-Cell: TypeAlias = Any
-"""A row of RECORD, BATCH and CELL, with its fields as attributes."""
+Field: TypeAlias = Any
+"""A row of RECORD, BATCH and FIELD, with its columns as attributes."""
 
 ALL = (1 << 64) - 1
 
@@ -95,9 +95,9 @@ def batch_at(table: Span, index: int) -> Batch:
     return Row(table, index, BATCH)
 
 
-def cell_at(table: Span, index: int) -> Cell:
-    """A row of a table of CELL."""
-    return Row(table, index, CELL)
+def field_at(table: Span, index: int) -> Field:
+    """A row of a table of FIELD."""
+    return Row(table, index, FIELD)
 
 
 def _load(form: str) -> Callable[[Span, int], int]:

@@ -1,4 +1,4 @@
-"""The decoders that one partition's keys and values have asked for so far, as the table that `decode_cells` takes."""
+"""The decoders that one partition's keys and values have asked for so far, as the table that `decode_fields` takes."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import numpy as np
 
 from kafkafs.format.memory import Array
 from kafkafs.format.native import layout
-from kafkafs.format.native.layout import CELL_HEADER_GUID, CELL_HEADER_ID, CELL_PREFIX_GUID, TEXT_MOST, WAY_NONE
+from kafkafs.format.native.layout import FIELD_HEADER_GUID, FIELD_HEADER_ID, FIELD_PREFIX_GUID, TEXT_MOST, WAY_NONE
 from kafkafs.format.schemas.decoders import Decoder
 from kafkafs.format.strings import escape_controls, json_string
 
@@ -38,7 +38,7 @@ _REASONS = {
 
 
 class SchemaName(NamedTuple):
-    """What a key or value names its schema by: an id, or a GUID in two halves; one of the layout's CELL_... kinds."""
+    """What a key or value names its schema by: an id, or a GUID in two halves; one of the layout's FIELD_... kinds."""
 
     kind: int
     number: int
@@ -47,12 +47,12 @@ class SchemaName(NamedTuple):
     @property
     def in_header(self) -> bool:
         """Whether a header named it: then it was meant, where a prefix may be chance."""
-        return self.kind in (CELL_HEADER_ID, CELL_HEADER_GUID)
+        return self.kind in (FIELD_HEADER_ID, FIELD_HEADER_GUID)
 
     @property
     def guid(self) -> bytes | None:
         """The 16 bytes of a GUID; None for an id."""
-        if self.kind not in (CELL_PREFIX_GUID, CELL_HEADER_GUID):
+        if self.kind not in (FIELD_PREFIX_GUID, FIELD_HEADER_GUID):
             return None
         return b"".join((number % (1 << 64)).to_bytes(8) for number in (self.number, self.rest))
 

@@ -20,7 +20,7 @@ from kafkafs.spark.typed import json_values
 from kafkafs.spark.typed.json_values import JsonColumn
 from kafkafs.spark.typed.kinds import Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.spark.typed.registered import RegisteredColumn, column_type
-from kafkafs.spark.typed.typed_columns import Column, Field
+from kafkafs.spark.typed.typed_columns import Column, FieldName
 
 if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
@@ -56,7 +56,7 @@ class _Writing:
 
     def run(self, registry: Registry) -> None:
         """Writes its files: values as bytes, or as columns of the type that their topic was given."""
-        typed: dict[Field, Column] = {}
+        typed: dict[FieldName, Column] = {}
         if self.value == "json":
             typed["value"] = JsonColumn("value", self.kind)
         elif self.value == "registry":

@@ -26,7 +26,7 @@ from kafkafs.spark.arrow import BatchMaker, groups, schema
 from kafkafs.spark.export.export_plan import GONE, By, ExportPlan, FileUnit, dated, periods, undated
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.tasks import data_loss, records_of
-from kafkafs.spark.typed.typed_columns import Column, Columns, Field
+from kafkafs.spark.typed.typed_columns import Column, Columns, FieldName
 
 ROW_GROUP = 1 << 20
 """Rows in a row group."""
@@ -86,7 +86,7 @@ def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, c
             writer.add(batch)
 
 
-def columns_of(unit: FileUnit, typed: Mapping[Field, Column]) -> Columns:
+def columns_of(unit: FileUnit, typed: Mapping[FieldName, Column]) -> Columns:
     """The columns of a file. Topic and partition stand in the files' paths, as Spark reads them."""
     name = unit.range.location.name
     plain = pa.schema([field for field in schema(True) if field.name not in ("topic", "partition")])

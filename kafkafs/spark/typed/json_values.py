@@ -19,7 +19,7 @@ import pyarrow as pa
 from kafkafs.errors import CorruptData
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.shape import Shape, default_text
-from kafkafs.spark.typed.typed_columns import Field
+from kafkafs.spark.typed.typed_columns import FieldName
 
 Kind = Any
 """null, "boolean", "long", "double", "string", ["list", kind] or ["object", {name: kind}]: JSON itself."""
@@ -226,7 +226,7 @@ class Documents:
 class JsonColumn:
     """Keys or values as objects of one type, and the bytes of those that are of another, as a later run may meet."""
 
-    def __init__(self, field: Field, kind: Kind, as_type: pa.DataType | None = None) -> None:
+    def __init__(self, field: FieldName, kind: Kind, as_type: pa.DataType | None = None) -> None:
         """`as_type` has the same fields in another order."""
         self._kind = kind
         self.fields = pa.field(field, as_type or arrow_type(kind)), pa.field(f"{field}Bytes", pa.binary())

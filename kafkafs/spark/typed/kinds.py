@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kafkafs.cluster.registry import DEFAULT_CONTEXT, RegisteredSchema, Registry, split_subject
 from kafkafs.errors import CorruptData, Unsupported
-from kafkafs.format.cells import NAME, find_cells, payload_of
+from kafkafs.format.fields import NAME, find_fields, payload_of
 from kafkafs.format.native import layout
-from kafkafs.format.native.layout import CELL_SLOT, WAY_AVRO, WAY_PYTHON
+from kafkafs.format.native.layout import FIELD_SLOT, WAY_AVRO, WAY_PYTHON
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.avro_typed import ColumnSchema
 from kafkafs.format.schemas.decoder_table import SchemaName
@@ -29,7 +29,7 @@ from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.tasks import records_of
 from kafkafs.spark.typed import json_values
-from kafkafs.spark.typed.typed_columns import Field, cells_of
+from kafkafs.spark.typed.typed_columns import FieldName, fields_of
 
 if TYPE_CHECKING:
     from kafkafs.spark.typed.protobuf_typed import ProtobufReader
@@ -114,7 +114,7 @@ Named = Iterable[One]
 """Keys or values in order, with the schemas that they name, and with what a header holds behind the id."""
 
 
-def reader_schemas_of(registry: Registry, topic: str, field: Field, named: Named) -> Iterator[ReaderSchema]:
+def reader_schemas_of(registry: Registry, topic: str, field: FieldName, named: Named) -> Iterator[ReaderSchema]:
     """Those that a topic could have, by all versions of its subject, the newest first, deleted ones last."""
     first = next(iter(named), None)
     own = f"{topic}-{field}"
@@ -174,7 +174,7 @@ class Pass:
 
     range: PartitionRange
     weight: int  # bytes of log, about
-    field: Field
+    field: FieldName
     isolation: Isolation
     lost: Callable[[str], None]  # hears of records that are gone
 
@@ -225,7 +225,7 @@ def reader_schemas(
 
 
 def candidates(
-    registry: Registry, topics: Iterable[str], field: Field, passes: Sequence[Pass]
+    registry: Registry, topics: Iterable[str], field: FieldName, passes: Sequence[Pass]
 ) -> dict[str, Iterator[ReaderSchema]]:
     """Those that each topic could have, by its subject, or by what its first records name."""
     return {
@@ -236,13 +236,13 @@ def candidates(
     }
 
 
-def named_payloads(piece: Records, registry: Registry, topic: str, field: Field) -> Iterator[NamedPayload]:
+def named_payloads(piece: Records, registry: Registry, topic: str, name: FieldName) -> Iterator[NamedPayload]:
     """The keys or values that name a schema of the registry, in order."""
-    cells = cells_of(find_cells(piece)[0], field)
-    for cell in cells[cells[:, CELL_SLOT.kind] >= layout.CELL_PREFIX_ID]:
-        schema = registry.find(SchemaName(*cell[NAME].tolist()), topic, field)
+    fields = fields_of(find_fields(piece)[0], name)
+    for field in fields[fields[:, FIELD_SLOT.kind] >= layout.FIELD_PREFIX_ID]:
+        schema = registry.find(SchemaName(*field[NAME].tolist()), topic, name)
         if schema is not None:
-            yield NamedPayload(schema, *payload_of(piece, cell))
+            yield NamedPayload(schema, *payload_of(piece, field))
 
 
 def _first_named(registry: Registry, passes: Iterable[Pass]) -> Iterator[NamedPayload]:

@@ -17,15 +17,15 @@ from pyarrow import json as arrow_json
 from kafkafs.cluster.registry import Registry
 from kafkafs.errors import CorruptData
 from kafkafs.format import kernels
-from kafkafs.format.cells import NAME, Cells, OneCell, find_cells, payload_of
+from kafkafs.format.fields import NAME, Fields, OneField, find_fields, payload_of
 from kafkafs.format.memory import Array
 from kafkafs.format.native import layout
-from kafkafs.format.native.layout import AVRO_SCRATCH, CELL_SLOT, DECODED_NO_ROOM
+from kafkafs.format.native.layout import AVRO_SCRATCH, DECODED_NO_ROOM, FIELD_SLOT
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import DecoderTable, FoundSchema, SchemaName
 from kafkafs.format.schemas.shape import Shape
 from kafkafs.spark.typed.kinds import ReaderSchema
-from kafkafs.spark.typed.typed_columns import Field, cells_of
+from kafkafs.spark.typed.typed_columns import FieldName, fields_of
 
 _READ = {
     "boolean": pa.bool_(), "int": pa.int32(), "long": pa.int64(), "unsigned": pa.uint64(), "float": pa.int32(),
@@ -165,8 +165,10 @@ _UNNAMED = "it names no schema of the registry"
 class RegisteredColumn:
     """Brings the keys or the values of one partition into the columns of its topic's reader schema, of type `kind`."""
 
-    def __init__(self, field: Field, topic: str, reader: ReaderSchema, registry: Registry, kind: pa.DataType) -> None:
-        self._field: Field = field
+    def __init__(
+        self, field: FieldName, topic: str, reader: ReaderSchema, registry: Registry, kind: pa.DataType
+    ) -> None:
+        self._name: FieldName = field
         self._topic, self._reader, self._registry = topic, reader, registry
         self.fields = (
             pa.field(field, kind), pa.field(f"{field}Bytes", pa.binary()), pa.field(f"{field}Error", pa.string()),
@@ -178,7 +180,7 @@ class RegisteredColumn:
 
     def _find(self, name: SchemaName, _: bool) -> FoundSchema | None:
         """A payload's schema with what decodes it for the reader schema."""
-        schema = self._registry.find(name, self._topic, self._field)
+        schema = self._registry.find(name, self._topic, self._name)
         if schema is None:
             return None
         decoder = self._reader.decoder(self._registry, schema)
@@ -189,11 +191,11 @@ class RegisteredColumn:
         if self._decoders.is_full():
             self._decoders.forget()
         open_ = _Part(0)
-        for piece, cells, first in self._cells(pieces):
+        for piece, fields, first in self._fields(pieces):
             done = 0
             while done < len(piece):
                 used = open_.size
-                stop = self._fill(piece, cells, first, done, open_)
+                stop = self._fill(piece, fields, first, done, open_)
                 is_full = stop < len(piece) or len(open_.others) > _ROOM
                 if is_full and (open_.size or stop > done or open_.others):
                     yield self._part(content, open_, first + stop)
@@ -205,47 +207,47 @@ class RegisteredColumn:
                 done = stop
         yield self._part(content, open_, len(content))
 
-    def _cells(self, pieces: list[Records]) -> Iterator[tuple[Records, Cells, int]]:
-        """Each piece, its cells with their decoders, and which row of the batch is its first."""
+    def _fields(self, pieces: list[Records]) -> Iterator[tuple[Records, Fields, int]]:
+        """Each piece, its fields with their decoders, and which row of the batch is its first."""
         first = 0
         for piece in pieces:
-            cells, _ = find_cells(piece)
-            values = cells_of(cells, self._field)
-            places = np.flatnonzero(values[:, CELL_SLOT.kind] >= layout.CELL_PREFIX_ID)
+            fields, _ = find_fields(piece)
+            values = fields_of(fields, self._name)
+            places = np.flatnonzero(values[:, FIELD_SLOT.kind] >= layout.FIELD_PREFIX_ID)
             if len(places):
-                values[places, CELL_SLOT.decoder] = self._decoders.rows(
+                values[places, FIELD_SLOT.decoder] = self._decoders.rows(
                     values[places, NAME], np.zeros(len(places), np.int64)
                 )
-            yield piece, cells, first
+            yield piece, fields, first
             first += len(piece)
 
-    def _fill(self, piece: Records, cells: Cells, first: int, done: int, part: "_Part") -> int:
+    def _fill(self, piece: Records, fields: Fields, first: int, done: int, part: "_Part") -> int:
         """Adds the lines of rows [done, ...) of a piece to a part: the row before which there was no more room."""
         decoders = self._decoders
-        answer, cell, used = kernels.type_cells(
-            cells, 2 * done, len(cells), piece.data, decoders.table, decoders.code, decoders.literals,
+        answer, stopped, used = kernels.type_fields(
+            fields, 2 * done, len(fields), piece.data, decoders.table, decoders.code, decoders.literals,
             self._room, part.size, self._scratch,
         )  # fmt: skip
-        stop = cell // 2 if answer == DECODED_NO_ROOM else len(piece)
-        values = cells_of(cells, self._field)[done:stop]
-        made = np.flatnonzero(values[:, CELL_SLOT.text_in])
+        stop = stopped // 2 if answer == DECODED_NO_ROOM else len(piece)
+        values = fields_of(fields, self._name)[done:stop]
+        made = np.flatnonzero(values[:, FIELD_SLOT.text_in])
         part.rows.append(made + (first + done))
-        part.ends.append(part.size + np.cumsum(values[made, CELL_SLOT.text_size], dtype=np.int64))
+        part.ends.append(part.size + np.cumsum(values[made, FIELD_SLOT.text_size], dtype=np.int64))
         part.size = used
-        for row in np.flatnonzero((values[:, CELL_SLOT.text_in] == 0) & (values[:, CELL_SLOT.decoder] >= 0)).tolist():
+        for row in np.flatnonzero((values[:, FIELD_SLOT.text_in] == 0) & (values[:, FIELD_SLOT.decoder] >= 0)).tolist():
             self._other(piece, values[row], first + done + row, part)
         return stop
 
-    def _other(self, piece: Records, cell: OneCell, row: int, part: "_Part") -> None:
+    def _other(self, piece: Records, field: OneField, row: int, part: "_Part") -> None:
         """A value of which no kernel made a line: Python does, or says why not."""
-        number, error = int(cell[CELL_SLOT.decoder]), int(cell[CELL_SLOT.error])
+        number, error = int(field[FIELD_SLOT.decoder]), int(field[FIELD_SLOT.error])
         decoder = self._decoders.decoder(number)
         if decoder.decode is None:
             refusal = self._decoders.refusal(number)
-            part.errors[row] = refusal or self._decoders.misfit(number, error, int(cell[CELL_SLOT.error_at]))
+            part.errors[row] = refusal or self._decoders.misfit(number, error, int(field[FIELD_SLOT.error_at]))
             return
         try:
-            part.others += decoder.decode(*payload_of(piece, cell))
+            part.others += decoder.decode(*payload_of(piece, field))
         except CorruptData as refused:
             part.errors[row] = self._decoders.misfit(number, str(refused))
             return

@@ -9,16 +9,16 @@ from typing import Literal, Protocol
 
 import pyarrow as pa
 
-from kafkafs.format.cells import Cells
+from kafkafs.format.fields import Fields
 from kafkafs.format.records import Records
 from kafkafs.spark.arrow import BatchMaker, groups
 
-Field = Literal["key", "value"]
+FieldName = Literal["key", "value"]
 
 
-def cells_of(cells: Cells, field: Field) -> Cells:
-    """The cells of all keys, or of all values."""
-    return cells[field == "value" :: 2]
+def fields_of(fields: Fields, name: FieldName) -> Fields:
+    """The fields of all keys, or of all values."""
+    return fields[name == "value" :: 2]
 
 
 class Column(Protocol):
@@ -33,7 +33,7 @@ class Column(Protocol):
 class Columns:
     """The columns of one partition in a file or a frame: those of `plain`, some of them typed."""
 
-    def __init__(self, maker: BatchMaker, plain: pa.Schema, typed: Mapping[Field, Column]) -> None:
+    def __init__(self, maker: BatchMaker, plain: pa.Schema, typed: Mapping[FieldName, Column]) -> None:
         self._maker, self._typed = maker, typed
         self.schema = pa.schema(
             [field for each in plain for field in (typed[each.name].fields if each.name in typed else (each,))]
@@ -78,7 +78,7 @@ def _abreast(columns: list[Iterator[list[pa.Array]]]) -> Iterator[list[pa.Array]
 class Text:
     """Keys or values as text, as Kafka's own `StringDeserializer` makes it: U+FFFD in place of what is no UTF-8."""
 
-    def __init__(self, field: Field) -> None:
+    def __init__(self, field: FieldName) -> None:
         self.fields = (pa.field(field, pa.string()),)
 
     def parts(self, _: list[Records], content: pa.Array) -> Iterator[list[pa.Array]]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kafkafs.format.native.layout import CELL_HEADER_GUID, CELL_PREFIX_ID, WAY_JSON
+from kafkafs.format.native.layout import FIELD_HEADER_GUID, FIELD_PREFIX_ID, WAY_JSON
 from kafkafs.format.schemas.decoder_table import _MIX, DecoderTable, FoundSchema, SchemaName
 from kafkafs.format.schemas.decoders import Decoder
 
@@ -21,14 +21,14 @@ def test_many_names_have_the_rows_that_each_has() -> None:
     """A record must not be decoded by its neighbour's schema, whatever ids a stranger chose: two that share the number
     by which names are told apart quickly."""
     factors = _MIX.tolist()
-    twin = [CELL_HEADER_GUID, _signed(5 + factors[2]), _signed(7 - factors[1])]
-    names = np.array([[CELL_HEADER_GUID, 5, 7], twin, [CELL_PREFIX_ID, 5, 0], [CELL_HEADER_GUID, 5, 7]], np.int64)
+    twin = [FIELD_HEADER_GUID, _signed(5 + factors[2]), _signed(7 - factors[1])]
+    names = np.array([[FIELD_HEADER_GUID, 5, 7], twin, [FIELD_PREFIX_ID, 5, 0], [FIELD_HEADER_GUID, 5, 7]], np.int64)
     is_key = np.array([0, 0, 0, 1], np.int64)
     mixed = (np.column_stack((names, is_key)) @ _MIX)[:2]
     assert mixed[0] == mixed[1]
     rows = _decoders().rows(names, is_key)
     alone = _decoders()
-    assert rows[2] == alone.row(SchemaName(CELL_PREFIX_ID, 5, 0), False) == -1
+    assert rows[2] == alone.row(SchemaName(FIELD_PREFIX_ID, 5, 0), False) == -1
     assert len({*rows.tolist()}) == 4
     decoders = _decoders()
     assert decoders.rows(names, is_key).tolist() == decoders.rows(names, is_key).tolist()
