@@ -138,7 +138,7 @@ class _Work:
     def only_scan(self, replica: Replica, scan: PartitionScan) -> None:
         """Finds out what there is to say of a partition."""
         for kept in scan.segments():
-            self.move(log_size(kept.segment))
+            self.move(log_size(kept.segment) if kept.is_own else 0)
         self.tell(replica, scan)
 
     def tell(self, replica: Replica, scan: PartitionScan) -> dict[str, Any]:

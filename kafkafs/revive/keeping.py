@@ -45,15 +45,22 @@ def log_size(segment: Segment) -> int:
 
 @dataclass(frozen=True, slots=True)
 class KeptSegment:
-    """What is kept of a segment: pieces in order, and the indexes of what they make together.
+    """What is kept of a segment: pieces in order, and the indexes of what they make together. Or what another replica
+    has between it and the next one.
 
-    `producers`: those that a broker noted where it begins; None where it did not.
+    `base_offset`: of the new segment. `producers`: those that a broker noted where it begins; None where it did not.
     """
 
+    base_offset: int
     segment: Segment
     pieces: tuple[Piece, ...]
     indexes: Indexes
     producers: tuple[ProducerState, ...] | None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is of the segment itself."""
+        return self.base_offset == self.segment.base_offset
 
     @property
     def size(self) -> int:

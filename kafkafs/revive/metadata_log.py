@@ -18,7 +18,6 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.log.replicas import furthest
-from kafkafs.log.segment import Segment
 from kafkafs.revive.noted import Noted
 from kafkafs.revive.others import Found, elsewhere
 from kafkafs.revive.scanning import PartitionScan
@@ -102,7 +101,7 @@ class _Reading:
         as_of = self.metadata.as_of
         return as_of._replace(epoch=self._epochs[-1].epoch) if as_of is not None and self._epochs else as_of
 
-    def _take_kept(self, _: Segment, data: bytes | memoryview) -> None:
+    def _take_kept(self, _: int, data: bytes | memoryview) -> None:
         self._look_for_losses()
         self._take(data, 0, walk(data, 0).rows)
 

@@ -1,5 +1,6 @@
 """What a broker noted beside a partition's log: where it ended, epochs, aborts. All of it may be damaged, too."""
 
+from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
 
@@ -8,7 +9,7 @@ import numpy as np
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
 from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, parse_transaction_index
-from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS
+from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS, segment_file
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
@@ -50,6 +51,15 @@ class Noted:
             return ()
         ascends = all(one.epoch < two.epoch and one.start_offset <= two.start_offset for one, two in pairwise(known))
         return known if ascends else ()
+
+    def aborts_without_log(self, first: int, last: int) -> list[AbortedTransaction]:
+        """What transaction indexes tell whose log is gone, of these offsets."""
+        found = list[AbortedTransaction]()
+        for base in self._partition.listing().logless:
+            name = f"{self._partition.name.directory}/{segment_file(base, 'txnindex')}"
+            with suppress(NotFound, DiskError, CorruptData):
+                found += parse_transaction_index(self._partition.root.read_whole(name), base)
+        return [each for each in found if first <= each.last_offset <= last]
 
     def possible(self, segment: Segment, run: BatchRun, next_offset: int) -> int:
         """How many batches of the run, from the first on, can have the offsets that they state.

@@ -1,10 +1,11 @@
-"""What other replicas of a partition have of offsets that are damaged in the one that counts.
+"""What other replicas of a partition have of offsets that are damaged in the one that counts, or gone.
 
 Replicas hold the same batches at the same offsets, as far as they were appended under the same leader epochs: a batch
 of another one counts where its epoch is the one that the broker noted of its offset.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -41,30 +42,39 @@ class Missing(NamedTuple):
 
 
 def elsewhere(
-    first: int, last: int, others: Sequence[Replica], epochs: Sequence[LeaderEpoch]
+    first: int, last: int, others: Sequence[Replica], epochs: Sequence[LeaderEpoch], *, is_dense: bool = False
 ) -> Iterator[Found | Missing]:
     """What others have of the offsets `first` to `last`, and what none has, in order. `epochs`: as the broker of the
-    replica that counts noted them."""
-    if not others or not epochs or first > last:
+    replica that counts noted them. `is_dense`: nothing was compacted, so what one has not another may have."""
+    if first > last:
+        return
+    if not others or not epochs:
         yield Missing(first, last)
         return
-    other, further, at = others[0], others[1:], first
+    other, at = others[0], first
+    further = partial(elsewhere, others=others[1:], epochs=epochs, is_dense=is_dense)
     try:
         log = other.partition.log()
-        if log.start_offset > first or log.end_offset <= last:
-            yield from elsewhere(first, last, further, epochs)
+        if not is_dense and (log.start_offset > first or log.end_offset <= last):
+            yield from further(first, last)
             return
         for segment, item in log.walk(first, last + 1):
-            end = min(last, item.last_offset)
-            if isinstance(item, Damage):
-                yield from elsewhere(max(at, item.base_offset), end, further, epochs)
-            elif not _fit(rows := _between(item.rows, at, last), epochs):
-                yield from elsewhere(at, end, further, epochs)
+            begin, end = max(at, _first_offset(item)), min(last, item.last_offset)
+            if is_dense:
+                yield from further(at, begin - 1)
+            if isinstance(item, Damage) or not _fit(rows := _between(item.rows, begin, last), epochs):
+                yield from further(begin, end)
             elif len(rows):
                 yield Found(other.place, segment.log(), item._replace(rows=rows))
             at = end + 1
+        if is_dense:
+            yield from further(at, last)
     except KafkafsError:
-        yield from elsewhere(at, last, further, epochs)
+        yield from further(at, last)
+
+
+def _first_offset(item: BatchRun | Damage) -> int:
+    return item.base_offset if isinstance(item, Damage) else int(item.rows["base_offset"][0])
 
 
 def _between(rows: Batches, first: int, last: int) -> Batches:

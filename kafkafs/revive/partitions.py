@@ -131,9 +131,9 @@ class PartitionWriter:
                 scan.kept = partial(self._kept, scan, writing)
                 for kept in scan.segments():
                     if not scan.refused:
-                        growing = self._growing.get(kept.segment.base_offset)
+                        growing = self._growing.get(kept.base_offset)
                         writing.submit(0 if growing is None else growing.size_ahead, self._segment, kept)
-                    moved(log_size(kept.segment))
+                    moved(log_size(kept.segment) if kept.is_own else 0)
                 writing.finish()
         finally:
             for log in self._growing.values():
@@ -142,9 +142,8 @@ class PartitionWriter:
             self._target.remove(_name_of_fetched(base))
         self._beside(scan)
 
-    def _kept(self, scan: PartitionScan, writing: _Writing, segment: Segment, data: bytes | memoryview) -> None:
+    def _kept(self, scan: PartitionScan, writing: _Writing, base: int, data: bytes | memoryview) -> None:
         """Bytes of a segment that are copied, and not made to be shared or renamed."""
-        base = segment.base_offset
         if self._method != "copy" or base in self._fetched or scan.refused:
             return
         if base not in self._growing:
@@ -172,7 +171,7 @@ class PartitionWriter:
 
     def _segment(self, kept: KeptSegment) -> None:
         segment, target = kept.segment, self._target
-        base, source = segment.base_offset, segment.log()
+        base, source = kept.base_offset, segment.log()
         is_local = segment.object is None
         if self._method == "link" and is_local and kept.size and kept.pieces == ((0, source.size),):
             link_log(self._replica.directory.root, source, target, segment_file(base, "log"))

@@ -19,11 +19,10 @@ from typing import Literal
 import numpy as np
 
 from kafkafs.errors import CorruptData, DiskError, NotFound, Unanswered, Vanished
-from kafkafs.format.batch import Batches, batch_bytes, is_control, is_wrapped
+from kafkafs.format.batch import Batches, batch_bytes
 from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.format.index import ABORTED as TRANSACTION
 from kafkafs.format.producer_snapshot import ProducerState
-from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import Tracker
@@ -34,12 +33,11 @@ from kafkafs.log.tiered import tiered_start
 from kafkafs.revive.keeping import Keeping, KeptSegment
 from kafkafs.revive.markers import IsOver, Marker, ended_by, lost_behind, lost_between, marker_bytes, next_events
 from kafkafs.revive.noted import Noted, aborts, noted_aborts
-from kafkafs.revive.others import Borrowing, Found, elsewhere
-from kafkafs.revive.tally import Loss, Tally
+from kafkafs.revive.others import Borrowing, Found, Missing, elsewhere
+from kafkafs.revive.tally import Loss, Tally, count_records
 from kafkafs.revive.topics import Replica
 
 Corrupt = Literal["refuse", "cut", "skip"]
-_LARGEST_UNPACKED = 256 << 20
 _REST = 4096
 _LARGEST_RELATIVE = 2**31 - 1
 
@@ -47,10 +45,6 @@ _LARGEST_RELATIVE = 2**31 - 1
 def _nobody_knows(producer_id: int) -> bool:  # noqa: ARG001
     """An `IsOver` without a coordinator."""
     return False
-
-
-def _either(one: IsOver, other: IsOver, producer_id: int) -> bool:
-    return one(producer_id) or other(producer_id)
 
 
 class PartitionScan:
@@ -69,11 +63,12 @@ class PartitionScan:
         is_dense: bool = False,
     ) -> None:
         """`until_ms`: the moment, None for the end. `interval`: index.interval.bytes. `is_over`: as coordinators know
-        at the end. `others`: replicas that may have what is damaged here. `is_dense`: nothing was compacted.
-        `before_reading` may be set to what is to be called with each segment, `kept` to what gets the bytes kept."""
+        at the end. `others`: replicas that may have what is damaged or gone. `is_dense`: nothing was compacted.
+        `before_reading` may be set to what is to be called with each segment, `kept` to what gets the bytes kept, and
+        the base offset of the new segment that they are of."""
         self.log, self._others, self._is_dense = log, others, is_dense
         self.before_reading: Callable[[Segment], None] = lambda _: None
-        self.kept: Callable[[Segment, bytes | memoryview], None] = lambda _, __: None
+        self.kept: Callable[[int, bytes | memoryview], None] = lambda _, __: None
         self._known_over = is_over if until_ms is None else _nobody_knows
         self._partition, self._corrupt, self._until_ms, self._interval = partition, corrupt, until_ms, interval
         self.tally = Tally(log.start_offset, log.start_offset)
@@ -97,18 +92,16 @@ class PartitionScan:
                     for each in known
                     if each.transaction_first_offset >= 0
                 }
-            kept = self._keep(segment, behind, known, transactions)
-            if segment is self._segments[-1] and not self._is_over:
+            is_last, is_first = segment is self._segments[-1], segment is self._segments[0]
+            for kept in self._keep(segment, behind, known, transactions):
+                # an empty one stands where the log begins, which is the earliest offset, and where it ends
+                if kept.pieces or (is_first and not self._is_over and kept.is_own) or is_last:
+                    tally.size += kept.size
+                    tally.remote_size += kept.size if segment.object is not None else 0
+                    tally.segments += 1
+                    yield kept
+            if is_last and not self._is_over:
                 self._reach(segment.base_offset)
-            first = max(tally.end_offset, self._damaged_up_to)
-            if self._is_dense and behind is not None and not self._is_over and first < behind.base_offset:
-                tally.lose(Loss(first, behind.base_offset - 1, "no segment has them", is_damage=False))
-            is_first = segment is self._segments[0] and not self._is_over  # where it begins is the earliest offset
-            if kept.pieces or is_first or segment is self._segments[-1]:
-                tally.size += kept.size
-                tally.remote_size += kept.size if segment.object is not None else 0
-                tally.segments += 1
-                yield kept
             if self._is_over:
                 break
         self._finish()
@@ -122,9 +115,11 @@ class PartitionScan:
 
     def _keep(
         self, segment: Segment, behind: Segment | None, known: tuple[ProducerState, ...] | None, transactions: Tracker
-    ) -> KeptSegment:
-        """`behind` is the next segment, `known` what a broker noted of producers where this one begins."""
-        keeping = Keeping(segment.base_offset, self._interval, transactions, partial(self.kept, segment))
+    ) -> Iterator[KeptSegment]:
+        """`behind` is the next segment, `known` what a broker noted of producers where this one begins. More than one
+        where another replica has what lies between."""
+        keeping = self._keeping(segment.base_offset, transactions)
+        gap, reason, is_damage = 0 if behind is None else behind.base_offset, "no segment has them", False
         try:
             self.before_reading(segment)
             end = self.log.walk_end(segment)
@@ -143,62 +138,100 @@ class PartitionScan:
         except (DiskError, NotFound, Vanished) as error:
             if isinstance(error, Unanswered) or (isinstance(error, Vanished) and segment.object is None):
                 raise
-            last = self.log.end_offset if segment.next_base is None else segment.next_base
-            self._lose_up_to(last, str(error), segment, transactions, keeping)
+            gap = self.log.end_offset if segment.next_base is None else segment.next_base
+            reason, is_damage = str(error), True
         else:
             # nothing is ever compacted that goes into a tier: offsets that are missing there were in an object
-            if segment.object is not None and behind is not None and not self._is_over:
-                self._lose_up_to(behind.base_offset, "no object of the tier has them", segment, transactions, keeping)
+            if segment.object is not None:
+                reason, is_damage = "no object of the tier has them", True
+        if is_damage or self._is_dense:
+            for further in self._between(gap, Loss(0, 0, reason, is_damage), segment, transactions, keeping):
+                yield self._finished(keeping, segment, known)
+                keeping = further
         is_last = segment is self._segments[-1]
         noted_end = self._lost_end() if is_last and not self._is_over else 0
         if is_last or self._is_over:
             self._end_behind(segment, transactions, keeping)
         self._go_beyond(noted_end, keeping)
-        indexes = keeping.finish()
-        if self._is_damaged:
-            indexes = replace(indexes, transaction_index=self._told_aborts(segment, indexes.transaction_index))
-        return KeptSegment(segment, tuple(keeping.pieces), indexes, known)
+        yield self._finished(keeping, segment, known)
+
+    def _keeping(self, base_offset: int, transactions: Tracker) -> Keeping:
+        return Keeping(base_offset, self._interval, transactions, partial(self.kept, base_offset))
+
+    def _finished(self, keeping: Keeping, segment: Segment, known: tuple[ProducerState, ...] | None) -> KeptSegment:
+        kept = KeptSegment(keeping.base_offset, segment, tuple(keeping.pieces), keeping.finish(), known)
+        if not kept.is_own:
+            return replace(kept, producers=None)
+        if not self._is_damaged:
+            return kept
+        told = self._told_aborts(segment, kept.indexes.transaction_index)
+        return replace(kept, indexes=replace(kept.indexes, transaction_index=told))
 
     def _mend(self, damage: Damage, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
-        """What other replicas have of the damaged offsets is kept; what none has is lost."""
-        first, last = damage.base_offset, damage.last_offset
-        for each in elsewhere(first, last, self._others, self._noted.epochs()):
+        """What other replicas have of the damaged offsets is kept; what none has is lost. Garbage between batches whose
+        offsets follow one another is no loss."""
+        for each in self._elsewhere(damage.base_offset, damage.last_offset):
             if isinstance(each, Found):
-                run = self._up_to_the_moment(each.run)
-                if len(run.rows):
-                    keeping.take(run, each.file)
-                    self._follow(run)
-                    self.tally.borrowed.append(Borrowing(int(run.rows["base_offset"][0]), run.last_offset, each.place))
+                self._borrow(each, keeping)
             else:
                 self._damage(each.first, each.last, f"{damage.size} bytes at {damage.position} of {segment.log_name}"
                              " are no valid batch")  # fmt: skip
-                if not self._is_over:
-                    behind = segment.walk(Start(damage.end, last + 1), self.log.walk_end(segment))
-                    lost = replace(damage, base_offset=each.first, last_offset=each.last)
-                    self._end_between(lost, behind, segment, transactions, keeping)
+                behind = segment.walk(Start(damage.end, damage.last_offset + 1), self.log.walk_end(segment))
+                self._end_between(each, behind, segment, transactions, keeping)
             if self._is_over:
                 return
 
-    def _lose_up_to(self, end: int, reason: str, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
-        """Nothing is kept of the offsets from here on, up to `end`."""
-        first = max(self.tally.end_offset, self._damaged_up_to)
-        if first < end:
-            self._damage(first, end - 1, reason)
-            self._end_between(Damage(0, 0, first, end - 1), (), segment, transactions, keeping)
+    def _between(
+        self, end: int, loss: Loss, segment: Segment, transactions: Tracker, keeping: Keeping
+    ) -> Iterator[Keeping]:
+        """Offsets from here on, up to `end`, of which the log has nothing: what others have goes on behind what is kept
+        of the segment, or into segments of its own, each of which is given when it begins. The rest is a loss as
+        `loss` says."""
+        file = None
+        first = max(self.tally.end_offset, self._damaged_up_to, segment.base_offset)
+        for each in self._elsewhere(first, end - 1):
+            if isinstance(each, Found):
+                if keeping.pieces and each.file is not file:
+                    keeping = self._keeping(int(each.run.rows["base_offset"][0]), transactions)
+                    yield keeping
+                file = each.file
+                self._borrow(each, keeping)
+            else:
+                if loss.is_damage:
+                    self._damage(each.first, each.last, loss.reason)
+                else:
+                    self.tally.lose(replace(loss, first=each.first, last=each.last))
+                self._end_between(each, (), segment, transactions, keeping)
+            if self._is_over:
+                return
+
+    def _elsewhere(self, first: int, last: int) -> Iterator[Found | Missing]:
+        if self._is_over or last < max(first, self.tally.start_offset):
+            return iter(())
+        return elsewhere(first, last, self._others, self._noted.epochs(), is_dense=self._is_dense)
+
+    def _borrow(self, found: Found, keeping: Keeping) -> None:
+        run = self._up_to_the_moment(found.run)
+        if len(run.rows):
+            keeping.take(run, found.file)
+            self._follow(run)
+            self.tally.borrowed.append(Borrowing(int(run.rows["base_offset"][0]), run.last_offset, found.place))
 
     def _end_between(
         self,
-        lost: Damage,
+        lost: Missing,
         behind: Iterable[BatchRun | Damage],
         segment: Segment,
         transactions: Tracker,
         keeping: Keeping,
     ) -> None:
-        """Writes the ends of transactions anew that were where the segment is damaged."""
-        if self._corrupt == "skip":
-            first, last, begun = lost.base_offset, lost.last_offset, transactions.open
-            known, following = self._is_over_at(segment, first), next_events(behind, {*begun})
-            self._end(lost_between(first, last, begun, aborts(segment), following, known), keeping)
+        """Writes the ends of transactions anew that were among these offsets, which no replica has."""
+        if self._is_over:
+            return
+        last, begun = min(lost.last, keeping.base_offset + _LARGEST_RELATIVE - 1), transactions.open
+        known, following = self._is_over_at(segment, lost.first), next_events(behind, {*begun})
+        noted = [*aborts(segment), *self._noted.aborts_without_log(lost.first, last)]
+        self._end(lost_between(lost.first, last, begun, noted, following, known), keeping)
 
     def _end_behind(self, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
         """The same, behind all that is kept, where damage or the moment made that the end."""
@@ -211,9 +244,11 @@ class PartitionScan:
             return
         rest = self._segments[self._segments.index(segment) :]
         noted = [each for some in rest for each in aborts(some)]
-        following = next_events(self._sound_behind(end), {*transactions.open})
-        known = self._is_over_at(segment, end)
-        known = partial(_either, known, self._known_over) if self._is_over else known
+        by_then, following = self._is_over_at(segment, end), next_events(self._sound_behind(end), {*transactions.open})
+        for producer_id, event in [*following.items()]:
+            if segment.next_base is not None and event.offset >= segment.next_base and by_then(producer_id):
+                del following[producer_id]  # it is about a later one
+        known = (lambda each: by_then(each) or self._known_over(each)) if self._is_over else by_then
         self._end(lost_behind(end, transactions.open, noted, following, known), keeping)
 
     def _sound_behind(self, offset: int) -> Iterator[BatchRun | Damage]:
@@ -287,7 +322,7 @@ class PartitionScan:
             tally.producers.follow(run)
             tally.largest_producer_id = max(tally.largest_producer_id, largest)
         self._follow_epochs(run.rows)
-        tally.records += self._count(run)
+        tally.records += count_records(run, tally.start_offset)
         self._reach(run.last_offset + 1)
 
     def _reach(self, end_offset: int) -> None:
@@ -333,20 +368,6 @@ class PartitionScan:
             reason += ", and the partition ends before them"
         self._is_damaged, self._damaged_up_to = True, last + 1
         self.tally.lose(Loss(first, last, reason, is_damage=True))
-
-    def _count(self, run: BatchRun) -> int:
-        """Records from the log start on, those that brokers wrote for themselves left out."""
-        rows, start = run.rows, self.tally.start_offset
-        if rows["base_offset"][0] >= start and not rows["attributes"].any() and rows["magic"].min() >= 2:
-            return int(rows["count"].sum())  # most are like that
-        rows = rows[(rows["last_offset"] >= start) & ~is_control(rows)]
-        room = rows["last_offset"] - start + 1
-        wrapped = is_wrapped(rows)
-        count = int(np.minimum(rows["count"], room)[~wrapped].sum())
-        for piece in decode(run.data, run.position, rows[wrapped], _LARGEST_UNPACKED) if wrapped.any() else ():
-            if not isinstance(piece, Refusal):
-                count += int((piece.rows["offset"] >= start).sum())
-        return count
 
     def _follow_epochs(self, rows: Batches) -> None:
         epochs = self.tally.epochs

@@ -2,12 +2,18 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from kafkafs.format.batch import is_control, is_wrapped
 from kafkafs.format.checkpoints import LeaderEpoch
+from kafkafs.format.records import Refusal, decode
+from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.producers import ProducerStates
 from kafkafs.revive.markers import Marker
 from kafkafs.revive.others import Borrowing
 
 _MOST_LOSSES = 100
+_LARGEST_UNPACKED = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +57,18 @@ class Tally:
         self.lost += 1
         if len(self.losses) < _MOST_LOSSES:
             self.losses.append(loss)
+
+
+def count_records(run: BatchRun, start: int) -> int:
+    """Those of a run from offset `start` on, without what brokers wrote for themselves."""
+    rows = run.rows
+    if rows["base_offset"][0] >= start and not rows["attributes"].any() and rows["magic"].min() >= 2:
+        return int(rows["count"].sum())  # most are like that
+    rows = rows[(rows["last_offset"] >= start) & ~is_control(rows)]
+    room = rows["last_offset"] - start + 1
+    wrapped = is_wrapped(rows)
+    count = int(np.minimum(rows["count"], room)[~wrapped].sum())
+    for piece in decode(run.data, run.position, rows[wrapped], _LARGEST_UNPACKED) if wrapped.any() else ():
+        if not isinstance(piece, Refusal):
+            count += int((piece.rows["offset"] >= start).sum())
+    return count

@@ -79,3 +79,36 @@ def test_a_batch_of_another_epoch_is_another_batch(tmp_path, disks):
     found = told(planned(disks, Choices(to=tmp_path / "new", corrupt="skip")))
     assert [(each["first"], each["last"]) for each in found["losses"]] == [lost]
     assert found["fromOthers"] == []
+
+
+@pytest.mark.parametrize("method", ["copy", None, "link"])
+@pytest.mark.parametrize("is_emptied", [False, True])
+def test_a_segment_that_one_has_not_another_has(tmp_path, disks, method, is_emptied):
+    """In segments of their own, so that none becomes longer than a broker may read."""
+    whole = revive(disks[:1], Choices(to=tmp_path / "whole", method="copy"))
+    log = open_data_directory(disks[0]).partition(PARTITION).log()
+    gone, behind = log.segments[1:3]
+    file = disks[0] / PARTITION / gone.log_name
+    file.write_bytes(b"") if is_emptied else file.unlink()
+    damage(disks[1], 0.3)
+    (disks[1] / PARTITION / open_data_directory(disks[1]).partition(PARTITION).log().segments[1].log_name).unlink()
+    report = revive(disks, Choices(to=tmp_path / "new", method=method))
+    same = {"records", "endOffset", "losses", "lost", "bytes"}
+    assert {name: told(report)[name] for name in same} == {name: told(whole)[name] for name in same}
+    borrowed = told(report)["fromOthers"]
+    assert (borrowed[0]["first"], borrowed[-1]["last"]) == (gone.base_offset, behind.base_offset - 1)
+    assert {each["replica"] for each in borrowed} <= {str(disk / PARTITION) for disk in disks[1:]}
+    again = open_data_directory(tmp_path / "new").partition(PARTITION).log()
+    assert gone.base_offset in [each.base_offset for each in again.segments]
+    logs = [b"".join(path.read_bytes() for path in sorted((tmp_path / place / PARTITION).glob("*.log")))
+            for place in ("whole", "new")]  # fmt: skip
+    assert logs[0] == logs[1]
+
+
+def test_what_one_replica_has_of_a_gap_and_another_of_its_rest(tmp_path, disks):
+    """And what is damaged in one and left out by another is still asked of the third."""
+    first, last = damage(disks[0], 0.3)
+    gone = open_data_directory(disks[1]).partition(PARTITION).log().segments[0]
+    (disks[1] / PARTITION / gone.log_name).write_bytes(b"")
+    report = revive(disks, Choices(to=tmp_path / "new"))
+    assert told(report)["fromOthers"] == [{"first": first, "last": last, "replica": str(disks[2] / PARTITION)}]

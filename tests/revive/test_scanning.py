@@ -7,6 +7,7 @@ import pytest
 
 from kafkafs.format.batch import CONTROL, is_control, walk
 from kafkafs.format.index import ABORTED
+from kafkafs.format.names import segment_file
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
@@ -304,6 +305,8 @@ def test_a_log_that_is_empty_where_the_broker_had_noted_more_is_damage(segments,
         # as does what the broker noted where the next segment begins, of a marker that is lost
         ("1 - c1 | 1", 2, [Marker(4, 1, False)]),
         ("1 - | - 1", 1, []),
+        # ... and a marker behind that is of a later transaction
+        ("1 - c1 | 1 a1", 2, [Marker(4, 1, False)]),
     ],
 )
 def test_what_is_cut_away_tells_how_transactions_ended(tmp_path, story, damaged, ended):
@@ -313,3 +316,30 @@ def test_what_is_cut_away_tells_how_transactions_ended(tmp_path, story, damaged,
     assert scan.tally.ended == ended
     still = {each.producer_id for each in scan.tally.producers.states.values() if each.transaction_first_offset >= 0}
     assert still == ({1} if not ended else set())
+
+
+@pytest.mark.parametrize("size", [0, None])
+def test_ends_that_were_in_a_segment_whose_log_is_gone_are_written_anew(tmp_path, size):
+    """What the broker noted of it is still there: its index of aborted transactions, and producers where it ended."""
+    made_logs.write(tmp_path, "t-0", "1 2 3 | a1 c2 - | - 3 c3")
+    log = tmp_path / "t-0" / segment_file(6, "log")
+    log.unlink() if size is None else log.write_bytes(b"")
+    partition = open_data_directory(tmp_path).partition("t-0")
+    scan = PartitionScan(partition, partition.log(), "refuse", None, 4096, is_dense=True)
+    kept = [*scan.segments()]
+    assert scan.tally.ended == [Marker(6, 1, True), Marker(9, 2, False)]
+    assert [(each.first, each.last, each.is_damage) for each in scan.tally.losses] == [(6, 9, False)]
+    (aborted,) = np.frombuffer(b"".join(each.indexes.transaction_index for each in kept), ABORTED).tolist()
+    assert aborted == (0, 1, 0, 6, 2)
+
+
+def test_garbage_between_batches_that_follow_one_another_is_no_loss(tmp_path):
+    """Nothing is missing, so nothing is cut away, and nobody is asked to say so."""
+    made_logs.write(tmp_path, "t-0", "- - | - -")
+    log = tmp_path / "t-0" / segment_file(0, "log")
+    whole = log.read_bytes()
+    for garbage in (b"garbage " * 30, bytes(5000)):
+        log.write_bytes(whole + garbage)
+        for way in ("refuse", "cut", "skip"):
+            scan, kept = scanned(tmp_path, "t-0", way)
+            assert (scan.tally.losses, scan.tally.records, kept[0][1]) == ([], 8, whole)
