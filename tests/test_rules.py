@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXEMPTIONS: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "tests/exemptions.toml").read_text())
-MOST_EXEMPTIONS = {"long-files": 0, "long-functions": 0, "circles": 0, "wordless": 0, "tested-elsewhere": 9}
+MOST_EXEMPTIONS = {"long-files": 0, "long-functions": 0, "circles": 0, "wordless": 0, "tested-elsewhere": 2}
 """How many there may be of each kind: a number here only ever gets smaller."""
 
 FILE_LINES = 400

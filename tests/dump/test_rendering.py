@@ -1,16 +1,11 @@
 """The kernels' buffers: texts of any length come out whole."""
 
-import re
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kafkafs.dump.dump_options import DumpOptions
-from kafkafs.dump.entries import sequence_after, wrap
 from kafkafs.dump.rendering import ROOM, header_lines, record_lines
-from kafkafs.format.batch import BATCH, CODECS, Batch, rows_of, walk
+from kafkafs.format.batch import BATCH, walk
 from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import V2_NONE, Record
@@ -55,23 +50,3 @@ def test_a_line_longer_than_the_buffer_gets_one_of_its_size(value: bytes) -> Non
         b"headerKeys: [" + shown + b"] payload: " + shown + b"\n"
         b"| offset: 2 CreateTime: 7 keySize: -1 valueSize: 3 sequence: -1 headerKeys: [] payload: end\n"
     )
-
-
-ODD = st.sampled_from([-(2**31), 2**31 - 1, -1, 0, 1]) | st.integers(-(2**31), 2**31 - 1)
-
-
-@given(
-    base=st.integers(-(2**63), 2**63 - 1), delta=ODD, sequence=ODD, attributes=st.integers(0, 7), valid=st.booleans()
-)
-@settings(deadline=None)
-def test_a_damaged_header_is_shown_in_javas_arithmetic(base, delta, sequence, attributes, valid) -> None:
-    """Sums that no int and no long holds, a codec that Kafka has not got."""
-    last = wrap(base + delta, 64)
-    batch = Batch(0, 61, 2, base, last, 0, 1, attributes, 5, 6, 7, 8, sequence, 9)
-    (line,) = map(bytes, header_lines(rows_of(batch, is_valid=valid), 0, 1))
-    shown = dict(re.findall(r"(\w+): (\S+)", line.decode()))
-    last_sequence = -1 if sequence == -1 else sequence_after(sequence, delta)
-    assert (shown["baseOffset"], shown["lastOffset"]) == (str(base), str(last))
-    assert (shown["baseSequence"], shown["lastSequence"]) == (str(sequence), str(last_sequence))
-    assert shown["compresscodec"] == (CODECS[attributes] if attributes < len(CODECS) else f"unknown({attributes})")
-    assert shown["isvalid"] == str(valid).lower()

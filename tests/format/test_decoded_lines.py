@@ -1,18 +1,11 @@
 """`.decoded.jsonl`: keys and values with their schemas, over what a real broker wrote."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from kafkafs.format.decoding import DecodedLines
-from kafkafs.format.schemas.decoder_table import DecoderTable
-from kafkafs.format.schemas.decoders import make_decoder
-from tests.format.decoded import records_of, table_of
 from tests.kafka import registered
 from tests.kafka.dataset import Dataset
 from tests.kafka.registered import Case
@@ -77,32 +70,6 @@ def test_json_text_stands_as_it_is(data: Path) -> None:
     assert '"value":{"big":123456789012345678901234567890,  "a":1,"a":2},"headers"' in text
 
 
-CONTROLS = st.text(st.characters(max_codepoint=0xA0), max_size=5)
-SPACE = st.text(" \t\r\n", max_size=3)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(SPACE, min_size=8, max_size=8), CONTROLS, CONTROLS)
-def test_no_control_character_comes_out(space: list[str], name: str, value: str) -> None:
-    """Regression: a tab between two values came out as it was; a terminal and tools for columns obey it."""
-    field, text = (json.dumps(each, ensure_ascii=False) for each in (name, value))
-    written = "".join(a + b for a, b in zip(space, ["{", field, ":", "[", text, "]", "}", ""], strict=True))
-    enum = {"type": "enum", "name": "E", "symbols": [value]}
-    avro = {"type": "record", "name": "R", "fields": [{"name": name, "type": enum}]}
-    for kind, schema, payload, shown in (
-        ("JSON", "{}", written.encode(), {name: [value]}),
-        ("AVRO", json.dumps(avro), b"\0", {name: value}),
-        ("AVRO", json.dumps("string"), bytes([2 * len(value.encode())]) + value.encode(), value),
-    ):
-        decoders = table_of(make_decoder(kind, schema))
-        for records in (records_of(b"\0\0\0\0\1" + payload), records_of(payload)):
-            line = b"".join(map(bytes, DecodedLines("t", 0, decoders).pieces(records))).decode()
-            assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", line)
-            assert line.index("\n") == len(line) - 1
-            if "valueSchema" in line:
-                assert json.loads(line)["value"] == shown
-
-
 def test_plain_lines_are_as_they_were(data: Path) -> None:
     line: dict[str, Any] = json.loads(cat(tree(data), "orders-0/by-offset/0.jsonl"))
     assert list(line) == [*AROUND[:5], "keyBase64" if "keyBase64" in line else "key", "value", "headers"]
@@ -125,12 +92,3 @@ def test_kafkas_own_topics_are_shown_as_the_dump_prints_them(topic: str, stopped
         for field in ("key", "value"):
             assert line[field] is None or {"data"} < set(line[field])
     assert lines or stopped.release == "2.8.0" or topic == "__cluster_metadata"
-
-
-def test_secrets_stay_hidden_where_a_record_cannot_be_read() -> None:
-    """Of the cluster's metadata no bytes are shown that may hold a password."""
-    cells = DecodedLines("__cluster_metadata", 0, DecoderTable(lambda *_: None))
-    line = json.loads(b"".join(cells.pieces(records_of(b"\1\xff\xffsecret"))))
-    assert line["value"] is None
-    assert "secret" not in str(line)
-    assert line["valueError"]

@@ -114,14 +114,6 @@ def test_bad_input_gets_one_sentence(arguments, sentence, capsys, tmp_path):
     assert said.count("\n") == 1
 
 
-def test_without_java_a_sentence_says_so(tmp_path):
-    bare = os.environ | {"PATH": "/nowhere", "JAVA_HOME": "/nowhere"}
-    done = subprocess.run([KAFKAFS, "audit", LATEST.path], capture_output=True, text=True, timeout=100, env=bare)
-    assert done.returncode == 2
-    assert "Java" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 def test_commands_tell_what_they_made(command, capsys, tmp_path):
     data = LATEST.copy_to(tmp_path / "data", "segments-0", "headers-0", "__cluster_metadata-0")
     assert command("reindex", data, "--index-dir", tmp_path / "indexes") == 0

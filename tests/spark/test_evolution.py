@@ -9,7 +9,7 @@ import fastavro
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from tests.format.schemas.test_avro_program import encoded, schemas
+from tests.format.schemas.avro_drawn import encoded, schemas
 from tests.spark.test_registered import FIRST, record, registry, same, typed
 
 WIDER = {"int": ["long", "float", "double"], "long": ["float", "double"], "float": ["double"], "string": ["bytes"],

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.format.schemas.test_avro_program import BOMBS
+from tests.format.schemas.avro_drawn import BOMBS
 from tests.format.schemas.test_protobuf import HEAD
 from tests.spark.test_registered import FIRST, registry, typed
 

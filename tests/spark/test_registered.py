@@ -30,7 +30,7 @@ from kafkafs.spark.typed.kinds import ReaderSchema, named_payloads, reader_schem
 from kafkafs.spark.typed.registered import RegisteredColumn, column_type
 from kafkafs.spark.typed.typed_columns import Columns
 from tests.format.decoded import records_of
-from tests.format.schemas.test_avro_program import encoded, schemas
+from tests.format.schemas.avro_drawn import encoded, schemas
 from tests.kafka import registered
 from tests.kafka.dataset import Dataset
 

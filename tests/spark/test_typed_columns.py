@@ -17,7 +17,7 @@ from kafkafs.spark.typed.typed_columns import Columns
 from tests.format.batch_maker import v2_batch
 from tests.format.decoded import LIMIT
 from tests.format.golden import Record
-from tests.format.schemas.test_avro_program import encoded
+from tests.format.schemas.avro_drawn import encoded
 
 KEY = {"type": "record", "name": "K", "fields": [{"name": "id", "type": "int"}, {"name": "x", "type": "string"}]}
 

@@ -44,9 +44,10 @@ def default_text(shape: Shape, default: object) -> str:
     if default is None:
         return "null"
     match shape.kind:
-        case "double" | "float" if isinstance(default, int | float):
+        case "double" | "float" if isinstance(default, int | float) and not isinstance(default, bool):
             try:
-                return str(double_bits(default) if shape.kind == "double" else float_bits(default))
+                number = float(default)
+                return str(double_bits(number) if shape.kind == "double" else float_bits(number))
             except OverflowError:
                 raise CorruptData("a field's default is no number of its type") from None
         case "array" if isinstance(default, list):

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.format.decoded import value_of
-from tests.format.schemas.test_avro_program import encoded
+from tests.format.schemas.avro_drawn import encoded
 
 ZONE = datetime.UTC
 EPOCH = datetime.datetime(1970, 1, 1)
