@@ -19,7 +19,7 @@ Make = Callable[[int], Pieces]
 
 
 class RangeFile(NoXattrs):
-    """The file of one range; what its text is made of is said by `_span` and `_make`."""
+    """The file of one range; what its text is made of is said by `_end` and `_maker`."""
 
     isolated: ClassVar[bool]
 

@@ -162,8 +162,8 @@ def test_no_control_character_comes_out(space: list[str], name: str, value: str)
 
 def test_secrets_stay_hidden_where_a_record_cannot_be_read() -> None:
     """Of the cluster's metadata no bytes are shown that may hold a password."""
-    cells = DecodedLines("__cluster_metadata", 0, DecoderTable(lambda *_: None))
-    line = json.loads(b"".join(cells.pieces(records_of(b"\1\xff\xffsecret"))))
+    lines = DecodedLines("__cluster_metadata", 0, DecoderTable(lambda *_: None))
+    line = json.loads(b"".join(lines.pieces(records_of(b"\1\xff\xffsecret"))))
     assert line["value"] is None
     assert "secret" not in str(line)
     assert line["valueError"]

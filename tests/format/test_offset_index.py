@@ -1,4 +1,4 @@
-"""The offset index's entries and whether it is sound, on real files too. Lookups are in test_abstract_index."""
+"""The offset index's entries and whether it is sound, on real files too. Lookups are in test_index."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""The time index's entries and whether it is sound, on real files too. Lookups are in test_abstract_index."""
+"""The time index's entries and whether it is sound, on real files too. Lookups are in test_index."""
 
 import struct
 

@@ -120,7 +120,7 @@ def test_offsets_may_be_given_each(spark: SparkSession):
 
 
 @pytest.mark.parametrize("topic", ["segments-disorder", "disorder", "transactions"])
-def test_times_lead_to_the_first_record_late_enough(topic):
+def test_times_lead_to_the_first_record_at_or_after_them(topic):
     records = LATEST.records(topic)
     times = sorted({record.timestamp_ms for record in records})
     for time in times[:: max(1, len(times) // 12)]:
@@ -238,7 +238,7 @@ def test_splits_tile_the_log(topic, wish):
     assert read_all(tasks) == len(LATEST.records(topic))
 
 
-def test_a_time_filter_skips_a_segment_without_a_late_record(spark: SparkSession):
+def test_a_time_filter_skips_a_segment_without_a_record_at_or_after_it(spark: SparkSession):
     """Times in disorder: a filter must find every match, wherever it stands."""
     records = LATEST.records("segments-disorder")
     for time in sorted({record.timestamp_ms for record in records})[:: len(records) // 5]:

@@ -61,7 +61,7 @@ def test_a_time_goes_before_times_and_times_before_offsets(read):
     assert given_(read, **offsets, **times, startingTimestamp=" 9 ").starting == Timestamps(9, "error")
 
 
-def test_no_record_late_enough_is_an_error_only_at_the_start():
+def test_no_record_at_or_after_a_time_is_an_error_only_at_the_start():
     """At the end it means all there is."""
     assert given_(endingTimestamp=9).ending == Timestamps(9, "latest")
     assert given_(startingTimestamp=9, startingOffsetsByTimestampStrategy="Latest").starting == Timestamps(9, "latest")

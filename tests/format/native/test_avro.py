@@ -49,7 +49,7 @@ def test_a_double_is_written_as_python_does(number: float) -> None:
 def uncompiled() -> Iterator[None]:
     """The source as Python in the place of the compiled kernels: each access to memory is checked."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("find_cells", "decode_cells", "decoded_lines"):
+        for name in ("find_fields", "decode_fields", "decoded_lines"):
             patch.setattr(kernels, name, getattr(decoded_lines, name))
         yield
 
