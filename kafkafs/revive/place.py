@@ -168,7 +168,8 @@ class NewDirectory(Target):
 
 
 def check_target(path: Path, request: Mapping[str, Any]) -> None:
-    """UsageError where NEW_DIR is neither missing, nor empty, nor what the same command left unfinished."""
+    """UsageError where NEW_DIR is neither missing, nor empty, nor what the same command left unfinished, nor what any
+    left that was refused before it had done something."""
     try:
         about = os.stat(path)
     except FileNotFoundError:
@@ -177,7 +178,8 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
         raise UsageError(f"{str(path)!r} cannot be used: {error.strerror}") from error
     if not stat.S_ISDIR(about.st_mode):
         raise UsageError(f"{str(path)!r} is no directory")
-    if not {*os.listdir(path)} - {REPORT + _TMP}:  # which is what the first moment of this command leaves
+    names = {*os.listdir(path)} - {REPORT + _TMP}  # which is what the first moment of this command leaves
+    if not names:
         return
     told = _told_before(path)
     state, before = told.get(STATE), told.get(REQUEST)
@@ -185,6 +187,8 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
         raise UsageError(f"{str(path)!r} is not empty; name a directory that is, or none")
     if state != "unfinished":
         raise UsageError(f"{str(path)!r} holds a cluster that was revived already; name another directory")
+    if names == {REPORT}:
+        return
     wanted = json.loads(json.dumps(dict(request)))
     if before not in (wanted, {**wanted, CORRUPT: REFUSE}):  # what was whole under `refuse` is so under the others
         raise UsageError(f"{str(path)!r} was begun by another command, with other disks or options; name another one")

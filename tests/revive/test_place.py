@@ -58,6 +58,16 @@ def test_the_same_command_goes_on_and_another_does_not(tmp_path):
         NewDirectory(tmp_path / "n", REQUEST)
 
 
+def test_where_nothing_was_done_yet_another_command_may_begin(tmp_path):
+    """One that was refused says what to change: `--reflink` where no block can be shared, a disk without room."""
+    NewDirectory(tmp_path / "n", REQUEST)
+    again = NewDirectory(tmp_path / "n", REQUEST | {"kafka": "3.9"})
+    with again.partition("t-0") as target:
+        target.write("x", b"whole")
+    with pytest.raises(UsageError, match="begun by another command"):
+        check_target(tmp_path / "n", REQUEST)
+
+
 def begin_and_end(place):
     with place.partition("t-0") as target:
         target.write("x", b"half")
