@@ -1,4 +1,4 @@
-"""Records of Kafka's own topics, made by hand; all types and versions are compared in `tests/dump/test_internal_records.py`."""
+"""Records of Kafka's own topics, made by hand; `tests/dump/test_internal_records.py` has all types and versions."""
 
 import struct
 
