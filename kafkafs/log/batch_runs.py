@@ -180,12 +180,12 @@ def batch_runs(
             walked = walk(data, position)
         window = None
         whole = BatchRun(data, position, walked.rows)
-        good = _good_batches(file, whole, before, bounds)
-        if good:
-            run = whole._replace(rows=walked.rows[:good])
+        sound = _count_sound(file, whole, before, bounds)
+        if sound:
+            run = whole._replace(rows=walked.rows[:sound])
             position, before = run.end, run.last_offset
             _note_passed(run, bounds)
-            next_size = _next_size(data, walked) if good == len(walked.rows) else 0
+            next_size = _next_size(data, walked) if sound == len(walked.rows) else 0
             growth = 2 if size < FIRST_READ else 4  # a point is found a page or two behind its index entry
             size = _whole_batches(min(growth * size, LONGEST_READ), next_size)
             yield run
@@ -242,7 +242,7 @@ def _whole_batches(size: int, next_size: int) -> int:
     return size
 
 
-def _good_batches(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) -> int:
+def _count_sound(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) -> int:
     """How many of the whole batches, from the first on, are valid and in order."""
     rows = whole.rows
     if not len(rows):
@@ -253,16 +253,16 @@ def _good_batches(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) 
     if bounds.next_base is not None:
         fits &= last < bounds.next_base
     first_unfit = int(fits.argmin())  # 0 where all fit
-    good = 0 if base[0] <= before else len(rows) if fits[first_unfit] else first_unfit
-    if good == 0:
+    sound = 0 if base[0] <= before else len(rows) if fits[first_unfit] else first_unfit
+    if sound == 0:
         return 0
-    behind = int(rows["position"][good - 1]) + int(rows["size"][good - 1])
+    behind = int(rows["position"][sound - 1]) + int(rows["size"][sound - 1])
     follower = _header_in(whole, behind) or _header(file, behind, bounds.end)
-    if follower is not None and follower.base_offset <= int(last[good - 1]):
-        previous = int(last[good - 2]) if good > 1 else before
-        if _contradicted(file, batch_at(rows, good - 1), follower, previous, bounds):
-            return good - 1
-    return good
+    if follower is not None and follower.base_offset <= int(last[sound - 1]):
+        previous = int(last[sound - 2]) if sound > 1 else before
+        if _contradicted(file, batch_at(rows, sound - 1), follower, previous, bounds):
+            return sound - 1
+    return sound
 
 
 def _contradicted(file: DataFile, batch: Batch, follower: Batch, before: int, bounds: Bounds) -> bool:

@@ -350,15 +350,15 @@ class PartitionScan:
     def _that_can_be(self, segment: Segment, run: BatchRun) -> BatchRun:
         """Without the batch at its end that has an offset where none can be: no CRC is about it."""
         expected = max(self.tally.end_offset, segment.base_offset)
-        good = self._noted.possible(segment, run, expected)
-        if good < len(run.rows):
-            row = run.rows[good]
-            first = int(run.rows["last_offset"][good - 1]) + 1 if good else expected
+        possible = self._noted.possible(segment, run, expected)
+        if possible < len(run.rows):
+            row = run.rows[possible]
+            first = int(run.rows["last_offset"][possible - 1]) + 1 if possible else expected
             last = first + int(row["last_offset"] - row["base_offset"])
             self._log_end = last + 1
             self._damage(first, last, f"the batch at {row['position']} of {segment.log_name} says that it begins at"
                          f" offset {row['base_offset']}")  # fmt: skip
-        return run._replace(rows=run.rows[:good])
+        return run._replace(rows=run.rows[:possible])
 
     def _damage(self, first: int, last: int, reason: str) -> None:
         if last < self.tally.start_offset:
