@@ -35,13 +35,14 @@ def run(arguments: argparse.Namespace) -> int:
         say(sentence)
     for each in told["revived"]:
         for loss in each.get("losses", ()):
-            where = f"offsets {loss['first']} to {loss['last']}"
-            where = where if loss["first"] <= loss["last"] else f"before offset {loss['first']}"  # bytes that own none
-            say(f"{each['topic']}-{each['partition']}: {where}: {loss['reason']}")
+            say(f"{each['topic']}-{each['partition']}: offsets {loss['first']} to {loss['last']}: {loss['reason']}")
         for end in each.get("endedTransactions", ()):
             outcome = "aborted" if end["aborted"] else "committed"
             say(f"{each['topic']}-{each['partition']}: a transaction of producer {end['producerId']} lost its end, and"
                 f" is {outcome} at offset {end['offset']}")  # fmt: skip
+        for group in each.get("endedGroups", ()):
+            where = f"{each['topic']}-{each['partition']}"
+            say(f"{where}: that members left the group {printable(group)} was lost, and is written anew")
     if choices.method == "link":
         say("logs are hard links: what changes their bytes, owner or mode in one directory changes the other's")
     records, partitions = sum(each.get("records", 0) for each in told["revived"]), told["partitions"]

@@ -10,7 +10,8 @@ furthest; *kept* is what of its log goes along.
     releases     what each release of Kafka can hold
 
     job          the work, step by step; for each partition
-    scanning     its log, read once: what is kept (`keeping`), and what it tells (`tally`); `markers`: what damage took;
+    scanning     its log, read once: what is kept (`keeping`), and what it tells (`tally`); `markers`, `leavings`: what
+                 damage took of transactions and of groups;
                  `noted`: what a broker noted beside the log; `others`: what other replicas have of it
     partitions   its new directory: `copying` has the ways of a log's bytes into it
     metadata_snapshot   what the new controller starts from

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from kafkafs.cluster.coordinators import GROUPS_TOPIC
 from kafkafs.cluster.metadata import METADATA_LOG
 from kafkafs.cluster.transactions import Owners
 from kafkafs.errors import CorruptData
@@ -25,6 +26,7 @@ from kafkafs.format.names import (
 )
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.revive.keeping import log_size
+from kafkafs.revive.leavings import Leavings
 from kafkafs.revive.metadata_snapshot import Config, State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.partitions import PartitionWriter, told_of
 from kafkafs.revive.place import NewDirectory, check_target
@@ -119,10 +121,14 @@ class _Work:
             interval = topic.configs.get(_INTERVAL, "")
             every = int(interval) if interval.isascii() and interval.isdigit() else DEFAULT_INTERVAL
             is_over = partial(self._is_over, topic.name, each.number)
-            scan = PartitionScan(
-                partition, log, self._choices.corrupt, self._choices.until_ms, every, is_over, each.replica.others,
+            begin = partial(
+                PartitionScan, partition, log, self._choices.corrupt, self._choices.until_ms, every, is_over,
+                each.replica.others,
                 is_dense=topic.configs.get(_POLICY, "delete") == "delete" and name not in compacted,
             )  # fmt: skip
+            scan = begin()
+            if topic.name == GROUPS_TOPIC:
+                scan.left_between = Leavings(begin).between
             yield each.replica, topic.topic_id, scan
 
     @cached_property

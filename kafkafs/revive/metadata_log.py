@@ -125,18 +125,13 @@ class _Reading:
 
     def _lacks(self, first: int, last: int, reason: str) -> None:
         """Those offsets are taken from other replicas, or told to be missing."""
-        for each in elsewhere(first, last, self._others, self._epochs):
+        for each in elsewhere(first, last, self._others, self._epochs, is_dense=True):
             if isinstance(each, Found):
                 self._take(each.run.data, each.run.position, each.run.rows)
                 offsets = f"offsets {each.run.rows['base_offset'][0]} to {each.run.last_offset}"
                 self.sentences.append(f"{METADATA_LOG}: {offsets} are those of {each.place}")
             else:
-                self.metadata.tell(f"{METADATA_LOG}: {_missing(each.first, each.last)}: {reason}")
-
-
-def _missing(first: int, last: int) -> str:
-    """That those offsets are; of bytes that own none, where they stand."""
-    return f"offsets {first} to {last} are missing" if first <= last else f"before offset {first}"
+                self.metadata.tell(f"{METADATA_LOG}: offsets {each.first} to {each.last} are missing: {reason}")
 
 
 def _goes_on_from(then: WholeImage, now: WholeImage) -> WholeImage:

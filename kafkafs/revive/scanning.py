@@ -7,7 +7,7 @@
 Only whole, valid batches are kept. Damage ends the partition (`cut`) or is left out, as compaction would leave it out
 (`skip`); under `refuse` the scan goes on, so that all of it can be named. What lies below the log start is in no way
 missed. A partition as of a moment ends before the first batch with a later record. Ends of transactions that are lost
-with what is damaged are written anew, see `markers`.
+with what is damaged are written anew, see `markers`, and of groups, see `leavings`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ from kafkafs.revive.keeping import Keeping, KeptSegment
 from kafkafs.revive.markers import IsOver, Marker, ended_by, lost_behind, lost_between, marker_bytes, next_events
 from kafkafs.revive.noted import Noted, aborts, noted_aborts
 from kafkafs.revive.others import Borrowing, Found, Missing, elsewhere
-from kafkafs.revive.tally import Loss, Tally, count_records
+from kafkafs.revive.tally import Leaving, Loss, Tally, count_records
 from kafkafs.revive.topics import Replica
 
 Corrupt = Literal["refuse", "cut", "skip"]
@@ -64,11 +64,12 @@ class PartitionScan:
     ) -> None:
         """`until_ms`: the moment, None for the end. `interval`: index.interval.bytes. `is_over`: as coordinators know
         at the end. `others`: replicas that may have what is damaged or gone. `is_dense`: nothing was compacted.
-        `before_reading` may be set to what is to be called with each segment, `kept` to what gets the bytes kept, and
-        the base offset of the new segment that they are of."""
+        May be set: `before_reading`, called with each segment, `kept`, with the base offset of each new one and bytes
+        of it, and `left_between`, which knows what was lost between two offsets of the ends of groups."""
         self.log, self._others, self._is_dense = log, others, is_dense
         self.before_reading: Callable[[Segment], None] = lambda _: None
         self.kept: Callable[[int, bytes | memoryview], None] = lambda _, __: None
+        self.left_between: Callable[[int, int], Sequence[Leaving]] = lambda _, __: ()
         self._known_over = is_over if until_ms is None else _nobody_knows
         self._partition, self._corrupt, self._until_ms, self._interval = partition, corrupt, until_ms, interval
         self.tally = Tally(log.start_offset, log.start_offset)
@@ -231,7 +232,8 @@ class PartitionScan:
         last, begun = min(lost.last, keeping.base_offset + _LARGEST_RELATIVE - 1), transactions.open
         known, following = self._is_over_at(segment, lost.first), next_events(behind, {*begun})
         noted = [*aborts(segment), *self._noted.aborts_without_log(lost.first, last)]
-        self._end(lost_between(lost.first, last, begun, noted, following, known), keeping)
+        ended = lost_between(lost.first, last, begun, noted, following, known)
+        self._end([*ended, *self.left_between(lost.first, last)], keeping)
 
     def _end_behind(self, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
         """The same, behind all that is kept, where damage or the moment made that the end."""
@@ -256,13 +258,16 @@ class PartitionScan:
         with suppress(DiskError, NotFound):
             yield from (item for _, item in self.log.walk(offset, self.log.end_offset))
 
-    def _end(self, markers: list[Marker], keeping: Keeping) -> None:
+    def _end(self, lacking: Sequence[Marker | Leaving], keeping: Keeping) -> None:
         tally = self.tally
-        for each in markers:
-            known = tally.producers.states.get(each.producer_id)
-            epoch = tally.epochs[-1].epoch if tally.epochs else 0
-            self._follow(keeping.make(marker_bytes(each, known, epoch)))
-            tally.ended.append(each)
+        for each in sorted(lacking, key=lambda each: each.offset):
+            if isinstance(each, Leaving):
+                self._follow(keeping.make(each.batch(tally.epoch)))
+                tally.left.append(each)
+            else:
+                known = tally.producers.states.get(each.producer_id)
+                self._follow(keeping.make(marker_bytes(each, known, tally.epoch)))
+                tally.ended.append(each)
 
     def _is_over_at(self, segment: Segment, offset: int) -> IsOver:
         """Whether what was open before `offset` is over, as the broker noted at the segment's end, or coordinators
@@ -280,8 +285,7 @@ class PartitionScan:
             return
         first = max(self.tally.end_offset, keeping.base_offset if keeping is not None else 0)
         if keeping is not None and first < noted_end < keeping.base_offset + _LARGEST_RELATIVE:
-            epoch = self.tally.epochs[-1].epoch if self.tally.epochs else 0
-            empty = batch_bytes([], first, timestamp=-1, leader_epoch=epoch, last_offset=noted_end - 1)
+            empty = batch_bytes([], first, timestamp=-1, leader_epoch=self.tally.epoch, last_offset=noted_end - 1)
             self._follow(keeping.make(empty))
         else:
             self.tally.end_offset, self.tally.is_beyond = noted_end, True
@@ -349,7 +353,7 @@ class PartitionScan:
 
     def _that_can_be(self, segment: Segment, run: BatchRun) -> BatchRun:
         """Without the batch at its end that has an offset where none can be: no CRC is about it."""
-        expected = max(self.tally.end_offset, segment.base_offset)
+        expected = max(self.tally.end_offset, self._damaged_up_to, segment.base_offset)
         possible = self._noted.possible(segment, run, expected)
         if possible < len(run.rows):
             row = run.rows[possible]

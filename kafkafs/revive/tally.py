@@ -1,10 +1,11 @@
 """What a scan of a partition finds out: how far it came, what is kept, and what is not."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format.batch import is_control, is_wrapped
+from kafkafs.format.batch import batch_bytes, is_control, is_wrapped
 from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
@@ -13,7 +14,7 @@ from kafkafs.revive.markers import Marker
 from kafkafs.revive.others import Borrowing
 
 _MOST_LOSSES = 100
-_LARGEST_UNPACKED = 256 << 20
+LARGEST_UNPACKED = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,26 @@ class Loss:
     is_damage: bool
 
 
+class Leaving(NamedTuple):
+    """That a group and its members are gone, which was among what is lost: keys without a value, from an offset on."""
+
+    offset: int
+    keys: tuple[bytes, ...]
+    group: str
+
+    def batch(self, epoch: int) -> bytes:
+        """Of tombstones, appended by the leader of that epoch."""
+        return batch_bytes([(key, None) for key in self.keys], self.offset, timestamp=-1, leader_epoch=epoch)
+
+
 @dataclass(slots=True)
 class Tally:
     """What a scan has found out so far. `losses` are the first ones; `lost` counts all.
 
     `end_offset`: the one that the next record gets; where the log ends before its start, as if all were deleted, the
     start. `is_below_start`: that is so, and nothing of what was kept is to be seen. `is_beyond`: its last offsets are
-    lost, and the next one is behind them all the same. `ended`: what was written anew. `borrowed`: what was damaged and
-    another replica has.
+    lost, and the next one is behind them all the same. `ended`, `left`: what was written anew. `borrowed`: what was
+    damaged and another replica has.
     """
 
     start_offset: int
@@ -50,7 +63,13 @@ class Tally:
     losses: list[Loss] = field(default_factory=list)
     lost: int = 0
     ended: list[Marker] = field(default_factory=list)
+    left: list[Leaving] = field(default_factory=list)
     borrowed: list[Borrowing] = field(default_factory=list)
+
+    @property
+    def epoch(self) -> int:
+        """The leader's that appended last; 0 where none is known."""
+        return self.epochs[-1].epoch if self.epochs else 0
 
     def lose(self, loss: Loss) -> None:
         """One more thing that is not revived."""
@@ -68,7 +87,7 @@ def count_records(run: BatchRun, start: int) -> int:
     room = rows["last_offset"] - start + 1
     wrapped = is_wrapped(rows)
     count = int(np.minimum(rows["count"], room)[~wrapped].sum())
-    for piece in decode(run.data, run.position, rows[wrapped], _LARGEST_UNPACKED) if wrapped.any() else ():
+    for piece in decode(run.data, run.position, rows[wrapped], LARGEST_UNPACKED) if wrapped.any() else ():
         if not isinstance(piece, Refusal):
             count += int((piece.rows["offset"] >= start).sum())
     return count

@@ -12,7 +12,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
+from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.job import revive
+from tests.cluster.writing import batch
 from tests.kafka import broker as nodes
 from tests.kafka import replicated, truth
 from tests.kafka.clusters import Cluster
@@ -21,6 +23,7 @@ from tests.kafka.writer import Record, Topic, Writer, create
 from tests.revive.nodes import choices, revived, started
 from tests.revive.producing import OUT_OF_ORDER_SEQUENCE, first_batch, produce, with_sequence
 from tests.revive.test_brokers import WHOLE, truth_record
+from tests.revive.test_leavings import MEMBERS, deleted, left
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
 SOURCE = Dataset("4.3.1", "stopped")
@@ -67,6 +70,25 @@ def test_every_sound_record_of_a_damaged_disk_is_there(tmp_path):
             lost = gone[each.topic, each.partition]
             wanted = [one for one in SOURCE.records(*each) if not any(one.offset in some for some in lost)]
             assert [truth_record(row) for row in told[each]] == wanted, each
+    assert node.complaints() == []
+
+
+def test_groups_beside_one_that_lost_how_its_members_left_are_there(tmp_path):
+    """Of a partition that it cannot replay to its end a coordinator has no group at all."""
+    before, group = Cluster("4.3.1", "killed"), "modern"
+    data, name = before.copy_to(tmp_path / "data"), "__consumer_offsets-1"
+    log = open_data_directory(data).partition(name).log()
+    known = {each["group"]: each for each in before.truth["groups"]}
+    members = [each["memberId"] for each in known[group]["members"]]
+    gone = batch(left("ConsumerGroup", group, *members), log.end_offset)
+    ended = batch(deleted("ConsumerGroup", group), log.end_offset + len(MEMBERS) * len(members))
+    with open(data / name / log.segments[-1].log_name, "r+b") as file:
+        file.seek(log.end_of(log.segments[-1]))
+        file.write(gone[:-1] + b"\x55" + ended)
+    with revived("4.3.1", tmp_path, [data], corrupt="skip") as node:
+        assert [each["endedGroups"] for each in node.report["revived"] if each.get("endedGroups")] == [[group]]
+        told = node.facts()
+    assert {each["group"] for each in told["groups"]} == known.keys() - {group}
     assert node.complaints() == []
 
 
