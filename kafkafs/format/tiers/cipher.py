@@ -66,15 +66,14 @@ def _private_key(key_id: str, pem: bytes) -> RSAPrivateKey:
 
 
 def _unwrapped(key: RSAPrivateKey, encryption: Encryption) -> bytes:
-    """The AES key: c^d mod n, and OAEP undone. DiskError where that is no OAEP of an empty label: another key's."""
-    numbers = key.private_numbers()
-    modulus = numbers.public_numbers.n
+    """The AES key. DiskError where what RSA gives is no OAEP of an empty label: another key's."""
+    modulus = key.public_key().public_numbers().n
     size = (modulus.bit_length() + 7) // 8
     wrapped = int.from_bytes(encryption.wrapped)
     refused = DiskError(f"the private key given as {encryption.key_id!r} does not fit the segment's")
     if len(encryption.wrapped) != size or wrapped >= modulus or size < 2 * _HASH_SIZE + 2:
         raise refused
-    block = pow(wrapped, numbers.d, modulus).to_bytes(size)
+    block = _decrypted(key, wrapped).to_bytes(size)
     masked_seed, masked = block[1 : 1 + _HASH_SIZE], block[1 + _HASH_SIZE :]
     seed = _xor(masked_seed, _mask(masked, _HASH_SIZE))
     data = _xor(masked, _mask(seed, len(masked)))
@@ -82,6 +81,15 @@ def _unwrapped(key: RSAPrivateKey, encryption: Encryption) -> bytes:
     if block[0] or label != _HASH(b"").digest() or padded[:1] != b"\1" or len(padded) != 1 + 32:
         raise refused
     return padded[1:]
+
+
+def _decrypted(key: RSAPrivateKey, wrapped: int) -> int:
+    """c^d mod n, of its remainders by both primes: in a quarter of the time (RFC 8017, 5.1.2). There is one a segment
+    and look."""
+    numbers = key.private_numbers()
+    by_q = pow(wrapped % numbers.q, numbers.dmq1, numbers.q)
+    by_p = pow(wrapped % numbers.p, numbers.dmp1, numbers.p)
+    return by_q + (by_p - by_q) * numbers.iqmp % numbers.p * numbers.q
 
 
 def _mask(seed: bytes, size: int) -> bytes:
