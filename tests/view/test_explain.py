@@ -178,7 +178,7 @@ def test_a_compressed_message_is_told_by_what_it_holds():
 
 
 def test_a_record_without_a_timestamp_has_no_date():
-    """Regression: "(1969-12-31T23:59:59.999)". Asked of the largest message: a small one may not be compressed at all."""
+    """Regression: "(1969-12-31T23:59:59.999)". Asked of the largest message: a small one may not be packed."""
     path = Dataset("2.8.0", "stopped").path
     rows = walk((path / "v0-gzip-0/00000000000000000000.log").read_bytes(), 0).rows
     last = rows["last_offset"][rows["size"].argmax()]
