@@ -24,6 +24,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from tests.kafka import broker as node
 from tests.kafka import cache, jars, truth
 from tests.kafka.broker import Broker, wait_until
+from tests.kafka.clusters import high_watermarks
 
 RELEASE = "4.3.1"
 METADATA_PARTITIONS = 3
@@ -169,6 +170,7 @@ def _make(place: Path) -> None:
             for partition in range(partitions):
                 wait_until(lambda: len(local_bases(broker, f"{topic}-{partition}")) == 1, "retention")  # noqa: B023
         wait_until(lambda: _all_listed(broker.data), "the checkpoint of log starts")
+        wait_until(lambda: _is_committed(broker.data), "the checkpoint of the group's offset")
         read_from = [(topic, number) for topic, count in (*TOPICS.items(), (PLAIN, 1)) for number in range(count)]
         read = {
             isolation: {f"{topic}-{number}": rows for (topic, number), rows in found.items()}
@@ -189,6 +191,12 @@ def _all_uploaded(broker: Broker, stored: Path, directory: str) -> bool:
 def _all_listed(data: Path) -> bool:
     listed = (data / "log-start-offset-checkpoint").read_text()
     return all(f"{topic} " in listed for topic in TOPICS)
+
+
+def _is_committed(data: Path) -> bool:
+    """Whether what the group has committed shows, however the broker ends."""
+    ends = high_watermarks(data)
+    return any(end for directory, end in ends.items() if directory.startswith("__consumer_offsets-"))
 
 
 def _copy(data: Path, target: Path) -> None:
