@@ -1,8 +1,9 @@
 """A cluster, as the topics tell it that it keeps for itself on these disks. One of these a mount, or a command.
 
 `look` brings it up to date: every internal partition is scanned once and then followed. What is asked behind it is of
-that moment. All of it is for one thread at a time, which holds `lock`; but `sources`, `partitions`, `partition` and
-`ends` ask the data directories alone, and any thread may call them at any time.
+that time, or of a moment before that was named. All of it is for one thread at a time, which holds `lock`; but
+`sources`, `partitions`, `partition` and `ends` ask the data directories alone, and any thread may call them whenever it
+likes.
 """
 
 import threading
@@ -19,7 +20,7 @@ from kafkafs.cluster.coordinators import (
     TransactionPartition,
     partition_for,
 )
-from kafkafs.cluster.following import Following, Replay
+from kafkafs.cluster.following import Following, Replay, UntilThen
 from kafkafs.cluster.group_records import Commit, Group, Topics
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import METADATA_LOG, AsOf, Metadata
@@ -57,7 +58,9 @@ class FoundGroup(NamedTuple):
 class Cluster:
     """See the module."""
 
-    def __init__(self, directories: Sequence[DataDirectory], options: ReadOptions) -> None:
+    def __init__(self, directories: Sequence[DataDirectory], options: ReadOptions, until_ms: int | None = None) -> None:
+        """`until_ms`: the moment that all is to be told of; None for now."""
+        self._until_ms = until_ms
         self.directories = tuple(directories)
         self.lock = threading.Lock()
         self._options = options
@@ -118,13 +121,16 @@ class Cluster:
 
     def _replay(self, name: PartitionName, partition: Partition) -> Replay:
         if name.directory == METADATA_LOG:
-            self._metadata = Metadata(partition, self._options)
+            self._metadata = Metadata(partition, self._options, until_ms=self._until_ms)
             return self._metadata
         if name.topic == GROUPS_TOPIC:
             made = self._groups[name.partition] = GroupPartition(name.partition)
-            return made.values
+            return self._of_then(made.values)
         kept = self._transactions[name.partition] = TransactionPartition(name.partition)
-        return kept.values
+        return self._of_then(kept.values)
+
+    def _of_then(self, replay: Replay) -> Replay:
+        return replay if self._until_ms is None else UntilThen(replay, self._until_ms)
 
     def _forget(self, name: str) -> None:
         partition = self._sources.pop(name).partition.name
@@ -255,6 +261,8 @@ class Cluster:
     def owners(self) -> Owners:
         """Who has the open transactions."""
         count = self.partition_count(TRANSACTIONS_TOPIC)
+        if count is None and self.image is not None and self._until_ms is not None:
+            return Owners([], all_here=True)  # the topic was made later
         return Owners([each for each, _ in self.transactions()], count is not None and self._are_whole(count))
 
     def _are_whole(self, count: int) -> bool:

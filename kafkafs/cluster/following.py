@@ -8,6 +8,8 @@ more there are.
 from collections.abc import Iterator
 from typing import Protocol
 
+import numpy as np
+
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import Batches
 from kafkafs.format.messages.topic_records import InternalTopic, Problem, Unreadable
@@ -33,6 +35,32 @@ class Replay(Protocol):
 
     def tell(self, problem: str) -> None:
         """Something could not be read, in a sentence."""
+
+
+class UntilThen(Replay):
+    """A replay of what a partition had at a moment: all before its first batch with a later record, as
+    `kafkafs revive --until` ends it."""
+
+    def __init__(self, replay: Replay, until_ms: int) -> None:
+        self._replay, self._until_ms, self._is_over = replay, until_ms, False
+
+    def begin(self, log: Log) -> int:
+        """See `Replay`."""
+        self._is_over = False
+        return self._replay.begin(log)
+
+    def take(self, records: Records, batches: Batches) -> None:
+        """See `Replay`."""
+        late = np.flatnonzero(batches["max_timestamp"][records.rows["batch"]] > self._until_ms)
+        kept = 0 if self._is_over else int(late[0]) if len(late) else len(records)
+        self._is_over |= len(late) > 0
+        if kept:
+            self._replay.take(Records(records.data, records.rows[:kept]), batches)
+
+    def tell(self, problem: str) -> None:
+        """See `Replay`."""
+        if not self._is_over:
+            self._replay.tell(problem)
 
 
 class Following:

@@ -69,6 +69,7 @@ def read_transaction(key: bytes, kept: LastValue, problem: Problem) -> Transacti
     )
 
 
+_DECIDED = ("PrepareCommit", "PrepareAbort")
 _UNREADABLE = (NotFound, Denied, DiskError, CorruptData, Vanished)
 _Key = tuple[Directory, str]
 _Stamp = tuple[int, int, int, int, int]
@@ -150,12 +151,16 @@ class Owners:
         transactional_id = owner.transactional_id if owner else None
         return Open(topic, partition, found, transactional_id, self.hangs(topic, partition, found.producer_id))
 
-    def hangs(self, topic: str, partition: int, producer_id: int) -> bool | None:
-        """Whether nobody will end a transaction that the producer has open there: see `Open`."""
+    def hangs(self, topic: str, partition: int, producer_id: int, ended_ms: int = 0) -> bool | None:
+        """Whether nobody will end a transaction that the producer has open there: see `Open`. `ended_ms`: when the one
+        before ended there, 0 for never; that is the one which its coordinator has decided about, where it did so
+        before."""
         owner = self._owner(producer_id)
         if owner is None:
             return True if self._all_here else None
-        return (topic, partition) not in owner.partitions
+        decided = owner.last_update_timestamp if owner.state in _DECIDED else None
+        is_before = decided is not None and decided <= ended_ms
+        return is_before or (topic, partition) not in owner.partitions
 
     def _owner(self, producer_id: int) -> Transaction | None:
         return self._now.get(producer_id) or self._other.get(producer_id)

@@ -133,13 +133,13 @@ class _Work:
 
     @cached_property
     def _owners(self) -> Owners:
-        """Asked for where a disk is damaged: it reads all of Kafka's own topics."""
+        """Asked for where damage or the moment has left a transaction open: it reads all of Kafka's own topics."""
         self.plan.cluster.look()
         return self.plan.cluster.owners()
 
-    def _is_over(self, topic: str, partition: int, producer_id: int) -> bool:
-        """Whether no coordinator has a transaction of the producer there any more."""
-        return self._owners.hangs(topic, partition, producer_id) is True
+    def _is_over(self, topic: str, partition: int, producer_id: int, ended_ms: int = 0) -> bool:
+        """Whether no coordinator has a transaction of the producer there any more, or has one yet."""
+        return self._owners.hangs(topic, partition, producer_id, ended_ms) is True
 
     def only_scan(self, replica: Replica, scan: PartitionScan) -> None:
         """Finds out what there is to say of a partition."""

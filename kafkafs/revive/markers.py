@@ -3,10 +3,13 @@
 Without the marker of a commit its transaction is open for ever, and readers of committed records stop there; without
 that of an abort they leave out what its producer committed later, too. What was aborted is noted in the transaction
 index. A transaction was committed where it is over and neither noted as aborted nor ended by a marker behind.
+
+As of a moment one may be open of which its coordinator knew nothing yet, as records tell of the past and are appended
+later: nobody would ever end it, so it is aborted.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from kafkafs.format.batch import batch_bytes, is_control
 from kafkafs.format.control import ControlType, transaction_marker
@@ -17,6 +20,19 @@ from kafkafs.log.outcomes import Event, events
 
 IsOver = Callable[[int], bool]
 """Whether a producer's transaction, of which the log tells no end, has had one."""
+
+
+class AskCoordinators(Protocol):
+    """The same, as coordinators know it of one partition. `ended_ms`: when the producer's transaction before that ended
+    there, 0 for never."""
+
+    def __call__(self, producer_id: int, ended_ms: int = 0) -> bool:
+        """Whether none of them has it."""
+
+
+def nobody_knows(producer_id: int, ended_ms: int = 0) -> bool:  # noqa: ARG001
+    """Without coordinators."""
+    return False
 
 
 class Marker(NamedTuple):
@@ -97,25 +113,38 @@ def lost_behind(
     return made
 
 
-def ended_by(until_ms: int, end: int, begun: Collection[int], behind: Iterable[BatchRun | Damage]) -> Iterator[Marker]:
+def written(run: BatchRun) -> dict[int, int]:
+    """When the run's ends of transactions were written, of each producer the last one's time."""
+    rows = run.rows[is_control(run.rows)]
+    return dict(zip(rows["producer_id"].tolist(), rows["max_timestamp"].tolist(), strict=True)) if len(rows) else {}
+
+
+def ended_by(
+    until_ms: int,
+    end: int,
+    begun: Collection[int],
+    behind: Iterable[BatchRun | Damage],
+    is_unknown: AskCoordinators,
+    ended_ms: Mapping[int, int],
+) -> list[Marker]:
     """Those that were written by a moment, of a log that ends at `end` all the same: a record before them has a later
-    time, as a producer whose clock is ahead gives it. Brokers' own clocks give those of markers."""
-    left, made = {*begun}, 0
+    time, as a producer whose clock is ahead gives it. Brokers' own clocks give those of markers. And an abort of each
+    of which no coordinator knew then. `ended_ms`: when one of the producer ended before, see `written`."""
+    left, ends = {*begun}, dict[int, bool]()
     for run in behind:
         if not left:
-            return
+            break
         if isinstance(run, Damage):
             continue
-        rows = run.rows[is_control(run.rows) & (run.rows["base_offset"] >= end)]  # a run may begin before
-        if not len(rows):
-            continue
+        rows = run.rows[is_control(run.rows)]
         times = dict(zip(rows["last_offset"].tolist(), rows["max_timestamp"].tolist(), strict=True))
         for event in events(run._replace(rows=rows)):
             if event.producer in left:
                 left.discard(event.producer)
                 if times[event.offset] <= until_ms:
-                    yield Marker(end + made, event.producer, event.kind == "abort")
-                    made += 1
+                    ends[event.producer] = event.kind == "abort"
+    ends |= {each: True for each in sorted({*begun} - ends.keys()) if is_unknown(each, ended_ms.get(each, 0))}
+    return [Marker(end + number, producer_id, is_abort) for number, (producer_id, is_abort) in enumerate(ends.items())]
 
 
 def marker_bytes(marker: Marker, known: ProducerState | None, leader_epoch: int) -> bytes:

@@ -188,10 +188,13 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
     features = dict(image.features) if image else {}
     target = newest_for(features) if choices.kafka is None else release(choices.kafka)
     kept, sentences = fitted(features, target)
-    cluster = Cluster(disks.directories, options)
+    cluster = Cluster(disks.directories, options, choices.until_ms)
     if not target.has_new_groups or _GROUPS not in kept or image is None:
         cluster.look()  # which reads all of Kafka's own topics
         sentences += _groups(cluster, target, kept)
+    end = cluster if choices.until_ms is None else Cluster(disks.directories, options)
+    if image is None:
+        end.look()  # an id is given out once, whatever the moment
     number = choices.node_id if choices.node_id is not None else (disks.nodes or (1,))[0]
     where = (cluster_id, str(choices.to.resolve()), str(number))
     before = image.brokers.get(number) if image else None
@@ -205,7 +208,7 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
         sentences.append("no metadata: settings, rights, quotas and users of the cluster are not on these disks")
     return Plan(
         disks, metadata, tuple(chosen.topics), target, kept, node, cluster_id,
-        _next_producer_id(cluster, image.next_producer_id if image else 0), sum(map(log_size, segments)),
+        _next_producer_id(end, image.next_producer_id if image else 0), sum(map(log_size, segments)),
         sum(log_size(each) for each in segments if each.object is not None),
         (*metadata.sentences, *chosen.sentences, *sentences),
         (*disks.problems, *metadata.problems, *_checkpoint_problems(disks)), cluster,

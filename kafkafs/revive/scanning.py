@@ -19,8 +19,7 @@ from typing import Literal
 import numpy as np
 
 from kafkafs.errors import CorruptData, DiskError, NotFound, Unanswered, Vanished
-from kafkafs.format.batch import Batches, batch_bytes
-from kafkafs.format.checkpoints import LeaderEpoch
+from kafkafs.format.batch import batch_bytes
 from kafkafs.format.index import ABORTED as TRANSACTION
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
@@ -31,7 +30,18 @@ from kafkafs.log.producers import ProducerStates, producers_at
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.revive.keeping import Keeping, KeptSegment
-from kafkafs.revive.markers import IsOver, Marker, ended_by, lost_behind, lost_between, marker_bytes, next_events
+from kafkafs.revive.markers import (
+    AskCoordinators,
+    IsOver,
+    Marker,
+    ended_by,
+    lost_behind,
+    lost_between,
+    marker_bytes,
+    next_events,
+    nobody_knows,
+    written,
+)
 from kafkafs.revive.noted import Noted, aborts, noted_aborts
 from kafkafs.revive.others import Borrowing, Found, Missing, elsewhere
 from kafkafs.revive.tally import Leaving, Loss, Tally, count_records
@@ -40,11 +50,6 @@ from kafkafs.revive.topics import Replica
 Corrupt = Literal["refuse", "cut", "skip"]
 _REST = 4096
 _LARGEST_RELATIVE = 2**31 - 1
-
-
-def _nobody_knows(producer_id: int) -> bool:  # noqa: ARG001
-    """An `IsOver` without a coordinator."""
-    return False
 
 
 class PartitionScan:
@@ -57,7 +62,7 @@ class PartitionScan:
         corrupt: Corrupt,
         until_ms: int | None,
         interval: int,
-        is_over: IsOver = _nobody_knows,
+        is_over: AskCoordinators = nobody_knows,
         others: Sequence[Replica] = (),
         *,
         is_dense: bool = False,
@@ -70,13 +75,13 @@ class PartitionScan:
         self.before_reading: Callable[[Segment], None] = lambda _: None
         self.kept: Callable[[int, bytes | memoryview], None] = lambda _, __: None
         self.left_between: Callable[[int, int], Sequence[Leaving]] = lambda _, __: ()
-        self._known_over = is_over if until_ms is None else _nobody_knows
+        self._is_unknown, self._known_over = is_over, is_over if until_ms is None else nobody_knows
         self._partition, self._corrupt, self._until_ms, self._interval = partition, corrupt, until_ms, interval
         self.tally = Tally(log.start_offset, log.start_offset)
         self._segments = log.visible_segments()
         self._noted = Noted(partition, log)
         self._is_over = self._is_damaged = False
-        self._damaged_up_to, self._log_end = 0, log.end_offset
+        self._damaged_up_to, self._log_end, self._ended_ms = 0, log.end_offset, dict[int, int]()
 
     def segments(self) -> Iterator[KeptSegment]:
         """What is kept, segment by segment. One between of which nothing is kept is left out."""
@@ -238,9 +243,9 @@ class PartitionScan:
     def _end_behind(self, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
         """The same, behind all that is kept, where damage or the moment made that the end."""
         end = self.tally.end_offset
-        if transactions.open and self._until_ms is not None and self._is_over:
-            behind = (item for _, item in self.log.walk(end, self.log.end_offset))
-            self._end([*ended_by(self._until_ms, end, transactions.open, behind)], keeping)
+        if transactions.open and self._until_ms is not None and (self._is_over or not self._is_damaged):
+            about = self._sound_behind(end), self._is_unknown, self._ended_ms
+            self._end(ended_by(self._until_ms, end, transactions.open, *about), keeping)
             return
         if not transactions.open or not (self._is_damaged or self._has_rest(segment)):
             return
@@ -256,7 +261,10 @@ class PartitionScan:
     def _sound_behind(self, offset: int) -> Iterator[BatchRun | Damage]:
         """What can be read of the log from there on."""
         with suppress(DiskError, NotFound):
-            yield from (item for _, item in self.log.walk(offset, self.log.end_offset))
+            for _, item in self.log.walk(offset, self.log.end_offset):
+                if isinstance(item, BatchRun):  # which may begin before
+                    item = item._replace(rows=item.rows[item.rows["base_offset"] >= offset])
+                yield item
 
     def _end(self, lacking: Sequence[Marker | Leaving], keeping: Keeping) -> None:
         tally = self.tally
@@ -274,7 +282,7 @@ class PartitionScan:
         know."""
         noted = producers_at(self._partition, self.log.end_offset if segment.next_base is None else segment.next_base)
         if noted is None or self._until_ms is not None:
-            return self._known_over if segment.next_base is None else _nobody_knows
+            return self._known_over if segment.next_base is None else nobody_knows
         begun = {each.producer_id: each.transaction_first_offset for each in noted}
         return lambda producer_id: not 0 <= begun.get(producer_id, -1) < offset
 
@@ -325,7 +333,9 @@ class PartitionScan:
         if largest >= 0:
             tally.producers.follow(run)
             tally.largest_producer_id = max(tally.largest_producer_id, largest)
-        self._follow_epochs(run.rows)
+            if self._until_ms is not None:
+                self._ended_ms |= written(run)
+        tally.follow_epochs(run.rows)
         tally.records += count_records(run, tally.start_offset)
         self._reach(run.last_offset + 1)
 
@@ -372,16 +382,6 @@ class PartitionScan:
             reason += ", and the partition ends before them"
         self._is_damaged, self._damaged_up_to = True, last + 1
         self.tally.lose(Loss(first, last, reason, is_damage=True))
-
-    def _follow_epochs(self, rows: Batches) -> None:
-        epochs = self.tally.epochs
-        before = epochs[-1].epoch if epochs else -1
-        if rows["leader_epoch"].max() <= before:
-            return
-        told = np.where(rows["magic"] >= 2, rows["leader_epoch"], -1)
-        highest = np.maximum(np.maximum.accumulate(told), before)
-        for row in np.flatnonzero(np.diff(highest, prepend=before) > 0).tolist():
-            epochs.append(LeaderEpoch(int(highest[row]), int(rows["base_offset"][row])))
 
     def _finish(self) -> None:
         """The end is known now: what the broker noted of it, as far as it fits."""

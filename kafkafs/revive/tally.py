@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format.batch import batch_bytes, is_control, is_wrapped
+from kafkafs.format.batch import Batches, batch_bytes, is_control, is_wrapped
 from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
@@ -70,6 +70,16 @@ class Tally:
     def epoch(self) -> int:
         """The leader's that appended last; 0 where none is known."""
         return self.epochs[-1].epoch if self.epochs else 0
+
+    def follow_epochs(self, rows: Batches) -> None:
+        """More batches are kept: the leaders' epochs that begin with them."""
+        before = self.epochs[-1].epoch if self.epochs else -1
+        if rows["leader_epoch"].max() <= before:
+            return
+        told = np.where(rows["magic"] >= 2, rows["leader_epoch"], -1)
+        highest = np.maximum(np.maximum.accumulate(told), before)
+        for row in np.flatnonzero(np.diff(highest, prepend=before) > 0).tolist():
+            self.epochs.append(LeaderEpoch(int(highest[row]), int(rows["base_offset"][row])))
 
     def lose(self, loss: Loss) -> None:
         """One more thing that is not revived."""

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.transactions import OpenScans
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.producers import open_transactions
@@ -108,3 +109,35 @@ def test_a_partition_is_scanned_again_only_where_it_has_changed(data, monkeypatc
     known.keep_only([])
     found()
     assert len(scans) == 4
+
+
+def hangs_then(data, until_ms, ended_ms=0):
+    cluster = Cluster([open_data_directory(data.path)], ReadOptions(), until_ms)
+    cluster.look()
+    return cluster.owners().hangs("t", 0, PRODUCER, ended_ms)
+
+
+def test_as_of_a_moment_its_coordinator_knows_what_it_knew_then(data):
+    """Up to the first later record, whatever stands behind that."""
+    data.write("__transaction_state-0", [owned("other", producerId=98)], timestamp=1000)
+    data.write("__transaction_state-1", [owned(transactionStatus=0, transactionPartitions=None)], timestamp=1000)
+    data.write("__transaction_state-1", [owned(partition=1)], timestamp=3000)
+    data.write("__transaction_state-1", [owned()], timestamp=1500)
+    assert [hangs_then(data, moment) for moment in (1000, 2999, 3000, None)] == [True, True, False, False]
+
+
+def test_before_there_were_coordinators_none_knew_of_it(data):
+    early = Data(data.path.with_name("early"))
+    early.write("t-0", [(None, b"within")], producer_id=PRODUCER)
+    early.write(METADATA, [metadata("TopicRecord", name="t", topicId="B" * 21 + "Q")], timestamp=1000)
+    made = metadata("TopicRecord", name="__transaction_state", topicId=TOPIC_ID)
+    early.write(METADATA, [made, metadata("PartitionRecord", 1, topicId=TOPIC_ID)], timestamp=2000)
+    assert (hangs_then(early, 1500), hangs_then(early, 2000)) == (True, None)
+
+
+@pytest.mark.parametrize(("status", "hangs"), [(1, False), (2, True), (3, True), (4, False)])
+def test_behind_a_marker_that_was_decided_before_it_is_another_one(data, status, hangs):
+    """One that is going on has no marker yet; of one that was decided, the marker came after that."""
+    state = owned(transactionStatus=status, transactionLastUpdateTimestampMs=1200)
+    data.write("__transaction_state-1", [state])
+    assert [hangs_then(data, None, ended_ms) for ended_ms in (0, 1199, 1200)] == [False, False, hangs]

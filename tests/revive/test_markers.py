@@ -17,7 +17,7 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.outcomes import Event
 from kafkafs.revive.job import revive
-from kafkafs.revive.markers import Marker, lost_behind, lost_between
+from kafkafs.revive.markers import Marker, ended_by, lost_behind, lost_between, nobody_knows
 from tests.kafka import broker as nodes
 from tests.kafka import truth
 from tests.kafka.writer import Record, Topic, Writer, create, now_ms, transactional
@@ -146,3 +146,19 @@ def test_which_ends_were_behind():
     behind = {1: Event(14, 1, "abort"), 3: Event(12, 3, "abort"), 4: Event(20, 4, "begin")}
     found = lost_behind(10, begun, noted, behind, set[int]().__contains__)
     assert found == [Marker(10, 1, False), Marker(11, 3, True), Marker(12, 2, True)]
+
+
+def test_as_of_a_moment_what_no_coordinator_knew_is_aborted(source):
+    """Whether its end comes later, or nothing behind tells of one; what was known stays open."""
+    log = open_data_directory(source).partition(f"{TOPIC}-{ABORTS}").log()
+    (run,) = [item for _, item in log.walk(0, log.end_offset) if isinstance(item, BatchRun)][-1:]
+    payer, runs = int(run.rows["producer_id"][-1]), [run._replace(rows=run.rows[-1:])]
+    end, begun = log.end_offset - 1, {payer: log.end_offset - 2, payer + 1: 0, payer + 2: 0}
+
+    def is_unknown(producer_id: int, ended_ms: int = 0) -> bool:
+        return (producer_id, ended_ms) in ((payer, 7), (payer + 2, 0))
+
+    assert ended_by(0, end, begun, runs, is_unknown, {payer: 7}) == [
+        Marker(end, payer, True), Marker(end + 1, payer + 2, True),
+    ]  # fmt: skip
+    assert ended_by(2**62, end, begun, runs, nobody_knows, {}) == [Marker(end, payer, False)]
