@@ -1,6 +1,19 @@
-"""Known until, as of this validator: against a clock that the test moves."""
+"""What is known until its time is over, of one state, for those who asked last, or made once for all."""
 
-from kafkafs.disk.cached_value import CachedValue, ValidatedValue, same_objects
+import functools
+import gc
+import threading
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkafs.disk import cached_value
+from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.cached_value import AnswerCache, CachedValue, LruCache, MadeOnce, ValidatedValue, same_objects
+from kafkafs.errors import Denied, WouldBlock
 
 
 class Clock:
@@ -82,3 +95,159 @@ def test_the_same_objects_are_the_same_in_the_same_order():
     assert not same_objects([first, other], [other, first])
     assert not same_objects([first], [first, other])
     assert not same_objects([first], [])
+
+
+STATES = 3
+SMALL = 10
+"""The budget of the model's cache."""
+
+
+class State:
+    """A state of the log, which may be forgotten."""
+
+
+puts = st.tuples(st.sampled_from("abcd"), st.integers(0, STATES - 1), st.integers(0, SMALL + 2))
+
+
+@given(st.lists(puts, max_size=30))
+def test_it_knows_what_a_list_of_the_newest_answers_knows(steps):
+    """The model keeps (node, state) -> answer, oldest first, and drops from the front what is too much."""
+    states = [State() for _ in range(STATES)]
+    model: OrderedDict[str, tuple[int, int, int]] = OrderedDict()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cached_value, "BUDGET", SMALL)
+        cache: AnswerCache[int] = AnswerCache()
+        for number, (node, state, size) in enumerate(steps):
+            cache.put(node, states[state], number, size)
+            if size <= SMALL:
+                model.pop(node, None)
+                model[node] = state, number, size
+            while sum(size for _, _, size in model.values()) > SMALL:
+                model.popitem(last=False)
+            for asked in "abcd":
+                known = model.get(asked)
+                for index, each in enumerate(states):
+                    wanted = known[1] if known is not None and known[0] == index else None
+                    assert cache.get(asked, each) == wanted
+
+
+def test_an_answer_keeps_no_state_of_the_log():
+    """It would keep the log's files open, deleted ones too; and what is gone must not answer by a reused address."""
+    cache: AnswerCache[str] = AnswerCache()
+    state = State()
+    cache.put("node", state, "old", 1)
+    known = cache._answers["node"][0]
+    assert known() is state
+    del state
+    assert known() is None
+    assert cache.get("node", State()) is None
+
+
+def test_what_is_larger_than_all_of_it_is_not_kept():
+    """And what is just as large is, alone."""
+    cache: AnswerCache[str] = AnswerCache()
+    state = State()
+    cache.put("small", state, "s", 1)
+    cache.put("larger", state, "x", cached_value.BUDGET + 1)
+    assert (cache.get("small", state), cache.get("larger", state)) == ("s", None)
+    cache.put("large", state, "x", cached_value.BUDGET)
+    assert (cache.get("small", state), cache.get("large", state)) == (None, "x")
+
+
+class Thing:
+    """Something that can be referred to weakly."""
+
+
+@pytest.fixture
+def cache(monkeypatch) -> LruCache[Thing]:
+    monkeypatch.setattr(cached_value, "KEPT", 3)
+    return LruCache()
+
+
+def names_in(cache: LruCache[Thing]) -> set[str]:
+    """Those whose thing is not made anew."""
+    gc.collect()
+    return {name for name in "abcdef" if name in cache._held}
+
+
+def test_it_forgets_what_was_not_asked_for_longest(cache):
+    for name in "abcacd":
+        cache.get(name, Thing)
+    assert names_in(cache) == set("acd")
+
+
+def test_what_is_held_is_found_however_long_ago_it_was_asked_for(cache):
+    held = cache.get("a", Thing)
+    for name in "bcdef":
+        cache.get(name, Thing)
+    assert cache.get("a", Thing) is held
+
+
+def test_what_does_not_fit_is_made_anew(cache):
+    first = cache.get("a", Thing)
+    assert cache.get("a", Thing, lambda thing: thing is first) is first
+    assert (second := cache.get("a", Thing, lambda thing: thing is not first)) is not first
+    assert cache.get("a", Thing) is second
+
+
+def test_names_that_are_not_wanted_are_forgotten_though_they_are_held(cache):
+    """A partition that is deleted and made again is another one."""
+    held = cache.get("a", Thing)
+    cache.get("b", Thing)
+    cache.keep_only(lambda name: name != "a")
+    assert names_in(cache) == {"b"}
+    assert cache.get("a", Thing) is not held
+
+
+@pytest.fixture
+def under_way():
+    """A value that is being made, until the event is set."""
+    begun, go_on, calls = threading.Event(), threading.Event(), list[object]()
+
+    def make() -> object:
+        begun.set()
+        assert go_on.wait(60)
+        calls.append(object())
+        return calls[-1]
+
+    once: MadeOnce[object] = MadeOnce()
+    with ThreadPoolExecutor(3) as threads:
+        first = threads.submit(once.get, make)
+        assert begun.wait(60)
+        yield functools.partial(once.get, make), calls, go_on, threads, first
+        go_on.set()
+
+
+def test_threads_that_ask_at_once_get_the_same(under_way):
+    """Two `Cluster`s would scan all internal topics twice and hold both pictures."""
+    get, calls, go_on, threads, first = under_way
+    others = [threads.submit(get) for _ in range(2)]
+    go_on.set()
+    assert {id(each.result(60)) for each in (first, *others)} == {id(calls[0])}
+    assert len(calls) == 1
+    assert get() is calls[0]
+
+
+def test_the_thread_that_serves_everybody_does_not_wait_for_it(under_way):
+    get, calls, go_on, _, first = under_way
+    with non_blocking(), pytest.raises(WouldBlock):
+        get()
+    go_on.set()
+    first.result(60)
+    with non_blocking():
+        assert get() is calls[0]
+
+
+def test_what_could_not_be_made_is_tried_again():
+    """A disk that did not answer once is no reason never to ask it again."""
+    failing = [Denied("not yet")]
+
+    def make() -> str | None:
+        if failing:
+            raise failing.pop()
+        return None
+
+    once: MadeOnce[str | None] = MadeOnce()
+    with pytest.raises(Denied):
+        once.get(make)
+    assert once.get(make) is None

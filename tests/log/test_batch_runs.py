@@ -11,7 +11,8 @@ from kafkafs.disk.budget import Budget
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import MEMORY, Prefetch
 from kafkafs.errors import CorruptData
-from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
+from kafkafs.log import batch_runs
+from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, SoundBatches, Start
 from kafkafs.log.extents import extents_between
 from kafkafs.log.lookup import locate
 from tests.log.making import Made, log_of, made, spread, write_partition, write_start
@@ -202,3 +203,22 @@ def test_large_batches_are_read_once(tmp_path, monkeypatch, size):
     monkeypatch.setattr(DataFile, "read_long", counted)
     assert sum(len(records.rows) for records in reader(log).records(0)) == len(batches)
     assert asked[0] < 1.05 * sum(len(batch.data) for batch in batches), asked
+
+
+def test_a_batch_is_known_of_the_generation_that_it_was_found_sound_in(monkeypatch):
+    """Another state of the log has other bytes at the same place."""
+    monkeypatch.setattr(batch_runs, "_sound", set())
+    SoundBatches(1).add(2**31 - 1)
+    assert SoundBatches(1).has(2**31 - 1)
+    assert not SoundBatches(2).has(2**31 - 1)
+    assert not SoundBatches(1).has(0)
+
+
+def test_however_many_are_passed_no_more_than_a_megabyte_is_remembered(monkeypatch):
+    """A mount stays as large as it is, however many terabytes are asked for."""
+    known: set[int] = set()
+    monkeypatch.setattr(batch_runs, "_sound", known)
+    for position in range(40_000):
+        SoundBatches(7).add(position)
+        assert SoundBatches(7).has(position)
+        assert len(known) <= 1 << 14

@@ -1,23 +1,27 @@
 """Transactions: who waits for whom, and what a growing log does to the last stable offset. The records that a
-read_committed consumer sees are compared in test_reading."""
+read_committed consumer sees are compared in test_reader.
+"""
 
 import gc
 import struct
 import threading
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import given
 
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import WouldBlock
+from kafkafs.format.index import ABORTED
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
-from kafkafs.log.outcomes import OpenTransactions, Outcomes
+from kafkafs.log.outcomes import Event, OpenTransactions, Outcomes, Tracker, events
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.reader import Reader
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
+from kafkafs.spark.segment_units import SegmentLook, segments_of
 from kafkafs.view.targets import LogLook
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, partition_of, write_partition
@@ -131,3 +135,30 @@ def test_a_read_leaves_nothing_to_the_garbage_collector(tmp_path):
         assert not [thing for thing in gc.get_objects() if isinstance(thing, Outcomes)]
     finally:
         gc.enable()
+
+
+def test_what_is_aborted_is_what_the_broker_noted(stopped: Dataset):
+    tracker = Tracker()
+
+    def follow(look: SegmentLook) -> list[tuple[int, int | None, int, int]]:
+        told = (tracker.follow(event) for run in look.runs() if isinstance(run, BatchRun) for event in events(run))
+        return [(each.producer, each.first, each.last, each.stable) for each in told if each is not None]
+
+    units = [unit for unit in segments_of([stopped.path]) if unit.partition_directory == "transactions-0"]
+    found = [aborted for unit in units for aborted in unit.ask(follow) or ()]
+    files = sorted(stopped.directory("transactions").glob("*.txnindex"))
+    rows = np.frombuffer(b"".join(file.read_bytes() for file in files), ABORTED)
+    wanted = [tuple(int(row[name]) for name in ("producer_id", "first", "last", "last_stable")) for row in rows]
+    assert found == wanted
+    assert wanted
+
+
+def test_a_transaction_goes_on_until_its_marker():
+    tracker = Tracker({7: 3})
+    assert tracker.follow(Event(10, 7, "begin")) is None
+    assert tracker.follow(Event(11, 8, "begin")) is None
+    aborted = tracker.follow(Event(12, 7, "abort"))
+    assert aborted == (7, 3, 12, 11)
+    assert tracker.follow(Event(13, 8, "emptied")) is None
+    assert tracker.open == {}
+    assert tracker.follow(Event(14, 9, "abort")) == (9, None, 14, 15)

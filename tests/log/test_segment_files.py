@@ -1,5 +1,6 @@
-"""The files of a segment, by what happens to their names meanwhile."""
+"""The files of a segment, its indexes among them, by what happens to their names meanwhile."""
 
+import gc
 import os
 import shutil
 
@@ -10,7 +11,8 @@ from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory
 from kafkafs.log.segment_files import SegmentFiles
-from tests.log.making import log_of, made, write_partition
+from tests.disk.descriptors import open_below
+from tests.log.making import log_of, made, partition_of, write_partition
 
 BATCHES = [made(number * 3, [1000 + number] * 3) for number in range(4)]
 
@@ -122,3 +124,33 @@ def test_a_rebuilt_index_is_opened_where_it_lies(tmp_path, place, tmp_path_facto
         files.stamp(inside)
         assert {file.inode for file in files.lend(inside)} == {index.inode, files.open("log").inode}
     files.check_names()
+
+
+def test_an_index_is_as_long_as_it_is_when_its_segment_was_rolled(tmp_path):
+    """A broker cuts the zeros off the index of the segment it leaves, a moment after somebody looked at it."""
+    batches = [made(base, [1000 + base] * 5) for base in range(0, 50, 5)]
+    directory = write_partition(tmp_path, {0: batches})
+    index = directory / segment_file(0, "index")
+    size = index.stat().st_size
+    os.truncate(index, 1 << 20)
+    partition = partition_of(tmp_path)
+    assert partition.log().segments[0].indexes.offset_index.length == 1 << 20
+    os.truncate(index, size)
+    write_partition(tmp_path, {50: [made(50, [2000])]})
+    partition.look_again()
+    assert partition.log().segments[0].indexes.offset_index.length == size
+
+
+def test_a_log_that_is_dropped_gives_its_descriptors_back_at_once(tmp_path):
+    """Not when the garbage collector comes, which is seldom: a process of Spark's reads many directories in between."""
+    write_partition(tmp_path, {0: [made(base, [1000 + base] * 5) for base in range(0, 50, 5)]})
+    gc.disable()
+    try:
+        partition = partition_of(tmp_path)
+        indexes = partition.log().segments[0].indexes
+        assert indexes.offset_index.lookup(20).position > 0
+        assert indexes.time_index.last().timestamp == 1045
+        del partition, indexes
+        assert open_below(tmp_path) == []
+    finally:
+        gc.enable()

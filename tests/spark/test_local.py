@@ -8,21 +8,32 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkafs.cli.spark_command import is_local
 from kafkafs.errors import Exhausted, UsageError, Vanished
 from kafkafs.spark import jobs
 from kafkafs.spark.audit.audit_job import audit
-from kafkafs.spark.local import LocalEngine
+from kafkafs.spark.local import LocalEngine, bundles
 from kafkafs.spark.segment_units import segments_of
 from tests.cli.parsing import parsed
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS, wait_until
-from tests.spark.test_bundles import Unit
 from tests.spark.test_interrupted import below, runs
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A number and a weight."""
+
+    number: int
+    weight: int
+
 
 LATEST = Dataset("4.3.1", "stopped")
 BARE = "import sys; sys.modules.update(dict.fromkeys(('pyspark', 'py4j', 'pyarrow', 'jinja2', 'pyfuse3', 'trio')))\n"
@@ -209,3 +220,13 @@ def test_a_master_and_no_spark_cannot_both_be_meant():
 
 def test_an_audit_as_a_function_needs_no_session(damaged):
     assert audit(LocalEngine(), [damaged]).findings
+
+
+@given(st.lists(st.integers(0, 100), max_size=300), st.integers(1, 200))
+def test_every_unit_is_in_one_bundle_in_its_order(weights, enough):
+    units = [Unit(number, weight) for number, weight in enumerate(weights)]
+    found = bundles(units, enough)
+    assert [unit for bundle in found for unit in bundle] == units
+    for bundle in found:
+        assert 0 < len(bundle) <= 64
+        assert sum(unit.weight for unit in bundle[:-1]) < enough

@@ -1,4 +1,4 @@
-"""What a partition's views share: one state of the log at a time, and attributes from the files behind a view."""
+"""What a partition's views share: one state of the log and one look at a time, and attributes from its files."""
 
 import os
 import shutil
@@ -10,12 +10,15 @@ from typing import Any, cast
 import pytest
 
 from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.budget import Budget
 from kafkafs.errors import Vanished, WouldBlock
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view import partition_view
 from kafkafs.view.node import KEEP_S, FileNode
-from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.partition_view import PartitionCache, PartitionView
 from kafkafs.view.tree import PartitionDirectory
-from tests.log.making import made, write_partition
+from tests.log.making import log_of, made, partition_of, write_partition
 from tests.mounting import wait_until
 from tests.view.trees import node, tree
 
@@ -160,3 +163,25 @@ def test_of_many_logs_one_that_grants_less_decides(tmp_path, number, change):
     found = partition_view._granted_by_all(look.log.segments)
     assert found is not None
     assert found[0].mode & 0o004 == 0
+
+
+def test_a_log_has_one_look_and_another_log_another(tmp_path):
+    """Answers are remembered by the look: a second one of the same log would forget them, and one kept for too
+    long would answer for a log that is gone."""
+    write_partition(tmp_path, {0: [made(0, [1])]})
+    partition, keys = partition_of(tmp_path), PartitionKeys(Budget(KEY_MEMORY))
+    cache = PartitionCache(partition, ReadOptions(), keys)
+    log, other = partition.log(), log_of(tmp_path)
+    first = cache.look_at(log)
+    assert cache.look_at(log) is first
+    assert (first.log, first.keys) == (log, keys)
+    assert cache.look_at(other).log is other
+    assert cache.look_at(log) is not first
+
+
+def test_a_look_sees_what_the_options_let_it_see(tmp_path):
+    write_partition(tmp_path, {0: [made(0, [1])]})
+    partition = partition_of(tmp_path)
+    for isolation in ("read_uncommitted", "read_committed"):
+        cache = PartitionCache(partition, ReadOptions(isolation=isolation), PartitionKeys(Budget(KEY_MEMORY)))
+        assert cache.look_at(partition.log()).visible.visible.options.isolation == isolation

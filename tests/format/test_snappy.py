@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkafs.format.codecs import SNAPPY, decompress, unpack
-from tests.format.native.test_lz4 import naive
 from tests.format.packers import bare_snappy, xerial
+from tests.format.test_lz4 import naive
 
 
 def literal(content: bytes, width: int) -> bytes:
