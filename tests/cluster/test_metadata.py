@@ -41,13 +41,8 @@ def told(data):
     return topics, state["metadata"], [each for each in state["problems"] if NAME in each]
 
 
-def snapshot_at(data, offset, content):
-    (data.path / NAME).mkdir(exist_ok=True)
-    (data.path / NAME / f"{offset:020}-0000000003.checkpoint").write_bytes(content)
-
-
 def test_a_snapshot_and_the_log_behind_it_are_one_state(data):
-    snapshot_at(data, 5, snapshot(topic("in-snapshot", 1)))
+    data.write_snapshot(5, snapshot(topic("in-snapshot", 1)))
     data.write(NAME, [topic(f"below-{n}", n + 2) for n in range(5)], at=0)
     data.write(NAME, [topic("behind", 8)])
     topics, about, problems = told(data)
@@ -85,8 +80,8 @@ def test_a_time_that_was_never_told_is_null(data):
 
 
 def test_a_snapshot_that_is_not_whole_is_left_out_for_an_older_one(data):
-    snapshot_at(data, 5, snapshot(topic("older", 1)))
-    snapshot_at(data, 9, snapshot(topic("newer", 2))[:-1])
+    data.write_snapshot(5, snapshot(topic("older", 1)))
+    data.write_snapshot(9, snapshot(topic("newer", 2))[:-1])
     data.write(NAME, [topic("behind", 3)], at=5)
     topics, _, problems = told(data)
     assert topics == ["behind", "older"]
@@ -94,7 +89,7 @@ def test_a_snapshot_that_is_not_whole_is_left_out_for_an_older_one(data):
 
 
 def test_a_snapshot_without_its_log_is_enough(data):
-    snapshot_at(data, 9, snapshot(topic("alone", 1)))
+    data.write_snapshot(9, snapshot(topic("alone", 1)))
     topics, about, problems = told(data)
     assert (topics, about["asOfOffset"], about["epoch"], problems) == (["alone"], 8, 3, [])
 
@@ -112,7 +107,7 @@ def test_a_log_without_its_snapshot_tells_nothing_and_goes_on_telling_nothing(da
 
 
 def test_a_log_that_begins_behind_its_snapshot_adds_nothing(data):
-    snapshot_at(data, 5, snapshot(topic("kept", 1)))
+    data.write_snapshot(5, snapshot(topic("kept", 1)))
     data.write(NAME, [topic("behind", 2)], at=7)
     topics, about, problems = told(data)
     assert (topics, about["asOfOffset"]) == (["kept"], 4)
@@ -188,7 +183,7 @@ def test_many_kinds_of_problems_are_told_up_to_a_number(data):
 
 
 def test_problems_of_a_snapshot_name_it(data):
-    snapshot_at(data, 5, snapshot((None, b"\1\x63\0")))
+    data.write_snapshot(5, snapshot((None, b"\1\x63\0")))
     data.write(NAME, [topic("behind", 2)], at=5)
     assert told(data)[2][0].startswith(f"{NAME}/{5:020}-0000000003.checkpoint: offset 1: ")
 

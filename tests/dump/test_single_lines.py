@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.dump.dump_options import DumpOptions
-from kafkafs.dump.kafka_decoders import Decoder, as_hexadecimal, as_integer, as_long, as_string
+from kafkafs.dump.kafka_decoders import as_long
 from tests.dump.dumped import dumped
 from tests.kafka.dataset import Dataset
 
@@ -31,16 +31,6 @@ def test_both_ways_to_a_line_agree(stopped: Dataset, skip: bool) -> None:
             assert (fast.text, fast.report, fast.problems) == (slow.text, slow.report, slow.problems), name
             compared += 1
     assert compared > 50
-
-
-@pytest.mark.parametrize("key", [as_long, as_integer, as_hexadecimal, as_string])
-@pytest.mark.parametrize("value", [as_long, as_integer, as_hexadecimal])
-def test_both_ways_decode_alike(stopped: Dataset, key: Decoder, value: Decoder) -> None:
-    """Numbers that are there, and those for which bytes are missing."""
-    options = replace(KERNELS, decode_key=key, decode_value=value, skip_record_metadata=True)
-    for partition in ("binary-0", "nulls-0", "codec-zstd-0"):
-        name = f"{partition}/00000000000000000000.log"
-        assert dumped(stopped.path, name, options).text == dumped(stopped.path, name, in_python(options)).text
 
 
 def test_a_value_that_is_no_number_is_told_in_its_place(stopped: Dataset, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from kafkafs import errors
 from kafkafs.cli.endings import run_honestly
 from kafkafs.disk.blocking import may_block
 from kafkafs.fuse.life import journal
-from kafkafs.fuse.life.guard import supervise, supervise_in_background
+from kafkafs.fuse.life.guard import supervise
 from kafkafs.fuse.life.mount_claim import Claim
 from kafkafs.fuse.life.mounting import Settings, serve
 from kafkafs.fuse.life.mountpoint import check
@@ -180,9 +180,8 @@ class Many(ShelfDirectory):
 
 
 def main() -> int:
-    """`python -m tests.fuse.shelf DIRECTORY MOUNTPOINT [--background]`"""
-    source, place, background = Path(sys.argv[1]), Path(sys.argv[2]), "--background" in sys.argv
-
+    """`python -m tests.fuse.shelf DIRECTORY MOUNTPOINT`"""
+    source, place = Path(sys.argv[1]), Path(sys.argv[2])
     claim = Claim(place)
 
     def serve_shelf(on_ready: Callable[[], None]) -> int:
@@ -191,9 +190,8 @@ def main() -> int:
 
     def start() -> int:
         check(place, [source])
-        journal.start(syslog=background)
-        run = supervise_in_background if background else supervise
-        return run(place, lambda on_ready: run_honestly(lambda: serve_shelf(on_ready)))
+        journal.start()
+        return supervise(place, lambda on_ready: run_honestly(lambda: serve_shelf(on_ready)))
 
     return run_honestly(start)
 

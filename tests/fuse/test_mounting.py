@@ -114,20 +114,6 @@ def test_a_mount_point_in_use_is_refused(shelf):
         check(shelf.mounted.path, [shelf.source])
 
 
-def test_in_the_background_the_command_returns_when_the_mount_answers(tmp_path):
-    source, place = tmp_path / "source", tmp_path / "mount"
-    source.mkdir()
-    place.mkdir()
-    (source / "file").write_text("hello")
-    # stdout is a pipe: were it still held by the daemon, this would not end
-    done = run(sys.executable, "-m", "tests.fuse.shelf", source, place, "--background", cwd=ROOT)
-    try:
-        assert (place / "file").read_text() == "hello"
-        assert done.stdout == done.stderr == b""
-    finally:
-        run("umount", "-l", place)
-
-
 def test_sigusr1_tells_what_every_task_and_thread_is_doing(shelf):
     os.kill(shelf.mounted.process.pid, signal.SIGUSR1)
     wait_until(lambda: "thread worker-" in shelf.mounted.log)

@@ -78,12 +78,6 @@ def test_one_of_kafkas_files_makes_a_partition(tmp_path, file):
     assert set(open_data_directory(tmp_path).names()) == {"dbus-1", "t-0"}
 
 
-@pytest.mark.parametrize("mark", ["meta.properties", "log-start-offset-checkpoint"])
-def test_a_data_directory_without_partitions_is_one_by_its_own_files(tmp_path, mark):
-    (tmp_path / mark).touch()
-    assert open_data_directory(tmp_path).names() == {}
-
-
 def test_a_sweep_lets_go_of_rebuilt_indexes_that_were_deleted(tmp_path):
     """Regression: only the data directory was swept, and `reindex` puts new files in the place of old ones."""
     data, indexes = tmp_path / "data", tmp_path / "indexes"

@@ -30,7 +30,7 @@ from kafkafs.spark.typed.kinds import ReaderSchema, named_payloads, reader_schem
 from kafkafs.spark.typed.registered import RegisteredColumn, column_type
 from kafkafs.spark.typed.typed_columns import Columns
 from tests.format.decoded import records_of
-from tests.format.schemas.avro_drawn import encoded, schemas
+from tests.format.schemas.avro_drawn import encoded, record, schemas
 from tests.kafka import registered
 from tests.kafka.dataset import Dataset
 
@@ -110,12 +110,6 @@ def test_columns_are_the_objects_of_any_schema(data: st.DataObject) -> None:
     made = values_of(registry(schema), *(FIRST + encoded(schema, each) for each in data_))
     expected = [as_column(schema, each) for each in data_]
     assert all(map(same, made, expected)), (made, expected)
-
-
-def record(*fields: tuple[Any, ...], name: str = "R") -> dict[str, Any]:
-    """A record of fields (name, type) or (name, type, default)."""
-    parts = ("name", "type", "default")
-    return {"type": "record", "name": name, "fields": [dict(zip(parts, each, strict=False)) for each in fields]}
 
 
 def logical(kind: str, meaning: str, **more: Any) -> dict[str, Any]:

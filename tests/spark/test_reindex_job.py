@@ -198,21 +198,16 @@ def test_a_setting_counts_as_long_as_it_holds(data: Data, records: list[Pair], i
     assert told(data) == intervals
 
 
-def write_snapshot(data: Data, offset: int, content: bytes) -> None:
-    (data.path / NAME).mkdir(exist_ok=True)
-    (data.path / NAME / f"{offset:020}-0000000003.checkpoint").write_bytes(content)
-
-
 def test_what_a_snapshot_tells_goes_on_in_the_log(data: Data) -> None:
-    write_snapshot(data, 5, snapshot(setting("t", "100"), setting("u", "7")))
+    data.write_snapshot(5, snapshot(setting("t", "100"), setting("u", "7")))
     data.write(NAME, [setting("u", None)], at=5)
     assert told(data) == {"t": 100}
 
 
 def test_a_snapshot_that_is_not_whole_gives_way_to_the_one_before(data: Data) -> None:
     """Regression: what the broker was writing when it was killed was taken for all there is."""
-    write_snapshot(data, 5, snapshot(setting("t", "100")))
-    write_snapshot(data, 9, snapshot(setting("t", "200"))[:-1])
+    data.write_snapshot(5, snapshot(setting("t", "100")))
+    data.write_snapshot(9, snapshot(setting("t", "200"))[:-1])
     data.write(NAME, [setting("u", "7")], at=5)
     assert told(data) == {"t": 100, "u": 7}
 

@@ -86,3 +86,9 @@ BOMBS: list[tuple[Any, bytes, str]] = [
     ({"type": "long", "logicalType": "time-micros"}, encoded("long", 86_400_000_000), "outside the day"),
 ]  # fmt: skip
 """Schemas and payloads that kill another reader, or keep it for ever, and what is said of each."""
+
+
+def record(*fields: tuple[Any, ...], name: str = "R") -> dict[str, Any]:
+    """A record of fields (name, type) or (name, type, default)."""
+    parts = ("name", "type", "default")
+    return {"type": "record", "name": name, "fields": [dict(zip(parts, each, strict=False)) for each in fields]}

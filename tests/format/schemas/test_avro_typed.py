@@ -19,7 +19,7 @@ from kafkafs.format.schemas.avro_typed import ColumnSchema
 from kafkafs.format.schemas.decoders import Decoder
 from kafkafs.format.schemas.shape import Shape, double_bits, float_bits
 from tests.format.decoded import records_of, table_of
-from tests.format.schemas.avro_drawn import doubling, encoded, schemas
+from tests.format.schemas.avro_drawn import doubling, encoded, record, schemas
 
 PREFIX = b"\0\0\0\0\1"
 MISFIT = object()
@@ -36,12 +36,6 @@ def read(reader: Any, writer: Any, payload: bytes) -> Any:
     ((_, text),) = lines.fields(records_of(PREFIX + payload))
     assert text is not None
     return MISFIT if text == PREFIX + payload else json.loads(text)["value"]
-
-
-def record(*fields: tuple[Any, ...], name: str = "R") -> dict[str, Any]:
-    """A record of fields (name, type) or (name, type, default)."""
-    parts = ("name", "type", "default")
-    return {"type": "record", "name": name, "fields": [dict(zip(parts, each, strict=False)) for each in fields]}
 
 
 def of_shape(schema: Any, datum: Any) -> Any:
