@@ -1,19 +1,22 @@
 """Members that left groups, and groups that came to their end, in lost records of `__consumer_offsets`.
 
-A coordinator that replays the end of a group of a newer protocol and still knows members of it, or a record of another
-protocol for that group, gives up on the whole partition, and with it on every group there. So what such a record
-presupposes stood among what is lost before it, and its tombstones are written anew in that place. Source:
-GroupMetadataManager.replay. Keys are an int16 of the record's type, the group and the member, each with its length.
+A coordinator that replays the end of a group of a newer protocol and still knows members of it, a record of another
+protocol for that group, or that a member got what another still owns, gives up on the whole partition, and with it on
+every group there. So what such a record presupposes stood among what is lost before it, and tombstones of it are
+written anew in that place. Sources: GroupMetadataManager.replay, ConsumerGroup.addPartitionEpochs. Keys are an int16 of
+the record's type, the group and the member, each with its length.
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from heapq import merge
 from typing import NamedTuple
 
 import numpy as np
 
 from kafkafs.format.batch import walk
+from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.tally import LARGEST_UNPACKED, Leaving
@@ -24,18 +27,24 @@ _CLASSIC = 2
 
 
 class _Protocol(NamedTuple):
-    """The types of a newer protocol's records; members have those of the last three."""
+    """The types of a newer protocol's records, in the order in which tombstones of them can stand."""
 
-    group: int
-    target: int
     current: int
     target_member: int
     member: int
+    target: int
+    group: int
 
 
-_PROTOCOLS = (_Protocol(3, 6, 8, 7, 5), _Protocol(11, 12, 14, 13, 10), _Protocol(17, 20, 22, 21, 19))
+_PROTOCOLS = (_Protocol(8, 7, 5, 6, 3), _Protocol(14, 13, 10, 12, 11), _Protocol(22, 21, 19, 20, 17))
 _BY_NUMBER = {number: protocol for protocol in _PROTOCOLS for number in protocol}
-_TOLD = np.array([_CLASSIC, *_BY_NUMBER])
+_RANKS = {_CLASSIC: 0} | {number: rank for each in _PROTOCOLS for rank, number in enumerate(each)}
+_TOLD = np.array([*_RANKS])
+
+_Owned = frozenset[tuple[str, int]]
+"""Topic ids and partitions."""
+
+_NOTHING: _Owned = frozenset()
 
 
 class _Group:
@@ -44,24 +53,37 @@ class _Group:
     def __init__(self, protocol: _Protocol | None) -> None:
         self.protocol = protocol
         self.known: dict[bytes, int] = {}
+        self.owned: dict[bytes, _Owned] = {}
+        """By the key of what a member is assigned."""
 
-    def of(self, *numbers: int) -> Iterator[bytes]:
-        """The known keys of these types, type by type."""
-        return (key for number in numbers for key in [*self.known] if _number(key) == number)
+    def of(self, number: int) -> list[bytes]:
+        """The known keys of that type."""
+        return [key for key in self.known if _number(key) == number]
 
-    def presupposed(self, protocol: _Protocol, key: bytes, is_tombstone: bool) -> list[bytes]:
-        """The keys that were removed before such a record, in an order in which they can be."""
+    def presupposed(self, protocol: _Protocol, event: "_Event") -> list[bytes]:
+        """The keys that were removed before such a record."""
         if self.protocol is not protocol:
-            return [*self.known] if self.protocol is None else [*self.of(*self.protocol[2:], *self.protocol[1::-1])]
-        number = _number(key)
-        if not is_tombstone or number in (protocol.current, protocol.target_member):
+            return [*self.known]
+        key, number = event.key, _number(event.key)
+        if event.owned:
+            return [each for each in self.of(number) if each != key and self.owned[each] & event.owned]
+        if not event.is_tombstone or number in (protocol.current, protocol.target_member):
             return []
         if number == protocol.member:
             same = (_as(protocol.current, key), _as(protocol.target_member, key))
             return [each for each in same if each in self.known]
         if number == protocol.target:
-            return [*self.of(protocol.target_member)]
-        return [*self.of(*protocol[2:], protocol.target)]
+            return self.of(protocol.target_member)
+        return [each for each in self.known if each != key]
+
+
+class _Event(NamedTuple):
+    """A record that tells of a group. `owned`: what it says that a member owns."""
+
+    offset: int
+    key: bytes
+    is_tombstone: bool
+    owned: _Owned = _NOTHING
 
 
 class _Groups:
@@ -70,50 +92,51 @@ class _Groups:
     def __init__(self) -> None:
         self._groups: dict[bytes, _Group] = {}
 
-    def take(self, offset: int, key: bytes, is_tombstone: bool) -> dict[bytes, int]:
+    def take(self, event: _Event) -> dict[bytes, int]:
         """A record: what it presupposes to be gone and was not, each key with the offset that told of it."""
-        name, protocol = _name(key), _BY_NUMBER.get(_number(key))
+        name, protocol = _name(event.key), _BY_NUMBER.get(_number(event.key))
         group = self._groups.get(name)
         if protocol is None:
             self._groups.pop(name, None)
-            if not is_tombstone:
+            if not event.is_tombstone:
                 self._groups[name] = _Group(None)
-                self._groups[name].known[key] = offset
+                self._groups[name].known[event.key] = event.offset
             return {}
-        gone = {} if group is None else {
-            each: group.known.pop(each) for each in group.presupposed(protocol, key, is_tombstone)
-        }  # fmt: skip
-        if is_tombstone:
-            self._remove(name, protocol, key)
+        gone = {} if group is None else {each: group.known.pop(each) for each in group.presupposed(protocol, event)}
+        if group is not None and group.protocol is not protocol:
+            group = None
+        if event.is_tombstone:
+            if group is not None:
+                group.known.pop(event.key, None)
+            if group is None or _number(event.key) == protocol.group:
+                self._groups.pop(name, None)
             return gone
-        if group is None or group.protocol is not protocol:
-            group = self._groups[name] = _Group(protocol)
-        group.known[key] = offset
-        if _number(key) == protocol.current:  # which makes a member, and a tombstone of it does not remove that
-            group.known.setdefault(_as(protocol.member, key), offset)
+        group = self._groups[name] = group or _Group(protocol)
+        group.known[event.key], group.owned[event.key] = event.offset, event.owned
+        if _number(event.key) == protocol.current:  # which makes a member, and a tombstone of it does not remove that
+            group.known.setdefault(_as(protocol.member, event.key), event.offset)
         return gone
-
-    def _remove(self, name: bytes, protocol: _Protocol, key: bytes) -> None:
-        group = self._groups.get(name)
-        if group is not None and group.protocol is protocol:
-            group.known.pop(key, None)
-        if group is not None and (_number(key) == protocol.group or group.protocol is not protocol):
-            del self._groups[name]
 
 
 class _Room:
-    """Lost offsets, of which the first ones are given out again."""
+    """Lost offsets from `first` on, and the keys whose tombstones are to stand there."""
 
     def __init__(self, first: int, last: int) -> None:
-        self.first, self._last, self._next = first, last, first
+        self.first, self._size = first, last - first + 1
+        self._keys = set[bytes]()
 
-    def take(self, count: int) -> int | None:
-        """The first of so many; None where there are no more as many."""
-        offset = self._next
-        if offset + count > self._last + 1:
+    def add(self, keys: Iterable[bytes]) -> bool | None:
+        """Whether any of these is new here; None where there is no room for them."""
+        more = self._keys.union(keys)
+        if len(more) > self._size:
             return None
-        self._next += count
-        return offset
+        is_new, self._keys = len(more) > len(self._keys), more
+        return is_new
+
+    @property
+    def keys(self) -> list[bytes]:
+        """In an order in which a coordinator can take their tombstones."""
+        return sorted(self._keys, key=lambda key: (_RANKS[_number(key)], key))
 
 
 class Leavings:
@@ -129,43 +152,72 @@ class Leavings:
 
     @cached_property
     def _found(self) -> list[Leaving]:
-        scan, groups = self._scan(), _Groups()
-        rooms, found, seen, expected = list[_Room](), list[Leaving](), 0, scan.tally.start_offset
+        events, rooms = self._read()
+        while _fill(events, rooms):  # what is put in presupposes others in turn
+            pass
+        filled = ((room.first, room.keys) for room in rooms if room.keys)
+        return [Leaving(first, tuple(keys), tuple(sorted({_text(key) for key in keys}))) for first, keys in filled]
+
+    def _read(self) -> tuple[list[_Event], list[_Room]]:
+        """What the log tells of groups, and the room that is in it."""
+        scan, events, rooms = self._scan(), list[_Event](), list[_Room]()
+        seen, expected = 0, scan.tally.start_offset
 
         def take(_: int, data: bytes | memoryview) -> None:
-            """What is kept, in order: the room before it, and what its records presuppose."""
+            """What is kept, in order."""
             nonlocal seen, expected
             rows = walk(data, 0).rows
             if scan.tally.lost > seen and expected < rows["base_offset"][0]:
                 rooms.append(_Room(expected, int(rows["base_offset"][0]) - 1))
             seen, expected = scan.tally.lost, int(rows["last_offset"][-1]) + 1
             for piece in decode(data, 0, rows, LARGEST_UNPACKED):
-                for offset, key, is_tombstone in () if isinstance(piece, Refusal) else _told(piece):
-                    if gone := groups.take(offset, key, is_tombstone):
-                        found.extend(_placed(gone, rooms))
+                if not isinstance(piece, Refusal):
+                    events.extend(_told(piece))
 
         scan.kept = take
         for _ in scan.segments():
             pass
-        return sorted(found)
+        return events, rooms
 
 
-def _placed(gone: dict[bytes, int], rooms: list[_Room]) -> Iterator[Leaving]:
-    """In the last room behind all that told of them; nothing where there is none."""
+def _fill(events: Sequence[_Event], rooms: Sequence[_Room]) -> bool:
+    """Puts into the rooms what records presuppose; whether that was anything new."""
+    groups, is_new = _Groups(), False
+    made = [_Event(room.first, key, is_tombstone=True) for room in rooms for key in room.keys]
+    for event in merge(made, events, key=lambda each: each.offset):
+        if gone := groups.take(event):
+            is_new |= _put(gone, event.offset, rooms)
+    return is_new
+
+
+def _put(gone: Mapping[bytes, int], before: int, rooms: Sequence[_Room]) -> bool:
+    """Into the last room before an offset and behind all that told of them, if there is one; whether that is new."""
     for room in reversed(rooms):
         if room.first <= max(gone.values()):
-            return
-        if (offset := room.take(len(gone))) is not None:
-            yield Leaving(offset, tuple(gone), _name(next(iter(gone))).decode(errors="replace"))
-            return
+            break
+        if room.first <= before and (is_new := room.add(gone)) is not None:
+            return is_new
+    return False
 
 
-def _told(records: Records) -> Iterator[tuple[int, bytes, bool]]:
-    """Offset, key, and whether it is a tombstone, of the records that tell of groups: few, among those of offsets."""
+def _told(records: Records) -> Iterator[_Event]:
+    """The records that tell of groups: few, among those of offsets."""
     rows = np.flatnonzero(records.rows["key_size"] >= _NAME_AT)
     numbers = records.data[records.rows["key_at"][rows, None] + np.arange(_NUMBER.size)].view(">i2").ravel()
     for number in rows[np.isin(numbers, _TOLD)].tolist():
-        yield int(records.rows["offset"][number]), bytes(records.key(number) or b""), records.value(number) is None
+        key, value = bytes(records.key(number) or b""), records.value(number)
+        owned = _NOTHING if value is None else _owned(key, bytes(value))
+        yield _Event(int(records.rows["offset"][number]), key, value is None, owned)
+
+
+def _owned(key: bytes, value: bytes) -> _Owned:
+    """What such a record says that a member of a consumer group owns, until it has given it back."""
+    if _number(key) != _PROTOCOLS[0].current:
+        return _NOTHING
+    record = parse_record(InternalTopic.OFFSETS, key, value)
+    told = record.value if isinstance(record, Message) and record.value else {}
+    topics = (*told.get("assignedPartitions", ()), *told.get("partitionsPendingRevocation", ()))
+    return frozenset((each["topicId"], number) for each in topics for number in each["partitions"])
 
 
 def _number(key: bytes) -> int:
@@ -174,6 +226,11 @@ def _number(key: bytes) -> int:
 
 def _name(key: bytes) -> bytes:
     return key[_NAME_AT : _NAME_AT + int.from_bytes(key[_NUMBER.size : _NAME_AT], "big")]
+
+
+def _text(key: bytes) -> str:
+    """The group's name, for a sentence."""
+    return _name(key).decode(errors="replace")
 
 
 def _as(number: int, key: bytes) -> bytes:

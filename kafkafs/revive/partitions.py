@@ -244,7 +244,7 @@ def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
         "endedTransactions": [
             {"producerId": each.producer_id, "offset": each.offset, "aborted": each.is_abort} for each in tally.ended
         ],
-        "endedGroups": sorted({each.group for each in tally.left}),
+        "endedGroups": sorted({group for each in tally.left for group in each.groups}),
         "losses": [{"first": each.first, "last": each.last, "reason": each.reason} for each in tally.losses],
     }
 

@@ -28,11 +28,11 @@ class Loss:
 
 
 class Leaving(NamedTuple):
-    """That a group and its members are gone, which was among what is lost: keys without a value, from an offset on."""
+    """That groups, or members of them, are gone, which was lost: keys without a value, from an offset on."""
 
     offset: int
     keys: tuple[bytes, ...]
-    group: str
+    groups: tuple[str, ...]
 
     def batch(self, epoch: int) -> bytes:
         """Of tombstones, appended by the leader of that epoch."""

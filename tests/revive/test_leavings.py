@@ -110,6 +110,37 @@ def test_a_member_that_left_and_of_which_the_last_word_is_kept(tmp_path):
     assert [each[1:] for each in records if each[-1]] == [(f"{protocol}{name}", "g", "a", True) for name in MEMBERS]
 
 
+def test_what_stands_anew_presupposes_others(tmp_path):
+    """A member left in lost records while it had a target, which was removed once more before the group was."""
+    protocol = "ConsumerGroup"
+    path = damaged(
+        tmp_path, joined(protocol, "g", "a"), left(protocol, "g", "a"), left(protocol, "g", "a")[1:2],
+        deleted(protocol, "g"), lost=[1],
+    )  # fmt: skip
+    _, records = revived(tmp_path, path)
+    assert [each[:2] for each in records if 5 <= each[0] <= 7] == [
+        (5 + number, f"{protocol}{name}") for number, name in enumerate(MEMBERS)
+    ]  # fmt: skip
+
+
+def test_what_another_member_owned_it_has_given_back(tmp_path):
+    """A group that ended and began anew counts its epochs from the beginning; what is owned later still may not be."""
+    name, topic = "ConsumerGroupCurrentMemberAssignment", "A" * 22
+
+    def owning(member, epoch, *partitions):
+        """That the member owns those."""
+        told = {"memberEpoch": epoch, "assignedPartitions": [{"topicId": topic, "partitions": [*partitions]}]}
+        return pair(name, key("", "g", member), told)
+
+    path = damaged(
+        tmp_path, [owning("a", 3, 0, 1), owning("b", 3, 2)], left("ConsumerGroup", "g", "a"), [owning("c", 2, 1)],
+        lost=[1],
+    )  # fmt: skip
+    told, records = revived(tmp_path, path)
+    assert [each for each in records if each[-1]] == [(2, name, "g", "a", True)]
+    assert told["endedGroups"] == ["g"]
+
+
 @pytest.mark.parametrize("before", ["classic", "ShareGroup"])
 def test_a_group_that_had_another_protocol_ended_as_one_of_that(tmp_path, before):
     """Its end and the beginning of the other stood in one batch."""
