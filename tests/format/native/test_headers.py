@@ -1,14 +1,20 @@
 """Walks over many batches: the same headers as one by one, and an end where entries end."""
 
+import random
 import struct
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkafs.format import kernels
 from kafkafs.format.batch import UNCHECKED, batch_at, crc_holds, parse_batch, walk
+from kafkafs.format.native import headers
+from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_around
+from tests.format.decoding import unpacked
 from tests.format.golden import BATCHES, COMMIT, V1_GZIP, V1_NONE, V2_GZIP, V2_NONE
+from tests.format.hostile import mutated
 
 
 def test_one_row_is_the_header_as_a_value():
@@ -80,3 +86,24 @@ def test_a_hundred_thousand_empty_batches_are_all_found():
     """The table grows with what is there, not with what might be."""
     data = v2_around(b"", 0) * 100_000
     assert len(walk(data, 0, verify=False).rows) == 100_000
+
+
+def all_of(data: bytes) -> object:
+    """What a walk and its records say of these bytes."""
+    found = walk(data, 0)
+    return found.rows.tolist(), found.stop, found.at, found.missing, [
+        unpacked(piece) if isinstance(piece, Records) else str(piece.error)
+        for piece in decode(data, 0, found.rows, 1 << 10)
+    ]  # fmt: skip
+
+
+@given(ENTRIES, st.one_of(st.binary(max_size=40), HEADERS), st.integers(0, 1 << 30))
+def test_uncompiled_the_same_is_said_of_sound_and_of_damaged_batches(entries, tail, seed):
+    """Which batches are decoded alike, too: where it is stepped through, the same must be seen."""
+    whole, chance = b"".join(entries) + tail, random.Random(seed)
+    for data in (whole, *(mutated(whole, chance) for _ in range(3 * bool(whole)))):
+        compiled = all_of(data)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "walk", headers.walk)
+            patch.setattr(kernels, "next_alike", headers.next_alike)
+            assert all_of(data) == compiled
