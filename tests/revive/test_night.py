@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,8 @@ pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="sc
 
 
 @contextmanager
-def three_brokers(release: str, home: Path) -> Iterator[dict[int, Broker]]:
-    """Each broker and controller in one, all of them voters."""
+def three_brokers(release: str, home: Path, more: Mapping[str, object] | None = None) -> Iterator[dict[int, Broker]]:
+    """Each broker and controller in one, all of them voters. `more`: settings of each."""
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "x")
     places = {number: home / str(number) for number in NODES}
     for place in places.values():
@@ -56,6 +56,7 @@ def three_brokers(release: str, home: Path) -> Iterator[dict[int, Broker]]:
                 **{f"{topic}.{name}": value for topic in ("transaction.state.log", "share.coordinator.state.topic")
                    for name, value in THREE.items()},
                 "offsets.topic.replication.factor": 3, "log.segment.bytes": 1 << 20,
+                **(more or {}),
             }  # fmt: skip
             configuration = nodes._write_settings(place / "format.properties", settings)
             jars.run(release, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", configuration)
