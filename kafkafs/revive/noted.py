@@ -8,14 +8,16 @@ import numpy as np
 
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
-from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, parse_transaction_index
+from kafkafs.format.index import ABORTED, ABORTED_SIZE, AbortedTransaction, parse_transaction_index
 from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS, segment_file
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.producers import producers_at
 from kafkafs.log.segment import Segment
+from kafkafs.log.tiered import tiered_start
 
+_REST = 4096
 _LARGEST_RELATIVE = 2**31 - 1
 """So far from its segment's base offset an index can point."""
 
@@ -33,6 +35,16 @@ class Noted:
         high = self._log.high_watermark or 0
         later = sorted((each for each in self._partition.listing().producer_snapshots if each > high), reverse=True)
         return next((each for each in later if producers_at(self._partition, each) is not None), high)
+
+    @cached_property
+    def start(self) -> int | None:
+        """Where the log began, where its first segments are gone; None where it begins there, or nothing tells. Who
+        deletes the first ones, cuts the epochs off there, too; what a tier has is noted by the log start."""
+        epochs, log = self.epochs(), self._log
+        is_told = not log.segments or log.start_offset <= (log.checkpoint_start or 0)
+        if is_told or not epochs or tiered_start(log, self._partition.root) is not None:
+            return None
+        return epochs[0].start_offset if epochs[0].start_offset < log.start_offset else None
 
     def stopped_in_order(self) -> bool:
         """Whether the broker stopped in order, and so what it noted is what it had."""
@@ -90,3 +102,20 @@ def noted_aborts(segment: Segment) -> bytes:
     data = data[: len(data) // ABORTED_SIZE * ABORTED_SIZE]
     parse_transaction_index(data, segment.base_offset)
     return data
+
+
+def with_noted_aborts(segment: Segment, rebuilt: bytes, end: int) -> bytes:
+    """A transaction index that was rebuilt where markers may be among what was lost: what the broker noted of a marker
+    counts. `end`: where the log ends now."""
+    try:
+        noted = np.frombuffer(noted_aborts(segment), ABORTED)
+    except (CorruptData, DiskError, NotFound):
+        return rebuilt
+    entries = {int(each["last"]): each for each in (*np.frombuffer(rebuilt, ABORTED), *noted)}
+    return np.array([entries[last] for last in sorted(entries) if last < end], ABORTED).tobytes()
+
+
+def has_rest(log: Log, segment: Segment) -> bool:
+    """Whether something stands behind the log's last batch, as where a write did not come to its end."""
+    end, file = log.walk_end(segment), segment.log()
+    return any(file.read(end, min(_REST, file.size - end)))

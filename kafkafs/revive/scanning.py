@@ -18,9 +18,8 @@ from typing import Literal
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, DiskError, NotFound, Unanswered, Vanished
+from kafkafs.errors import DiskError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import batch_bytes
-from kafkafs.format.index import ABORTED as TRANSACTION
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
@@ -42,13 +41,13 @@ from kafkafs.revive.markers import (
     nobody_knows,
     written,
 )
-from kafkafs.revive.noted import Noted, aborts, noted_aborts
+from kafkafs.revive.noted import Noted, aborts, has_rest, with_noted_aborts
 from kafkafs.revive.others import Borrowing, Found, Missing, elsewhere
 from kafkafs.revive.tally import Leaving, Loss, Tally, count_records
 from kafkafs.revive.topics import Replica
 
 Corrupt = Literal["refuse", "cut", "skip"]
-_REST = 4096
+_GONE = "no segment has them"
 _LARGEST_RELATIVE = 2**31 - 1
 
 
@@ -89,15 +88,17 @@ class PartitionScan:
         self._tell_what_is_elsewhere()
         if not self._segments:
             self._go_beyond(self._lost_end())
+        for kept in self._lost_beginning(transactions):
+            tally.size, tally.segments = tally.size + kept.size, tally.segments + 1
+            yield kept
         for segment, behind in zip(self._segments, [*self._segments[1:], None], strict=False):
+            if self._is_over:
+                break
             known = producers_at(self._partition, segment.base_offset)
             if known is not None:
                 tally.producers = ProducerStates(known)
-                transactions.open = {
-                    each.producer_id: each.transaction_first_offset
-                    for each in known
-                    if each.transaction_first_offset >= 0
-                }
+                opened = {each.producer_id: each.transaction_first_offset for each in known}
+                transactions.open = {producer: offset for producer, offset in opened.items() if offset >= 0}
             is_last, is_first = segment is self._segments[-1], segment is self._segments[0]
             for kept in self._keep(segment, behind, known, transactions):
                 # an empty one stands where the log begins, which is the earliest offset, and where it ends
@@ -108,8 +109,6 @@ class PartitionScan:
                     yield kept
             if is_last and not self._is_over:
                 self._reach(segment.base_offset)
-            if self._is_over:
-                break
         self._finish()
 
     def _tell_what_is_elsewhere(self) -> None:
@@ -119,13 +118,30 @@ class PartitionScan:
             self.tally.lose(Loss(start, self.log.start_offset - 1, "they are in a remote tier alone, and in none that"
                                  " --tiered names", is_damage=False))  # fmt: skip
 
+    def _lost_beginning(self, transactions: Tracker) -> Iterator[KeptSegment]:
+        """What others have of segments that are gone before the first one."""
+        tally, start, first = self.tally, self.log.start_offset, self._noted.start if self._is_dense else None
+        if first is None:
+            return
+        segment, keeping = self._segments[0], self._keeping(first, transactions)
+        tally.start_offset = tally.end_offset = first
+        for further in self._between(first, start, Loss(0, 0, _GONE, is_damage=False), segment, transactions, keeping):
+            yield self._finished(keeping, segment, None)
+            keeping = further
+        if self._is_over:
+            self._end_behind(segment, transactions, keeping)
+        if keeping.pieces:
+            yield self._finished(keeping, segment, None)
+        else:
+            tally.start_offset = tally.end_offset = start
+
     def _keep(
         self, segment: Segment, behind: Segment | None, known: tuple[ProducerState, ...] | None, transactions: Tracker
     ) -> Iterator[KeptSegment]:
         """`behind` is the next segment, `known` what a broker noted of producers where this one begins. More than one
         where another replica has what lies between."""
         keeping = self._keeping(segment.base_offset, transactions)
-        gap, reason, is_damage = 0 if behind is None else behind.base_offset, "no segment has them", False
+        gap, reason, is_damage = 0 if behind is None else behind.base_offset, _GONE, False
         try:
             self.before_reading(segment)
             end = self.log.walk_end(segment)
@@ -151,7 +167,8 @@ class PartitionScan:
             if segment.object is not None:
                 reason, is_damage = "no object of the tier has them", True
         if is_damage or self._is_dense:
-            for further in self._between(gap, Loss(0, 0, reason, is_damage), segment, transactions, keeping):
+            first = max(self.tally.end_offset, self._damaged_up_to, segment.base_offset)
+            for further in self._between(first, gap, Loss(0, 0, reason, is_damage), segment, transactions, keeping):
                 yield self._finished(keeping, segment, known)
                 keeping = further
         is_last = segment is self._segments[-1]
@@ -170,7 +187,7 @@ class PartitionScan:
             return replace(kept, producers=None)
         if not self._is_damaged:
             return kept
-        told = self._told_aborts(segment, kept.indexes.transaction_index)
+        told = with_noted_aborts(segment, kept.indexes.transaction_index, self.tally.end_offset)
         return replace(kept, indexes=replace(kept.indexes, transaction_index=told))
 
     def _mend(self, damage: Damage, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
@@ -188,13 +205,11 @@ class PartitionScan:
                 return
 
     def _between(
-        self, end: int, loss: Loss, segment: Segment, transactions: Tracker, keeping: Keeping
+        self, first: int, end: int, loss: Loss, segment: Segment, transactions: Tracker, keeping: Keeping
     ) -> Iterator[Keeping]:
-        """Offsets from here on, up to `end`, of which the log has nothing: what others have goes on behind what is kept
-        of the segment, or into segments of its own, each of which is given when it begins. The rest is a loss as
-        `loss` says."""
+        """Offsets from `first` on, up to `end`, of which the log has nothing: what others have stands behind what is
+        kept of the segment, or in segments of its own, each given when it begins. The rest is a loss as `loss` says."""
         file = None
-        first = max(self.tally.end_offset, self._damaged_up_to, segment.base_offset)
         for each in self._elsewhere(first, end - 1):
             if isinstance(each, Found):
                 if keeping.pieces and each.file is not file:
@@ -247,7 +262,7 @@ class PartitionScan:
             about = self._sound_behind(end), self._is_unknown, self._ended_ms
             self._end(ended_by(self._until_ms, end, transactions.open, *about), keeping)
             return
-        if not transactions.open or not (self._is_damaged or self._has_rest(segment)):
+        if not transactions.open or not (self._is_damaged or has_rest(self.log, segment)):
             return
         rest = self._segments[self._segments.index(segment) :]
         noted = [each for some in rest for each in aborts(some)]
@@ -310,21 +325,6 @@ class PartitionScan:
         else:
             self.tally.lose(Loss(end, noted - 1, reason, is_damage=False))
         return noted
-
-    def _has_rest(self, segment: Segment) -> bool:
-        """Whether something stands behind the log's last batch, as where a write did not come to its end."""
-        end, file = self.log.walk_end(segment), segment.log()
-        return any(file.read(end, min(_REST, file.size - end)))
-
-    def _told_aborts(self, segment: Segment, rebuilt: bytes) -> bytes:
-        """The transaction index where markers may be among what was lost: what the broker noted of a marker counts."""
-        try:
-            noted = np.frombuffer(noted_aborts(segment), TRANSACTION)
-        except (CorruptData, DiskError, NotFound):
-            return rebuilt
-        entries = {int(each["last"]): each for each in (*np.frombuffer(rebuilt, TRANSACTION), *noted)}
-        kept = [entries[last] for last in sorted(entries) if last < self.tally.end_offset]
-        return np.array(kept, TRANSACTION).tobytes()
 
     def _follow(self, run: BatchRun) -> None:
         """A run of batches is kept."""

@@ -105,6 +105,28 @@ def test_a_segment_that_one_has_not_another_has(tmp_path, disks, method, is_empt
     assert logs[0] == logs[1]
 
 
+@pytest.mark.parametrize("is_anywhere", [True, False])
+def test_the_first_segment_that_one_has_not_another_has(tmp_path, disks, is_anywhere):
+    """Nothing was deleted: epochs still begin before the log does."""
+    for each in disks:
+        epochs = each / PARTITION / "leader-epoch-checkpoint"
+        epochs.write_text(epochs.read_text().replace("0 100\n", "0 0\n"))
+    whole = revive(disks[:1], Choices(to=tmp_path / "whole", method="copy"))
+    gone, behind = open_data_directory(disks[0]).partition(PARTITION).log().segments[:2]
+    for each in disks if not is_anywhere else disks[:1]:
+        (each / PARTITION / gone.log_name).unlink()
+    found, wanted = told(revive(disks, Choices(to=tmp_path / "new"))), told(whole)
+    again = open_data_directory(tmp_path / "new").partition(PARTITION).log()
+    if is_anywhere:
+        same = {"records", "startOffset", "endOffset", "losses", "lost", "bytes"}
+        assert {name: found[name] for name in same} == {name: wanted[name] for name in same}
+        assert (found["fromOthers"][0]["first"], again.start_offset) == (0, 0)
+    else:
+        (loss,) = found["losses"]
+        assert (loss["first"], loss["last"]) == (0, behind.base_offset - 1)
+        assert found["startOffset"] == again.start_offset == behind.base_offset
+
+
 def test_what_one_replica_has_of_a_gap_and_another_of_its_rest(tmp_path, disks):
     """And what is damaged in one and left out by another is still asked of the third."""
     first, last = damage(disks[0], 0.3)
