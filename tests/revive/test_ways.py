@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
+from kafkafs.errors import CorruptData
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.job import revive
 from tests.cluster.writing import batch
@@ -70,6 +71,26 @@ def test_every_sound_record_of_a_damaged_disk_is_there(tmp_path):
             lost = gone[each.topic, each.partition]
             wanted = [one for one in SOURCE.records(*each) if not any(one.offset in some for some in lost)]
             assert [truth_record(row) for row in told[each]] == wanted, each
+    assert node.complaints() == []
+
+
+@pytest.mark.parametrize("lost", [(0.0, 0.3), (0.4, 0.6), (0.0, 1.0)], ids=["beginning", "middle", "all"])
+def test_with_damaged_metadata_topics_and_groups_are_there(tmp_path, lost):
+    """Directories tell topics and their ids; offsets of groups stand elsewhere."""
+    before = Cluster("4.3.1", "stopped")
+    data = before.copy_to(tmp_path / "data")
+    log = data / "__cluster_metadata-0" / f"{0:020}.log"
+    content = bytearray(log.read_bytes())
+    first, end = (int(len(content) * share) for share in lost)
+    content[first:end] = bytes(end - first)
+    log.write_bytes(content)
+    with pytest.raises(CorruptData, match=r"the cluster's metadata is not whole.*--corrupt skip"):
+        revive([data], choices(tmp_path / "refused", "4.3"))
+    with revived("4.3.1", tmp_path, [data], corrupt="skip") as node:
+        told = node.facts()
+    topics = {each["topic"]: each["topicId"] for each in told["topics"]}
+    assert {each["topic"]: each["topicId"] for each in before.truth["topics"]}.items() <= topics.items()
+    assert sorted(map(str, told["offsets"])) == sorted(map(str, before.truth["offsets"]))
     assert node.complaints() == []
 
 
