@@ -135,6 +135,26 @@ def test_a_cut_entry_does_not_count(cut):
     assert index.is_sound() == (cut % 12 == 0)
 
 
+@pytest.mark.parametrize("count", [0, 1, 3, 600])
+def test_a_small_index_costs_a_look_at_20_000_of_them_little(count):
+    """The log's size is asked once at most, and no read goes behind the end, where another tells that it is the end."""
+    asked, read = list[int](), list[int]()
+    data = b"".join(struct.pack(">qi", number, number) for number in range(1, count + 1))
+
+    def read_noted(position: int, size: int) -> bytes:
+        read.append(position + size)
+        return data[position : position + size]
+
+    def log_size() -> int:
+        asked.append(1)
+        return 1 << 20
+
+    index = TimeIndex(read_noted, len(data), BASE, log_size)
+    assert index.is_sound()
+    assert index.last().timestamp == (count or -1)
+    assert (len(asked), max(read, default=0)) == (min(count, 1), len(data))
+
+
 def test_an_index_cut_under_the_reader_gives_a_harmless_hint():
     """The broker trims an index when its segment is closed, whoever is reading it."""
     index, file = offset_index([(number, number) for number in range(1, 5000)])
