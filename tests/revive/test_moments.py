@@ -55,6 +55,30 @@ def values(node: Revived, isolation: str) -> list[bytes]:
     return [base64.b64decode(row[4]) for row in truth.read(node.broker, [("paid", 0)], isolation)["paid", 0]]
 
 
+def test_before_the_first_commit_there_are_neither_groups_nor_transactions(tmp_path):
+    """Nor the topics that tell of them: the new node makes its own."""
+    home = tmp_path / "source"
+    home.mkdir()
+    with nodes.running("4.4.0", home) as source:
+        create(source, {"paid": Topic(), "read": Topic()})
+        time.sleep(0.1)
+        until = now_ms()
+        time.sleep(0.1)
+        reader = Consumer({"bootstrap.servers": source.address, "group.id": "readers", "log_level": 0})
+        pay(paying(source), b"after", 5, reader)
+        reader.close()
+    with revived("4.4.0", tmp_path, [home / "data"], until_ms=until) as node:
+        assert {"paid", "read"} == {*node.broker.admin.list_topics(timeout=30).topics}
+        assert any("__consumer_offsets-0 is left out: it was made after" in each for each in node.report["leftOut"])
+        assert values(node, "read_committed") == []
+        again = Consumer({"bootstrap.servers": node.broker.address, "group.id": "readers", "log_level": 0})
+        pay(paying(node.broker), b"again", 4, again)
+        again.close()
+        nodes.wait_until(lambda: values(node, "read_committed") == [b"again"], "the marker")
+        assert committed(node.broker, "readers") == {"read-0": 4}
+    assert node.complaints() == []
+
+
 @pytest.mark.parametrize("target", ["3.9.1", "4.4.0"])
 def test_a_transaction_that_had_not_begun_then_is_aborted(target, tmp_path):
     """Of what its coordinator knows nothing yet nobody would ever end, and readers would stop there."""

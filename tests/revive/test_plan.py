@@ -8,6 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from kafkafs.errors import CorruptData, DiskError, UsageError
+from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.place import NewDirectory
 from kafkafs.revive.plan import Choices, check_room, choose_method, make_plan, next_block
 from kafkafs.sample import unpack
@@ -48,6 +50,16 @@ def test_a_target_that_would_lose_something_is_refused_by_name(tmp_path):
         plan([Cluster("4.3.1", "stopped").path], tmp_path / "new", kafka="3.9")
     with pytest.raises(UsageError, match=r"'2\.8' is no release"):
         plan([Cluster("4.3.1", "stopped").path], tmp_path / "new", kafka="2.8")
+
+
+def test_a_share_group_of_later_does_not_keep_from_an_older_release(tmp_path):
+    """As of the first offset that was committed there was none yet."""
+    source = open_data_directory(Cluster("4.3.1", "stopped").path)
+    logs = [source.partition(name).log() for name in source.names() if name.startswith("__consumer_offsets-")]
+    runs = (item for log in logs for _, item in log.walk(0, log.end_offset) if isinstance(item, BatchRun))
+    first = min(int(run.rows["max_timestamp"].min()) for run in runs)
+    told = plan([source.path], tmp_path / "new", kafka="3.9", until_ms=first).told()
+    assert not any("keeps its offsets" in sentence for sentence in told["leftOut"])
 
 
 def test_an_empty_cluster_is_nothing_to_revive(tmp_path):

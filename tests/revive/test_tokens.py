@@ -15,7 +15,7 @@ from tests.revive.test_brokers import WHOLE
 from tests.revive.users import ask_who_comes
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
-RELEASE, SECRET = "4.3.1", "delegation.token.secret.key"
+SECRET = "delegation.token.secret.key"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 
 
@@ -28,7 +28,8 @@ def client(path: Path, user: str, password: str, more: str = "") -> Path:
     return path
 
 
-def test_a_token_is_good_with_the_old_key(tmp_path):
+@pytest.mark.parametrize(("release", "target"), [("4.3.1", "4.4.0"), ("4.3.1", "3.9.1"), ("3.9.1", "3.9.1")])
+def test_a_token_is_good_with_the_old_key(release, target, tmp_path):
     home, doors = tmp_path / "source", f"127.0.0.1:{nodes.free_port()}"
     home.mkdir()
     port, controller = nodes._ports(home)
@@ -39,7 +40,7 @@ def test_a_token_is_good_with_the_old_key(tmp_path):
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT",
         "listener.name.sasl.scram-sha-256.sasl.jaas.config": f"{SCRAM};",
     }  # fmt: skip
-    with nodes.running(RELEASE, home, settings) as source:
+    with nodes.running(release, home, settings) as source:
         create(source, {"t": Topic()})
         alice = UserScramCredentialUpsertion(
             "alice", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), b"password"
@@ -47,19 +48,19 @@ def test_a_token_is_good_with_the_old_key(tmp_path):
         for future in source.admin.alter_user_scram_credentials([alice]).values():
             future.result(30)
         made = jars.run(
-            RELEASE, "org.apache.kafka.tools.DelegationTokenCommand", "--bootstrap-server", doors, "--create",
+            release, "org.apache.kafka.tools.DelegationTokenCommand", "--bootstrap-server", doors, "--create",
             "--max-life-time-period", "-1", "--command-config", client(tmp_path / "alice", "alice", "password"),
         ).stdout.decode()  # fmt: skip
     token, hmac = re.findall(r"^(\S{22}) +(\S{88}) ", made, re.MULTILINE)[0]
     place = tmp_path / "revived"
-    report = revive([home / "data"], choices(place, "4.4.0"))
+    report = revive([home / "data"], choices(place, target))
     ask_who_comes(place, doors := f"127.0.0.1:{nodes.free_port()}")
     properties = place / "server.properties"
     for key, is_good in (("old", True), ("new", False)):
         properties.write_text(f"{properties.read_text()}{SECRET}={key}\n")
-        with started("4.4.0", place, tmp_path / key, report):
+        with started(target, place, tmp_path / key, report):
             told = jars.run(
-                RELEASE, "org.apache.kafka.tools.GetOffsetShell", "--bootstrap-server", doors, "--topic", "t",
+                release, "org.apache.kafka.tools.GetOffsetShell", "--bootstrap-server", doors, "--topic", "t",
                 "--command-config", client(tmp_path / "token", token, hmac, " tokenauth=true"), check=False,
             )  # fmt: skip
             assert (b"t:0:0" in told.stdout) == is_good, told
