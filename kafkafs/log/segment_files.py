@@ -3,14 +3,16 @@
 The directory keeps few files open (see `disk.directory`), so each is asked for anew; nothing here holds one.
 """
 
-from contextlib import AbstractContextManager, suppress
+import os
+from contextlib import AbstractContextManager
 from stat import S_ISREG
 from typing import Protocol
 from weakref import ReferenceType, ref
 
-from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.cached_value import ValidatedValue
+from kafkafs.disk.data_file import DataFile, is_settled
 from kafkafs.disk.directory import Directory, Inside
-from kafkafs.errors import KafkafsError, NotFound, Vanished
+from kafkafs.errors import Denied, KafkafsError, NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, ListedFile
 
@@ -75,7 +77,7 @@ class SegmentFiles:
     `_open` is written by any thread, without a lock: what it knows of a kind is a file or None, and either is right.
     """
 
-    __slots__ = ("_indexes", "_open", "_partition", "_root", "base_offset", "listed")
+    __slots__ = ("_acl", "_indexes", "_open", "_partition", "_root", "base_offset", "listed")
 
     def __init__(
         self, root: Directory, partition: str, base: int, listed: dict[str, ListedFile], indexes: Directory | None
@@ -87,6 +89,7 @@ class SegmentFiles:
         self.base_offset = base
         self.listed = listed
         self._open: dict[str, ReferenceType[DataFile]] = {}
+        self._acl: ValidatedValue[tuple[bytes | None]] = ValidatedValue()  # of the log, by its time of change
 
     object = None
     largest = None
@@ -132,16 +135,34 @@ class SegmentFiles:
         """Their directory, for a look at many segments."""
         return self._root.inside(self._partition)
 
-    def stamp(self, inside: Inside) -> tuple[tuple[int, int, int], ...]:
-        """Changes when one of the files does: inode, size and time of each. Vanished where one is gone: list anew."""
+    def log_attributes(self, inside: Inside) -> tuple[os.stat_result, bytes | None] | None:
+        """Those of the log and its access control list, for which it is opened only where it has changed. None where
+        its name is another file's by now, or it cannot be opened."""
+        listed = self.listed["log"]
         try:
-            found = [
-                self._root_of(file).stat(f"{self._partition}/{file.name}") if file.rebuilt else inside.stat(file.name)
-                for file in self.listed.values()
-            ]
+            about = inside.stat(listed.name)
+            known = self._acl.revalidated(about.st_ctime_ns)
+            if known is None:
+                about, acl = inside.attributes(listed.name)
+                is_good = about.st_ino == listed.inode and is_settled(about.st_ctime_ns)
+                known = self._acl.store((acl,), about.st_ctime_ns if is_good else None)
+        except (NotFound, Denied):
+            return None
+        return (about, known[0]) if about.st_ino == listed.inode else None
+
+    def stamp(self, inside: Inside) -> tuple[int, ...]:
+        """Changes when one of the files does: inode, size and time of each. Vanished where one is gone: list anew."""
+        found: list[int] = []
+        try:
+            for file in self.listed.values():
+                if file.rebuilt:
+                    about = self._root_of(file).stat(f"{self._partition}/{file.name}")
+                else:
+                    about = inside.stat(file.name)
+                found += (about.st_ino, about.st_size, about.st_mtime_ns)
         except NotFound as error:
             raise Vanished(f"a file of {self.name_of('log')!r} is gone: {error}") from error
-        return tuple((about.st_ino, about.st_size, about.st_mtime_ns) for about in found)
+        return tuple(found)
 
     def lend(self, inside: Inside) -> list[DataFile]:
         """The files, open as long as the caller holds them, so that a look at many segments keeps none of them.
@@ -152,13 +173,16 @@ class SegmentFiles:
         for kind, listed in self.listed.items():
             known = self._open.get(kind)
             file = known() if known is not None else None
-            if file is None and not listed.rebuilt:
-                with suppress(KafkafsError):
+            if file is None:
+                if listed.rebuilt:
+                    continue
+                try:
                     file = inside.open(listed.name)
-                if file is not None and file.inode == listed.inode:
+                except KafkafsError:
+                    continue
+                if file.inode == listed.inode:
                     self._open[kind] = ref(file)
-            if file is not None:
-                lent.append(file)
+            lent.append(file)
         return lent
 
     def check_names(self) -> None:

@@ -7,7 +7,7 @@ from weakref import ReferenceType, ref
 
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import Denied, NotFound, Vanished
+from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
@@ -208,20 +208,17 @@ class PartitionView:
 
 
 def _granted_by_all(segments: Sequence[Segment]) -> tuple[Access, int] | None:
+    local = [segment.files for segment in segments if isinstance(segment.files, SegmentFiles)]
+    if len(local) < len(segments):
+        return None
     granted: dict[Access, None] = {}
     changed_ns = 0
-    files = segments[-1].files
-    if not isinstance(files, SegmentFiles) or segments[0].object is not None:
-        return None
-    with files.inside() as inside:
-        for segment in segments:
-            listed = segment.listed["log"]
-            try:
-                about, acl = inside.attributes(listed.name)
-            except (NotFound, Denied):
+    with local[-1].inside() as inside:
+        for files in local:
+            found = files.log_attributes(inside)
+            if found is None:
                 return None
-            if about.st_ino != listed.inode:
-                return None
+            about, acl = found
             granted[access(about, acl)] = None
             changed_ns = about.st_mtime_ns
     return common(list(granted)), changed_ns

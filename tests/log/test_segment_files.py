@@ -3,16 +3,21 @@
 import gc
 import os
 import shutil
+import subprocess
 
 import pytest
 
+from kafkafs.disk import directory
+from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory
 from kafkafs.log.segment_files import SegmentFiles
 from tests.disk.descriptors import open_below
 from tests.log.making import log_of, made, partition_of, write_partition
+from tests.mounting import wait_until
 
 BATCHES = [made(number * 3, [1000 + number] * 3) for number in range(4)]
 
@@ -69,6 +74,33 @@ def test_a_name_that_is_gone_is_told(tmp_path, place, kind):
             files.stamp(inside)
     with pytest.raises(Vanished, match="was replaced"):
         files.check_names()
+
+
+def test_an_access_list_is_read_once_for_a_log_that_stays_as_it_is(tmp_path, place, monkeypatch):
+    """There are 20,000 to ask; but what a log grants by now counts at once."""
+    files, looks = files_of(tmp_path), list[int]()
+
+    def look(descriptor: int) -> bytes | None:
+        looks.append(descriptor)
+        return access_list(descriptor)
+
+    log = place / files.name_of("log")
+    wait_until(lambda: is_settled(log.stat().st_ctime_ns), 1)
+    monkeypatch.setattr(directory, "access_list", look)
+    with files.inside() as inside:
+        for _ in range(3):
+            assert files.log_attributes(inside) == (log.stat(), None)
+        assert len(looks) == 1
+        subprocess.run(["setfacl", "-m", "u:1:-", str(log)], check=True)
+        found = files.log_attributes(inside)
+        assert found is not None
+        assert found[1] is not None
+        subprocess.run(["setfacl", "-b", str(log)], check=True)
+        assert files.log_attributes(inside) == (log.stat(), None)
+        replace(log)
+        assert files.log_attributes(inside) is None
+        log.unlink()
+        assert files.log_attributes(inside) is None
 
 
 def test_an_index_that_has_come_is_told(tmp_path, place):
