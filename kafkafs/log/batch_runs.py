@@ -182,7 +182,7 @@ def batch_runs(
         whole = BatchRun(data, position, walked.rows)
         sound = _count_sound(file, whole, before, bounds)
         if sound:
-            run = whole._replace(rows=walked.rows[:sound])
+            run = BatchRun(data, position, walked.rows[:sound])
             position, before = run.end, run.last_offset
             _note_passed(run, bounds)
             next_size = _next_size(data, walked) if sound == len(walked.rows) else 0

@@ -89,14 +89,16 @@ def _look(segment: Segment) -> SegmentHealth:
     states = _states(segment, found)
     if is_last and "damaged" in states:  # or half of an entry was there: the broker writes into mapped pages
         states = _states(segment.anew(), None)
-    for kind, state in zip(("index", "timeindex", "txnindex"), states, strict=True):
-        name = segment.name_of(kind)
+    for kind, state in zip(INDEX_KINDS, states, strict=True):
         if state == "damaged":
-            problems.append(f"{name} is damaged and not relied on; lookups take longer")
+            told = "is damaged and not relied on; lookups take longer"
         elif state == "padded" and not is_last:
-            problems.append(f"{name} is padded with zeros though its segment is closed, as an unclean stop leaves it")
+            told = "is padded with zeros though its segment is closed, as an unclean stop leaves it"
         elif state == "missing" and kind != "txnindex" and not is_last and size > 0:
-            problems.append(f"{name} is missing; lookups take longer")
+            told = "is missing; lookups take longer"
+        else:
+            continue
+        problems.append(f"{segment.name_of(kind)} {told}")
     largest = None if is_last or segment.stands_in else -1 if found is None else found.timestamp
     return SegmentHealth(*states, tuple(problems), largest)
 

@@ -150,13 +150,15 @@ class Segment:
 
     __slots__ = (
         "__weakref__", "_last_batch", "_seen", "base_offset", "files", "generation", "indexes", "is_doubtful",
-        "known_end", "next_base", "number", "overlaps",
+        "known_end", "next_base", "number", "object", "overlaps",
     )  # fmt: skip
 
     def __init__(self, files: Files, next_base: int | None) -> None:
         self.files = files
         self.base_offset = files.base_offset
         self.next_base = next_base
+        self.object = files.object
+        """The key of its log in a remote tier; None where it is on the disk."""
         self.indexes = SegmentIndexes(files, next_base is not None)
         self.number = self.generation = next(_generations)
         """No other segment ever has this number, nor one of the same name that was cut or compacted since."""
@@ -215,11 +217,6 @@ class Segment:
     def stands_in(self) -> bool:
         """Whether its log may go on behind the next segment's base: a swap file, or an upload of a former leader's."""
         return self.next_base is not None and self.files.is_cut_short
-
-    @property
-    def object(self) -> str | None:
-        """The key of its log in a remote tier; None where it is on the disk."""
-        return self.files.object
 
     def is_made_of(self, files: dict[str, ListedFile], next_base: int | None) -> bool:
         """Whether it is the segment of these files. The last one's log grows; `find_tail` knows it by its content."""
