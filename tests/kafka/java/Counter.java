@@ -19,7 +19,7 @@ public class Counter {
             .toStream().mapValues(Object::toString).to("out", Produced.with(Serdes.String(), Serdes.String()));
         Properties settings = new Properties();
         settings.putAll(Map.of("bootstrap.servers", args[0], "application.id", "counter", "group.protocol", args[1], "client.id", "counter",
-            "processing.guarantee", "exactly_once_v2", "commit.interval.ms", 1000, "auto.offset.reset", "earliest",
+            "processing.guarantee", "exactly_once_v2", "commit.interval.ms", 1000, "statestore.cache.max.bytes", 0, "auto.offset.reset", "earliest",
             "state.dir", args[2]));
         new KafkaStreams(builder.build(), settings).start();
         System.in.read();
