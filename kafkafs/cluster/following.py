@@ -51,9 +51,9 @@ class UntilThen(Replay):
 
     def take(self, records: Records, batches: Batches) -> None:
         """See `Replay`."""
-        late = np.flatnonzero(batches["max_timestamp"][records.rows["batch"]] > self._until_ms)
-        kept = 0 if self._is_over else int(late[0]) if len(late) else len(records)
-        self._is_over |= len(late) > 0
+        past = np.flatnonzero(batches["max_timestamp"][records.rows["batch"]] > self._until_ms)
+        kept = 0 if self._is_over else int(past[0]) if len(past) else len(records)
+        self._is_over |= len(past) > 0
         if kept:
             self._replay.take(Records(records.data, records.rows[:kept]), batches)
 

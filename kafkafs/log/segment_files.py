@@ -144,8 +144,8 @@ class SegmentFiles:
             known = self._acl.revalidated(about.st_ctime_ns)
             if known is None:
                 about, acl = inside.attributes(listed.name)
-                is_good = about.st_ino == listed.inode and is_settled(about.st_ctime_ns)
-                known = self._acl.store((acl,), about.st_ctime_ns if is_good else None)
+                lasts = about.st_ino == listed.inode and is_settled(about.st_ctime_ns)
+                known = self._acl.store((acl,), about.st_ctime_ns if lasts else None)
         except (NotFound, Denied):
             return None
         return (about, known[0]) if about.st_ino == listed.inode else None

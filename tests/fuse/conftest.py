@@ -1,15 +1,28 @@
 """Mounted `shelf`s: a real tree over a temporary directory, one mount a module, or one's own to end."""
 
 import itertools
+import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.mounting import Mounted, mounting
 
 ROOT = Path(__file__).parents[2]
+
+
+def told_by(program: str, argument: str | Path) -> tuple[Any, str]:
+    """What a program in a process of its own, which gives up rights for good, printed as JSON; and its standard
+    error."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, argument], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
 
 
 class Shelf:

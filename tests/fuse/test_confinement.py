@@ -3,11 +3,8 @@
 All of it at once, on a real mount, from the inside: `tests/security/test_sandbox.py`.
 """
 
-import json
 import os
 import pkgutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ import pytest
 import kafkafs
 from kafkafs.fuse.sandbox import landlock
 from kafkafs.fuse.sandbox.confinement import LAYERS, ON_DEMAND
-from tests.fuse.conftest import ROOT
+from tests.fuse.conftest import told_by
 
 KAFKA = 1234
 CHILD = """
@@ -45,13 +42,7 @@ place, told = Path(sys.argv[1]), {}
 
 def child(place: Path, code: str) -> tuple[dict[str, Any], str]:
     """What code in a process of its own told, and what stands on its standard error."""
-    program = f"{CHILD}{code}\nprint(json.dumps(told))"
-    done = subprocess.run(
-        [sys.executable, "-c", program, place], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found, done.stderr
+    return told_by(f"{CHILD}{code}\nprint(json.dumps(told))", place)
 
 
 @pytest.fixture

@@ -2,15 +2,13 @@
 
 import json
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkafs.fuse.sandbox import landlock
-from tests.fuse.conftest import ROOT
+from tests.fuse.conftest import told_by
 
 pytestmark = pytest.mark.skipif(not landlock.version(), reason="this kernel has no Landlock")
 
@@ -49,11 +47,7 @@ def restricted(paths: list[Path], ports: list[int], asked: list[tuple[str, Any]]
     """What a thread that was started afterwards could do."""
     given = json.dumps([list(map(str, paths)), ports, [(what, str(each) if isinstance(each, Path) else each)
                                                       for what, each in asked]])  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", RESTRICTED, given], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    abi, *told = json.loads(done.stdout)
+    (abi, *told), _ = told_by(RESTRICTED, given)
     assert abi == landlock.version()
     return [str(each) for each in told]
 

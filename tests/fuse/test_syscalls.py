@@ -1,14 +1,12 @@
 """The system call filter by itself, in a process that installs it: what it refuses, and what a reader still needs."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from kafkafs.fuse.sandbox import syscalls
-from tests.fuse.conftest import ROOT
+from tests.fuse.conftest import told_by
 
 pytestmark = pytest.mark.skipif(not syscalls.is_installed(), reason="libseccomp is not here")
 
@@ -67,12 +65,8 @@ HARMLESS = {"read", "read here", "take memory", "start a thread"}
 
 def filtered(place: Path, *, connecting: bool) -> dict[str, dict[str, str]]:
     """How system calls and acts ended in a thread that was started afterwards."""
-    given = json.dumps([connecting, str(place)])
-    done = subprocess.run(
-        [sys.executable, "-c", FILTERED, given], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, dict[str, str]] = json.loads(done.stdout)
+    found: dict[str, dict[str, str]]
+    found, _ = told_by(FILTERED, json.dumps([connecting, str(place)]))
     return found
 
 
