@@ -10,12 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from kafkafs.cli import mount_options
-from kafkafs.cli.endings import run_honestly, say
+from kafkafs.cli.endings import EXIT_FAILED, run_honestly, say
 from kafkafs.disk.objects import shown
 from kafkafs.disk.sources import is_bucket
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint
-from kafkafs.fuse.life.guard import supervise, supervise_in_background
+from kafkafs.fuse.life.guard import KILLED, Daemon, supervise, supervise_in_background
 from kafkafs.fuse.life.mount_claim import Claim
 from kafkafs.fuse.sandbox.syscalls import is_installed
 from kafkafs.installation import install_command
@@ -45,9 +45,19 @@ def run(arguments: argparse.Namespace) -> int:
         journal.start(log_file, syslog=arguments.background)
     except OSError as error:
         raise UsageError(f"cannot log to {str(log_file)!r}: {error.strerror}") from None
-    start = supervise_in_background if arguments.background else supervise
     place = Path(mountpoint.real_path(place))  # where the mount will stand, whatever becomes of a link to it
-    return start(place, _daemon(data_dirs, place, claim, options))
+    daemon = _daemon(data_dirs, place, claim, options)
+    return _in_background(place, daemon) if arguments.background else supervise(place, daemon)
+
+
+def _in_background(place: Path, daemon: Daemon) -> int:
+    """0 once the mount answers; else the daemon has said what is wrong, unless it was ended from outside."""
+    code = supervise_in_background(place, daemon)
+    if code <= KILLED:
+        return code
+    why = ", as the system does where memory runs out" if code - KILLED == signal.SIGKILL else ""
+    say(f"the daemon was ended by signal {code - KILLED} before the mount answered{why}")
+    return EXIT_FAILED
 
 
 def _check_bucket(tiered: TierSource | None) -> int:
@@ -113,9 +123,7 @@ def _check_device() -> None:
             ) from None
 
 
-def _daemon(
-    data_dirs: list[Path], place: Path, claim: Claim, options: mount_options.MountOptions
-) -> Callable[[Callable[[], None]], int]:
+def _daemon(data_dirs: list[Path], place: Path, claim: Claim, options: mount_options.MountOptions) -> Daemon:
     """What the serving process does; `on_ready` is called when the mount answers."""
 
     def serve_tree(on_ready: Callable[[], None]) -> int:

@@ -91,6 +91,19 @@ def test_what_is_no_data_directory_is_refused_in_both_ways(tmp_path, place):
             assert mounted_at(place) is None
 
 
+@pytest.mark.parametrize(("number", "why"), [(signal.SIGKILL, ", as the system does"), (signal.SIGSEGV, "\n")])
+def test_a_daemon_that_is_ended_before_it_answers_is_a_sentence(data, place, tmp_path, number, why):
+    """Regression: `--background` ended with 137 and without a word. The daemon, and no other process, loads pyfuse3."""
+    (tmp_path / "pyfuse3.py").write_text(f"import os\nos.kill(os.getpid(), {number:d})\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = run(KAFKAFS, "mount", data, place, "--background", env=environment, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"kafkafs: the daemon was ended by signal %d before the mount answered" % number)
+    assert why in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+    assert mounted_at(place) is None
+
+
 @pytest.mark.parametrize("limit", ["-n 10", "-n 15", "-v 300000"])
 def test_what_the_system_refuses_is_told_in_a_sentence(data, place, limit):
     done = subprocess.run(

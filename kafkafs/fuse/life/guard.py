@@ -23,6 +23,8 @@ from kafkafs.fuse.life.mountpoint import take_away_if_dead
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 READY = b"r"
+KILLED = 128
+"""More than this is the code of a process that a signal has ended: its number and this, as shells count."""
 
 Daemon = Callable[[Callable[[], None]], int]  # serves, calls its argument when the mount answers, returns an exit code
 
@@ -67,7 +69,7 @@ def supervise_in_background(mountpoint: Path, daemon: Daemon) -> int:
     if ready == READY:
         return 0
     _, status = os.waitpid(supervisor, 0)
-    return os.waitstatus_to_exitcode(status) or 1
+    return _as_a_shell_has_it(os.waitstatus_to_exitcode(status)) or 1
 
 
 def _post_guard(mountpoint: Path) -> None:
@@ -125,7 +127,11 @@ def _stay(mountpoint: Path, child: int) -> int:
             log.error("unmounted %r in its stead", str(mountpoint))
     except OSError as error:
         log.error("cannot unmount %r: %s", str(mountpoint), error.strerror)
-    return code if code >= 0 else 128 - code
+    return _as_a_shell_has_it(code)
+
+
+def _as_a_shell_has_it(code: int) -> int:
+    return code if code >= 0 else KILLED - code
 
 
 def _pass_on(number: int, child: int) -> None:
