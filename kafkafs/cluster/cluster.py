@@ -20,7 +20,7 @@ from kafkafs.cluster.coordinators import (
     TransactionPartition,
     partition_for,
 )
-from kafkafs.cluster.following import Following, Replay, UntilThen
+from kafkafs.cluster.following import Following, Replay, until
 from kafkafs.cluster.group_records import Commit, Group, Topics
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import METADATA_LOG, AsOf, Metadata
@@ -122,15 +122,12 @@ class Cluster:
     def _replay(self, name: PartitionName, partition: Partition) -> Replay:
         if name.directory == METADATA_LOG:
             self._metadata = Metadata(partition, self._options, until_ms=self._until_ms)
-            return self._metadata
+            return until(self._until_ms, self._metadata)
         if name.topic == GROUPS_TOPIC:
             made = self._groups[name.partition] = GroupPartition(name.partition)
-            return self._of_then(made.values)
+            return until(self._until_ms, made.values)
         kept = self._transactions[name.partition] = TransactionPartition(name.partition)
-        return self._of_then(kept.values)
-
-    def _of_then(self, replay: Replay) -> Replay:
-        return replay if self._until_ms is None else UntilThen(replay, self._until_ms)
+        return until(self._until_ms, kept.values)
 
     def _forget(self, name: str) -> None:
         partition = self._sources.pop(name).partition.name

@@ -37,12 +37,15 @@ class Replay(Protocol):
         """Something could not be read, in a sentence."""
 
 
-class UntilThen(Replay):
-    """A replay of what a partition had at a moment: all before its first batch with a later record, as
-    `kafkafs revive --until` ends it."""
+def until(moment_ms: int | None, replay: Replay) -> Replay:
+    """The same of what a partition had at a moment, where one is given: all before its first batch with a later record,
+    as `kafkafs revive --until` ends it."""
+    return replay if moment_ms is None else _Until(moment_ms, replay)
 
-    def __init__(self, replay: Replay, until_ms: int) -> None:
-        self._replay, self._until_ms, self._is_over = replay, until_ms, False
+
+class _Until(Replay):
+    def __init__(self, moment_ms: int, replay: Replay) -> None:
+        self._replay, self._moment_ms, self._is_over = replay, moment_ms, False
 
     def begin(self, log: Log) -> int:
         """See `Replay`."""
@@ -51,7 +54,7 @@ class UntilThen(Replay):
 
     def take(self, records: Records, batches: Batches) -> None:
         """See `Replay`."""
-        past = np.flatnonzero(batches["max_timestamp"][records.rows["batch"]] > self._until_ms)
+        past = np.flatnonzero(batches["max_timestamp"][records.rows["batch"]] > self._moment_ms)
         kept = 0 if self._is_over else int(past[0]) if len(past) else len(records)
         self._is_over |= len(past) > 0
         if kept:

@@ -7,9 +7,9 @@ that one has come. Sources: KafkaRaftLog, Snapshots, RecordsSnapshotReader, Meta
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from itertools import groupby
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from itertools import chain, groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +18,12 @@ import numpy as np
 from kafkafs.cluster.following import Following, Problems, Replay, what_is_wrong
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.row_lines import known
-from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Crowded, KafkafsError, WouldBlock
 from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
 from kafkafs.format.records import Records, Refusal, decode
-from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
+from kafkafs.log.batch_runs import Bounds, Damage, batch_runs
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
@@ -72,8 +71,8 @@ class Metadata(Replay):
         rescued_from: Sequence[Partition] = (),
     ) -> None:
         """`new_image` makes another image than the usual one, which gets all records that are about state. `until_ms`:
-        what was written later is left out. `rescued_from`: all replicas, if snapshots of others count, and what is left
-        where none is whole."""
+        snapshots of a later moment are left out, as `until` leaves out what the log has. `rescued_from`: all replicas,
+        if snapshots of others count, and what is left where none is whole."""
         self._partition = partition
         self._rescued_from = rescued_from
         self._options = options
@@ -87,35 +86,45 @@ class Metadata(Replay):
         self._snapshot_ms: int | None = None
         self._waiting: list[tuple[str, Message]] | None = None  # records of a transaction that has not ended
         self._next: int | None = None  # the offset from which the log goes on; None where it does not
-        self._is_gap_told = self._is_over = False
+        self._is_gap_told = False
 
     def begin(self, log: Log) -> int:
         """Forgets all: see `Replay`."""
         self.problems, self._waiting = Problems(), None
-        self.image, self.as_of, self._next, self._is_gap_told, self._is_over = None, None, None, False, False
+        self.image, self.as_of, self._next, self._is_gap_told = None, None, None, False
         snapshots = self._snapshots()
-        for each in snapshots:
-            if not each.offset and log.end_offset:
+        for same in snapshots:
+            if not same[0].offset and log.end_offset:
                 break
-            self.image = self._new_image()
-            is_whole = self._load(each)
-            is_of_then = self._until_ms is None or (self._snapshot_ms or 0) <= self._until_ms
-            if is_whole and is_of_then and (each.offset or self.image.features):
-                return self._go_on_from(each, log)
+            found, wrong = self._first(same)
+            if found is None:
+                self.tell(wrong)
+                continue
+            if self._counts(found):
+                return self._go_on_from(found, log)
             self.image, self._waiting = None, None
         if log.start_offset == 0 and log.end_offset > 0:
             self.image, self._next = self._new_image(), 0
             return 0
         if self._rescued_from and self._until_ms is None:
-            left = next(filter(self._is_left, snapshots), None)
-            if left is not None or log.end_offset:
-                return self._rescue(log, left)
+            left, _ = self._first(chain.from_iterable(snapshots), is_rescue=True)
+            if left is not None:
+                self.tell(f"{METADATA_LOG}: there is nothing else to begin with, so what is left of {left.name} counts")
+                return self._go_on_from(left, log)
+            if log.end_offset:
+                self.image, self._next = self._new_image(), 0
+                return 0
         if log.end_offset:
             begins = f"begins at offset {log.start_offset}, and there is no whole snapshot to begin with"
         else:
             begins = "is empty" if self._rescued_from else "is empty: the node was formatted, and not started since"
         self.tell(f"{METADATA_LOG}: the log {begins}")
         return log.end_offset
+
+    def _counts(self, snapshot: _Snapshot) -> bool:
+        """Whether what was made of one that is whole is of the moment, and tells anything."""
+        is_of_then = self._until_ms is None or (self._snapshot_ms or 0) <= self._until_ms
+        return is_of_then and bool(snapshot.offset or (self.image and self.image.features))
 
     def _go_on_from(self, snapshot: _Snapshot, log: Log) -> int:
         """The image is that of a snapshot: the offset from which the log is to be read."""
@@ -129,18 +138,8 @@ class Metadata(Replay):
         self._next = snapshot.offset
         return snapshot.offset
 
-    def _rescue(self, log: Log, left: _Snapshot | None) -> int:
-        """The image is what is left of a snapshot, if anything is: the offset from which the log is to be read."""
-        self.image = self._new_image()
-        if left is not None:
-            self._load(left, is_rescue=True)
-            return self._go_on_from(left, log)
-        self._next = 0
-        return 0
-
     def take(self, records: Records, batches: Batches) -> None:
         """Some records in order."""
-        records = self._until_then(records)
         if self._next is None or not len(records):
             return
         offsets = records.rows["offset"]
@@ -156,18 +155,8 @@ class Metadata(Replay):
 
     def tell(self, problem: str) -> None:
         """What could not be read."""
-        if not self._is_over:
-            self.problems.add(problem)
+        self.problems.add(problem)
         self._is_gap_told = True
-
-    def _until_then(self, records: Records) -> Records:
-        """Those before the first that is later than the moment."""
-        if self._until_ms is None:
-            return records
-        past = np.flatnonzero(records.rows["timestamp"] > self._until_ms)
-        kept = 0 if self._is_over else int(past[0]) if len(past) else len(records)
-        self._is_over |= len(past) > 0
-        return Records(records.data, records.rows[:kept])
 
     def _tell_gaps(self, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         """This log is never compacted: where an offset is missing, a segment is."""
@@ -212,8 +201,8 @@ class Metadata(Replay):
         except LookupError:
             self.tell(f"{where}: a {message.name} is about something that is not there")
 
-    def _snapshots(self) -> list[_Snapshot]:
-        """Those of all replicas, the newest first."""
+    def _snapshots(self) -> list[list[_Snapshot]]:
+        """Those of all replicas, the newest first; of one and the same what each of them has."""
         found = []
         for partition in self._rescued_from or (self._partition,):
             for name in partition.listing().names:
@@ -221,69 +210,52 @@ class Metadata(Replay):
                 if parts is not None:
                     found.append(_Snapshot(int(parts[1]), int(parts[2]), name, partition))
         found.sort(key=lambda each: each[:2], reverse=True)
-        return [self._whole_one([*same]) for _, same in groupby(found, lambda each: each[:2])]
+        return [[*same] for _, same in groupby(found, lambda each: each[:2])]
 
-    def _whole_one(self, same: Sequence[_Snapshot]) -> _Snapshot:
-        """Of several replicas' the first that is whole; the first one where none is, or there is no other."""
-        for each in same if len(same) > 1 else ():
-            with suppress(KafkafsError):
-                if self._is_whole(self._file(each)):
-                    return each
-        return same[0]
+    def _first(self, snapshots: Iterable[_Snapshot], *, is_rescue: bool = False) -> tuple[_Snapshot | None, str]:
+        """Makes the image from the first that is whole; `is_rescue`: from what is left of one. Where there is none, no
+        image, and what is wrong with the first."""
+        before, first_wrong = (self.problems, self.is_dynamic), ""
+        for each in snapshots:
+            self.image, self._waiting, self.problems = self._new_image(), None, deepcopy(before[0])
+            try:
+                is_whole, is_left = self._read(each)
+            except (WouldBlock, Crowded):
+                raise
+            except KafkafsError as error:
+                wrong = f"cannot be read: {error}"
+            else:
+                wrong = "is not whole and left out"
+                if is_left if is_rescue else is_whole:
+                    return each, ""
+            first_wrong = first_wrong or f"{METADATA_LOG}/{each.name} {wrong}"
+        self.image, self._waiting, (self.problems, self.is_dynamic) = None, None, before
+        return None, first_wrong
 
-    def _file(self, snapshot: _Snapshot) -> DataFile:
-        return snapshot.partition.root.open_now(f"{snapshot.partition.name.directory}/{snapshot.name}")
-
-    def _load(self, snapshot: _Snapshot, *, is_rescue: bool = False) -> bool:
-        """Makes the image from a snapshot; False where it is not whole. `is_rescue`: of what is left of it."""
-        name = snapshot.name
-        try:
-            file = self._file(snapshot)
-            is_whole = self._is_whole(file)
-            for run in _runs(file) if is_whole or is_rescue else ():
-                for piece in self._decoded(run, run.rows):
-                    if isinstance(piece, Refusal):
-                        self.tell(f"{METADATA_LOG}/{name}: a batch is left out: {piece.error}")
-                    else:
-                        self._apply(f"{METADATA_LOG}/{name}", piece, run.rows)
-                        self._snapshot_ms = known(int(piece.rows["timestamp"][-1]))  # of the log's last record below it
-                    del piece  # and with it a large batch's memory, before the next is unpacked
-        except (WouldBlock, Crowded):
-            raise
-        except KafkafsError as error:
-            self.tell(f"{METADATA_LOG}/{name} cannot be read: {error}")
-            return False
-        if is_rescue:
-            self.tell(f"{METADATA_LOG}: there is nothing else to begin with, so what is left of {name} counts")
-        elif not is_whole:
-            self.tell(f"{METADATA_LOG}/{name} is not whole and left out")
-        return is_whole
-
-    def _is_whole(self, file: DataFile) -> bool:
-        """Whether it is batches from its first byte to its last, and its footer stands in the last one."""
-        end, last = 0, None
+    def _read(self, snapshot: _Snapshot) -> tuple[bool, bool]:
+        """Takes what can be read. Whether it is whole, which is batches from the first byte to the last one, with a
+        footer at its end; and whether any batch of records is left."""
+        place = f"{METADATA_LOG}/{snapshot.name}"
+        file = snapshot.partition.root.open_now(f"{snapshot.partition.name.directory}/{snapshot.name}")
+        end, is_damaged, is_left, is_footer = 0, False, False, False
         for item in batch_runs(file, 0, Bounds(file.size, 0, None)):
             if isinstance(item, Damage):
-                return False
-            end, last = item.end, item
-        if last is None or end < file.size or not is_control(last.rows)[-1]:
-            return False
-        kinds = [
-            control_type(piece.key(number) or b"")
-            for piece in self._decoded(last, last.rows[-1:])
-            if isinstance(piece, Records)
-            for number in range(len(piece))
-        ]
-        return kinds[-1:] == [ControlType.SNAPSHOT_FOOTER]
-
-    def _is_left(self, snapshot: _Snapshot) -> bool:
-        """Whether any batch of records is."""
-        with suppress(KafkafsError):
-            return any(not is_control(run.rows).all() for run in _runs(self._file(snapshot)))
-        return False
-
-    def _decoded(self, run: BatchRun, rows: Batches) -> Iterator[Records | Refusal]:
-        return decode(run.data, run.position, rows, self._options.max_batch, self._options.memory)
+                is_damaged = True
+                continue
+            end, control, is_footer = item.end, is_control(item.rows), False
+            is_left |= not control.all()
+            for piece in decode(item.data, item.position, item.rows, self._options.max_batch, self._options.memory):
+                if isinstance(piece, Refusal):
+                    self.tell(f"{place}: a batch is left out: {piece.error}")
+                    is_footer = False
+                else:
+                    self._apply(place, piece, item.rows)
+                    self._snapshot_ms = known(int(piece.rows["timestamp"][-1]))  # of the log's last record below it
+                    is_last = control[-1] and piece.rows["batch"][-1] == len(item.rows) - 1
+                    kind = control_type(piece.key(len(piece) - 1) or b"") if is_last else None
+                    is_footer = kind is ControlType.SNAPSHOT_FOOTER
+                del piece  # and with it a large batch's memory, before the next is unpacked
+        return is_footer and not is_damaged and end == file.size, is_left
 
 
 def read_once(partition: Partition, options: ReadOptions) -> Metadata:
@@ -300,7 +272,3 @@ def metadata_version(path: Path) -> int | None:
     except KafkafsError:
         return None
     return image.features.get(METADATA_VERSION) if image else None
-
-
-def _runs(file: DataFile) -> Iterator[BatchRun]:
-    return (item for item in batch_runs(file, 0, Bounds(file.size, 0, None)) if isinstance(item, BatchRun))

@@ -8,6 +8,7 @@ whole is left to begin with, even the rest of a snapshot, or a log that has lost
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafkafs.cluster.following import until
 from kafkafs.cluster.metadata import METADATA_LOG, AsOf, Metadata
 from kafkafs.errors import KafkafsError, NotFound
 from kafkafs.format.batch import Batches, walk
@@ -75,10 +76,11 @@ class _Reading:
     ) -> None:
         self.sentences = list[str]()
         self.metadata = Metadata(chosen, options, WholeImage, until_ms, [each.partition for each in found])
+        self._replay = until(until_ms, self.metadata)
         self._others = [each for each in found if each.partition is not chosen]
         self._options, self._told = options, 0
         log = chosen.log()
-        self._first = self.metadata.begin(log)
+        self._first = self._replay.begin(log)
         self._epochs = Noted(chosen, log).epochs()
         if log.segments and self._first < log.start_offset:
             self._lacks(self._first, log.start_offset - 1, "no segment has them")
@@ -109,9 +111,9 @@ class _Reading:
         for piece in decode(data, position, rows, self._options.max_batch, self._options.memory):
             if isinstance(piece, Refusal):
                 at = int(rows["base_offset"][piece.batch])
-                self.metadata.tell(f"{METADATA_LOG}: the batch at offset {at} is left out: {piece.error}")
+                self._replay.tell(f"{METADATA_LOG}: the batch at offset {at} is left out: {piece.error}")
             else:
-                self.metadata.take(piece.between(self._first, int(rows["last_offset"][-1]) + 1), rows)
+                self._replay.take(piece.between(self._first, int(rows["last_offset"][-1]) + 1), rows)
 
     def _look_for_losses(self) -> None:
         """What the scan has come to miss, before what stands behind it is taken."""
@@ -131,7 +133,7 @@ class _Reading:
                 offsets = f"offsets {each.run.rows['base_offset'][0]} to {each.run.last_offset}"
                 self.sentences.append(f"{METADATA_LOG}: {offsets} are those of {each.place}")
             else:
-                self.metadata.tell(f"{METADATA_LOG}: offsets {each.first} to {each.last} are missing: {reason}")
+                self._replay.tell(f"{METADATA_LOG}: offsets {each.first} to {each.last} are missing: {reason}")
 
 
 def _goes_on_from(then: WholeImage, now: WholeImage) -> WholeImage:

@@ -207,6 +207,16 @@ def test_of_a_snapshot_that_is_not_whole_counts_what_is_left(tmp_path):
     assert any("what is left of" in each for each in problems)
 
 
+def test_what_is_left_of_a_snapshot_another_disk_may_have(tmp_path):
+    """Regression: only the first disk's was looked at, of which nothing was left."""
+    one = with_snapshot(tmp_path / "1", 9, bytes(100))
+    one.write(METADATA_LOG, [topic("behind")], at=9)
+    two = with_snapshot(tmp_path / "2", 9, snapshot(topic("t"))[:-1])
+    (ids, *_), _, problems = told(one.path, two.path)
+    assert [*ids] == ["t", "behind"]
+    assert any("what is left of" in each for each in problems)
+
+
 def test_a_log_without_its_beginning_tells_what_it_has(tmp_path):
     """As it does behind a gap between two segments."""
     data = Data(tmp_path)
