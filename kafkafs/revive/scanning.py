@@ -46,6 +46,7 @@ from kafkafs.revive.others import Borrowing, Found, Missing, elsewhere
 from kafkafs.revive.tally import Leaving, Loss, Tally, count_records
 from kafkafs.revive.topics import Replica
 
+TellOffsets = Callable[[int, int], None]  # the first and the last
 Corrupt = Literal["refuse", "cut", "skip"]
 _GONE = "no segment has them"
 _LARGEST_RELATIVE = 2**31 - 1
@@ -115,8 +116,8 @@ class PartitionScan:
         """Offsets that a broker has moved away, and that were not brought back."""
         start = tiered_start(self.log, self._partition.root)
         if start is not None:
-            self.tally.lose(Loss(start, self.log.start_offset - 1, "they are in a remote tier alone, and in none that"
-                                 " --tiered names", is_damage=False))  # fmt: skip
+            why = "they are in a remote tier alone, and in none that --tiered names"
+            self._lose(start, self.log.start_offset - 1, why)
 
     def _lost_beginning(self, transactions: Tracker) -> Iterator[KeptSegment]:
         """What others have of segments that are gone before the first one."""
@@ -125,7 +126,7 @@ class PartitionScan:
             return
         segment, keeping = self._segments[0], self._keeping(first, transactions)
         tally.start_offset = tally.end_offset = first
-        for further in self._between(first, start, Loss(0, 0, _GONE, is_damage=False), segment, transactions, keeping):
+        for further in self._between(first, start, partial(self._lose, reason=_GONE), segment, transactions, keeping):
             yield self._finished(keeping, segment, None)
             keeping = further
         if self._is_over:
@@ -168,7 +169,8 @@ class PartitionScan:
                 reason, is_damage = "no object of the tier has them", True
         if is_damage or self._is_dense:
             first = max(self.tally.end_offset, self._damaged_up_to, segment.base_offset)
-            for further in self._between(first, gap, Loss(0, 0, reason, is_damage), segment, transactions, keeping):
+            lost = partial(self._damage if is_damage else self._lose, reason=reason)
+            for further in self._between(first, gap, lost, segment, transactions, keeping):
                 yield self._finished(keeping, segment, known)
                 keeping = further
         is_last = segment is self._segments[-1]
@@ -205,10 +207,10 @@ class PartitionScan:
                 return
 
     def _between(
-        self, first: int, end: int, loss: Loss, segment: Segment, transactions: Tracker, keeping: Keeping
+        self, first: int, end: int, lost: TellOffsets, segment: Segment, transactions: Tracker, keeping: Keeping
     ) -> Iterator[Keeping]:
         """Offsets from `first` on, up to `end`, of which the log has nothing: what others have stands behind what is
-        kept of the segment, or in segments of its own, each given when it begins. The rest is a loss as `loss` says."""
+        kept of the segment, or in segments of its own, each given when it begins. `lost` is told what none has."""
         file = None
         for each in self._elsewhere(first, end - 1):
             if isinstance(each, Found):
@@ -218,10 +220,7 @@ class PartitionScan:
                 file = each.file
                 self._borrow(each, keeping)
             else:
-                if loss.is_damage:
-                    self._damage(each.first, each.last, loss.reason)
-                else:
-                    self.tally.lose(replace(loss, first=each.first, last=each.last))
+                lost(each.first, each.last)
                 self._end_between(each, (), segment, transactions, keeping)
             if self._is_over:
                 return
@@ -320,10 +319,8 @@ class PartitionScan:
         if noted <= end:
             return end
         reason = f"the log ends at {end}, and the broker noted that it ended at {noted}"
-        if self._noted.stopped_in_order():
-            self._damage(end, noted - 1, reason)
-        else:
-            self.tally.lose(Loss(end, noted - 1, reason, is_damage=False))
+        lost = self._damage if self._noted.stopped_in_order() else self._lose
+        lost(end, noted - 1, reason)
         return noted
 
     def _follow(self, run: BatchRun) -> None:
@@ -357,8 +354,8 @@ class PartitionScan:
             return run
         self._is_over = True
         at = int(np.argmax(past))
-        self.tally.lose(Loss(max(self.tally.end_offset, int(run.rows["base_offset"][at])), self.log.end_offset - 1,
-                             "later than the moment that was asked for", is_damage=False))  # fmt: skip
+        first = max(self.tally.end_offset, int(run.rows["base_offset"][at]))
+        self._lose(first, self.log.end_offset - 1, "later than the moment that was asked for")
         return run._replace(rows=run.rows[:at])
 
     def _that_can_be(self, segment: Segment, run: BatchRun) -> BatchRun:
@@ -373,6 +370,9 @@ class PartitionScan:
             self._damage(first, last, f"the batch at {row['position']} of {segment.log_name} says that it begins at"
                          f" offset {row['base_offset']}")  # fmt: skip
         return run._replace(rows=run.rows[:possible])
+
+    def _lose(self, first: int, last: int, reason: str) -> None:
+        self.tally.lose(Loss(first, last, reason, is_damage=False))
 
     def _damage(self, first: int, last: int, reason: str) -> None:
         if last < self.tally.start_offset:
