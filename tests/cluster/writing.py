@@ -17,7 +17,7 @@ from typing import Any
 from kafkafs.format.messages.message_values import NUMBERS
 from kafkafs.format.messages.reading import default
 from kafkafs.format.messages.schema import NO_VERSIONS, Field, MessageSchema, names_by_number, schema
-from tests.format.batch_maker import sized, v2_around, varint
+from tests.format.batch_maker import sized, unsigned, v2_around, varint
 
 Pair = tuple[bytes | None, bytes | None]
 TRANSACTIONAL, CONTROL = 16, 32
@@ -47,7 +47,7 @@ def transaction(name: str, /, **value: Any) -> Pair:
 def metadata(record: str, version: int = 0, /, **fields: Any) -> Pair:
     """A record of `__cluster_metadata`."""
     number = next(number for number, each in names_by_number("metadata", "Record").items() if each == record)
-    return None, b"\1" + _unsigned(number) + _unsigned(version) + message("metadata", record, version, **fields)
+    return None, b"\1" + unsigned(number) + unsigned(version) + message("metadata", record, version, **fields)
 
 
 def coordinator_record(
@@ -126,8 +126,8 @@ def _structure(found: MessageSchema, fields: Sequence[Field], version: int, give
             tagged.append((field.tag, _value(found, field, field.type, version, value, is_tagged=True)))
     if version not in found.flexible:
         return made
-    behind = (_unsigned(tag) + _unsigned(len(each)) + each for tag, each in sorted(tagged))
-    return made + _unsigned(len(tagged)) + b"".join(behind)
+    behind = (unsigned(tag) + unsigned(len(each)) + each for tag, each in sorted(tagged))
+    return made + unsigned(len(tagged)) + b"".join(behind)
 
 
 def _value(found: MessageSchema, field: Field, kind: str, version: int, value: Any, is_tagged: bool = False) -> bytes:
@@ -152,13 +152,5 @@ def _value(found: MessageSchema, field: Field, kind: str, version: int, value: A
 
 def _length(layout: str, is_compact: bool, length: int | None) -> bytes:
     if is_compact:
-        return _unsigned(0 if length is None else length + 1)
+        return unsigned(0 if length is None else length + 1)
     return struct.pack(layout, -1 if length is None else length)
-
-
-def _unsigned(number: int) -> bytes:
-    out = b""
-    while number > 127:
-        out += bytes([number & 127 | 128])
-        number >>= 7
-    return out + bytes([number])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kafkafs.dump.text_log import control_text
 from kafkafs.errors import CorruptData
 from kafkafs.format.control import ControlType
+from tests.format.batch_maker import unsigned
 
 int16s, int32s = st.integers(-(2**15), 2**15 - 1), st.integers(-(2**31), 2**31 - 1)
 endpoints = st.tuples(st.text(max_size=20), st.text(max_size=200), st.integers(0, 65535))
@@ -23,14 +24,6 @@ def shown(kind: ControlType, value: bytes) -> Any:
     """The fields that the dump tells of a control record."""
     text = control_text(struct.pack(">hh", 0, kind), value)
     return json.loads(text[text.index(b"{") :])
-
-
-def unsigned(number: int) -> bytes:
-    out = b""
-    while number > 127:
-        out += bytes([number & 127 | 128])
-        number >>= 7
-    return out + bytes([number])
 
 
 def compact(items: list[bytes]) -> bytes:

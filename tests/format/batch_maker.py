@@ -8,12 +8,17 @@ from tests.format.golden import Record
 
 
 def varint(value: int) -> bytes:
-    """Zig-zag, seven bits a byte, low ones first."""
-    raw, out = (value << 1 ^ value >> 63) & (1 << 64) - 1, b""
-    while raw > 127:
-        out += bytes([raw & 127 | 128])
-        raw >>= 7
-    return out + bytes([raw])
+    """Zig-zag, then as `unsigned`."""
+    return unsigned((value << 1 ^ value >> 63) & (1 << 64) - 1)
+
+
+def unsigned(number: int) -> bytes:
+    """Seven bits a byte, low ones first."""
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
 
 
 def sized(content: bytes | None) -> bytes:

@@ -22,14 +22,10 @@ from tests.conftest import Mount
 from tests.kafka.dataset import Dataset
 from tests.log.making import Made, log_of, made, spread, write_partition
 from tests.mounting import KAFKAFS, Mounted, run, wait_until
-from tests.view.json_model import line
+from tests.view.json_model import text_of
 
 BATCHES = [made(number * 10, [1000 + number] * 10, size=number * 7 % 300) for number in range(300)]
 RANGE = "t-0/by-offset/0...jsonl"
-
-
-def text_of(batches: list[Made]) -> bytes:
-    return b"".join(line("t", 0, record) for batch in batches for record in batch.records)
 
 
 @pytest.fixture(scope="module")

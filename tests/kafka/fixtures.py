@@ -1,7 +1,8 @@
 """pytest's door to real Kafka: data that brokers wrote, and brokers that run.
 
-def test_x(dataset): ...            a `Dataset`, once for each release and state
-def test_y(stopped): ...            the stopped one of each release
+def test_w(dataset): ...            a `Dataset`, once for each release and state
+def test_x(stopped): ...            the stopped one of each release
+def test_y(tier_sources): ...       a remote tier by the name of its layout
 def test_z(running_broker): ...     `running_broker("4.3.1")`, a node that stays up while the next test asks for one
 """
 
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.log.read_options import TierSource
 from tests.kafka import broker, cache, dataset, jars
 from tests.kafka.broker import Broker
 from tests.kafka.dataset import Dataset
@@ -57,6 +59,15 @@ def stopped(request: pytest.FixtureRequest) -> Dataset:
 def live(request: pytest.FixtureRequest) -> Dataset:
     """Each release's data as a running broker leaves them."""
     return Dataset(request.param, "live")
+
+
+@pytest.fixture(scope="module")
+def tier_sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, TierSource]]:
+    """The same tier in each layout."""
+    from tests.kafka import tiers  # pyarrow and an S3 client, for those who ask
+
+    with tiers.s3_server() as server:
+        yield tiers.sources(tmp_path_factory.mktemp("tiers"), server)
 
 
 _nodes = ExitStack()

@@ -8,7 +8,6 @@ import os
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,13 +30,6 @@ TIERED = Tiered()
 LOCAL = TierSource(str(TIERED.tier))
 FILES = {".log", ".index", ".timeindex", ".snapshot", ".metadata", ""}
 NAMES = [f"{topic}-{number}" for topic, count in TOPICS.items() for number in range(count)]
-
-
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory) -> Iterator[dict[str, TierSource]]:
-    """The same tier in each layout."""
-    with tiers.s3_server() as server:
-        yield tiers.sources(tmp_path_factory.mktemp("tiers"), server)
 
 
 @pytest.fixture
@@ -72,8 +64,8 @@ def losses(report: dict[str, Any], name: str) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("kind", tiers.KINDS)
-def test_the_directory_is_as_if_nothing_had_left_it(tmp_path, sources, kind):
-    report = revive([TIERED.left], Choices(to=tmp_path / "new", tiered=sources[kind]))
+def test_the_directory_is_as_if_nothing_had_left_it(tmp_path, tier_sources, kind):
+    report = revive([TIERED.left], Choices(to=tmp_path / "new", tiered=tier_sources[kind]))
     for name in NAMES:
         new, old = tmp_path / "new" / name, TIERED.whole / name
         assert log_of(new) == log_of(old), name
@@ -99,10 +91,10 @@ def starts() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("kind", "target"), starts())
-def test_kafka_serves_what_its_consumer_read_from_the_tier(tmp_path, sources, kind, target):
+def test_kafka_serves_what_its_consumer_read_from_the_tier(tmp_path, tier_sources, kind, target):
     """By a broker that knows of no tier; records are appended behind, and a topic's settings can be altered."""
     place = tmp_path / "revived"
-    report = revive([TIERED.left], choices(place, target, tiered=sources[kind]))
+    report = revive([TIERED.left], choices(place, target, tiered=tier_sources[kind]))
     partitions = [(topic, number) for topic, count in (*TOPICS.items(), (PLAIN, 1)) for number in range(count)]
     with started(target, place, tmp_path / "home", report) as node:
         for isolation, wanted in TIERED.read.items():
@@ -251,13 +243,13 @@ def test_the_plan_tells_what_comes_from_the_tier_and_room_is_reckoned_with_it(tm
 
 
 @pytest.mark.parametrize("has_metadata", [True, False])
-def test_a_partition_that_no_disk_has_comes_from_the_tier(tmp_path, sources, has_metadata):
+def test_a_partition_that_no_disk_has_comes_from_the_tier(tmp_path, tier_sources, has_metadata):
     """Up to its last upload, under its own topic id; that the broker noted a later end is told as of any log."""
     disk = tmp_path / "disk"
     subprocess.run(["cp", "-a", TIERED.left, disk], check=True)
     for each in (disk / "orders-0", *(() if has_metadata else disk.glob("__remote_log_metadata-*"))):
         shutil.rmtree(each)
-    report = revive([disk], Choices(to=tmp_path / "new", tiered=sources["bucket zstd"], corrupt="cut"))
+    report = revive([disk], Choices(to=tmp_path / "new", tiered=tier_sources["bucket zstd"], corrupt="cut"))
     end = bases(TIERED.left / "orders-0")[0]
     assert f"orders-0: no disk has a replica, and the tier ends at offset {end}" in report["leftOut"]
     assert losses(report, "orders-0") == [(end, RECORDS - 1)]
@@ -276,9 +268,9 @@ def test_a_tier_by_itself_is_revived(tmp_path):
         assert log_of(tmp_path / "new" / name) == b"".join(log.read_bytes() for log in objects(TIERED.tier, name))
 
 
-def test_an_object_is_fetched_once(tmp_path, sources):
+def test_an_object_is_fetched_once(tmp_path, tier_sources):
     """To be checked and to be kept, whatever memory there is for chunks."""
-    source = replace(sources["bucket zstd"], cache_size=1)
+    source = replace(tier_sources["bucket zstd"], cache_size=1)
     with tiers.requests() as every:
         revive([TIERED.left], Choices(to=tmp_path / "new", tiered=source))
     ranges = [request for request in every if request.startswith("GET ") and ".log" in request]

@@ -3,9 +3,11 @@
 import base64
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from tests.format.golden import Record
+from tests.log.making import Made
 
 TYPES = {-1: None, 0: "CreateTime", 1: "LogAppendTime"}
 
@@ -28,6 +30,11 @@ def line(topic: str, partition: int, record: Record) -> bytes:
     fields["headers"] = [field("key", name) | field("value", value) for name, value in record.headers]
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
     return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
+
+
+def text_of(batches: Iterable[Made]) -> bytes:
+    """The lines of what was written to `t-0`."""
+    return b"".join(line("t", 0, record) for batch in batches for record in batch.records)
 
 
 def original(fields: dict[str, str | None], name: str) -> bytes | None:

@@ -14,15 +14,11 @@ from kafkafs.view.streams import Stream
 from kafkafs.view.tree import Root
 from tests.counting import counted
 from tests.log.making import Made, made, spread, write_partition
-from tests.view.json_model import line
+from tests.view.json_model import text_of
 from tests.view.trees import cat, node, read, tree
 
 BATCHES = [made(number * 10, [1000 + number] * 10, size=200) for number in range(100)]
 RANGE = "t-0/by-offset/0...jsonl"
-
-
-def text_of(batches: list[Made]) -> bytes:
-    return b"".join(line("t", 0, record) for batch in batches for record in batch.records)
 
 
 def file(root: Root, name: str = RANGE) -> FileNode:

@@ -5,7 +5,6 @@ The truth is the same broker's data directory when all had been uploaded and not
 
 import itertools
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -20,21 +19,14 @@ TIERED = Tiered()
 PARTITIONS = ("orders-0", "orders-1", "payments-0", "with.dots-and-9-0", "plain-0")
 
 
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory) -> Iterator[dict[str, TierSource]]:
-    """The same tier in each layout."""
-    with tiers.s3_server() as server:
-        yield tiers.sources(tmp_path_factory.mktemp("tiers"), server)
-
-
 def both(source: TierSource, **options: object) -> tuple[Root, Root]:
     return tree(TIERED.whole, **options), tree(TIERED.left, tiered=source, **options)
 
 
 @pytest.mark.parametrize("kind", tiers.KINDS)
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-def test_every_range_is_as_if_it_were_local(sources, kind, isolation):
-    whole, left = both(sources[kind], isolation=isolation)
+def test_every_range_is_as_if_it_were_local(tier_sources, kind, isolation):
+    whole, left = both(tier_sources[kind], isolation=isolation)
     for name, suffix in itertools.product(PARTITIONS, ("", ".jsonl", ".batches.jsonl")):
         for query in ("by-offset/0..", "by-offset/333..1111", f"by-time/{FIRST_MS + 200_000}..{FIRST_MS + 900_000}"):
             path = f"{name}/{query}{suffix}"
@@ -42,8 +34,8 @@ def test_every_range_is_as_if_it_were_local(sources, kind, isolation):
 
 
 @pytest.mark.parametrize("kind", tiers.KINDS)
-def test_every_point_is_as_if_it_were_local(sources, kind):
-    whole, left = both(sources[kind])
+def test_every_point_is_as_if_it_were_local(tier_sources, kind):
+    whole, left = both(tier_sources[kind])
     for name in PARTITIONS:
         end = latest(whole, name)
         for offset in (0, 1, end // 3, end // 2, end):
@@ -64,13 +56,13 @@ def test_every_point_is_as_if_it_were_local(sources, kind):
             assert cat(left, f"orders-0/by-key/{key}{suffix}") == cat(whole, f"orders-0/by-key/{key}{suffix}")
 
 
-def test_raw_ranges_are_read_at_any_place(sources):
-    whole, left = both(sources["aiven zstd"])
+def test_raw_ranges_are_read_at_any_place(tier_sources):
+    whole, left = both(tier_sources["aiven zstd"])
     assert_random_access(opened(left, "orders-0/by-offset/0.."), cat(whole, "orders-0/by-offset/0.."))
 
 
-def test_info_and_explain_tell_where_a_segment_lies(sources):
-    _, left = both(sources["aiven zstd"])
+def test_info_and_explain_tell_where_a_segment_lies(tier_sources):
+    _, left = both(tier_sources["aiven zstd"])
     told = json.loads(cat(left, "orders-0/info.json"))
     assert (told["logStartOffset"], told["logEndOffset"], told["problems"]) == (0, RECORDS, [])
     assert told["localLogStartOffset"] == told["segments"][-1]["baseOffset"] > 0
@@ -84,9 +76,9 @@ def test_info_and_explain_tell_where_a_segment_lies(sources):
 
 
 @pytest.mark.parametrize("kind", ["aiven zstd encrypted", "bucket zstd"])
-def test_a_mount_reads_a_tier(mount, sources, kind):
+def test_a_mount_reads_a_tier(mount, tier_sources, kind):
     """Its daemon is confined: it has to have all at hand."""
-    source = sources[kind]
+    source = tier_sources[kind]
     keys = "".join(f",tiered_key={key_id}:{path}" for key_id, path in source.keys)
     place = mount(TIERED.left, options=f"tiered={source.place}{keys}").path
     whole = tree(TIERED.whole)
