@@ -108,7 +108,8 @@ BROKER_DIRECTORIES = (
 _CHECKSUM = r"(\.adler)?"  # Confluent Server's, beside what it protects
 _OF_DATA_DIRECTORY = re.compile(
     r"(meta\.properties|bootstrap\.checkpoint|[a-z-]+-offset-checkpoint|\.kafka_cleanshutdown"
-    r"|_rlmm_committed_offsets)(\.tmp)?|\.lock",  # tiered storage's, up to 3.5
+    r"|_rlmm_committed_offsets)(\.tmp)?|\.lock"  # tiered storage's, up to 3.5
+    r"|revive\.json|server\.properties",  # of `kafkafs revive`
     re.ASCII,
 )
 _OF_PARTITION = re.compile(
@@ -120,8 +121,8 @@ _OF_PARTITION = re.compile(
 
 
 def is_of_data_directory(name: str) -> bool:
-    """Whether a broker of 2.8 to 4.4, or Confluent's, makes a file of this name in a data directory. Sources:
-    LogManager, BootstrapDirectory, CleanShutdownFileHandler, ConsumerManager of tiered storage's metadata."""
+    """Whether a broker of 2.8 to 4.4, Confluent's, or `kafkafs revive` makes a file of this name in a data directory.
+    Sources: LogManager, BootstrapDirectory, CleanShutdownFileHandler, ConsumerManager of tiered storage's metadata."""
     return _OF_DATA_DIRECTORY.fullmatch(name) is not None
 
 

@@ -20,8 +20,12 @@ def test_a_real_broker_is_known_by_its_file(release):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "node.id=\n", "node.id=-1\n", "node.id=x\n", "#node.id=1\n", "node.id 1\n", "\xff=\xff"]
-)
+    "text",
+    [
+        "", "node.id=\n", "node.id=-1\n", "node.id=x\n", "#node.id=1\n", "node.id 1\n", "\xff=\xff",
+        "node.id=2147483648\n", f"node.id={10**20}\n", "node.id=" + "9" * 5000,
+    ],
+)  # fmt: skip
 def test_what_names_no_node_is_none(tmp_path: Path, text):
     write_partition(tmp_path, {0: [made(0, [1])]})
     (tmp_path / "meta.properties").write_text(text)

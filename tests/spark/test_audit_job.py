@@ -12,6 +12,8 @@ import pytest
 
 from kafkafs.format.batch import parse_batch
 from kafkafs.format.kernels import crc32c
+from kafkafs.revive.job import revive
+from kafkafs.revive.plan import Choices
 from kafkafs.sample import unpack
 from kafkafs.spark.audit import audit_job
 from kafkafs.spark.audit.findings import Finding
@@ -275,6 +277,12 @@ def test_a_directory_that_is_no_partition_is_found(tmp_path):
     data = LATEST.copy_to(tmp_path / "data", "binary-0")
     (data / "lost+found").mkdir()
     assert [(finding.file, finding.kind) for finding in look(data)] == [("lost+found", "foreign")]
+
+
+def test_nothing_is_wrong_with_a_cluster_that_was_revived(tmp_path):
+    """Whoever checks the new directory before he starts Kafka from it would be told of two files that revive wrote."""
+    revive([unpack(tmp_path)], Choices(to=tmp_path / "new"))
+    assert look(tmp_path / "new") == []
 
 
 def test_a_torn_tail_of_a_log_in_use_is_no_finding(tmp_path):
