@@ -79,7 +79,8 @@ def _view_parser(commands: Commands, name: str, what: str, examples: Sequence[st
 def _add_paths(parser: Parser, paths: str) -> None:
     """Data directories, paths within (`+` or `*` of them) and the options of a mount that are about reading."""
     parser.add_argument("data_dirs", metavar="DATA_DIR[,DATA_DIR...]", help="a broker's log.dirs")
-    parser.add_argument("paths", metavar="PATH", nargs=paths, help="as below a mount point; patterns fit listed names")
+    within = "as below a mount point; patterns fit listed names"
+    parser.add_argument("paths", metavar="PATH", nargs=paths, default=[], help=within)  # else `*` is called required
     parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help="as of mount")
     parser.spread = "paths"
 

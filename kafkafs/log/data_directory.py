@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,6 +46,7 @@ DEFAULT_OPTIONS = ReadOptions()
 
 _MARKS_OF_PARTITION = (PARTITION_METADATA, LEADER_EPOCHS)
 _MARKS_OF_KAFKA = (META_PROPERTIES, LOG_STARTS, HIGH_WATERMARKS, RECOVERY_POINTS)
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]+:")  # what a path makes of `s3://bucket` begins with it
 
 
 class DataDirectory:
@@ -210,6 +212,8 @@ def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> D
     except (FileNotFoundError, NotADirectoryError) as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is no directory"
         instead = near(path) or "; name a Kafka data directory, one of the broker's log.dirs"
+        if any(_SCHEME.fullmatch(part) for part in path.parts):
+            instead += ", as a path of this machine; a remote tier in a bucket is read by the option tiered"
         raise UsageError(f"{str(path)!r} {what}{instead}") from error
     except PermissionError as error:
         raise UsageError(f"{str(path)!r} may not be read; run as its owner or as root") from error

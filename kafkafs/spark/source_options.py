@@ -213,9 +213,10 @@ def named_paths(words: Iterable[str]) -> tuple[Path, ...]:
         if re.match(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+://", word):
             raise UsageError(
                 f"{word!r} is no place that a broker writes to: name its data directories, as paths of this machine"
-                " (copies and snapshots of its disks will do)"
+                " (copies and snapshots of its disks will do); a remote tier that lies there is read by the option"
+                " tiered"
             )
-        word = word.removeprefix("file://")
+        word = re.sub("^file:(//)?/", "/", word)
         matches = sorted(glob.glob(word)) if glob.has_magic(word) and not os.path.exists(word) else [word]
         if not matches:
             raise UsageError(f"no directory matches {word!r}; name Kafka data directories, the broker's log.dirs")

@@ -18,6 +18,19 @@ def test_what_is_no_data_directory_is_said_in_a_sentence(command, tmp_path):
     assert b"does not exist" in done.stderr
 
 
+def test_of_a_bucket_is_said_what_can_be_read_there():
+    """Regression: "'/root/s3:/bucket/prefix' does not exist", and a tier alone does answer where it is a directory."""
+    done = unmounted("ls", "s3://bucket/prefix")
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"a remote tier in a bucket is read by the option tiered" in done.stderr
+
+
+def test_what_is_missing_is_named_and_nothing_else():
+    """Regression: `ls` asked for a PATH, too."""
+    assert b"are required: DATA_DIR[,DATA_DIR...]\n" in unmounted("ls").stderr
+    assert b"are required: PATH\n" in unmounted("cat", "/").stderr
+
+
 def test_several_data_directories_are_one_tree(tmp_path):
     dataset = Dataset("4.3.1", "stopped")
     sample = unpack(tmp_path)

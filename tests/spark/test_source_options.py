@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -220,6 +221,12 @@ def test_times_are_numbers_or_iso_8601(text, time):
 @pytest.mark.parametrize("place", ["s3a://bucket/kafka", "gs://b/k", "abfs://c@a.dfs/k", "hdfs://n/k", "https://x/k"])
 def test_an_object_store_is_no_data_directory(place):
     """Regression: "'/work/s3a:/bucket/kafka' does not exist"."""
-    with pytest.raises(UsageError, match=f"'{place}' is no place that a broker writes to: name its data directories"):
+    told = f"'{place}' is no place that a broker writes to: name its data directories.*a remote tier.*the option tiered"
+    with pytest.raises(UsageError, match=told):
         given_(path=place)
-    assert named_paths(["file:///"]) == named_paths(["/"])
+
+
+@pytest.mark.parametrize("word", ["file:/", "file:///"])
+def test_a_path_may_be_spelt_as_hadoop_does(word):
+    assert named_paths([word]) == named_paths(["/"])
+    assert named_paths([f"{word}var/kafka"]) == (Path("/var/kafka"),)
