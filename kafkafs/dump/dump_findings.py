@@ -20,7 +20,7 @@ def _ignore(_sentence: str) -> None:
 
 @dataclass(slots=True)
 class Findings:
-    """All findings of one run, by absolute path and in the order of the files."""
+    """All findings of one dump, by absolute path and in the order of the files."""
 
     report: Callable[[str], None] = _ignore
     index_mismatches: dict[str, dict[int, int]] = field(default_factory=dict)

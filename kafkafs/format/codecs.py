@@ -279,7 +279,7 @@ def _copied(block: memoryview, space: memoryview) -> int:
 
 
 class _Decompressors(threading.local):
-    """One for each thread: it keeps its tables from batch to batch."""
+    """One for each thread: it keeps its memory from batch to batch."""
 
     def __init__(self) -> None:
         self.zstd = zstandard.ZstdDecompressor()

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
-    """A stream whose micro-batches end where a limit, or the end of an available-now run, says."""
+    """A stream whose micro-batches end where a limit, or the trigger `availableNow` says."""
 
     def __init__(self, options: SourceOptions, frame: Frame) -> None:
         super().__init__(options, frame)
@@ -56,7 +56,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         return first
 
     def _tell_what_is_not_read(self) -> None:
-        """A run that reads nothing of a disk full of records looks like one of an empty disk."""
+        """A query that reads nothing of a disk full of records looks like one of an empty disk."""
         is_due = self._is_new and not self._has_told
         if is_due and self._target is not None and self._options.starting == AllAt(LATEST):
             self._has_told = True

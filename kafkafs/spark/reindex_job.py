@@ -1,8 +1,8 @@
 """Rebuilt indexes of whole data directories, written under one directory: `D/<partition directory>/<the same names>`.
 
 Each file is written beside its place and renamed, so that readers of D find whole files only. With `--keys` it is a key
-index for each closed segment, `<identity>.keys`: a second run makes those of new segments only, and takes away those of
-segments that are gone or compacted. Layout: `format.key_index`, docs/key-index.md.
+index for each closed segment, `<identity>.keys`: a second time it makes those of new segments only, and takes away
+those of segments that are gone or compacted. Layout: `format.key_index`, docs/key-index.md.
 """
 
 import functools
@@ -178,7 +178,7 @@ def _open_by_snapshot(segment: Segment) -> dict[int, int] | None:
 
 
 _UNFINISHED_S = 3600.0
-"""After which a file that was never finished is no other run's any more."""
+"""After which a file that was never finished is nobody's any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ def put_decimal(out: Span, to: Int, data: Span, at: Int, size: Int, scale: Int, 
     return to
 
 
-_LEAST, _MOST = -292, 324  # powers of ten in the table
+_LEAST, _MOST = -292, 324  # the powers of ten that are kept
 _HIDDEN, _FRACTION = 1 << 52, (1 << 52) - 1
 _BIAS = 1075  # of the exponent, with the 52 bits of the fraction
 _ONE = 1
@@ -155,7 +155,7 @@ _ONE = 1
 
 def _powers() -> bytes:
     """10**k for k in [_LEAST, _MOST], rounded up to 128 bits whose first is set: high half, low half."""
-    table = bytearray()
+    powers = bytearray()
     for k in range(_LEAST, _MOST + 1):
         if k >= 0:
             power = 10**k
@@ -165,8 +165,8 @@ def _powers() -> bytes:
             power = 10**-k
             bits = power.bit_length() + 127
             value = -(-(1 << bits) // power)
-        table += (value >> 64).to_bytes(8, "little") + (value & (1 << 64) - 1).to_bytes(8, "little")
-    return bytes(table)
+        powers += (value >> 64).to_bytes(8, "little") + (value & (1 << 64) - 1).to_bytes(8, "little")
+    return bytes(powers)
 
 
 _POWERS_OF_TEN = _powers()

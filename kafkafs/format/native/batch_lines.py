@@ -105,14 +105,14 @@ def _put_line(out: Span, to: Int, row: Batch) -> Int:
 
 
 def batch_lines(
-    table: object, first: Int, stop: Int, beginning: object, prefix_size: Int, target: object
+    batch_table: object, first: Int, stop: Int, beginning: object, prefix_size: Int, target: object
 ) -> tuple[int, int]:
     """Kernel: the lines of batches [first, stop).
 
     `beginning` is what each line begins with, up to `"position":`, and 16 bytes more. Ends before a line that might not
     fit into `target`. The answer: how many bytes the lines have, and the row that it ended before.
     """
-    rows, prefix, out = span(table), span(beginning), room(target)
+    rows, prefix, out = span(batch_table), span(beginning), room(target)
     to: Int = 0
     with cython.nogil:
         while first < stop and out.nbytes - to > prefix_size + _LONGEST:

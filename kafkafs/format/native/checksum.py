@@ -31,15 +31,15 @@ def _byte_table(polynomial: int) -> bytes:
 def _strand_tables() -> bytes:
     """For each byte of a register (low first) and each of its 256 values: what STRAND zero bytes make of it."""
     single = [_advanced(1 << bit, STRAND, _POLYNOMIAL_C) for bit in range(32)]
-    table = bytearray()
+    registers = bytearray()
     for byte in range(4):
         for value in range(256):
             moved = 0
             for bit in range(8):
                 if value >> bit & 1:
                     moved ^= single[8 * byte + bit]
-            table += moved.to_bytes(4, "little")
-    return bytes(table)
+            registers += moved.to_bytes(4, "little")
+    return bytes(registers)
 
 
 def _crc32_tables() -> bytes:

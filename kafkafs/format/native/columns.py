@@ -47,14 +47,14 @@ def _append(column: Span, data: Span, at: Int, size: Int) -> None:
 
 
 def arrow_columns(
-    table: object, count: Int, source: object, first: Int, offset_column: object, time_column: object,
+    record_table: object, count: Int, source: object, first: Int, offset_column: object, time_column: object,
     type_column: object, key_column: object, value_column: object,
 ) -> None:  # fmt: skip
     """Kernel: appends `count` rows of RECORD, whose bytes lie in `source`, to all columns but the headers.
 
     `first` of them are there.
     """
-    rows, data, offsets, times = span(table), span(source), room(offset_column), room(time_column)
+    rows, data, offsets, times = span(record_table), span(source), room(offset_column), room(time_column)
     types, keys, values = room(type_column), room(key_column), room(value_column)
     with cython.nogil:
         for index in range(count):
@@ -77,11 +77,11 @@ def _append_headers(names: Span, values: Span, data: Span, at: Int, end: Int, co
 
 
 def arrow_headers(
-    table: object, count: Int, source: object, list_column: object, name_column: object, value_column: object
+    record_table: object, count: Int, source: object, list_column: object, name_column: object, value_column: object
 ) -> None:
     """Kernel: appends the headers of `count` rows: a list a row (null without any), names and values in columns."""
     rows, data, lists, names, values = (
-        span(table), span(source), room(list_column), room(name_column), room(value_column),
+        span(record_table), span(source), room(list_column), room(name_column), room(value_column),
     )  # fmt: skip
     with cython.nogil:
         for index in range(count):

@@ -93,9 +93,9 @@ def _look(fields: Span, number: Int, data: Span, at: Int, size: Int) -> None:
         field.payload_size = size - named
 
 
-def find_fields(table: object, count: Int, source: object, target: object) -> int:
+def find_fields(record_table: object, count: Int, source: object, target: object) -> int:
     """Kernel: two fields for each of `count` records, the key's and the value's; how many name a schema."""
-    rows, data, fields = span(table), span(source), room(target)
+    rows, data, fields = span(record_table), span(source), room(target)
     named: Int = 0
     with cython.nogil:
         for index in range(count):
@@ -187,8 +187,8 @@ def _decode(
 
 
 def decode_fields(
-    table: object, first: Int, stop: Int, source: object, decoder_table: object, program: object, literals: object,
-    target: object, used: Int, working: object,
+    field_table: object, first: Int, stop: Int, source: object, decoder_table: object, program: object,
+    literals: object, target: object, used: Int, working: object,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Kernel: the JSON texts of fields [first, stop), one behind the other in `target`, of which `used` bytes are full.
 
@@ -196,8 +196,8 @@ def decode_fields(
     those of all decoders. The answer: DECODED_ALL; DECODED_NO_ROOM before a field whose text has no room; DECODED_ASKS
     before one that no kernel can decode; then that field, and how many bytes are taken.
     """
-    fields, data, decoders, code, pool = room(table), span(source), span(decoder_table), span(program), span(literals)
-    out, scratch = room(target), room(working)
+    fields, data, out, scratch = room(field_table), span(source), room(target), room(working)
+    decoders, code, pool = span(decoder_table), span(program), span(literals)
     answer: Int = DECODED_ALL
     with cython.nogil:
         while first < stop:
@@ -217,15 +217,15 @@ def decode_fields(
 
 
 def type_fields(
-    table: object, first: Int, stop: Int, source: object, decoder_table: object, program: object, literals: object,
-    target: object, used: Int, working: object,
+    field_table: object, first: Int, stop: Int, source: object, decoder_table: object, program: object,
+    literals: object, target: object, used: Int, working: object,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Kernel: as `decode_fields`, for what becomes columns: only what a program decodes, and nothing between the texts.
 
     A field without a text keeps why, or names no schema.
     """
-    fields, data, decoders, code, pool = room(table), span(source), span(decoder_table), span(program), span(literals)
-    out, scratch = room(target), room(working)
+    fields, data, out, scratch = room(field_table), span(source), room(target), room(working)
+    decoders, code, pool = span(decoder_table), span(program), span(literals)
     answer: Int = DECODED_ALL
     with cython.nogil:
         while first < stop:
@@ -281,16 +281,16 @@ def _put_field_and_tail(out: Span, to: Int, field: Field, data: Span, texts: Spa
 
 
 def decoded_lines(
-    table: object, field_table: object, first: Int, stop: Int, source: object, text_source: object, held_source: object,
-    tail_source: object, beginning: object, prefix_size: Int, target: object,
+    record_table: object, field_table: object, first: Int, stop: Int, source: object, text_source: object,
+    held_source: object, tail_source: object, beginning: object, prefix_size: Int, target: object,
 ) -> tuple[int, int]:  # fmt: skip
     """Kernel: the lines of rows [first, stop) with their fields, two a row, whose texts and tails are in those sources.
 
     As `json_lines`: ends before a line that might not fit into `target`. The answer: how many bytes the lines have, and
     the row that it ended before.
     """
-    rows, fields, data, texts, held = span(table), span(field_table), span(source), span(text_source), span(held_source)
-    tails, prefix, out = span(tail_source), span(beginning), room(target)
+    rows, fields, prefix, out = span(record_table), span(field_table), span(beginning), room(target)
+    data, texts, held, tails = span(source), span(text_source), span(held_source), span(tail_source)
     to: Int = 0
     with cython.nogil:
         while first < stop:

@@ -268,12 +268,12 @@ def _most(row: Record, shown: Int) -> Int:
     return most
 
 
-def dump_batches(table: object, first: Int, stop: Int, target: object) -> tuple[int, int]:
+def dump_batches(batch_table: object, first: Int, stop: Int, target: object) -> tuple[int, int]:
     """Kernel: the lines of batches [first, stop) as far as they fit into `target`.
 
     The answer: how many bytes, and the batch it stopped before.
     """
-    batches, out = span(table), room(target)
+    batches, out = span(batch_table), room(target)
     to: Int = 0
     with cython.nogil:
         while first < stop and out.nbytes - to >= _BATCH_LINE:

@@ -68,14 +68,14 @@ def _verdict(data: Span, at: Int, end: Int, magic: Int) -> Int:
 
 
 def walk(
-    source: object, at: Int, position: Int, verify: Int, table: object, capacity: Int
+    source: object, at: Int, position: Int, verify: Int, batch_table: object, capacity: Int
 ) -> tuple[int, int, int, int]:
     """Kernel: fills rows for the whole entries of `source` from `at` on, whose byte 0 lies at `position`.
 
     The answer: how many, where the walk ended, why (WALK_...), and how many bytes the entry there lacks (0 where that
     is unknown).
     """
-    data, rows = span(source), room(table)
+    data, rows = span(source), room(batch_table)
     made: Int = 0
     reason: Int = WALK_FULL
     missing: Int = 0
@@ -126,14 +126,14 @@ def _kind(batch: Batch, at: Int, data_size: Int, limit: Int) -> Int:
 
 
 def next_alike(
-    table: object, first: Int, stop: Int, position: Int, data_size: Int, limit: Int, places: object
+    batch_table: object, first: Int, stop: Int, position: Int, data_size: Int, limit: Int, places: object
 ) -> tuple[int, int, int]:
     """Kernel: behind `first` and the batches after it that are of the same kind; the kind; their records together.
 
     Their data has `data_size` bytes, of which byte 0 lies at `position`. places[i] becomes the place and size there of
     a v2 batch's records, or of a whole message.
     """
-    batches, spans = span(table), room(places)
+    batches, spans = span(batch_table), room(places)
     kind: Int = -1
     total: Int = 0
     with cython.nogil:

@@ -82,14 +82,14 @@ def put_times(out: Span, to: Int, row: Record) -> Int:
 
 
 def json_lines(
-    table: object, first: Int, stop: Int, source: object, beginning: object, prefix_size: Int, target: object
+    record_table: object, first: Int, stop: Int, source: object, beginning: object, prefix_size: Int, target: object
 ) -> tuple[int, int]:
     """Kernel: the lines of rows [first, stop), whose bytes stand in `source`.
 
     `beginning` is what each line begins with, up to `"offset":`, and 16 bytes more. Ends before a line that might not
     fit into `target`. The answer: how many bytes the lines have, and the row that it ended before.
     """
-    rows, data, prefix, out = span(table), span(source), span(beginning), room(target)
+    rows, data, prefix, out = span(record_table), span(source), span(beginning), room(target)
     to: Int = 0
     times: Int = 0  # where the line before has what follows its offset, up to `"key`; neighbours often share it
     times_size: Int = 0
@@ -115,9 +115,9 @@ def json_lines(
     return to, first
 
 
-def lines_bound(table: object, first: Int, stop: Int, prefix_size: Int) -> int:
+def lines_bound(record_table: object, first: Int, stop: Int, prefix_size: Int) -> int:
     """Kernel: more bytes than the lines of rows [first, stop) can have."""
-    rows = span(table)
+    rows = span(record_table)
     total: Int = 0
     with cython.nogil:
         for number in range(first, stop):

@@ -84,13 +84,14 @@ def hash_key(key: object, seed: object) -> int:
 
 
 def hash_keys(
-    table: object, count: Int, source: object, seed: object, base: Int, row_target: object, check_target: object
+    record_table: object, count: Int, source: object, seed: object, base: Int, row_target: object, check_target: object
 ) -> int:
     """Kernel: a row and a check for each of `count` records that has a key; answers how many those are.
 
     -1 where an offset does not fit into 32 bits above `base`.
     """
-    records, data, seeds, rows, checks = span(table), span(source), span(seed), room(row_target), room(check_target)
+    records, data, seeds = span(record_table), span(source), span(seed)
+    rows, checks = room(row_target), room(check_target)
     key_0: Word = load_i64(seeds, 0) & ALL
     key_1: Word = load_i64(seeds, 8) & ALL
     made: Int = 0
@@ -162,9 +163,9 @@ def settle_keys(
     return kept
 
 
-def match_keys(table: object, count: Int, source: object, wanted: object, target: object) -> int:
+def match_keys(record_table: object, count: Int, source: object, wanted: object, target: object) -> int:
     """Kernel: the numbers (int64) of the records with just this key; answers how many."""
-    records, data, key, out = span(table), span(source), span(wanted), room(target)
+    records, data, key, out = span(record_table), span(source), span(wanted), room(target)
     made: Int = 0
     with cython.nogil:
         for index in range(count):
@@ -203,9 +204,9 @@ def _hashed(data: Span, at: Int, size: Int) -> Word:
     return _mixed(value ^ rest ^ _SECOND)
 
 
-def sketch_keys(table: object, count: Int, source: object, target: object, bits: Int) -> int:
+def sketch_keys(record_table: object, count: Int, source: object, target: object, bits: Int) -> int:
     """Kernel: enters the keys of `count` rows into 2**bits registers of a byte; answers how many are not null."""
-    rows, data, registers = span(table), span(source), room(target)
+    rows, data, registers = span(record_table), span(source), room(target)
     keys: Int = 0
     with cython.nogil:
         for index in range(count):

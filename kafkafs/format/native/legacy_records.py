@@ -44,13 +44,13 @@ def _message(data: Span, at: Int, end: Int, row: Record) -> Int:
 
 
 def decode_plain(
-    table: object, places: object, first: Int, stop: Int, source: object, target: object, capacity: Int
+    batch_table: object, places: object, first: Int, stop: Int, source: object, target: object, capacity: Int
 ) -> tuple[int, int, int]:
     """Kernel: a row for each of the uncompressed messages [first, stop), which lie at places[i] = (at, size).
 
     Stops before a corrupt one, and where the `capacity` rows end. The answer: rows made, where it stopped, why.
     """
-    batches, spans, data, rows = span(table), span(places), span(source), room(target)
+    batches, spans, data, rows = span(batch_table), span(places), span(source), room(target)
     made: Int = 0
     why: Int = SOUND
     with cython.nogil:
@@ -104,7 +104,7 @@ def _check(data: Span, row: Record) -> tuple[Int, Int, Int]:
     return count, last, SOUND if count else MESSAGE_NONE
 
 
-def check_wrapped(table: object, number: Int, source: object, scratch: object) -> tuple[int, int, int]:
+def check_wrapped(batch_table: object, number: Int, source: object, scratch: object) -> tuple[int, int, int]:
     """Kernel: what is wrong with the messages in `source`, the unpacked value of a wrapper.
 
     `scratch` is a row. The answer: that, how many messages there are, and what to add to an inner offset: where a v1
@@ -112,7 +112,7 @@ def check_wrapped(table: object, number: Int, source: object, scratch: object) -
     """
     data = span(source)
     row = record_at(room(scratch), 0)
-    batch = batch_at(span(table), number)
+    batch = batch_at(span(batch_table), number)
     base: Int = 0
     with cython.nogil:
         count, last, why = _check(data, row)
@@ -124,11 +124,11 @@ def check_wrapped(table: object, number: Int, source: object, scratch: object) -
 
 
 def decode_wrapped(
-    table: object, number: Int, source: object, at: Int, count: Int, base: Int, target: object
+    batch_table: object, number: Int, source: object, at: Int, count: Int, base: Int, target: object
 ) -> int:  # fmt: skip
     """Kernel: rows for the next `count` messages of a sound wrapper (see `check_wrapped`); the byte behind them."""
     data, rows = span(source), room(target)
-    batch = batch_at(span(table), number)
+    batch = batch_at(span(batch_table), number)
     with cython.nogil:
         for index in range(count):
             row, size = record_at(rows, index), _inner_size(data, at, data.nbytes)

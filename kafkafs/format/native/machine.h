@@ -206,15 +206,15 @@ HERE void escape_8(Span out, Int to, Span data, Int at, Int chosen, Span pattern
 #endif
 }
 
-HERE Int crc_step(Int crc, Int word, Span table)
+HERE Int crc_step(Int crc, Int word, Span registers)
 {
 #ifdef __SSE4_2__
-    (void)table;
+    (void)registers;
     return (Int)_mm_crc32_u64((Word)crc, (Word)word);
 #else
     Word state = (Word)crc ^ (Word)word;
     for (int i = 0; i < 8; i++)
-        state = (Word)load_u32(table, (state & 255) * 4) ^ state >> 8;
+        state = (Word)load_u32(registers, (state & 255) * 4) ^ state >> 8;
     return (Int)state;
 #endif
 }

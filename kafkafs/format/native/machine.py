@@ -228,9 +228,9 @@ def escape_8(out: Span, to: int, data: Span, at: int, chosen: int, patterns: Spa
     _place(out, to, 16)[:] = bytes(both[place] for place in _place(patterns, chosen * 16, 16))
 
 
-def crc_step(crc: int, word: int, table: Span) -> int:
-    """The CRC-32C register after eight more bytes; `table` has for each byte the register after it."""
+def crc_step(crc: int, word: int, registers: Span) -> int:
+    """The CRC-32C register after eight more bytes; `registers` has for each byte the register after it."""
     state = (crc ^ word) & ALL
     for _ in range(8):
-        state = load_u32(table, (state & 255) * 4) ^ state >> 8
+        state = load_u32(registers, (state & 255) * 4) ^ state >> 8
     return state

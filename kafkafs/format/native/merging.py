@@ -46,14 +46,14 @@ def _sink(heap: Span, count: Int, time: Int) -> None:
     store_64(heap, at * ENTRY + 8, source)
 
 
-def merge_lines(queue: object, count: Int, table: object, stamps: object, source: object, target: object) -> int:
+def merge_lines(queue: object, count: Int, head_table: object, stamps: object, source: object, target: object) -> int:
     """Kernel: the lines of `count` sources as one text, until one of them has no more text or there is no room for the
     next line in `target`. Answers how many bytes were written.
 
-    `table` has what is known of each source, which moves; its text, in `source`, ends with a line, and 16 bytes follow
-    it. Line i has the time stamps[i]. `queue` is a heap of sources; at the end the first of it is the one meant above.
+    `head_table` has what is known of each source, which moves; its text, in `source`, ends with a line, and 16 bytes
+    follow it. Line i has the time stamps[i]. `queue` is a heap of sources; at the end its first is the one meant above.
     """
-    heap, heads, out = room(queue), room(table), room(target)
+    heap, heads, out = room(queue), room(head_table), room(target)
     times, data = span(stamps), span(source)
     to: Int = 0
     with cython.nogil:

@@ -45,13 +45,13 @@ def _holds(data: Span, at: Int, end: Int, needle: Span, other: Span) -> Int:
 
 
 def needle_batches(
-    table: object, count: Int, source: object, position: Int, text: object, alternative: object, target: object
+    batch_table: object, count: Int, source: object, position: Int, text: object, alternative: object, target: object
 ) -> int:
     """Kernel: the numbers (int64) of the batches that may hold the needle; answers how many.
 
     `source` begins at `position` of the segment. Of compressed batches only their records tell.
     """
-    batches, data, needle, other, out = span(table), span(source), span(text), span(alternative), room(target)
+    batches, data, needle, other, out = span(batch_table), span(source), span(text), span(alternative), room(target)
     made: Int = 0
     with cython.nogil:
         for number in range(count):
@@ -69,13 +69,13 @@ def _field_holds(data: Span, at: Int, size: Int, needle: Span, other: Span) -> I
 
 
 def needle_records(
-    table: object, count: Int, source: object, fields: Int, text: object, alternative: object, target: object
+    record_table: object, count: Int, source: object, fields: Int, text: object, alternative: object, target: object
 ) -> int:
     """Kernel: the numbers (int64) of the records that hold the needle in one of the fields asked for; how many.
 
     Headers count as a whole: names, values and their lengths.
     """
-    records, data, needle, other, out = span(table), span(source), span(text), span(alternative), room(target)
+    records, data, needle, other, out = span(record_table), span(source), span(text), span(alternative), room(target)
     made: Int = 0
     with cython.nogil:
         for number in range(count):

@@ -67,20 +67,20 @@ def put_number(out: Span, to: Int, value: Int) -> Int:
 def _control_escapes() -> bytes:
     """For 0x00 to 0x9F: the escape in six bytes, then its length in the eighth."""
     short = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r"}
-    table = bytearray()
+    escapes = bytearray()
     for code in range(0xA0):
         escape = short.get(code, f"\\u{code:04x}").encode()
-        table += escape.ljust(7, b"\0") + bytes([len(escape)])
-    return bytes(table)
+        escapes += escape.ljust(7, b"\0") + bytes([len(escape)])
+    return bytes(escapes)
 
 
 def _escape_patterns() -> bytes:
     """For each set of 8 bytes to be escaped: which of bytes 0 to 7, or a backslash (8), stands at each place."""
-    table = bytearray()
+    patterns = bytearray()
     for chosen in range(256):
         row = [place for i in range(8) for place in ([8, i] if chosen >> i & 1 else [i])]
-        table += bytes(row + [0] * (16 - len(row)))
-    return bytes(table)
+        patterns += bytes(row + [0] * (16 - len(row)))
+    return bytes(patterns)
 
 
 def _base64_pairs() -> bytes:

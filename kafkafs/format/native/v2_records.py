@@ -100,14 +100,14 @@ def _records(
 
 
 def decode_v2(
-    table: object, places: object, first: Int, stop: Int, source: object, target: object, capacity: Int
+    batch_table: object, places: object, first: Int, stop: Int, source: object, target: object, capacity: Int
 ) -> tuple[int, int, int]:
     """Kernel: rows for all records of batches [first, stop), whose records lie at places[i] = (at, size) in `source`.
 
     Stops before a batch that is corrupt or states more records than the `capacity` rows that are left. The answer: the
     rows made, the batch it stopped before, and what is wrong with it.
     """
-    batches, spans, data, rows = span(table), span(places), span(source), room(target)
+    batches, spans, data, rows = span(batch_table), span(places), span(source), room(target)
     made: Int = 0
     why: Int = SOUND
     with cython.nogil:
@@ -130,12 +130,12 @@ def decode_v2(
     return made, first, why
 
 
-def check_v2(table: object, source: object, at: Int, end: Int, scratch: object) -> int:
+def check_v2(batch_table: object, source: object, at: Int, end: Int, scratch: object) -> int:
     """Kernel: what is wrong with the records in [at, end) that are all of a batch, one row; SOUND for nothing.
 
     `scratch` is a row of RECORD.
     """
-    batch, data, rows = batch_at(span(table), 0), span(source), room(scratch)
+    batch, data, rows = batch_at(span(batch_table), 0), span(source), room(scratch)
     why: Int = COUNT_NEGATIVE
     with cython.nogil:
         if batch.count >= 0:
@@ -146,13 +146,13 @@ def check_v2(table: object, source: object, at: Int, end: Int, scratch: object) 
 
 
 def decode_part(
-    table: object, number: Int, source: object, at: Int, end: Int, count: Int, previous: Int, target: object
+    batch_table: object, number: Int, source: object, at: Int, end: Int, count: Int, previous: Int, target: object
 ) -> int:
     """Kernel: rows for the next `count` records of a batch that `check_v2` found sound; the byte behind them.
 
     The batch is one row, of that `number` in its table.
     """
-    batch, data, rows = batch_at(span(table), 0), span(source), room(target)
+    batch, data, rows = batch_at(span(batch_table), 0), span(source), room(target)
     with cython.nogil:
         at, _ = _records(batch, number, data, at, end, count, previous, rows, 0, 1)
     return at

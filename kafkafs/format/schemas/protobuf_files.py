@@ -41,7 +41,7 @@ from kafkafs.errors import CorruptData
 TEXT_BYTES = 128 << 10
 """Longer `.proto` text is refused: parsing takes 20 us a byte."""
 
-_parsing = threading.Lock()  # the parser's tables are shared and made as it goes
+_parsing = threading.Lock()  # the parser's state is shared and made as it goes
 
 _WELL_KNOWN = (
     any_pb2, source_context_pb2, type_pb2, api_pb2, descriptor_pb2, duration_pb2, empty_pb2, field_mask_pb2, struct_pb2,

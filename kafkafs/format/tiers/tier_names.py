@@ -16,14 +16,14 @@ ID_LENGTH = 22
 """Characters of an id."""
 
 EPOCHS = "leader_epoch_checkpoint"
-SNAPSHOT = "snapshot"
+PRODUCER_SNAPSHOT = "snapshot"
 """The last of a segment's files that LocalTieredStorage writes: with it the segment is complete."""
 
 MANIFEST, INDEXES = "rsm-manifest", "indexes"
 """What Aiven's plug-in writes of a segment beside its log."""
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
-_KINDS = frozenset(("log", "index", "timeindex", "txnindex", SNAPSHOT, EPOCHS, MANIFEST, INDEXES))
+_KINDS = frozenset(("log", "index", "timeindex", "txnindex", PRODUCER_SNAPSHOT, EPOCHS, MANIFEST, INDEXES))
 
 
 class TierPartition(NamedTuple):

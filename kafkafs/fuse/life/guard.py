@@ -97,11 +97,11 @@ def _fork(daemon: Daemon, on_ready: Callable[[], None]) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # until either process is ready to take them
     child = os.fork()
     if child == 0:
-        _run(daemon, parent, on_ready)
+        _serve(daemon, parent, on_ready)
     return child
 
 
-def _run(daemon: Daemon, parent: int, on_ready: Callable[[], None]) -> NoReturn:
+def _serve(daemon: Daemon, parent: int, on_ready: Callable[[], None]) -> NoReturn:
     code = 1
     try:
         CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)

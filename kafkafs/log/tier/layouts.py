@@ -20,7 +20,7 @@ from kafkafs.format.tiers.tier_names import (
     EPOCHS,
     INDEXES,
     MANIFEST,
-    SNAPSHOT,
+    PRODUCER_SNAPSHOT,
     TierPartition,
     parse_object_directory,
     parse_tier_directory,
@@ -78,7 +78,7 @@ class LocalTiered(_BrokersFiles):
     def uploads(self, partition: TierPartition) -> list[Upload]:
         """See `Layout`: a copy that a crash has cut lacks the file that is written last."""
         folder = f"{partition.topic}-{partition.partition}-{partition.topic_id}"
-        wanted = {"log", "index", "timeindex", EPOCHS, SNAPSHOT}
+        wanted = {"log", "index", "timeindex", EPOCHS, PRODUCER_SNAPSHOT}
         return [
             Upload(base, segment_id, files, files["log"].size)
             for (base, segment_id), files in sorted(_grouped(self._objects.files(folder)).items())

@@ -49,7 +49,7 @@ class ValidBatches:
 
 def check_log(look: SegmentLook, where: Where, clean: bool, deep: bool = False) -> tuple[list[Finding], ValidBatches]:
     """Walks the whole log. `clean` tells that the broker was stopped in an orderly way, `deep` looks at each record."""
-    return _Walk(look, where, clean, deep).run()
+    return _Walk(look, where, clean, deep).walk()
 
 
 class _Walk:
@@ -61,7 +61,7 @@ class _Walk:
         nothing: Column = np.empty(0, np.int64)
         self._valid = ValidBatches(nothing, nothing, nothing, nothing, end=0)
 
-    def run(self) -> tuple[list[Finding], ValidBatches]:
+    def walk(self) -> tuple[list[Finding], ValidBatches]:
         """What is wrong with the log, and its valid batches. Called once."""
         valid, size = self._valid, self._look.size
         for item in self._look.runs():

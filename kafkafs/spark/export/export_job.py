@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What is there at the end: files, those of this run among them, and records."""
+    """What is there at the end: files, those of this export among them, and records."""
 
     files: int
     written: int
@@ -54,7 +54,7 @@ class _Writing:
         """Bytes that are read, not written."""
         return self.unit.weight
 
-    def run(self, registry: Registry) -> None:
+    def write(self, registry: Registry) -> None:
         """Writes its files: values as bytes, or as columns of the type that their topic was given."""
         typed: dict[FieldName, Column] = {}
         if self.value == "json":
@@ -64,12 +64,12 @@ class _Writing:
             kind = column_type(reader.shape())
             typed["value"] = RegisteredColumn("value", self.unit.topic, reader, registry, kind)
         columns = parquet.columns_of(self.unit, typed)
-        write = parquet.write_dated if self.unit.by else parquet.write
-        write(self.unit, self.out, self.isolation, self.compression, columns)
+        write_files = parquet.write_dated if self.unit.by else parquet.write
+        write_files(self.unit, self.out, self.isolation, self.compression, columns)
 
 
 def _write(registry: "Broadcast[Registry]", unit: _Writing) -> None:
-    unit.run(registry.value)
+    unit.write(registry.value)
 
 
 def _infer(registry: "Broadcast[Registry]", each: Pass) -> json_values.Kind:

@@ -1,6 +1,7 @@
-"""What is to be exported, settled at the first run and kept beside the files, so that a second run goes on with it.
+"""What is to be exported, settled by the first export to a place and kept beside its files, so that the next one there
+goes on with it.
 
-Where no end was asked for, a later run adds what has come since. The plan knows which logs it is of: one that was made
+Where no end was asked for, a later one adds what has come since. The plan knows which logs it is of: one that was made
 anew under the same name has the same offsets, and is none of them.
 
 Where an export is partitioned by date, that of a record, in UTC, says where its file stands:
@@ -90,7 +91,7 @@ class Request:
     compression: str = "snappy"
     file_bytes: int = 128 << 20  # of log
     replicas: Replicas = "furthest"
-    window: tuple[str, str] = ("", "")  # the limits as they were written: "now" is another time in a second run
+    window: tuple[str, str] = ("", "")  # the limits as they were written: "now" is another time in the next export
     by: By = ""
     tiered: TierSource | None = None
 
@@ -142,7 +143,7 @@ class ExportPlan:
     value_types: dict[str, object] = field(default_factory=dict)
     logs: dict[TopicPartition, LogIdentity] = field(default_factory=dict)  # those of which there are units
     is_saved: bool = False
-    gone: list[str] = field(default_factory=list)  # sentences: what a later run finds deleted before it was exported
+    gone: list[str] = field(default_factory=list)  # sentences: what a later export finds deleted before it was exported
 
     def new_units(self) -> list[FileUnit]:
         """The files of topics whose values have no type yet."""
@@ -150,7 +151,7 @@ class ExportPlan:
 
 
 def settle(out: Output, request: Request) -> ExportPlan:
-    """The plan of an earlier run below `out` and what is new since, or a new plan. UsageError for what cannot be."""
+    """The plan of an earlier export below `out` and what is new since, or a new plan. UsageError for what cannot be."""
     before = load(out, request) or ExportPlan([])
     if before.is_saved:
         before.units = _where_they_are_now(before.units, request)
@@ -257,7 +258,8 @@ def _file(each: PartitionRange) -> str:
 
 
 def load(out: Output, request: Request) -> ExportPlan | None:
-    """The plan of an earlier run of the same request; UsageError where it was another one, or other files are there."""
+    """The plan of an earlier export, of the same request. UsageError where that was another one, or others' files are
+    there."""
     out.check()
     text = out.read(PLAN)
     there = {name for name in out.sizes() if not name.startswith(CLAIM)}
@@ -321,7 +323,7 @@ def _told(unit: FileUnit) -> list[object]:
 
 
 def _unit(told: Sequence[object], directories: Set[str], by: By) -> FileUnit:
-    """A file of the plan. ValueError for one that no run wrote: it might name any file of the machine.
+    """A file of the plan. ValueError for one that no export wrote: it might name any file of the machine.
 
     `directories` are those that the request names.
     """

@@ -138,7 +138,7 @@ class Output:
                     each.rmdir()
 
     def tidy(self) -> None:
-        """Removes what a run that was killed left half written."""
+        """Removes what an export that was killed left half written."""
         system, root = self._opened()
         with self._told("written", DiskError):
             for name, _ in self._files():

@@ -4,7 +4,7 @@ A range is one file, or one for each day or hour of its records, however the log
 written takes memory, so at most `MOST_OPEN` are at once. The records of further days wait for another pass over the
 range, which knows where the last record of each of them is: of a log in the order of its times two passes write any
 number of days. When all are written, the unit's mark gets its place and names them. Until then the range counts as not
-written, and the next run writes the same files anew.
+written, and the next export writes the same files anew.
 """
 
 import json
@@ -226,8 +226,8 @@ def files_of(out: Output, unit: FileUnit) -> CountsByFile:
 
 
 def remove_strays(out: Output, plan: ExportPlan, there: Iterable[str], written: CountsByFile) -> None:
-    """Removes files by date that a run wrote of a range which it did not end, and that the range has none of by now:
-    compaction was at work in between."""
+    """Removes files by date that an export wrote of a range which it did not end, and of which the range has none by
+    now: compaction was at work in between."""
     files = {unit.file for unit in plan.units}
     for name in there:
         if name not in written and name not in files and undated(name) in files:

@@ -224,7 +224,7 @@ class Documents:
 
 
 class JsonColumn:
-    """Keys or values as objects of one type, and the bytes of those that are of another, as a later run may meet."""
+    """Keys or values as objects of one type, and the bytes of those that are of another, as a later export may meet."""
 
     def __init__(self, field: FieldName, kind: Kind, as_type: pa.DataType | None = None) -> None:
         """`as_type` has the same fields in another order."""

@@ -3,7 +3,7 @@ registry: the one that all values are brought to, as Avro calls it.
 
 JSON takes a pass over all that is there, by any engine of `jobs`: units are ranges of partitions. A topic's reader
 schema is the newest version of `<topic>-value` (`-key`); without such a subject, that of the first value that names
-one. The plan of an export keeps it, so that a later run writes the same columns.
+one. The plan of an export keeps it, so that a later one writes the same columns.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
