@@ -279,10 +279,10 @@ def _contradicted(file: DataFile, batch: Batch, follower: Batch, before: int, bo
     limit = bounds.next_base if third is None or third.base_offset <= follower.last_offset else third.base_offset
     room_for_first = follower.base_offset - before - 1 - _width(batch)
     room_for_second = None if limit is None else limit - batch.last_offset - 1 - _width(follower)
-    if room_for_second is not None and room_for_second < 0:
-        return True
     if room_for_first < 0:
         return False
+    if room_for_second is not None and room_for_second < 0:
+        return True
     if (room_for_first == 0) != (room_for_second == 0):
         return room_for_first == 0
     return batch.base_offset != before + 1

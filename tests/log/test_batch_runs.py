@@ -167,6 +167,22 @@ def test_a_corrupt_batch_owns_the_gap_around_it(tmp_path):
     assert reader(log).lookup.first(20).offset == 20
 
 
+@pytest.mark.parametrize("copied", [[2], [3], [1, 2]], ids=str)
+def test_of_a_batch_that_stands_there_twice_the_second_one_is_corrupt(tmp_path, copied):
+    """It is the one whose offsets do not ascend: nothing that stands before it is held back."""
+    segments = spread(BATCHES, 4)
+    path = write_partition(tmp_path, segments) / f"{0:020}.log"
+    before = sum(len(batch.data) for batch in BATCHES[: copied[-1] + 1])
+    again = b"".join(BATCHES[number].data for number in copied)
+    data = path.read_bytes()
+    path.write_bytes(data[:before] + again + data[before:])
+    log = log_of(tmp_path)
+    assert rows_until_error(reader(log).records(0)) == (wanted(BATCHES[: copied[-1] + 1]), CorruptData)
+    assert rows(reader(log, corrupt_skip=True).records(0)) == wanted(BATCHES)
+    for offset in range(24):
+        assert reader(log).lookup.first(offset).offset == offset
+
+
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_ranges_beside_damage_answer_like_a_model(tmp_path_factory, data):
