@@ -50,6 +50,22 @@ def test_what_a_true_crc_hides_is_found(name, tmp_path):
     assert [each for unit in segments_of([tmp_path]) for each in check_segment(unit, clean).findings] == []
 
 
+def test_each_of_two_damaged_batches_side_by_side_is_named(tmp_path):
+    """Regression: one finding told of the first alone, as if that had the bytes of both."""
+    batches = [made(0, [1, 2]), made(2, [3]), made(3, [4, 5]), made(5, [6])]
+    start, size = len(batches[0].data), len(batches[1].data)
+    for number in (1, 2):
+        data = batches[number].data
+        batches[number] = Made(data[:-1] + bytes([data[-1] ^ 1]), ())
+    write_partition(tmp_path, {0: batches})
+    found = [(each.position, each.offset, each.message) for each in look(tmp_path) if each.kind == "crc"]
+    says = "{} bytes hold a batch (offsets {} to {}) whose CRC fails; they own the offsets {} to {}"
+    assert found == [
+        (start, 2, says.format(size, 2, 2, 2, 2)),
+        (start + size, 3, says.format(len(batches[2].data), 3, 4, 3, 4)),
+    ]
+
+
 @pytest.mark.parametrize("deep", [True, False])
 def test_a_header_that_merely_states_too_few_offsets_loses_nothing(tmp_path, deep):
     """Old clients wrote it so, and each such batch is named once, with what it claims and what it holds."""

@@ -10,11 +10,12 @@ outside of the batch. What is left is the header's timestamp. Sources: DefaultRe
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
 from kafkafs.errors import KafkafsError, TooLarge, Vanished
-from kafkafs.format.batch import LARGEST_HEADER, Batches, batch_at, crc_holds, parse_batch
+from kafkafs.format.batch import LARGEST_HEADER, Batch, Batches, batch_at, crc_holds, parse_batch
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.outcomes import Event, events
@@ -66,7 +67,7 @@ class _Walk:
         valid, size = self._valid, self._look.size
         for item in self._look.runs():
             if isinstance(item, Damage):
-                self._findings.append(self._damage(item))
+                self._findings += map(self._damage, self._each(item))
                 valid.damaged = True
             else:
                 self._take(item)
@@ -119,6 +120,24 @@ class _Walk:
                     position=int(rows["position"][first]), offset=begin,
                 ))  # fmt: skip
             epochs.append((epoch, begin, last))
+
+    def _each(self, item: Damage) -> list[Damage]:
+        """`item` batch by batch, where such stand in it end to end and their offsets ascend; else all of it."""
+        file, position = self._segment.log(), item.position
+        batches: list[Batch] = []
+        try:
+            while position < item.end:
+                batch = parse_batch(file.read(position, LARGEST_HEADER), 0, position)
+                least = batches[-1].base_offset + 1 if batches else item.base_offset
+                if batch is None or batch.end > item.end or not least <= batch.base_offset <= item.last_offset:
+                    return [item]
+                batches.append(batch)
+                position = batch.end
+        except KafkafsError:
+            return [item]
+        borders = [item.base_offset, *(batch.base_offset for batch in batches[1:]), item.last_offset + 1]
+        spans = zip(batches, pairwise(borders), strict=True)
+        return [Damage(batch.position, batch.size, first, stop - 1) for batch, (first, stop) in spans]
 
     def _damage(self, item: Damage) -> Finding:
         kind, why = self._reason(item)
