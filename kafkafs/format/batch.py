@@ -55,6 +55,7 @@ TRANSACTIONAL, CONTROL = 0x10, 0x20
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 NO_TIMESTAMP = -1
+_LARGEST_OFFSET = 2**63 - 1
 _LENGTH_SIZE = 4  # bytes of the length of a message's key, and of its value's
 _CRC_START_V2 = 21
 _CRC_START_LEGACY = 16
@@ -220,6 +221,12 @@ def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
     return Walk(rows, at, _STOPS[reason], missing)
 
 
+def count_in_order(rows: Batches, before: int, next_base: int | None) -> int:
+    """How many of the first rows are valid and in order: their offsets rise from behind `before` and end below
+    `next_base`, None for no end."""
+    return kernels.count_in_order(rows, len(rows), before, _LARGEST_OFFSET if next_base is None else next_base - 1)
+
+
 def batch_at(rows: Batches, index: int) -> Batch:
     """One row as the value that the rest of kafkafs passes around."""
     return Batch(*_in_order(rows[index].item()))
@@ -248,7 +255,7 @@ def is_control(rows: Batches) -> Flags:
 
 def is_overfull(rows: Batches) -> bool:
     """Whether one of the headers states more records than it has offsets. A message of v0 or v1 states no number."""
-    return bool((rows["count"] > rows["last_offset"] - rows["base_offset"] + 1).any())
+    return kernels.count_until_overfull(rows, len(rows)) < len(rows)
 
 
 def is_wrapped(rows: Batches) -> Flags:

@@ -20,11 +20,11 @@ from kafkafs.format.batch import (
     LARGEST_HEADER,
     LOG_OVERHEAD,
     SMALLEST,
-    VALID,
     Batch,
     Batches,
     Walk,
     batch_at,
+    count_in_order,
     crc_holds,
     is_plausible,
     parse_batch,
@@ -244,23 +244,14 @@ def _whole_batches(size: int, next_size: int) -> int:
 
 def _count_sound(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) -> int:
     """How many of the whole batches, from the first on, are valid and in order."""
-    rows = whole.rows
-    if not len(rows):
-        return 0
-    base, last = rows["base_offset"], rows["last_offset"]
-    fits = (rows["valid"] == VALID) & (last >= base)
-    fits[1:] &= base[1:] > last[:-1]
-    if bounds.next_base is not None:
-        fits &= last < bounds.next_base
-    first_unfit = int(fits.argmin())  # 0 where all fit
-    sound = 0 if base[0] <= before else len(rows) if fits[first_unfit] else first_unfit
+    sound = count_in_order(whole.rows, before, bounds.next_base)
     if sound == 0:
         return 0
-    behind = int(rows["position"][sound - 1]) + int(rows["size"][sound - 1])
-    follower = _header_in(whole, behind) or _header(file, behind, bounds.end)
-    if follower is not None and follower.base_offset <= int(last[sound - 1]):
-        previous = int(last[sound - 2]) if sound > 1 else before
-        if _contradicted(file, batch_at(rows, sound - 1), follower, previous, bounds):
+    last = batch_at(whole.rows, sound - 1)
+    follower = _header_in(whole, last.end) or _header(file, last.end, bounds.end)
+    if follower is not None and follower.base_offset <= last.last_offset:
+        previous = int(whole.rows["last_offset"][sound - 2]) if sound > 1 else before
+        if _contradicted(file, last, follower, previous, bounds):
             return sound - 1
     return sound
 

@@ -14,8 +14,6 @@ Source: LogSegment.findOffsetByTimestamp.
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import FRAME_SIZE, VALID, Batch, Batches, batch_at, parse_batch
 from kafkafs.format.index import OffsetIndex, Probe, TimestampOffset
@@ -250,7 +248,8 @@ def _scan(
             yield item
             continue
         entry = _checked(item, entry)
-        for row in np.flatnonzero((item.rows["max_timestamp"] >= timestamp) & (item.rows["count"] > 0)).tolist():
+        reaches = (item.rows["max_timestamp"] >= timestamp) & (item.rows["count"] > 0)
+        for row in reaches.nonzero()[0].tolist():
             yield Candidate(item, row, start)
     if entry is not None:
         raise _Contradiction

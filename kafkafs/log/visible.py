@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, Denied, DiskError, KafkafsError, TooLarge
-from kafkafs.format.batch import Batches, is_control, is_overfull, parse_batch, rows_of, walk
+from kafkafs.format.batch import Batches, batch_at, is_control, is_overfull, parse_batch, rows_of, walk
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Damage, Start
@@ -206,11 +206,11 @@ class Visible:
 
         Where it cannot be decoded, TooLarge or CorruptData as a value.
         """
-        rows = run.rows[row : row + 1]
-        base = int(rows["base_offset"][0])
-        if int(rows["last_offset"][0]) < self.log.start_offset:
+        rows, batch = run.rows[row : row + 1], batch_at(run.rows, row)
+        base = batch.base_offset
+        if batch.last_offset < self.log.start_offset:
             return None
-        if is_control(rows)[0]:
+        if batch.is_control:
             trace(f"passing over the control batch at offset {base}, which Kafka would answer with")
             return None
         if base >= self.end or (self._committed and Outcomes(self.log, segment, _start_of(rows)).aborted(rows)[0]):

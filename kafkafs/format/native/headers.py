@@ -1,5 +1,5 @@
-"""From bytes to rows of BATCH: one walk over the batches that stand back to back in a buffer, their CRCs included; and
-which of them are decoded alike, and where their records lie.
+"""From bytes to rows of BATCH: one walk over the batches that stand back to back in a buffer, their CRCs included; how
+many of them follow each other as they should, which are decoded alike, and where their records lie.
 
 Source: FileLogInputStream (framing), DefaultRecordBatch (v2), LegacyRecord (v0, v1).
 """
@@ -109,6 +109,34 @@ def walk(
             made += 1
             at += size
     return made, at, reason, missing
+
+
+def count_in_order(table: object, count: Int, before: Int, most: Int) -> int:
+    """Kernel: how many of the first rows are VALID and have offsets behind `before` and those of the row in front, and
+    none above `most`."""
+    batches = span(table)
+    row: Int = 0
+    with cython.nogil:
+        while row < count:
+            batch = batch_at(batches, row)
+            if batch.valid != VALID or not before < batch.base_offset <= batch.last_offset <= most:
+                break
+            before = batch.last_offset
+            row += 1
+    return row
+
+
+def count_until_overfull(table: object, count: Int) -> int:
+    """Kernel: how many of the first rows state no more records than they have offsets."""
+    batches = span(table)
+    row: Int = 0
+    with cython.nogil:
+        while row < count:
+            batch = batch_at(batches, row)
+            if batch.count - 1 > batch.last_offset - batch.base_offset:
+                break
+            row += 1
+    return row
 
 
 @native

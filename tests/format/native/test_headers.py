@@ -3,12 +3,24 @@
 import random
 import struct
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format import kernels
-from kafkafs.format.batch import UNCHECKED, batch_at, crc_holds, parse_batch, walk
+from kafkafs.format.batch import (
+    BATCH,
+    INVALID,
+    UNCHECKED,
+    VALID,
+    batch_at,
+    count_in_order,
+    crc_holds,
+    is_overfull,
+    parse_batch,
+    walk,
+)
 from kafkafs.format.native import headers
 from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_around
@@ -107,3 +119,36 @@ def test_uncompiled_the_same_is_said_of_sound_and_of_damaged_batches(entries, ta
             patch.setattr(kernels, "walk", headers.walk)
             patch.setattr(kernels, "next_alike", headers.next_alike)
             assert all_of(data) == compiled
+
+
+SMALL = st.integers(-1, 6)
+ROWS = st.lists(st.tuples(st.sampled_from([VALID, VALID, VALID, INVALID, UNCHECKED]), SMALL, SMALL, SMALL), max_size=5)
+
+
+@pytest.mark.parametrize("source", [kernels, headers], ids=["compiled", "uncompiled"])
+@given(rows=ROWS, before=SMALL, next_base=st.none() | SMALL)
+def test_batches_follow_each_other_as_far_as_their_headers_say(source, rows, before, next_base):
+    """Row by row: valid, behind the one in front, below the next segment; and no more records than offsets."""
+    table = np.zeros(len(rows), BATCH)
+    for row, fields in zip(table, rows, strict=True):
+        row["valid"], row["base_offset"], row["last_offset"], row["count"] = fields
+    expected, last = 0, before
+    for valid, base, end, _ in rows:
+        if valid != VALID or base <= last or end < base or (next_base is not None and end >= next_base):
+            break
+        expected, last = expected + 1, end
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "count_in_order", source.count_in_order)
+        patch.setattr(kernels, "count_until_overfull", source.count_until_overfull)
+        assert count_in_order(table, before, next_base) == expected
+        assert is_overfull(table) == any(count > end - base + 1 for _, base, end, count in rows)
+
+
+@pytest.mark.parametrize("source", [kernels, headers], ids=["compiled", "uncompiled"])
+def test_the_largest_offset_that_there_is_is_in_order(source):
+    """Where no segment follows there is no offset too large."""
+    table = np.zeros(1, BATCH)
+    table["valid"], table["base_offset"], table["last_offset"] = VALID, 2**63 - 1, 2**63 - 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "count_in_order", source.count_in_order)
+        assert (count_in_order(table, 5, None), count_in_order(table, 2**63 - 1, None)) == (1, 0)
