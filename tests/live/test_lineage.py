@@ -14,14 +14,18 @@ from tests.live.moves import Moves
 EACH_LOOK_IS_A_NEW_ONE = ReadOptions(log_fresh_s=0.0, names_fresh_s=0.0)
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Moves:
-    """Two closed segments."""
-    broker = Moves(tmp_path / "data")
+def two_closed_segments(data: Path) -> Moves:
+    """A log that goes on in a third."""
+    broker = Moves(data)
     for counts in ([1, 2, 3], [2, 2, 2]):
         broker.append(counts)
         broker.roll()
     return broker
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Moves:
+    return two_closed_segments(tmp_path / "data")
 
 
 def compact(broker: Moves) -> None:

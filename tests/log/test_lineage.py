@@ -12,17 +12,14 @@ from kafkafs.log.lineage import LogIdentity, difference, identity
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.live.moves import Moves
-from tests.live.test_lineage import HARMLESS, compact, create_anew, cut, cut_and_compact
+from tests.live.test_lineage import HARMLESS, compact, create_anew, cut, cut_and_compact, two_closed_segments
 from tests.log.making import Made, log_of, write_partition, write_start
 
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Moves:
     """Two closed segments, and a batch in a third."""
-    broker = Moves(tmp_path / "data")
-    for counts in ([1, 2, 3], [2, 2, 2]):
-        broker.append(counts)
-        broker.roll()
+    broker = two_closed_segments(tmp_path / "data")
     broker.append([2])
     return broker
 
