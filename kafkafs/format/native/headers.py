@@ -111,10 +111,10 @@ def walk(
     return made, at, reason, missing
 
 
-def count_in_order(table: object, count: Int, before: Int, most: Int) -> int:
+def count_in_order(batch_table: object, count: Int, before: Int, most: Int) -> int:
     """Kernel: how many of the first rows are VALID and have offsets behind `before` and those of the row in front, and
     none above `most`."""
-    batches = span(table)
+    batches = span(batch_table)
     row: Int = 0
     with cython.nogil:
         while row < count:
@@ -126,9 +126,9 @@ def count_in_order(table: object, count: Int, before: Int, most: Int) -> int:
     return row
 
 
-def count_until_overfull(table: object, count: Int) -> int:
+def count_until_overfull(batch_table: object, count: Int) -> int:
     """Kernel: how many of the first rows state no more records than they have offsets."""
-    batches = span(table)
+    batches = span(batch_table)
     row: Int = 0
     with cython.nogil:
         while row < count:
