@@ -1,8 +1,10 @@
 """The entry point of the `kafkafs` command."""
 
+import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 
 from kafkafs.cli.endings import run_honestly
@@ -18,12 +20,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def run() -> int:
         """Parses the words and runs the command. Imports stand here, since Ctrl-C may come in one."""
         nonlocal interrupted
-        from kafkafs.cli import parser
+        with _no_look_at_garbage() if arguments is None else nullcontext():  # a process of its own
+            from kafkafs.cli import parser
 
-        word = parser.ALIASES.get(words[0], words[0]) if words else ""
-        named = (word,) if word in parser.COMMANDS else parser.COMMANDS
-        parsed = parser.build(named).parse_args(words)
-        interrupted = getattr(parsed, "interrupted", "")
-        return int(import_module(parsed.module).run(parsed))
+            word = parser.ALIASES.get(words[0], words[0]) if words else ""
+            named = (word,) if word in parser.COMMANDS else parser.COMMANDS
+            parsed = parser.build(named).parse_args(words)
+            interrupted = getattr(parsed, "interrupted", "")
+            command = import_module(parsed.module)
+        return int(command.run(parsed))
 
     return run_honestly(run, lambda: interrupted)
+
+
+@contextmanager
+def _no_look_at_garbage() -> Iterator[None]:
+    """Modules leave none when they load, and stay: looking among them took a fifth of a command's start."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

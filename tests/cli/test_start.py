@@ -48,6 +48,19 @@ def test_one_record_imports_neither_the_cluster_nor_the_dump(tmp_path: Path, arg
     assert imported == ""
 
 
+def test_nobody_looks_for_garbage_while_a_command_loads(tmp_path: Path) -> None:
+    """A fifth of the processor time until a record is shown went there. What a command leaves is looked for as ever."""
+    write_partition(tmp_path, {0: [made(0, [1, 2])]})
+    program = (
+        "import gc, sys; from kafkafs.cli.main import main; looks = [];"
+        "gc.callbacks.append(lambda phase, about: looks.append('kafkafs.view.tree' in sys.modules));"
+        f"sys.argv[1:] = ['cat', {str(tmp_path)!r}, 't-0/by-offset/1.jsonl'];"
+        "assert main() == 0; print(looks.count(False), gc.isenabled(), gc.get_freeze_count() > 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1:] == ["0 True True"]
+
+
 def test_the_tree_of_commands_needs_nothing_that_a_build_has_not() -> None:
     """A build makes the manual of it, in an environment of its own: without tqdm `pip install .` failed."""
     program = (
