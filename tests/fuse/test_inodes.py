@@ -84,6 +84,19 @@ def test_what_is_open_stays_what_it_is_and_the_name_leads_to_the_next(tmp_path):
     assert len(inodes) == 2
 
 
+@pytest.mark.parametrize("kept", [{"is_fixed": True}, {"timeout_s": 0.8}], ids=str)
+def test_a_size_that_the_kernel_keeps_is_that_of_its_inode_for_good(tmp_path, kept):
+    """It drops what it is told while another answer is under way, and then would not ask for a while."""
+    inodes = empty(tmp_path)
+    root = inodes[1]
+    first = inodes.refer(root, b"name", about(size=3, version=1)._replace(**kept), root.node)
+    assert inodes.refer(root, b"name", about(size=3, version=2)._replace(**kept), root.node) is first
+    assert not first.may_become(about(size=4, version=3))
+    second = inodes.refer(root, b"name", about(size=4, version=3)._replace(**kept), root.node)
+    assert second is not first
+    assert first.told.size == 3
+
+
 def test_pages_are_dropped_behind_a_reader_once_they_are_many_or_nobody_has_them_open(tmp_path):
     inodes = empty(tmp_path)
     inode = inodes.refer(inodes[1], b"name", about(), inodes[1].node)

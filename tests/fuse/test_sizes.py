@@ -8,6 +8,7 @@ import mmap
 import os
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,41 @@ def test_what_is_open_stays_as_it_was_opened_while_the_log_grows(mount: Mount, t
         wait_until(lambda: (mounted / RANGE).stat().st_size == grown)  # noqa: B023 (it is over before the next)
     for each, _ in files:
         each.close()
+
+
+def test_many_who_open_a_growing_log_at_once_each_have_the_size_of_what_they_get(mount: Mount, tmp_path: Path) -> None:
+    """Answers of two sizes are under way at once, and the kernel keeps the one that comes first."""
+    log = write_partition(tmp_path, {0: BATCHES[:10]}) / f"{0:020}.log"
+    mounted = mount(tmp_path)
+    whole, written = text_of(BATCHES), [False]
+
+    def read(name: str) -> int:
+        """How often, until all is written."""
+        count = 0
+        while not (written[0] and count):
+            try:
+                file = (mounted / name).open("rb", buffering=0)
+            except OSError as error:
+                assert error.errno == errno.ESTALE  # noqa: PT017 (it became another file more than once meanwhile)
+                continue
+            with file:
+                size = os.fstat(file.fileno()).st_size
+                got = given_by(file)
+                assert (len(got[0]), got[1]) == (size, 0)
+                assert name != RANGE or whole.startswith(got[0])
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(9) as pool:
+        counts = [pool.submit(read, name) for name in [RANGE, RANGE, "t-0/info.json"] * 3]
+        try:
+            for batch in BATCHES[10:]:
+                with log.open("ab") as file:
+                    file.write(batch.data)
+                assert (mounted / RANGE).stat().st_size <= len(whole)
+        finally:
+            written[0] = True
+        assert all(count.result() for count in counts)
 
 
 def test_a_range_that_grows_too_large_is_a_stream_for_who_comes_then(mount: Mount, tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """What the kernel holds by a number: inodes, and what is open of them.
 
 A lookup adds a reference to an inode, a forget takes them back. Node ids are given out one after another and never used
-twice. The same path has the same one while the kernel remembers it, with two exceptions: a change of kind (a file where
-a directory was), as the kernel demands; and a change of size or version while somebody has the file open. The kernel
-knows one size an inode, whichever name or handle is asked: so an inode that is open stays what it was opened on, and
-whoever comes by the name gets the next one. All of it belongs to the trio thread.
+twice. The same path has the same one while the kernel remembers it, with three exceptions: a change of kind (a file
+where a directory was), as the kernel demands; a change of size or version while somebody has the file open; and a
+change of a size that the kernel keeps. It knows one size an inode, whichever name or handle is asked: so an inode that
+is open stays what it was opened on, and whoever comes by the name gets the next one. All of it belongs to the trio
+thread.
 
 The life of a handle: `open` makes the content and an `OpenFile` around it, on the trio thread or in a worker; reads use
 it on the trio thread, where they need not wait, and in workers, several at a time; `release` comes when the last
@@ -76,9 +77,15 @@ class Inode:
         self.read_since = 0  # bytes, since its pages were dropped
 
     def may_become(self, about: Attributes) -> bool:
-        """Whether the kernel may be told these attributes of it now."""
+        """Whether the kernel may be told these attributes of it now, and then knows them.
+
+        Of two answers that are under way at once it takes the one that comes first and drops the other: a size that it
+        keeps for a while it might keep when it is told of another one.
+        """
         told = self.told
-        return not self.opened or told is None or (told.size, told.version) == (about.size, about.version)
+        if told is None or (told.size, told.version) == (about.size, about.version):
+            return True
+        return not self.opened and (told.size == about.size or not (told.is_fixed or told.timeout_s))
 
 
 class Inodes:

@@ -84,7 +84,9 @@ class Operations(pyfuse3.Operations):
         told = inode.told
         if told is None or not (inode.opened or told.is_fixed):
             now: Attributes = await self._ask(inode.lane, inode.node.attributes)
-            told = inode.told = now
+            if inode.may_become(now):  # it may have been opened meanwhile
+                inode.told = now
+            told = inode.told or now
         elif inode.growing:
             told = told._replace(size=await self._ask(inode.lane, inode.growing[-1].grow))
         return self._entry.fill(node_id, inode.number, told)
