@@ -93,8 +93,9 @@ class Following:
         place = _continued(before, log) if before is not None else None
         if place is None:
             first = self._replay.begin(log)
-            for segment in log.segments_between(first, None):
-                self._segment(log, segment, scan_start(segment, first), first)
+            begin = max(first, log.start_offset)  # a snapshot may be ahead of the log
+            for segment in log.segments_from(begin) if begin <= log.end_offset else ():  # what may not be read is told
+                self._segment(log, segment, None, first)
         else:
             number, start = place
             for segment in log.segments[number:]:
@@ -103,10 +104,11 @@ class Following:
         self._read = log
         return True
 
-    def _segment(self, log: Log, segment: Segment, start: Start, first: int) -> None:
+    def _segment(self, log: Log, segment: Segment, start: Start | None, first: int) -> None:
         name = f"{self.partition.name.directory}/{segment.log_name}"
         try:
-            for item in segment.walk(start, log.walk_end(segment)):
+            segment.log()  # or else: of a last one that may not be read the log's end is the beginning
+            for item in segment.walk(start or scan_start(segment, first), log.walk_end(segment)):
                 if isinstance(item, Damage):
                     self._replay.tell(
                         f"{name}: no valid batch in {item.size} bytes at {item.position}: offsets {item.base_offset} to"

@@ -367,7 +367,7 @@ def _opening_failed(error: OSError, name: str) -> KafkafsError:
         case errno.ENOENT | errno.ENOTDIR | errno.EXDEV | errno.ENXIO | errno.ENAMETOOLONG:
             return NotFound(f"there is no file {name!r} to serve: {error.strerror}")
         case errno.EACCES | errno.EPERM:
-            return Denied(f"the daemon may not read {name!r}; run it as the owner of the data directory")
+            return Denied(f"{name!r} may not be read; run kafkafs as the owner of the data directory")
         case errno.EMFILE | errno.ENFILE | errno.ENOMEM:
             return Exhausted(f"no descriptor is left to open {name!r}; raise the limit or close some readers")
         case errno.EOPNOTSUPP:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from kafkafs.errors import NotFound, UsageError, Vanished
+from kafkafs.errors import Denied, NotFound, UsageError, Vanished
 from kafkafs.log.extents import cuts
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
@@ -33,11 +33,14 @@ class PartitionLook:
     """A partition at one moment, seen under one isolation level."""
 
     def __init__(self, location: Location, isolation: Isolation) -> None:
-        """The moment is now: NotFound where the partition is gone."""
+        """The moment is now: NotFound where the partition is gone, Denied where its end may not be read."""
         self.location = location
         self.isolation = isolation
         self._partition: Partition = partition(location)
         self.log: Log = self._partition.log()
+        for last in self.log.segments[-1:]:
+            if not last.is_readable():  # then no end is known, and no record behind its base would be missed
+                raise Denied(f"{location.name}: {last.log_name} may not be read; read it as the owner of the disks")
 
     @cached_property
     def reader(self) -> Reader:

@@ -91,6 +91,9 @@ def records_of(each: PartitionRange, isolation: Isolation, lost: Callable[[str],
         lineage.follow(log)
         if log.start_offset > position:
             lost(f"offsets {position} to {min(log.start_offset, each.end) - 1} of {each.location.name} are gone")
+        for segment in log.segments_from(position):
+            if segment.base_offset < each.end and not segment.is_readable():
+                lost(f"{segment.log_name} of {each.location.name} may not be read")
         reader = Reader(log, ReadOptions(isolation=isolation), _PlannedEnd(each.end))
         if reader.visible.overlaps.end_offset < each.end:
             lost(f"{each.location.name} ends at offset {log.end_offset} by now, before {each.end}")

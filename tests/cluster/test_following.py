@@ -10,6 +10,7 @@ from kafkafs.view.tree import Root
 from tests.cluster.reading import lines
 from tests.cluster.writing import Data, batch, commit
 from tests.kafka.broker import wait_until
+from tests.nobody import as_nobody, let_in, takes_root
 
 NAME = "__consumer_offsets-0"
 FRESH_S = 2.0
@@ -48,6 +49,20 @@ def log(data, base=0):
 def test_a_new_commit_is_told_within_a_second(root, data):
     data.write(NAME, [commit("a", "t", 0, 5)])
     becomes(root, {"a": 5, "b": 2})
+
+
+@takes_root
+def test_a_log_that_may_not_be_read_is_told(data, tmp_path):
+    """Regression: no groups, no problem, and `kafkafs groups` ended with 0."""
+    let_in(tmp_path)
+    data.write(NAME, [commit("a", "t", 0, 1)])
+    assert told(Root([data.path], ReadOptions())) == {"a": 1}  # as nobody no module can be imported
+    log(data).chmod(0o600)
+    with as_nobody():
+        root = Root([data.path], ReadOptions())
+        assert told(root) == {}
+        (state,) = lines(root, "state.json")
+    assert any("may not be read" in problem and NAME in problem for problem in state["problems"]), state
 
 
 def test_a_compacted_segment_is_read_anew(root, data):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.errors import Vanished
+from kafkafs.errors import Denied, Vanished
 from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.locations import Location, data_directory, partition
@@ -22,6 +22,7 @@ from kafkafs.spark.tasks import Task
 from tests.kafka.broker import wait_until
 from tests.log.making import made, spread, write_partition
 from tests.log.transactional import data, marker
+from tests.nobody import as_nobody, let_in, takes_root
 
 NAME = TopicPartition("t", 0)
 END = 120
@@ -96,6 +97,15 @@ def test_a_log_that_changes_again_and_again_is_told_of(tmp_path: Path):
 
     with pytest.raises(Vanished):
         planned({NAME: Location(tmp_path, NAME)}, "read_uncommitted", plan)
+
+
+@takes_root
+def test_where_the_end_may_not_be_read_there_is_no_plan(tmp_path: Path):
+    """It would be one up to the last segment's base, without a word about what stands there."""
+    let_in(tmp_path)
+    (write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]}) / f"{1:020}.log").chmod(0o600)
+    with as_nobody(), pytest.raises(Denied, match=f"t-0: {1:020}.log may not be read"):
+        PartitionLook(Location(tmp_path, NAME), "read_uncommitted")
 
 
 def test_what_is_known_of_transactions_goes_with_the_partition(tmp_path: Path):

@@ -8,6 +8,7 @@ from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.tasks import data_loss, records_of
 from tests.log.making import made, write_partition
+from tests.nobody import as_nobody, let_in, takes_root
 
 
 @pytest.fixture
@@ -36,4 +37,20 @@ def test_what_is_gone_is_told_and_the_rest_is_read_where_that_was_asked_for(loca
         offsets(location, start, end, data_loss(fail=True))
     kept = list(range(max(start, 10), min(end, 30)))
     assert offsets(location, start, end, data_loss(fail=False)) == kept
+    assert f"{told}; going on without them" in caplog.text
+
+
+@takes_root
+def test_a_log_that_may_not_be_read_is_no_gap_that_nobody_hears_of(tmp_path, caplog):
+    """A count by whoever may not read one of the files was short, and right to the eye."""
+    let_in(tmp_path)
+    place = Location(tmp_path, TopicPartition("t", 0))
+    segments = {at: [made(at, range(at, at + 5))] for at in (0, 5, 10)}
+    (write_partition(tmp_path, segments) / f"{5:020}.log").chmod(0o600)
+    told = f"{5:020}.log of t-0 may not be read"
+    with as_nobody():
+        assert offsets(place, 0, 5, data_loss(fail=True)) == list(range(5))
+        with pytest.raises(NotFound, match=told):
+            offsets(place, 3, 12, data_loss(fail=True))
+        assert offsets(place, 3, 12, data_loss(fail=False)) == [3, 4, 10, 11]
     assert f"{told}; going on without them" in caplog.text

@@ -194,7 +194,7 @@ def test_objects_that_may_not_be_read_are_an_error_there(tmp_path, copied, layou
     expected = [cat(tree(TIERED.whole), path) for path in paths]
     with as_nobody():
         left = read_from(tier, disk)
-        with pytest.raises(KafkafsError, match="may not read") as refused:
+        with pytest.raises(KafkafsError, match="may not be read") as refused:
             cat(left, f"orders-0/by-offset/{int(log.name[:20]) + 3}.jsonl")
         assert [cat(left, path) for path in paths] == expected
     assert ERRNO[type(refused.value)] == EIO
