@@ -51,7 +51,7 @@ class Listing:
     settled: bool
     segments: dict[int, dict[str, ListedFile]]
     producer_snapshots: dict[int, str]  # names by offset
-    names: tuple[str, ...]  # of all regular files
+    names: tuple[str, ...]  # of all regular files, sorted
     logless: tuple[int, ...] = ()  # offsets of indexes whose log is missing
     problems: tuple[str, ...] = field(default=())
     compacting: bool = False  # the cleaner is at it, or was a moment ago

@@ -1,6 +1,7 @@
 """`segments/`: the partition's real files under their own names, byte for byte, and `<file>.txt`, what is in them."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 
 from kafkafs.disk.blocking import may_block
@@ -8,6 +9,7 @@ from kafkafs.disk.budget import Budget
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import NotFound
+from kafkafs.format.names import parse_segment_file
 from kafkafs.view.node import KEEP_S, Attributes, Entry, FileNode, NoXattrs, access
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 
@@ -20,22 +22,25 @@ class Segments(ViewDirectory):
 
     def entries(self) -> Sequence[Entry]:
         """All regular files of the partition that are named as Kafka names files, sorted; none of the `.txt`."""
-        return [Entry(name, "file", None) for name in sorted(self._names())]
+        names = self._view.partition.listing().names
+        return [Entry(name, "file", None) for name in names if _SERVED.fullmatch(name)]
 
     def child(self, name: str) -> FileNode:
         """The file of that name, or the dump that `<file>.txt` is; NotFound where a kind has none, too."""
-        names = self._names()
-        if name in names:
+        if self._has(name):
             return RealFile(self._view, name)
         stem = name.removesuffix(".txt")
-        if stem != name and stem in names:
+        if stem != name and self._has(stem):
             from kafkafs.view.dumped_file import dumped_file  # with all that dumps
 
             return dumped_file(self._view, stem)
         raise NotFound(f"there is no file {name!r} in {self._view.shown_as}")
 
-    def _names(self) -> set[str]:
-        return {name for name in self._view.partition.listing().names if _SERVED.fullmatch(name)}
+    def _has(self, name: str) -> bool:
+        """Whether it is listed; of 100,000 names few are looked at, since `ls -l` asks for each of them."""
+        names = self._view.partition.listing().names
+        at = bisect_left(names, name)
+        return at < len(names) and names[at] == name and _SERVED.fullmatch(name) is not None
 
 
 class RealFile(NoXattrs):
@@ -72,8 +77,11 @@ class RealFile(NoXattrs):
         changes neither size nor time, and replace small files by others that may be like them."""
         if not self._view.options.cache_keep:
             return False
-        *closed, _ = self._view.partition.listing().segments.values() or [{}]
-        return any(files["log"].name == self._name for files in closed)
+        parsed = parse_segment_file(self._name)
+        if parsed is None or parsed.kind != "log":
+            return False
+        segments = self._view.partition.listing().segments
+        return parsed.offset in segments and parsed.offset != next(reversed(segments))
 
 
 class RealContent:

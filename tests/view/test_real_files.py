@@ -1,6 +1,10 @@
 """`segments/`: the real files as they are at each moment, and what Kafka's tool would print of them."""
 
+import sys
+from pathlib import Path
 from typing import cast
+
+import pytest
 
 from kafkafs.view.node import DirectoryNode
 from tests.log.making import made, write_partition
@@ -32,6 +36,29 @@ def test_a_listing_follows_the_directory(tmp_path):
     assert [entry.name for entry in view.entries()] == [LOG]
     (directory / LOG).rename(directory / f"{LOG}.deleted")
     wait_until(lambda: [entry.name for entry in view.entries()] == [f"{LOG}.deleted"])
+
+
+@pytest.mark.parametrize("cache_keep", [False, True])
+def test_of_many_files_each_is_found_without_a_look_at_all(tmp_path: Path, cache_keep: bool) -> None:
+    """Regression: `ls -l segments/` of 20,000 segments took hours, for each name asked for each."""
+    directory = write_partition(tmp_path, {0: [made(0, [1])]})
+    for number in range(1, 2000):
+        (directory / f"{number:020}.log").touch()
+    view = cast(DirectoryNode, node(tree(tmp_path, cache_keep=cache_keep), "t-0/segments"))
+    name = view.entries()[1000].name
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        about = view.child(name).attributes()
+    finally:
+        sys.setprofile(None)
+    assert about.size == 0
+    assert calls < 1000
 
 
 def test_only_closed_logs_are_kept_by_the_kernel(tmp_path):
