@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kafkafs.format.tiers.cipher import Keys
 
 RELIST_S = 10.0
+_STORAGE = "kafka-tiered-storage"  # where LocalTieredStorage puts all below `rsm.config.dir`: either may be named
 
 
 class Tier:
@@ -48,6 +49,8 @@ class Tier:
         self._lock = threading.Lock()
         self._layout: Layout | None = None
         objects = open_objects(source.place, options)
+        if isinstance(objects, DirectoryObjects) and _STORAGE in objects.folders():
+            objects = open_objects(f"{source.place}/{_STORAGE}", options)
         self.is_far = not isinstance(objects, DirectoryObjects)
         keys = keys_of(source.keys)
         cache = ChunkCache(source.cache_size)

@@ -56,3 +56,13 @@ def test_a_cold_time_takes_six_requests_where_the_metadata_tells_of_the_segments
         len(asked_for(cold, f"orders-1/by-time/{FIRST_MS + 1000 * number}.jsonl")) for number in (200, 500, 900, 1300)
     ]
     assert max(costs) <= AT_MOST
+
+
+def test_the_directory_that_a_broker_is_given_is_the_tier_too():
+    """LocalTieredStorage puts all in a folder of its own below `rsm.config.dir`, which is what an operator knows."""
+    tiered, path = Tiered(), "orders-0/by-offset/0..100.jsonl"
+    given = tiered.tier.parent
+    wanted = cat(tree(tiered.whole), path)
+    assert wanted
+    assert cat(tree(tiered.left, tiered=TierSource(str(given))), path) == wanted
+    assert cat(tree(given), path) == wanted
