@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
+from tests import class_archives
 from tests.kafka.dataset import Dataset
 
 LATEST = Dataset("4.3.1", "stopped")
@@ -34,7 +35,8 @@ print(json.dumps(told))
 def environment() -> dict[str, str]:
     """That of an activated virtual environment."""
     without = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))}
-    return without | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "SPARK_LOCAL_IP": "127.0.0.1"}
+    own = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "SPARK_LOCAL_IP": "127.0.0.1"}
+    return without | own | class_archives.spark()
 
 
 @pytest.mark.timeout(300)
