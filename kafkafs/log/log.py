@@ -8,6 +8,7 @@ import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
@@ -196,9 +197,14 @@ class Log:
 
     def segments_between(self, start: int, end: int | None) -> list[Segment]:
         """The segments that may hold offsets in [start, end); `None` for the log end."""
+        return list(self._between(start, end))
+
+    def _between(self, start: int, end: int | None) -> Iterator[Segment]:
+        """The same, opened one by one, and none behind the range."""
         end = self.end_offset if end is None else min(end, self.end_offset)
         start = max(start, self.start_offset)
-        return [segment for segment in self.readable_from(start) if segment.base_offset < end] if start < end else []
+        reached = takewhile(lambda segment: segment.base_offset < end, self.segments_from(start))
+        return filter(Segment.is_readable, reached if start < end else ())
 
     def walk(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """What overlaps the offsets [start, end), in order, and the segment that it stands in. A run may begin before
@@ -227,7 +233,7 @@ class Log:
     def hold(self, start: int, end: int, most: int = HELD) -> list[DataFile]:
         """The files behind the offsets [start, end), for a handle to hold open: the first ones, if there are many."""
         held = []
-        for segment in self.segments_between(start, end)[:most]:
+        for segment in islice(self._between(start, end), most):
             file = segment.hold()
             if file is not None:
                 held.append(file)

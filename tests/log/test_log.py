@@ -23,6 +23,19 @@ from tests.nobody import as_nobody, let_in, takes_root
 from tests.view.trees import cat, node, tree
 
 
+def test_a_range_opens_the_logs_that_it_reaches_and_no_other(tmp_path: Path) -> None:
+    """Regression: `ls -l by-offset/` of 20,000 segments opened, for each of them, all that stand behind it."""
+    write_partition(tmp_path, {base: [made(base, [base])] for base in range(20)})
+    log = log_of(tmp_path)
+    before = set(open_below(tmp_path))
+    assert [segment.base_offset for segment in log.segments_between(3, 5)] == [3, 4]
+    assert log.indexed_timestamp(3, 5) == 4
+    assert {Path(path).stem.lstrip("0") for path in set(open_below(tmp_path)) - before} <= {"3", "4"}
+    held = log.hold(7, 20, most=2)
+    assert len(held) == 2
+    assert {Path(path).stem.lstrip("0") for path in set(open_below(tmp_path)) - before} <= {"3", "4", "7", "8"}
+
+
 def test_an_offset_behind_a_compacted_tail_falls_through_to_the_next_segment(tmp_path):
     """As a fetch does: the segment with the floor base may end before the offset."""
     write_partition(tmp_path, {0: [made(0, [1]), made(5, [2])], 100: [made(120, [3])], 200: []})
