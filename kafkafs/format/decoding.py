@@ -198,10 +198,14 @@ class _Part(NamedTuple):
         return bytes(sources[kept - 1][at : at + size])
 
 
+_JSON_SPACE = b" \t\n\r"
+"""What may stand around a JSON text (RFC 8259)."""
+
+
 def _content(part: _Part, field: OneField, raw: memoryview | None) -> bytes | None:
     """What a field tells, or else the bytes that it stands for."""
     if field[FIELD_SLOT.text_in]:
-        text = part.bytes_at(field[TEXT])
+        text = part.bytes_at(field[TEXT]).strip(_JSON_SPACE)
         if text.startswith(b'"'):
             return json.loads(text).encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
         return None if text == b"null" else text

@@ -81,7 +81,7 @@ def test_a_record_is_the_same_line_among_others_as_alone(values, chunk):
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=12))
-@example([b"null", b'"a"', b" 1 ", b"\xff", payload(JSON, b"null")])
+@example([b"null", b'"a"', b" 1 ", b" null", b' "a"\n', b"\xff", payload(JSON, b"null")])
 def test_fields_are_what_the_lines_show(values):
     """JSON text, of a string what it says, null, or the bytes as they are where they are no JSON."""
     fields = list(DecodedLines("t", 0, decoders()).fields(records_of(*values)))
