@@ -47,8 +47,9 @@ class Questions:
         self._truth = {name: answer() for name, answer in self._answers.items()}
         self.names = list(self._answers)
         self.checked = [name for name in names if name.endswith((".jsonl", ".value")) and ".." not in name
-                        and ".batches." not in name]  # fmt: skip
-        """Those whose bytes have a checksum on the disk, and which cannot end sooner, as ranges can."""
+                        and ".batches." not in name and "by-time" not in name]  # fmt: skip
+        """Those whose bytes have a checksum on the disk, and which can neither end sooner, as ranges do, nor pass over
+        a batch whose checksum fails, as points in time do."""
         self.explanations = [name for name in names if name.endswith(".explain")]
 
     def ask(self, name: str) -> int:
