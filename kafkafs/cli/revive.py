@@ -8,6 +8,7 @@ from kafkafs.cli.endings import printable, say
 from kafkafs.cli.status_line import StatusLine
 from kafkafs.errors import UsageError
 from kafkafs.format.times import doubt, parse_time_ms
+from kafkafs.log.meta_properties import LARGEST_NODE
 from kafkafs.log.read_options import tier_source
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices
@@ -15,7 +16,6 @@ from kafkafs.revive.settings import OFF, SERVER_PROPERTIES
 
 _EVERYWHERE = ("0.0.0.0", "::", "[::]", "")
 _LARGEST_PORT = 65534  # the controller's is one further
-_LARGEST_NODE = 2**31 - 1
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,8 +58,8 @@ def _choices(arguments: argparse.Namespace) -> Choices:
         raise UsageError(f"--listen {arguments.listen!r} is not HOST:PORT with a port from 1 to {_LARGEST_PORT}")
     if host in _EVERYWHERE or not host.isascii() or any(letter in host for letter in ",/@ \\"):
         raise UsageError(f"--listen {arguments.listen!r} has no address that a client could connect to")
-    if arguments.node_id is not None and not 0 <= arguments.node_id <= _LARGEST_NODE:
-        raise UsageError(f"--node-id {arguments.node_id} is not from 0 to {_LARGEST_NODE}")
+    if arguments.node_id is not None and not 0 <= arguments.node_id <= LARGEST_NODE:
+        raise UsageError(f"--node-id {arguments.node_id} is not from 0 to {LARGEST_NODE}")
     topics = None if arguments.topics is None else tuple(filter(None, ",".join(arguments.topics).split(",")))
     if topics == ():
         raise UsageError("--topics names no topic")

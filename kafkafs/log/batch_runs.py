@@ -260,7 +260,8 @@ def _contradicted(file: DataFile, batch: Batch, follower: Batch, before: int, bo
     """Of two batches whose offsets cross, whether it is the first that is corrupt.
 
     Only its base offset can be: all else is under the CRC. That is the one for which there is room elsewhere, between
-    its neighbours; if there is for both, the one that fits there without a gap.
+    its neighbours; if there is for both, the one that fits there without a gap; if for none, as where a batch stands
+    there twice, the second.
     """
     if not bounds.admits(follower.base_offset, follower.last_offset, before) or not whole_batch(
         file, follower, bounds.end

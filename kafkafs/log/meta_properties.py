@@ -7,7 +7,9 @@ from kafkafs.format.names import META_PROPERTIES
 from kafkafs.log.data_directory import DataDirectory
 
 _NODE_KEYS = ("node.id", "broker.id")  # of KRaft, of ZooKeeper
-_LARGEST, _DIGITS = 2**31 - 1, 10  # an id is a Java int: what is none tells no node
+_DIGITS = 10
+LARGEST_NODE = 2**31 - 1
+"""An id is a Java int of at most so many digits: what is none tells no node."""
 
 
 def cluster_ids(directories: Iterable[DataDirectory]) -> tuple[list[str], list[str]]:
@@ -75,10 +77,8 @@ def node_id(directory: DataDirectory) -> int | None:
     except KafkafsError:
         return None
     word = next((told[key] for key in _NODE_KEYS if key in told), "")
-    if not (word.isascii() and word.isdigit()) or len(word) > _DIGITS:
-        return None
-    number = int(word)
-    return number if number <= _LARGEST else None
+    is_number = word.isascii() and word.isdigit() and len(word) <= _DIGITS
+    return int(word) if is_number and int(word) <= LARGEST_NODE else None
 
 
 def properties(directory: DataDirectory) -> dict[str, str]:
