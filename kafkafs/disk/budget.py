@@ -64,9 +64,11 @@ class DescriptorBudget:
         while sum(keeper.kept for keeper in keepers) > most:
             max(keepers, key=lambda keeper: keeper.kept).evict()
 
-    def may_hold_more(self) -> bool:
-        """Whether handles may hold more files open for as long as they live: half of what can be spared at most."""
-        return sum(keeper.open_files for keeper in self._present()) < _spare() // 2
+    def may_hold_more(self, beside: int = 0) -> bool:
+        """Whether handles may hold more files open for as long as they live: half of what can be spared at most, and
+        less where one reads from so many others at once."""
+        spare = _spare()
+        return sum(keeper.open_files for keeper in self._present()) < min(spare // 2, spare - beside)
 
     def release(self) -> None:
         """Lets go of all that is kept, so that descriptors are free for others."""

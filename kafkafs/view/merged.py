@@ -134,7 +134,9 @@ class MergedRange(_OfTopic):
         view, parts = views[0], _parts(views, target)
         logs = [part.look.log for part in parts]
         text = self._told.use(lambda told: told.stand_in(logs), lambda: self._text(view, parts))
-        held = [part.look.log.hold(part.start, part.end, HELD // len(parts) + 1) for part in parts]
+        may_hold = view.options.descriptors.may_hold_more  # a file of each part is read, which need not be a held one
+        most = HELD // len(parts) + 1
+        held = [part.look.log.hold(part.start, part.end, most) for part in parts if may_hold(len(parts))]
         if text is not None:
             return ExactContent(text, held)
         besides = min(len(parts) * _EACH, TEXT_MEMORY // 4)

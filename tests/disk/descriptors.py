@@ -5,6 +5,7 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count, islice
 from pathlib import Path
 
 
@@ -25,9 +26,10 @@ def open_below(place: Path) -> list[str]:
 
 @contextmanager
 def few_descriptors(more: int) -> Iterator[int]:
-    """Lets this process open only a few more files; the limit."""
+    """Lets this process open only so many more files; the limit. One with a high number leaves no room for others."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limit = max(int(fd) for fd in os.listdir("/proc/self/fd")) + more
+    taken = {int(fd) for fd in os.listdir("/proc/self/fd")}
+    limit = next(islice((number for number in count() if number not in taken), more, None))
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     try:
         yield limit
