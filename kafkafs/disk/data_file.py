@@ -20,7 +20,7 @@ from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.budget import DescriptorBudget
 from kafkafs.disk.cached_value import CachedValue, ValidatedValue
 from kafkafs.disk.system_calls import access_list
-from kafkafs.errors import DiskError, KafkafsError, NotFound, WouldBlock
+from kafkafs.errors import DiskError, NotFound
 from kafkafs.format.memory import UNLIMITED, Buffers, Memory, pages
 
 LATELY_S = 0.1
@@ -152,7 +152,7 @@ class _Closing:
 class LocalFile(DataFile):
     """An open regular file of a directory."""
 
-    __slots__ = ("_acl", "_closing", "_device", "_remote", "descriptor")
+    __slots__ = ("_acl", "_closing", "_remote", "descriptor", "device")
 
     def __init__(
         self, descriptor: int, name: str, inode: int, options: DiskOptions, remote: "deque[int] | None" = None
@@ -160,7 +160,7 @@ class LocalFile(DataFile):
         """`remote`, of a remote file system: where to leave the descriptor in the end, as closing it may take long."""
         super().__init__(name, inode, options)
         self.descriptor = descriptor
-        self._device = -1
+        self.device = -1  # whoever opens it says which
         self._acl: ValidatedValue[tuple[bytes | None]] = ValidatedValue()
         self._remote = remote
         self._closing = _Closing(descriptor, remote)
@@ -172,7 +172,7 @@ class LocalFile(DataFile):
         try:
             return os.fstat(self.descriptor)
         except OSError as error:
-            raise _reading_failed(error, self.name) from error
+            raise self._failed(error) from error
 
     def acl(self, about: os.stat_result) -> bytes | None:
         """See `DataFile`."""
@@ -187,29 +187,16 @@ class LocalFile(DataFile):
 
     def read(self, position: int, size: int, *, passing: bool = False) -> bytes:
         """See `DataFile`: WouldBlock for a page on disk."""
-        if size <= 0:
-            return b""
-        if size < page_cache.LONG_READ and not passing and not is_non_blocking():
-            try:
-                data = os.pread(self.descriptor, size, position)
-                while len(data) < size and (more := os.pread(self.descriptor, size - len(data), position + len(data))):
-                    data += more
-            except OSError as error:
-                raise _reading_failed(error, self.name) from error
-            return data
-        buffer = _own.short[:size] if size <= len(_own.short) else memoryview(bytearray(size))
+        short = _own.short
+        buffer = short[: max(0, size)] if size <= len(short) else memoryview(bytearray(size))
         return bytes(buffer[: self.read_into(buffer, position, passing=passing)])
 
     def read_into(self, buffer: memoryview, position: int, *, passing: bool = False) -> int:
-        """See `DataFile`."""
-        try:
-            if not is_non_blocking():
-                return self._read_blocking(buffer, position, passing)
-            got = os.preadv(self.descriptor, [buffer], position, os.RWF_NOWAIT)
-        except OSError as error:
-            raise _reading_failed(error, self.name) from error
+        """See `DataFile`. What is in memory comes at once, whichever thread asks; for the rest it has to wait."""
+        got = self._read_at_once(buffer, position, passing)
         if got < len(buffer) and self._more_follows(position + got):
-            raise WouldBlock("a page is not in memory")
+            may_block()
+            got += self._read_blocking(buffer[got:], position + got, passing or len(buffer) >= page_cache.LONG_READ)
         return got
 
     def stream(self, position: int, size: int) -> bytes | memoryview:
@@ -217,17 +204,7 @@ class LocalFile(DataFile):
         if not is_non_blocking() or size > STREAM_SIZE:
             return self.read_long(position, size)
         view = _own.view[:size]
-        try:
-            if self._device < 0:
-                self._device = os.fstat(self.descriptor).st_dev
-            if (flags := page_cache.flags_at_once(self._device, size, self._options.cache_keep)) is None:
-                raise WouldBlock("a worker must look which pages are in memory")
-            got = os.preadv(self.descriptor, [view], position, os.RWF_NOWAIT | flags)
-        except OSError as error:
-            raise _reading_failed(error, self.name) from error
-        if got < size and self._more_follows(position + got):
-            raise WouldBlock("a page is not in memory")
-        return view[:got]
+        return view[: self.read_into(view, position, passing=True)]
 
     def next_data(self, position: int) -> int:
         """See `DataFile`."""
@@ -236,16 +213,36 @@ class LocalFile(DataFile):
         except OSError:
             return self.size
 
+    def _read_at_once(self, buffer: memoryview, position: int, passing: bool) -> int:
+        """What of it is in memory: none, where the file system cannot tell, or to ask would bring in what stays."""
+        flags: int | None = 0
+        if passing or len(buffer) >= page_cache.LONG_READ:
+            flags = page_cache.flags_at_once(self.device, len(buffer), self._options.cache_keep)
+        if flags is None:
+            return 0
+        try:
+            return os.preadv(self.descriptor, [buffer], position, os.RWF_NOWAIT | flags)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EOPNOTSUPP):
+                return 0
+            raise self._failed(error) from error
+
     def _read_blocking(self, buffer: memoryview, position: int, passing: bool) -> int:
         """What the disk gives; less than there is only for a moment, while the file grows."""
         keep = self._options.cache_keep
-        got = page_cache.read_blocking(self.descriptor, buffer, position, keep=keep, passing=passing)
-        while got < len(buffer) and self._more_follows(position + got):
-            more = page_cache.read_blocking(self.descriptor, buffer[got:], position + got, keep=keep)
-            if not more:
-                raise DiskError(f"reading {self.name!r} gave nothing at {position + got}, where the file goes on")
-            got += more
+        try:
+            got = page_cache.read_blocking(self.descriptor, buffer, position, keep=keep, passing=passing)
+            while got < len(buffer) and self._more_follows(position + got):
+                more = page_cache.read_blocking(self.descriptor, buffer[got:], position + got, keep=keep)
+                if not more:
+                    raise DiskError(f"reading {self.name!r} gave nothing at {position + got}, where the file goes on")
+                got += more
+        except OSError as error:
+            raise self._failed(error) from error
         return got
+
+    def _failed(self, error: OSError) -> DiskError:
+        return DiskError(f"reading {self.name!r} failed: {error.strerror}")
 
     def _more_follows(self, position: int) -> bool:
         return position < self.size
@@ -258,7 +255,7 @@ def regular_file(descriptor: int, name: str, options: DiskOptions, remote: "dequ
     about = opened.stat()
     if not stat.S_ISREG(about.st_mode):
         raise NotFound(f"{name!r} is no regular file")
-    opened.inode = about.st_ino
+    opened.inode, opened.device = about.st_ino, about.st_dev
     page_cache.opened(descriptor, about.st_dev, options.cache_keep)
     return opened
 
@@ -270,9 +267,3 @@ class _OwnBuffer(threading.local):
 
 
 _own = _OwnBuffer()
-
-
-def _reading_failed(error: OSError, name: str) -> KafkafsError:
-    if is_non_blocking() and error.errno in (errno.EAGAIN, errno.EOPNOTSUPP):
-        return WouldBlock("a page is not in memory, or the file system cannot tell")
-    return DiskError(f"reading {name!r} failed: {error.strerror}")

@@ -146,6 +146,7 @@ class Directory:
                 is_it = about.st_ino == inode and stat.S_ISREG(about.st_mode)
                 if is_it and page_cache.opened_at_once(descriptor, about.st_dev, self.options.cache_keep):
                     opened.note(about)
+                    opened.device = about.st_dev
                     return opened
         raise WouldBlock("a file is to be opened")
 

@@ -12,12 +12,15 @@ import os
 import random
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.directory import Directory
+from kafkafs.errors import WouldBlock
 from tests.kafka.dataset import Dataset
 from tests.live.disks import DISKS, Disk, plain, resident
 from tests.mounting import run
@@ -117,13 +120,17 @@ def test_a_cold_log_stays_cold(mount, cold, view):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
 @pytest.mark.parametrize("size", [100_000, 1 << 20])
-def test_a_long_read_drops_what_it_brought_in(cold, size):
-    """Wherever it begins and ends."""
+@pytest.mark.parametrize("tried", [False, True], ids=["waits", "is tried at once before"])
+def test_a_long_read_drops_what_it_brought_in(cold, size, tried):
+    """Wherever it begins and ends. A read that does not wait has the kernel read ahead as well."""
 
     def read() -> None:
         buffer = memoryview(mmap.mmap(-1, size))
         file = Directory(str(cold.log.parent)).open_now(cold.log.name)
         for position in range(0, file.size, size):
+            if tried:
+                with suppress(WouldBlock), non_blocking():
+                    file.read_into(buffer, position)
             assert file.read_into(buffer, position) == min(size, file.size - position)
 
     assert cold.hot_lost_by(read) == 0

@@ -27,9 +27,15 @@ def data(tmp_path):
 
 @pytest.fixture
 def spared(monkeypatch) -> list[bool]:
-    """Of each long read from now on, whether it took care of the page cache."""
+    """Of each long read from now on, at once or not, whether it took care of the page cache."""
     told: list[bool] = []
-    read_blocking = page_cache.read_blocking
+    read_blocking, flags_at_once = page_cache.read_blocking, page_cache.flags_at_once
+
+    def flags(device: int, size: int, keep: bool) -> int | None:
+        found = flags_at_once(device, size, keep)
+        if size >= page_cache.LONG_READ:
+            told.append(found != 0)
+        return found
 
     def reading(descriptor: int, buffer: memoryview, position: int, **how: Any) -> int:
         if len(buffer) >= page_cache.LONG_READ:
@@ -45,6 +51,7 @@ def spared(monkeypatch) -> list[bool]:
         return noting
 
     fill = page_cache._fill
+    monkeypatch.setattr(page_cache, "flags_at_once", flags)
     monkeypatch.setattr(page_cache, "read_blocking", reading)
     monkeypatch.setattr(page_cache, "_fill", note(fill))
     monkeypatch.setattr(page_cache, "_absent", note(page_cache._absent))
