@@ -114,15 +114,36 @@ class AbstractIndex(Generic[Entry]):
 
     def entry(self, slot: int) -> Entry:
         """The entry in `slot`; for -1 the start of the segment."""
-        return self._at(slot, Pages(self._read, self.entry_size, self.length))
+        return self._at(slot, self._stored)
 
-    def _at(self, slot: int, pages: "Pages") -> Entry:
+    def _at(self, slot: int, stored: "Stored") -> Entry:
         raise NotImplementedError
 
+    def _slots(self, first: int, stop: int) -> bytes:
+        """The bytes of neighbouring slots, zeros where an index was cut meanwhile: a harmless hint."""
+        size = (stop - first) * self.entry_size
+        return self._read(first * self.entry_size, size).ljust(size, b"\0")
+
+    def _stored(self, slot: int) -> tuple[int, int]:
+        found: tuple[int, int] = self.fields.unpack(self._slots(slot, slot + 1))
+        return found
+
     def _floor(self, target: int, column: int, probes: list[Probe] | None = None) -> Entry:
-        """The last entry whose number in `column` is at most `target`."""
-        pages = Pages(self._read, self.entry_size, self.length)
-        return self._at(self._floor_slot(target, column, pages, probes), pages)
+        """The last entry whose number in `column` is at most `target`; that of slot -1 where there is none. `probes`
+        hears of each look."""
+        if self.entries == 0:
+            return self.entry(-1)
+        first, stop = self._slots_of(self._page_of(target, column, probes))
+        data, unpack_from, size = self._slots(first, stop), self.fields.unpack_from, self.entry_size
+        rows = np.frombuffer(data, self.dtype)
+        if probes is not None:
+            self._tell_search(rows, first, target, column, probes)
+
+        def stored(slot: int) -> tuple[int, int]:
+            """See `Stored`: mostly one of those that were just read."""
+            return unpack_from(data, (slot - first) * size) if first <= slot < stop else self._stored(slot)
+
+        return self._at(first - 1 + int(rows[self.columns[column]].searchsorted(target, "right")), stored)
 
     @property
     def first_warm_slot(self) -> int:
@@ -131,39 +152,21 @@ class AbstractIndex(Generic[Entry]):
         last_page = (self.entries * self.entry_size - 1) // PAGE
         return self._first_slot(max(0, last_page - WARM_PAGES + 1))
 
-    def _floor_slot(self, target: int, column: int, pages: "Pages", probes: list[Probe] | None = None) -> int:
-        """The largest slot whose number in `column` is at most `target`; -1 where there is none. `probes` hears of each
-        look."""
-        entries = self.entries
-        if entries == 0:
-            return -1
-
-        def reaches(page: int) -> bool:
-            """Whether a page's first entry is at or before the target."""
-            fields = self._first_in(page, pages)
-            if probes is not None:
-                slot = min(self._first_slot(page), entries - 1)
-                probes.append(Probe(slot, fields, fields[column] <= target))
-            return fields[column] <= target
-
-        last_page = (entries * self.entry_size - 1) // PAGE
-        low, high = 0, last_page
-        for page in range(last_page, max(0, last_page - WARM_PAGES), -1):
-            if reaches(page):
-                low = high = page
-                break
-            high = page - 1
+    def _page_of(self, target: int, column: int, probes: list[Probe] | None) -> int:
+        """The last page that begins at or before the target: the warm ones are looked at first, from behind. The first
+        one, where none does."""
+        low, high = 0, (self.entries * self.entry_size - 1) // PAGE
+        page, coldest = high, high - WARM_PAGES
         while low < high:
-            middle = (low + high + 1) // 2
-            if reaches(middle):
-                low = middle
+            stored = self._firsts.get(page) or self._first_in(page)
+            if probes is not None:
+                probes.append(Probe(self._slots_of(page)[0], stored, stored[column] <= target))
+            if stored[column] <= target:
+                low = page
             else:
-                high = middle - 1
-        first, stop = min(self._first_slot(low), entries - 1), min(self._first_slot(low + 1), entries)
-        rows = np.frombuffer(pages.slots(first, stop), self.dtype)
-        if probes is not None:
-            self._tell_search(rows, first, target, column, probes)
-        return first - 1 + int(rows[self.columns[column]].searchsorted(target, "right"))
+                high = page - 1
+            page = high if high > coldest else (low + high + 1) // 2
+        return low
 
     def _tell_search(self, rows: np.ndarray, first: int, target: int, column: int, probes: list[Probe]) -> None:
         """The looks that numpy's `searchsorted` takes within a page, which is a binary search like Kafka's."""
@@ -179,74 +182,48 @@ class AbstractIndex(Generic[Entry]):
         """The first slot that begins in a page, or behind it."""
         return -(-page * PAGE // self.entry_size)
 
-    def _first_in(self, page: int, pages: "Pages") -> tuple[int, int]:
+    def _slots_of(self, page: int) -> tuple[int, int]:
+        """The slots that begin in a page, [first, stop); the last one, where none does."""
+        entries = self.entries
+        return min(self._first_slot(page), entries - 1), min(self._first_slot(page + 1), entries)
+
+    def _first_in(self, page: int) -> tuple[int, int]:
         """The numbers of a page's first entry, remembered: later lookups read the one page that they end in."""
-        known = self._firsts.get(page)
-        if known is None:
-            slot = min(self._first_slot(page), self.entries - 1)
-            known = self._firsts[page] = self.fields.unpack_from(*pages.entry(slot))
-        return known
+        stored = self._firsts[page] = self._stored(self._slots_of(page)[0])
+        return stored
 
     def _find_padding(self) -> int:
         """The slot where zeros begin. The zero test need not be monotone (stale entries): any such slot will do."""
-        pages = Pages(self._read, self.entry_size, self.length)
-        if self.slots == 0 or self._is_filled(self.slots - 1, pages):
+        if self.slots == 0 or self._is_filled(self.slots - 1):
             return self.slots
         low, high = 0, self.slots - 1
         while low < high:
             middle = (low + high) // 2
-            if self._is_filled(middle, pages):
+            if self._is_filled(middle):
                 low = middle + 1
             else:
                 high = middle
         return low
 
-    def _is_filled(self, slot: int, pages: "Pages") -> bool:
-        return self.fields.unpack_from(*pages.entry(slot)) != (0, 0)
+    def _is_filled(self, slot: int) -> bool:
+        return self._stored(slot) != (0, 0)
 
 
-class Pages:
-    """The pages that one lookup has read; it never reads one twice, nor behind the `length` that the index has."""
-
-    def __init__(self, read: Read, entry_size: int, length: int) -> None:
-        self._read = read
-        self._entry_size = entry_size
-        self._length = length
-        self._pages: dict[int, bytes] = {}
-
-    def entry(self, slot: int) -> tuple[bytes, int]:
-        """A buffer and the position of the slot's bytes in it. An index cut meanwhile gives zeros, a harmless hint."""
-        at = slot * self._entry_size
-        page, within = divmod(at, PAGE)
-        data = self._page(page)
-        if within + self._entry_size <= len(data):
-            return data, within
-        data = data[within:] + (self._page(page + 1) if len(data) == PAGE else b"")
-        return data[: self._entry_size].ljust(self._entry_size, b"\0"), 0
-
-    def slots(self, first: int, stop: int) -> bytes:
-        """The bytes of neighbouring slots, zeros where an index was cut meanwhile."""
-        size = (stop - first) * self._entry_size
-        page, within = divmod(first * self._entry_size, PAGE)
-        data = self._page(page)[within : within + size]
-        while len(data) < size and len(self._page(page)) == PAGE:  # the last slot reaches into the next page
-            page += 1
-            data += self._page(page)[: size - len(data)]
-        return data.ljust(size, b"\0")
-
-    def _page(self, page: int) -> bytes:
-        data = self._pages.get(page)
-        if data is None:
-            data = self._pages[page] = self._read(page * PAGE, min(PAGE, max(0, self._length - page * PAGE)))
-        return data
+Stored = Callable[[int], tuple[int, int]]
+"""The two numbers of a slot as the file has them; zeros where it was cut meanwhile."""
 
 
 class OffsetPosition(NamedTuple):
-    """An entry, its offset made absolute. `slot` is -1 where none applies: the scan starts at the segment's start."""
+    """An entry, its offset made absolute. `slot` is -1 where none applies: the scan starts at the segment's start.
+
+    What is looked for there ends before the position `end`, that of the entry after the next, as the batch at the next
+    one reaches behind it; 0 where the index ends before that.
+    """
 
     slot: int
     offset: int
     position: int
+    end: int
 
 
 class OffsetIndex(AbstractIndex[OffsetPosition]):
@@ -267,11 +244,12 @@ class OffsetIndex(AbstractIndex[OffsetPosition]):
         """The last entry at or before `offset`; (base offset, 0) where there is none. `probes` hears of each look."""
         return self._floor(offset - self.base_offset, 0, probes)
 
-    def _at(self, slot: int, pages: Pages) -> OffsetPosition:
+    def _at(self, slot: int, stored: Stored) -> OffsetPosition:
+        end = stored(slot + 2)[1] if slot + 2 < self.entries else 0
         if slot < 0:
-            return OffsetPosition(-1, self.base_offset, 0)
-        relative, position = self.fields.unpack_from(*pages.entry(slot))
-        return OffsetPosition(slot, self.base_offset + relative, position)
+            return OffsetPosition(-1, self.base_offset, 0, end)
+        relative, position = stored(slot)
+        return OffsetPosition(slot, self.base_offset + relative, position, end)
 
     def _is_in_order(self, rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> bool:
         """Offsets and positions strictly increasing."""
@@ -320,10 +298,10 @@ class TimeIndex(AbstractIndex[TimestampOffset]):
     def _find_padding(self) -> int:
         return 1 if self.slots == 1 else super()._find_padding()  # what is preallocated has room for more than one
 
-    def _at(self, slot: int, pages: Pages) -> TimestampOffset:
+    def _at(self, slot: int, stored: Stored) -> TimestampOffset:
         if slot < 0:
             return TimestampOffset(-1, -1, self.base_offset)
-        timestamp, relative = self.fields.unpack_from(*pages.entry(slot))
+        timestamp, relative = stored(slot)
         return TimestampOffset(slot, timestamp, self.base_offset + relative)
 
     def _is_in_order(self, rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> bool:

@@ -99,6 +99,7 @@ class Bounds(NamedTuple):
     `next_base` is None in the last segment; there, invalid bytes that nothing valid follows are the end of the log.
     Without `search` it ends at the first byte that is no valid batch, whatever follows. Offsets below `passed` are not
     what the walk is for: of large batches with nothing else only the headers come, where they are known to be sound.
+    What is known is asked of `sound` when the first of them comes up: None, where nothing is for now.
     """
 
     end: int
@@ -106,7 +107,7 @@ class Bounds(NamedTuple):
     next_base: int | None
     search: bool = True
     passed: int = 0
-    sound: SoundBatches | None = None
+    sound: Callable[[], SoundBatches | None] = lambda: None
 
     def admits(self, base_offset: int, last_offset: int, before: int) -> bool:
         """Whether a batch with these offsets can follow one that ends with offset `before`."""
@@ -150,13 +151,10 @@ class Damage:
         return self.position + self.size
 
 
-def first_window(file: DataFile, position: int) -> Window:
-    """What a walk from where an index entry leads reads first: the batch there and the one behind, if it is as large;
-    of a large one its header."""
-    data = file.read(position, _PEEK)
-    header = parse_batch(data, 0, position)
-    if header is not None and len(data) < 2 * header.size <= LARGE:
-        data = file.read(position, min(2 * header.size + LARGEST_HEADER, LARGE))
+def first_window(file: DataFile, position: int, size: int) -> Window:
+    """What a walk from where an index entry leads reads first: `size` bytes, in which the index has what is looked for,
+    and the header behind them; where it does not tell, or that is much, a page."""
+    data = file.read(position, size + LARGEST_HEADER if 0 < size <= LARGE else _PEEK)
     return Window(data, walk(data, position))
 
 
@@ -209,7 +207,8 @@ def batch_runs(
 
 def _passed(data: bytes | memoryview, position: int, before: int, bounds: Bounds) -> BatchRun | None:
     """The batch that begins at `position`, if it is one that is passed and known to be sound."""
-    if bounds.sound is None or not bounds.sound.has(position):
+    sound = bounds.sound()
+    if sound is None or not sound.has(position):
         return None
     header = parse_batch(data, 0, position)
     if header is None or header.last_offset >= bounds.passed:
@@ -221,10 +220,10 @@ def _passed(data: bytes | memoryview, position: int, before: int, bounds: Bounds
 
 def _note_passed(run: BatchRun, bounds: Bounds) -> None:
     """Remembers the large batches of the run that were read for nothing but to find them sound."""
-    if bounds.sound is not None and len(run.data) > LARGE:
+    if len(run.data) > LARGE and (sound := bounds.sound()) is not None:
         rows = run.rows[(run.rows["size"] > LARGE) & (run.rows["last_offset"] < bounds.passed)]
         for position in rows["position"].tolist():
-            bounds.sound.add(position)
+            sound.add(position)
 
 
 def _next_size(data: bytes | memoryview, walked: Walk) -> int:

@@ -155,10 +155,10 @@ class Lookup:
             for item in batches_at_or_after(segment, timestamp, log.walk_end(segment), log.start_offset, trace):
                 if isinstance(item, Damage):
                     continue
-                record = self._visible.record_at_or_after(segment, item.run, item.row, timestamp, trace)
+                batch, run, _ = item
+                record = self._visible.record_at_or_after(segment, batch, run, timestamp, trace)
                 if not isinstance(record, Records | TooLarge):
                     continue
-                batch = item.batch
                 if trace is not no_trace:  # what a message of an old format spans takes unpacking
                     trace(scanned_to(segment, batch.end - item.start.position, item.start, batch))
                 return segment, batch, record

@@ -8,6 +8,7 @@ What stands at an offset or a time is asked of `lookup`.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 from weakref import ref
 
@@ -254,6 +255,11 @@ class Segment:
         about = file.stat()
         return (about.st_size, about.st_mtime_ns) == self.seen
 
+    def sound_batches(self, file: DataFile) -> SoundBatches | None:
+        """Those that are known; None where `file`, the open `.log`, was written since the last look."""
+        known = SoundBatches(self.generation)
+        return known if self.is_as_seen(file) else None
+
     def check(self, file: DataFile) -> None:
         """Stands between reading from `file`, the open `.log`, and handing on what was read: Vanished if it changed."""
         intact = self.is_as_seen(file)
@@ -278,8 +284,7 @@ class Segment:
         next_base = self.next_base
         if next_base is None and self._last_batch is not None:
             next_base = self._last_batch.last_offset + 1  # the log's end is known: what is invalid before it is damage
-        sound = SoundBatches(self.generation) if passed and self.is_as_seen(file) else None
-        bounds = Bounds(log_end, start.first_offset, next_base, True, passed, sound)
+        bounds = Bounds(log_end, start.first_offset, next_base, True, passed, partial(self.sound_batches, file))
         runs = batch_runs(file, start.position, bounds, start.window, start.first_read)
         del start  # with its window: a walk can be a long one
         for item in runs:

@@ -12,12 +12,13 @@ Source: LogSegment.findOffsetByTimestamp.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import FRAME_SIZE, VALID, Batch, Batches, batch_at, parse_batch
-from kafkafs.format.index import OffsetIndex, Probe, TimestampOffset
-from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Bounds, Damage, SoundBatches, Start, batch_runs, first_window
+from kafkafs.format.index import OffsetIndex, OffsetPosition, Probe, TimestampOffset
+from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Bounds, Damage, Start, batch_runs, first_window
 from kafkafs.log.overlaps import first_offset, span
 from kafkafs.log.segment import Segment
 from kafkafs.log.trace import Trace, moment, no_trace, probes_told
@@ -34,13 +35,10 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
     index = segment.indexes.offset_index
     probes: list[Probe] | None = None if trace is no_trace else []
     entry = index.lookup(offset, probes)
-    if segment.object is not None:
-        # The batch at the next entry reaches behind the offset: the one that is looked for ends before the one after.
-        end = index.entry(entry.slot + 2).position if entry.slot + 2 < index.entries else 0
-        segment.log().fetch(entry.position, max(FIRST_READ, end - entry.position))
+    segment.log().fetch(entry.position, max(FIRST_READ, entry.end - entry.position))
     step = 1
     while entry.slot >= 0:
-        confirmed = _confirmed(segment, entry.position, entry.offset) if entry.offset <= offset else None
+        confirmed = _confirmed(segment, entry) if entry.offset <= offset else None
         if trace is not no_trace:
             step_told = f"offset index {segment.name_of('index')}: slot {entry.slot} of {index.entries}: "
             step_told += f"offset {entry.offset} -> position {entry.position}"
@@ -67,13 +65,14 @@ def _probes(index: OffsetIndex, probes: list[Probe] | None, offset: int) -> str:
     return probes_told(index, probes or (), told, (f"at or before {offset}", f"behind {offset}"))
 
 
-def _confirmed(segment: Segment, position: int, offset: int) -> Start | None:
-    """The batch at `position`, if an index entry for `offset` may point at it: it ends with that offset, or one that
-    follows does, as older brokers index a whole append. Its base offset, outside the CRC, is then true too."""
+def _confirmed(segment: Segment, entry: OffsetPosition) -> Start | None:
+    """The batch at the entry's position, if it may point there: that batch ends with its offset, or one that follows
+    does, as older brokers index a whole append. Its base offset, outside the CRC, is then true too."""
+    _, offset, position, end = entry
     if position <= 0:
         return None
     file = segment.log()
-    window = first_window(file, position)
+    window = first_window(file, position, end - position)
     header = parse_batch(window.data, 0, position)
     if header is None or not segment.base_offset <= header.base_offset <= header.last_offset <= offset:
         return None
@@ -85,7 +84,7 @@ def _confirmed(segment: Segment, position: int, offset: int) -> Start | None:
 
 def _leads_to(segment: Segment, file: DataFile, start: Start, offset: int) -> bool:
     """Whether a batch from `start` on ends with `offset`, all valid up to there."""
-    sound = SoundBatches(segment.generation) if segment.is_as_seen(file) else None
+    sound = partial(segment.sound_batches, file)
     bounds = Bounds(file.size, start.first_offset, segment.next_base, True, offset + 1, sound)
     for item in batch_runs(file, start.position, bounds, start.window):
         if isinstance(item, Damage):
@@ -173,17 +172,12 @@ def _row_reaching(run: BatchRun, offset: int) -> int:
 
 
 class Candidate(NamedTuple):
-    """A batch whose header states a timestamp that reaches the time: a run and the row in it; and where the scan began
+    """A batch whose header states a timestamp that reaches the time: a run of nothing else; and where the scan began
     that met it."""
 
+    batch: Batch
     run: BatchRun
-    row: int
     start: Start
-
-    @property
-    def batch(self) -> Batch:
-        """The header as a value."""
-        return batch_at(self.run.rows, self.row)
 
 
 class _Contradiction(Exception):
@@ -250,7 +244,8 @@ def _scan(
         entry = _checked(item, entry)
         reaches = (item.rows["max_timestamp"] >= timestamp) & (item.rows["count"] > 0)
         for row in reaches.nonzero()[0].tolist():
-            yield Candidate(item, row, start)
+            alone = BatchRun(item.data, item.position, item.rows[row : row + 1])
+            yield Candidate(batch_at(alone.rows, 0), alone, start)
     if entry is not None:
         raise _Contradiction
     trace(f"log {segment.log_name}: scanned {position - start.position} bytes from {start.position}: none late enough")
@@ -264,7 +259,7 @@ def _checked(item: BatchRun, entry: TimestampOffset | None) -> TimestampOffset |
     if entry is None:
         return None
     times, row = item.rows["max_timestamp"], int(item.rows["last_offset"].searchsorted(entry.offset))
-    newest = times[: row + 1].max()
+    newest = times[times[: row + 1].argmax()]
     if row == len(times) and newest <= entry.timestamp:
         return entry
     if newest != entry.timestamp or times[row] != entry.timestamp:

@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, Denied, DiskError, KafkafsError, TooLarge
-from kafkafs.format.batch import Batches, batch_at, is_control, is_overfull, parse_batch, rows_of, walk
+from kafkafs.format.batch import Batch, Batches, is_control, is_overfull, parse_batch, rows_of, walk
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Damage, Start
@@ -40,19 +40,20 @@ class LogOverlaps:
 
     def of(self, segment: Segment) -> Overlaps:
         """Those that matter to the batches of a segment: its own, and what reaches into it from the one before."""
-        number = self._log.number_at(segment.base_offset)
-        own, before = self._of(number), self._before(number)
-        if own is NONE and before is NONE:
-            return NONE
-        if before.reach < segment.base_offset:
-            return own.since(self._log.start_offset)
-        both = (np.concatenate(columns) for columns in zip(before[:-1], own[:-1], strict=True))
-        return overlaps_of(*both).since(self._log.start_offset)
+        return self.at(segment.base_offset)
 
     def at(self, offset: int) -> Overlaps:
         """Those that matter to the segment in which the offset is."""
-        log = self._log
-        return self.of(log.segments[log.number_at(offset)]) if log.segments else NONE
+        if not self._log.segments:
+            return NONE
+        number = self._log.number_at(offset)
+        own, before = self._of(number), self._before(number)
+        if own is NONE and before is NONE:
+            return NONE
+        if before.reach < self._log.segments[number].base_offset:
+            return own.since(self._log.start_offset)
+        both = (np.concatenate(columns) for columns in zip(before[:-1], own[:-1], strict=True))
+        return overlaps_of(*both).since(self._log.start_offset)
 
     def begin(self, offset: int) -> int:
         """At which offset to begin reading batches, so that all come that have `offset` or more."""
@@ -163,8 +164,7 @@ class Visible:
 
     def _reaching(self, segment: Segment, rows: Batches, start: int) -> Batches:
         """Those that hold `start` or more, by their header or in truth."""
-        overlaps = self.overlaps.of(segment)
-        if not overlaps or not len(rows) or rows["last_offset"][0] >= start:
+        if not len(rows) or rows["last_offset"][0] >= start or not (overlaps := self.overlaps.of(segment)):
             return rows
         return rows[(rows["last_offset"] >= start) | np.isin(rows["base_offset"], overlaps.bases)]
 
@@ -199,24 +199,24 @@ class Visible:
         return None
 
     def record_at_or_after(
-        self, segment: Segment, run: BatchRun, row: int, timestamp: int, trace: Trace = no_trace
+        self, segment: Segment, batch: Batch, run: BatchRun, timestamp: int, trace: Trace = no_trace
     ) -> Records | KafkafsError | None:
-        """Of any batch, the first visible record at or after `timestamp`, behind the one in front of it if that was
-        decoded with it; None where it has none.
+        """Of any batch, in a run of nothing else, the first visible record at or after `timestamp`, behind the one in
+        front of it if that was decoded with it; None where it has none.
 
         Where it cannot be decoded, TooLarge or CorruptData as a value.
         """
-        rows, batch = run.rows[row : row + 1], batch_at(run.rows, row)
         base = batch.base_offset
         if batch.last_offset < self.log.start_offset:
             return None
         if batch.is_control:
             trace(f"passing over the control batch at offset {base}, which Kafka would answer with")
             return None
-        if base >= self.end or (self._committed and Outcomes(self.log, segment, _start_of(rows)).aborted(rows)[0]):
+        aborted = self._committed and Outcomes(self.log, segment, _start_of(run.rows)).aborted(run.rows)[0]
+        if base >= self.end or aborted:
             trace(f"passing over the batch at offset {base}, which read_committed does not show")
             return None
-        for piece in self.decoded(segment, run._replace(rows=rows)):
+        for piece in self.decoded(segment, run):
             if isinstance(piece, Refusal):
                 if not isinstance(piece.error, TooLarge):
                     trace(f"passing over the batch at offset {base}: {piece.error}")

@@ -53,7 +53,8 @@ def test_an_offset_finds_its_floor(offsets, tail, data):
     for target in [*probes, *offsets[:3], *offsets[-3:], *(offset - 1 for offset in offsets[-3:])]:
         slot = bisect_right(offsets, target) - 1
         want = (-1, BASE, 0) if slot < 0 else (slot, BASE + entries[slot][0], entries[slot][1])
-        assert index.lookup(BASE + target) == OffsetPosition(*want)
+        end = entries[slot + 2][1] if slot + 2 < len(entries) else 0
+        assert index.lookup(BASE + target) == index.entry(slot) == OffsetPosition(*(*want, end))
 
 
 @given(offsets=rising.filter(bool), data=st.data())
@@ -165,7 +166,7 @@ def test_an_index_cut_under_the_reader_gives_a_harmless_hint():
 
 def test_zeros_are_no_entries_however_many():
     index, _ = offset_index([], bytes(10 << 20))
-    assert (index.entries, index.is_padded, index.lookup(BASE + 5)) == (0, True, OffsetPosition(-1, BASE, 0))
+    assert (index.entries, index.is_padded, index.lookup(BASE + 5)) == (0, True, OffsetPosition(-1, BASE, 0, 0))
     times, _ = time_index([], bytes(10_485_756))
     assert (times.entries, times.last()) == (0, TimestampOffset(-1, -1, BASE))
 

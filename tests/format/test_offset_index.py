@@ -15,9 +15,9 @@ def index_of(data: bytes, base: int = 0) -> OffsetIndex:
 def test_relative_offsets_are_made_absolute():
     """The worked example: base 23147, entries 23228 -> 4171, 23307 -> 8279, 23479 -> 16648."""
     index = index_of(struct.pack(">6i", 81, 4171, 160, 8279, 332, 16648), 23147)
-    assert index.lookup(23307) == OffsetPosition(1, 23307, 8279)
-    assert index.lookup(23350) == OffsetPosition(1, 23307, 8279)
-    assert index.lookup(23227) == OffsetPosition(-1, 23147, 0)
+    assert index.lookup(23307) == OffsetPosition(1, 23307, 8279, 0)
+    assert index.lookup(23350) == OffsetPosition(1, 23307, 8279, 0)
+    assert index.lookup(23227) == OffsetPosition(-1, 23147, 0, 8279)
     assert index.load().tolist() == [(81, 4171), (160, 8279), (332, 16648)]
 
 
