@@ -22,6 +22,7 @@ from kafkafs.dump.file_dump import dump, is_dumpable, is_log
 from kafkafs.dump.kafka_decoders import RecordDecoder, as_string, decoder
 from kafkafs.dump.rendering import Text
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
+from kafkafs.format.names import TRANSACTIONS_TOPIC
 from kafkafs.format.tiers.tier_names import parse_tier_file
 from kafkafs.format.times import MAX_INT64
 
@@ -179,7 +180,7 @@ def _options(arguments: argparse.Namespace, directory: str) -> DumpOptions:
 def _record_decoder(topic: str, directory: str) -> RecordDecoder:
     from kafkafs.dump.internal_records import record_decoder  # 10 ms with Kafka's schemas: most dumps do without
 
-    return record_decoder(topic, names_states=topic == TOPICS["transaction-log"] and _is_of_4_4(directory))
+    return record_decoder(topic, names_states=topic == TRANSACTIONS_TOPIC and _is_of_4_4(directory))
 
 
 def _is_of_4_4(partition: str) -> bool:

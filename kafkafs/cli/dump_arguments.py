@@ -2,6 +2,7 @@
 
 from kafkafs.cli.parser import TIME_BACK, Commands, Version, add_tiered_key, take_for_values, whole_number
 from kafkafs.dump.dump_options import ALL_BYTES, LARGEST_MESSAGE
+from kafkafs.format.names import GROUPS_TOPIC, METADATA_TOPIC, REMOTE_LOG_METADATA, SHARE_TOPIC, TRANSACTIONS_TOPIC
 
 WINDOW = {
     "--from-offset": "the first offset",
@@ -10,11 +11,11 @@ WINDOW = {
     "--to-time": "up to the first record with this timestamp or a later one",
 }
 TOPICS = {
-    "offsets": "__consumer_offsets",
-    "transaction-log": "__transaction_state",
-    "cluster-metadata": "__cluster_metadata",
-    "remote-log-metadata": "__remote_log_metadata",
-    "share-group-state": "__share_group_state",
+    "offsets": GROUPS_TOPIC,
+    "transaction-log": TRANSACTIONS_TOPIC,
+    "cluster-metadata": METADATA_TOPIC,
+    "remote-log-metadata": REMOTE_LOG_METADATA,
+    "share-group-state": SHARE_TOPIC,
 }
 """Kafka's own topics, by the flags that decode them; of several flags, the first in this order counts."""
 

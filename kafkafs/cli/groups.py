@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 from kafkafs.cli.endings import EXIT_FAILED, printable, say
 from kafkafs.cluster import files, rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
-from kafkafs.cluster.coordinators import GROUPS_TOPIC
 from kafkafs.errors import NotFound, UsageError
+from kafkafs.format.names import GROUPS_TOPIC
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster, cluster_ids
 from kafkafs.log.read_options import ReadOptions

@@ -13,17 +13,11 @@ from functools import cached_property
 from heapq import merge
 from typing import NamedTuple
 
-from kafkafs.cluster.coordinators import (
-    GROUPS_TOPIC,
-    TRANSACTIONS_TOPIC,
-    GroupPartition,
-    TransactionPartition,
-    partition_for,
-)
+from kafkafs.cluster.coordinators import GroupPartition, TransactionPartition, partition_for
 from kafkafs.cluster.following import Following, Replay, until
 from kafkafs.cluster.group_records import Commit, Group, Topics
 from kafkafs.cluster.image import Image
-from kafkafs.cluster.metadata import METADATA_LOG, AsOf, Metadata
+from kafkafs.cluster.metadata import AsOf, Metadata
 from kafkafs.cluster.row_lines import file_name, named_by
 from kafkafs.cluster.rows import Ends
 from kafkafs.cluster.transactions import Open, OpenScans, Owners, Transaction
@@ -31,7 +25,7 @@ from kafkafs.disk.cached_value import CachedValue, same_objects
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.checkpoints import parse_partition_metadata
-from kafkafs.format.names import PARTITION_METADATA, PartitionName
+from kafkafs.format.names import GROUPS_TOPIC, METADATA_LOG, PARTITION_METADATA, TRANSACTIONS_TOPIC, PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.meta_properties import telling

@@ -11,9 +11,7 @@ from kafkafs.cluster.last_values import LastValues
 from kafkafs.cluster.row_lines import text_of
 from kafkafs.cluster.transactions import Transaction, read_transaction
 from kafkafs.format.messages.topic_records import InternalTopic
-
-GROUPS_TOPIC = "__consumer_offsets"
-TRANSACTIONS_TOPIC = "__transaction_state"
+from kafkafs.format.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 
 _Unreadable = dict[bytes, list[tuple[int, str]]]
 """By name the records that cannot be read: offset, and what is wrong."""

@@ -8,16 +8,12 @@ from typing import Any, NamedTuple
 
 from kafkafs.cluster import rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
-from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.group_records import Group
 from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
 from kafkafs.cluster.row_lines import Json, Row, known, line
 from kafkafs.format.messages.message_json import is_secret_config
+from kafkafs.format.names import GROUPS_TOPIC, INTERNAL_TOPICS, METADATA_LOG, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.log.meta_properties import cluster_ids, node_ids
-
-METADATA_TOPIC = "__cluster_metadata"
-INTERNAL = frozenset((GROUPS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"))
-"""What Kafka calls internal topics. Source: Topic.INTERNAL_TOPICS."""
 
 
 class Rows(NamedTuple):
@@ -75,7 +71,7 @@ def _problems(cluster: Cluster) -> Iterator[str]:
     yield from cluster.problems()
     if not cluster.sources(METADATA_TOPIC):
         yield (
-            "no __cluster_metadata-0 is on these disks: topics, configs, brokers and rights are not told, nor how many"
+            f"no {METADATA_LOG} is on these disks: topics, configs, brokers and rights are not told, nor how many"
             " partitions a coordinator's topic has"
         )
     yield from missing(cluster, GROUPS_TOPIC)
@@ -149,7 +145,7 @@ def _topic_row(name: str, topic_id: str, partitions: Mapping[int, PartitionState
         "topicId": topic_id,
         "partitions": len(partitions),
         "replicationFactor": len(partitions[0].replicas) if 0 in partitions else None,
-        "internal": name in INTERNAL,
+        "internal": name in INTERNAL_TOPICS,
         "configs": {
             key: None if is_secret_config(TOPIC_RESOURCE, key) else value for key, value in sorted(configs.items())
         },

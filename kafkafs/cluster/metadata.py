@@ -22,6 +22,7 @@ from kafkafs.errors import Crowded, KafkafsError, WouldBlock
 from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
+from kafkafs.format.names import METADATA_LOG
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import Bounds, Damage, batch_runs
 from kafkafs.log.data_directory import open_data_directory
@@ -29,7 +30,6 @@ from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 
-METADATA_LOG = "__cluster_metadata-0"
 METADATA_VERSION = "metadata.version"
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint", re.ASCII)
 _FRAME_1 = 1

@@ -31,6 +31,15 @@ PARTITION_METADATA = "partition.metadata"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 """These two are of a partition."""
 
+GROUPS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
+SHARE_TOPIC = "__share_group_state"
+INTERNAL_TOPICS = frozenset((GROUPS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC))
+"""What Kafka calls internal topics. Source: Topic.INTERNAL_TOPICS."""
+
+METADATA_TOPIC = "__cluster_metadata"
+METADATA_LOG = f"{METADATA_TOPIC}-0"
+"""The topic of KRaft, and its one partition."""
 
 REMOTE_LOG_METADATA = "__remote_log_metadata"
 """The topic that tells what was moved to a remote tier."""

@@ -11,17 +11,17 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from kafkafs.cluster.coordinators import GROUPS_TOPIC
-from kafkafs.cluster.metadata import METADATA_LOG
 from kafkafs.cluster.transactions import Owners
 from kafkafs.errors import CorruptData
 from kafkafs.format.checkpoints import TopicPartition, offset_checkpoint_bytes
 from kafkafs.format.names import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
+    GROUPS_TOPIC,
     HIGH_WATERMARKS,
     LOG_STARTS,
     META_PROPERTIES,
+    METADATA_LOG,
     RECOVERY_POINTS,
 )
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL

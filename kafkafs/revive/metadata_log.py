@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkafs.cluster.following import until
-from kafkafs.cluster.metadata import METADATA_LOG, AsOf, Metadata
+from kafkafs.cluster.metadata import AsOf, Metadata
 from kafkafs.errors import KafkafsError, NotFound
 from kafkafs.format.batch import Batches, walk
+from kafkafs.format.names import METADATA_LOG
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log

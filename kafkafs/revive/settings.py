@@ -8,9 +8,9 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from kafkafs.format.names import GROUPS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.revive.metadata_snapshot import BROKER, BROKER_EPOCH, Config, Node
-from kafkafs.revive.topics import SHARE_TOPIC, RevivedTopic
+from kafkafs.revive.topics import RevivedTopic
 
 SERVER_PROPERTIES = "server.properties"
 _NEVER_MS, _NEVER = str(2**63 - 1), str(2**31 - 1)

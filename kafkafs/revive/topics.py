@@ -11,22 +11,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.cluster.image import TOPIC_RESOURCE, PartitionState
-from kafkafs.cluster.metadata import METADATA_LOG
 from kafkafs.errors import CorruptData, KafkafsError, UsageError
 from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
-from kafkafs.format.names import CLEANER_OFFSETS
+from kafkafs.format.names import (
+    CLEANER_OFFSETS,
+    GROUPS_TOPIC,
+    INTERNAL_TOPICS,
+    METADATA_LOG,
+    SHARE_TOPIC,
+    TRANSACTIONS_TOPIC,
+)
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import node_id
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
 from kafkafs.revive.whole_image import WholeImage
-
-SHARE_TOPIC = "__share_group_state"
-INTERNAL = (GROUPS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC)
-"""Topics without which no other is whole."""
 
 _LARGEST_GAP = 10_000
 """So many partitions that are on no disk may stand between those that are."""
@@ -114,7 +115,7 @@ def choose_topics(
         for name in wanted:
             if name not in names:
                 raise UsageError(f"there is no topic {name!r} on these disks")
-        names = [name for name in names if name in wanted or name in INTERNAL]
+        names = [name for name in names if name in wanted or name in INTERNAL_TOPICS]
     compacted = {topic for each in directories for topic, _ in cleaner_offsets(each)}
     for name in names:
         known = image.topics[image.ids[name]] if image and name in image.ids else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkafs.errors import UsageError
+from kafkafs.format.names import INTERNAL_TOPICS, METADATA_TOPIC
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.partition import Partition
@@ -16,7 +17,7 @@ from kafkafs.log.replicas import read_from
 from kafkafs.spark.offsets import TopicPartition, names
 from kafkafs.spark.source_options import Choice, Replicas
 
-INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+_NOT_BY_PATTERN = INTERNAL_TOPICS | {METADATA_TOPIC}
 """Topics that a pattern does not choose, as a client's own subscription would not; by name they are read."""
 
 
@@ -104,7 +105,9 @@ def chosen(
     every = every_location(paths, replicas, source)
     if choice.pattern:
         wanted = re.compile(choice.pattern)  # a part of the name will do: SubscribePatternStrategy
-        return {p: location for p, location in every.items() if p.topic not in INTERNAL and wanted.search(p.topic)}
+        return {
+            p: location for p, location in every.items() if p.topic not in _NOT_BY_PATTERN and wanted.search(p.topic)
+        }
     if choice.assign:
         missing = set(choice.assign) - set(every)
         if missing:

@@ -15,10 +15,10 @@ from functools import partial
 from pathlib import Path
 
 from kafkafs.cluster.image import TOPIC_RESOURCE
-from kafkafs.cluster.metadata import METADATA_LOG, read_once
+from kafkafs.cluster.metadata import read_once
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.format.key_index import KEY_PAGE, SUFFIX, Identity, parse_header
-from kafkafs.format.names import parse_partition_name, segment_file
+from kafkafs.format.names import METADATA_LOG, parse_partition_name, segment_file
 from kafkafs.format.producer_snapshot import open_transactions
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.data_directory import DataDirectory

@@ -10,14 +10,14 @@ from typing import NamedTuple, TypeVar
 
 from kafkafs.cluster import files
 from kafkafs.cluster.cluster import Cluster, FoundGroup
-from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
-from kafkafs.cluster.files import LISTS, METADATA_TOPIC
+from kafkafs.cluster.files import LISTS
 from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.row_lines import PackedLines, line
 from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import NotFound
+from kafkafs.format.names import GROUPS_TOPIC, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.log.partition import Partition
 from kafkafs.view import schema_files
 from kafkafs.view.made import MadeFile, MadeTexts

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafkafs.cluster.cluster import Cluster
-from kafkafs.cluster.coordinators import GROUPS_TOPIC, TRANSACTIONS_TOPIC
-from kafkafs.cluster.files import INTERNAL, LISTS, METADATA_TOPIC, missing, offsets, state
+from kafkafs.cluster.files import LISTS, missing, offsets, state
+from kafkafs.format.names import GROUPS_TOPIC, INTERNAL_TOPICS, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from tests.cluster.writing import Data, Pair, commit, metadata, transaction
@@ -61,7 +61,7 @@ def test_topics_and_partitions_are_in_order_and_internal_ones_are_marked(tmp_pat
         (name, number) for name in (GROUPS_TOPIC, "a", "b") for number in range(12)
     ]
     assert [(row["topic"], row["partition"]) for row in partitions if row["here"]] == [("a", 10)]
-    assert GROUPS_TOPIC in INTERNAL
+    assert GROUPS_TOPIC in INTERNAL_TOPICS
 
 
 def test_a_secret_is_in_no_file(tmp_path):

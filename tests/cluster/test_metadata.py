@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kafkafs.cluster.cluster import Cluster
-from kafkafs.cluster.files import METADATA_TOPIC
 from kafkafs.cluster.following import MOST
+from kafkafs.format.names import METADATA_TOPIC
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root

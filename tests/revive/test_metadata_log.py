@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.cluster.metadata import METADATA_LOG
-from kafkafs.format.names import CLEAN_SHUTDOWN
+from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_LOG
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions

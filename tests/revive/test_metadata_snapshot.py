@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from kafkafs.cluster.image import PartitionState
-from kafkafs.cluster.metadata import METADATA_LOG
 from kafkafs.format.messages.topic_records import InternalTopic, Message
+from kafkafs.format.names import METADATA_LOG
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.metadata_log import read_metadata

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from kafkafs.format.messages.message_values import CUT, CorruptMessage, Fields, unsigned_varint
 from kafkafs.format.messages.reading import StructureReader, reader
 from kafkafs.format.messages.schema import names_by_number, schema
+from kafkafs.format.names import GROUPS_TOPIC, METADATA_TOPIC, REMOTE_LOG_METADATA, SHARE_TOPIC, TRANSACTIONS_TOPIC
 
 FRAME_VERSION = 1
 """What stands in front of records without a key."""
@@ -38,11 +39,11 @@ class InternalTopic(Enum):
 
 
 TOPICS: Mapping[str, InternalTopic] = {
-    "__consumer_offsets": InternalTopic.OFFSETS,
-    "__transaction_state": InternalTopic.TRANSACTIONS,
-    "__share_group_state": InternalTopic.SHARE_STATE,
-    "__cluster_metadata": InternalTopic.CLUSTER_METADATA,
-    "__remote_log_metadata": InternalTopic.REMOTE_LOG_METADATA,
+    GROUPS_TOPIC: InternalTopic.OFFSETS,
+    TRANSACTIONS_TOPIC: InternalTopic.TRANSACTIONS,
+    SHARE_TOPIC: InternalTopic.SHARE_STATE,
+    METADATA_TOPIC: InternalTopic.CLUSTER_METADATA,
+    REMOTE_LOG_METADATA: InternalTopic.REMOTE_LOG_METADATA,
 }
 """By their names."""
 

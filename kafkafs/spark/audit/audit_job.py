@@ -7,11 +7,10 @@ from functools import partial
 from itertools import dropwhile
 from pathlib import Path
 
-from kafkafs.cluster.metadata import METADATA_LOG
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import SMALLEST
 from kafkafs.format.index import ABORTED_SIZE
-from kafkafs.format.names import CLEAN_SHUTDOWN, parse_partition_name
+from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_LOG, parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
 from kafkafs.log.read_options import TierSource
