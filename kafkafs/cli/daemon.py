@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafkafs.cli.mount_options import MountOptions
-from kafkafs.disk.sources import is_bucket
+from kafkafs.disk.objects import is_bucket
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.fuse.life.mount_claim import Claim
 from kafkafs.fuse.life.mounting import Settings, serve

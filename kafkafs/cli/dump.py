@@ -14,7 +14,7 @@ from kafkafs.cli.endings import printable
 from kafkafs.cli.progress import Progress
 from kafkafs.cli.window import NO_LIMITS, Limits, limits
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.objects import shown
+from kafkafs.disk.objects import is_bucket, shown
 from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import WHOLE, DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import ReadableFile, Source, java_path
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from kafkafs.log.tier.folder import Folder
 
 OUTPUT_BUFFER = 1 << 18
-_IN_BUCKET = "://"
-"""What every address has, and no path: `java_path` joins slashes."""
 
 _OF_4_4 = 31
 """The lowest `metadata.version` of 4.4, whose tool prints a transaction's state by name, older ones a number, on any
@@ -124,7 +122,7 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress
 
 
 def _folder(path: str) -> str:
-    if _IN_BUCKET not in path:
+    if not is_bucket(path):
         return os.path.dirname(path)
     from kafkafs.log.tier.folder import split  # what a tier takes, other dumps do without
 
@@ -132,7 +130,7 @@ def _folder(path: str) -> str:
 
 
 def _source(path: str, open_file: Callable[[str], ReadableFile]) -> Source:
-    if _IN_BUCKET not in path:
+    if not is_bucket(path):
         return Source(path, os.path.join(os.getcwd(), path), open_file)
     return Source(shown(path), shown(path), open_file)
 
@@ -198,8 +196,8 @@ def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
 
     With `logs_only`, other files of a directory are left out: a part of a log is wanted.
     """
-    for path in (given if _IN_BUCKET in given else java_path(given) for given in named):
-        if _IN_BUCKET in path:
+    for path in (given if is_bucket(given) else java_path(given) for given in named):
+        if is_bucket(path):
             yield from _objects(path, logs_only=logs_only)
             continue
         if not os.path.isdir(path):
@@ -270,4 +268,4 @@ def _opener(directory: str, progress: Progress, keys: "Sequence[tuple[str, Path]
         except OSError as error:
             raise NotFound(f"the directory {folder!r} cannot be opened: {error.strerror}") from None
 
-    return open_object if _IN_BUCKET in directory else open_file
+    return open_object if is_bucket(directory) else open_file

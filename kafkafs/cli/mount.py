@@ -11,8 +11,7 @@ from pathlib import Path
 
 from kafkafs.cli import mount_options
 from kafkafs.cli.endings import EXIT_FAILED, run_honestly, say
-from kafkafs.disk.objects import shown
-from kafkafs.disk.sources import is_bucket
+from kafkafs.disk.objects import is_bucket, shown
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint
 from kafkafs.fuse.life.guard import KILLED, Daemon, supervise, supervise_in_background

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kafkafs.disk.sources import parse_key, place_of
+from kafkafs.disk.objects import place_of
+from kafkafs.disk.sources import parse_key
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import ISOLATIONS, ReadOptions, TierSource, isolation
 

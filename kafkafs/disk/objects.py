@@ -15,6 +15,8 @@ from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import DiskError, NotFound, UsageError
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
 
 class _Fetched(threading.local):
     requests = size = 0
@@ -96,6 +98,22 @@ class DirectoryObjects(Objects):
     def stat(self, found: Object) -> os.stat_result:
         """See `Objects`."""
         return self.root.open_now(found.key).stat()
+
+
+def is_bucket(place: str) -> bool:
+    """Whether that is the address of a bucket, and no path."""
+    return bool(_SCHEME.match(place))
+
+
+def address_of(word: str) -> str:
+    """The address of a bucket, as pyarrow knows it, or a path as it was given, without `file:`."""
+    return re.sub(r"^s3[an]://", "s3://", re.sub(r"^file:(//(localhost)?)?(?=/)", "", word))
+
+
+def place_of(source: str) -> str:
+    """The address of a bucket, as pyarrow knows it, or an absolute path."""
+    address = address_of(source)
+    return address if is_bucket(address) else os.path.abspath(address)
 
 
 def shown(uri: str) -> str:

@@ -1,26 +1,11 @@
 """What a user names as a tier, opened: its objects, and the keys that they are encrypted for."""
 
-import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from kafkafs.disk.data_file import DiskOptions
-from kafkafs.disk.objects import DirectoryObjects, Objects
+from kafkafs.disk.objects import DirectoryObjects, Objects, is_bucket, place_of
 from kafkafs.errors import UsageError
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-
-
-def is_bucket(place: str) -> bool:
-    """Whether that is the address of a bucket, and no path."""
-    return bool(_SCHEME.match(place))
-
-
-def place_of(source: str) -> str:
-    """The address of a bucket, as pyarrow knows it, or an absolute path."""
-    source = re.sub(r"^s3[an]://", "s3://", re.sub(r"^file:(//(localhost)?)?(?=/)", "", source))
-    return source if is_bucket(source) else os.path.abspath(source)
 
 
 def open_objects(source: str, options: DiskOptions) -> Objects:

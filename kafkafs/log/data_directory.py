@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from kafkafs.disk.blocking import acquired
 from kafkafs.disk.cached_value import CachedValue, LruCache
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.objects import is_bucket
 from kafkafs.disk.whereabouts import hint
 from kafkafs.errors import KafkafsError, NotFound, UsageError, Vanished
 from kafkafs.format.checkpoints import parse_partition_metadata
@@ -46,7 +46,6 @@ DEFAULT_OPTIONS = ReadOptions()
 
 _MARKS_OF_PARTITION = (PARTITION_METADATA, LEADER_EPOCHS)
 _MARKS_OF_KAFKA = (META_PROPERTIES, LOG_STARTS, HIGH_WATERMARKS, RECOVERY_POINTS)
-_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]+:")  # what a path makes of `s3://bucket` begins with it
 
 
 class DataDirectory:
@@ -212,7 +211,7 @@ def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> D
     except (FileNotFoundError, NotADirectoryError) as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is no directory"
         instead = near(path) or "; name a Kafka data directory, one of the broker's log.dirs"
-        if any(_SCHEME.fullmatch(part) for part in path.parts):
+        if any(is_bucket(f"{part}//") for part in path.parts):  # a path has made `s3:/bucket` of an address
             instead += ", as a path of this machine; a remote tier in a bucket is read by the option tiered"
         raise UsageError(f"{str(path)!r} {what}{instead}") from error
     except PermissionError as error:

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 from kafkafs.disk.chunk_cache import CACHE_SIZE
 from kafkafs.disk.data_file import DiskOptions
-from kafkafs.disk.objects import shown
-from kafkafs.disk.sources import is_bucket, parse_key, place_of
+from kafkafs.disk.objects import is_bucket, place_of, shown
+from kafkafs.disk.sources import parse_key
 from kafkafs.errors import UsageError
 
 Isolation = Literal["read_uncommitted", "read_committed"]

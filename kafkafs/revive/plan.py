@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.cluster.cluster import Cluster
-from kafkafs.disk.sources import is_bucket
+from kafkafs.disk.objects import is_bucket
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, Unanswered, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.log import Log

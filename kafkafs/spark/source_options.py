@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, get_args
 
+from kafkafs.disk.objects import address_of, is_bucket
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import Isolation, TierSource, isolation, tier_source
 from kafkafs.spark.offsets import (
@@ -210,14 +211,15 @@ def named_paths(words: Iterable[str]) -> tuple[Path, ...]:
     """The paths that words name, some of which may be globs: absolute, each once. UsageError where a glob fits none."""
     found: list[Path] = []
     for word in words:
-        if re.match(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+://", word):
+        address = address_of(word)
+        if is_bucket(address):
             raise UsageError(
                 f"{word!r} is no place that a broker writes to: name its data directories, as paths of this machine"
                 " (copies and snapshots of its disks will do); a remote tier that lies there is read by the option"
                 " tiered"
             )
-        word = re.sub("^file:(//)?/", "/", word)
-        matches = sorted(glob.glob(word)) if glob.has_magic(word) and not os.path.exists(word) else [word]
+        is_glob = glob.has_magic(address) and not os.path.exists(address)
+        matches = sorted(glob.glob(address)) if is_glob else [address]
         if not matches:
             raise UsageError(f"no directory matches {word!r}; name Kafka data directories, the broker's log.dirs")
         found += [Path(match).absolute() for match in matches]

@@ -1,5 +1,6 @@
 """Where objects lie: a directory and a bucket answer alike, and what cannot be had is one sentence without secrets."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import pytest
 
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.data_file import DiskOptions
-from kafkafs.disk.objects import Objects
-from kafkafs.disk.sources import open_objects, read_keys
+from kafkafs.disk.objects import Objects, is_bucket, place_of
+from kafkafs.disk.sources import open_objects
 from kafkafs.errors import DiskError, NotFound, UsageError, WouldBlock
 from tests.kafka import tiers
 
@@ -72,8 +73,12 @@ def test_what_cannot_be_opened_is_one_sentence_without_secrets(tmp_path):
     assert "\n" not in str(refused.value)
 
 
-def test_keys_are_read_or_refused(tmp_path):
-    (tmp_path / "k").write_bytes(b"pem")
-    assert read_keys([("a", tmp_path / "k")]) == {"a": b"pem"}
-    with pytest.raises(UsageError, match=r"the key file .* cannot be read: No such file"):
-        read_keys([("a", tmp_path / "none")])
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [("file:///mnt/tier", "/mnt/tier"), ("file:/mnt/tier", "/mnt/tier"), ("file://localhost/mnt/tier", "/mnt/tier"),
+     ("s3a://b/p", "s3://b/p"), ("s3n://b", "s3://b"), ("gs://b/p", "gs://b/p"), ("tier", f"{os.getcwd()}/tier")],
+)  # fmt: skip
+def test_a_place_is_an_address_or_an_absolute_path(source, place):
+    """One name means one place, whatever reads it: a tier, a data directory or what an export is written to."""
+    assert place_of(source) == place
+    assert is_bucket(place) == ("://" in place)

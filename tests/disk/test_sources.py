@@ -1,17 +1,23 @@
-"""What a user names as a tier is a path or a bucket, and one name means one place."""
+"""The keys of a tier are files that a user names: what is wrong with one is a sentence."""
 
-import os
+from pathlib import Path
 
 import pytest
 
-from kafkafs.disk.sources import is_bucket, place_of
+from kafkafs.disk.sources import parse_key, read_keys
+from kafkafs.errors import UsageError
 
 
-@pytest.mark.parametrize(
-    ("source", "place"),
-    [("file:///mnt/tier", "/mnt/tier"), ("file:/mnt/tier", "/mnt/tier"), ("s3a://b/p", "s3://b/p"),
-     ("s3n://b", "s3://b"), ("gs://b/p", "gs://b/p"), ("tier", f"{os.getcwd()}/tier")],
-)  # fmt: skip
-def test_a_place_is_an_address_or_an_absolute_path(source, place):
-    assert place_of(source) == place
-    assert is_bucket(place) == ("://" in place)
+def test_keys_are_read_or_refused(tmp_path):
+    (tmp_path / "k").write_bytes(b"pem")
+    assert read_keys([("a", tmp_path / "k")]) == {"a": b"pem"}
+    with pytest.raises(UsageError, match=r"the key file .* cannot be read: No such file"):
+        read_keys([("a", tmp_path / "none")])
+
+
+def test_a_key_is_named_by_its_id_and_its_file():
+    """A path is absolute: the daemon has another directory."""
+    assert parse_key("a:k.pem") == ("a", Path("k.pem").absolute())
+    for word in ("k.pem", ":k.pem", "a:"):
+        with pytest.raises(UsageError, match="is no ID:FILE"):
+            parse_key(word)

@@ -226,7 +226,8 @@ def test_an_object_store_is_no_data_directory(place):
         given_(path=place)
 
 
-@pytest.mark.parametrize("word", ["file:/", "file:///"])
+@pytest.mark.parametrize("word", ["file:/", "file:///", "file://localhost/"])
 def test_a_path_may_be_spelt_as_hadoop_does(word):
+    """As a tier and what an export is written to may be. Regression: of `localhost` was made a directory."""
     assert named_paths([word]) == named_paths(["/"])
     assert named_paths([f"{word}var/kafka"]) == (Path("/var/kafka"),)

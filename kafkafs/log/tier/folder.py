@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
-from kafkafs.disk.objects import Object
-from kafkafs.disk.sources import is_bucket, open_objects
+from kafkafs.disk.objects import Object, is_bucket
+from kafkafs.disk.sources import open_objects
 from kafkafs.errors import NotFound
 from kafkafs.format.tiers.tier_names import INDEXES, MANIFEST, parse_tier_file
 from kafkafs.log.tier.layouts import Aiven

@@ -32,6 +32,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyarrow import fs
 
+from kafkafs.disk.objects import address_of, is_bucket, shown
 from kafkafs.errors import DiskError, KafkafsError, UsageError
 from kafkafs.spark.jobs import awaited
 
@@ -57,7 +58,7 @@ class Output:
         return Path(root) if system.type_name == "local" else None
 
     def __str__(self) -> str:
-        return str(self.local or re.sub(r"//[^/@]*@|\?.*", lambda cut: "//" if cut[0][0] == "/" else "", self.uri))
+        return str(self.local or shown(self.uri))
 
     def sizes(self) -> dict[str, int]:
         """The files in it, by their names from here, and their bytes; of those that are being written none."""
@@ -167,10 +168,10 @@ class Output:
 
 def output(word: str) -> Output:
     """The output that a user names: a path, or a URI. UsageError for a file system that is not known here."""
-    path = re.sub(r"^file:(//(localhost)?)?(?=/)", "", word)
-    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path):
-        return Output(Path(path).absolute().as_uri())
-    found = Output(re.sub(r"^s3[an]://", "s3://", path))
+    address = address_of(word)
+    if not is_bucket(address):
+        return Output(Path(address).absolute().as_uri())
+    found = Output(address)
     found.check()
     return found
 
