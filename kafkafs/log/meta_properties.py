@@ -6,7 +6,9 @@ from kafkafs.errors import KafkafsError, NotFound, UsageError, WouldBlock
 from kafkafs.format.names import META_PROPERTIES
 from kafkafs.log.data_directory import DataDirectory
 
-_NODE_KEYS = ("node.id", "broker.id")  # of KRaft, of ZooKeeper
+NODE_KEYS = ("node.id", "broker.id")
+"""What a node's id is called: under KRaft, under ZooKeeper."""
+
 _DIGITS = 10
 LARGEST_NODE = 2**31 - 1
 """An id is a Java int of at most so many digits: what is none tells no node."""
@@ -76,7 +78,7 @@ def node_id(directory: DataDirectory) -> int | None:
         raise
     except KafkafsError:
         return None
-    word = next((told[key] for key in _NODE_KEYS if key in told), "")
+    word = next((told[key] for key in NODE_KEYS if key in told), "")
     is_number = word.isascii() and word.isdigit() and len(word) <= _DIGITS
     return int(word) if is_number and int(word) <= LARGEST_NODE else None
 

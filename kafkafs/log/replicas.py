@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from kafkafs.errors import DiskError, KafkafsError, NotFound, UsageError, WouldBlock
 from kafkafs.format.batch import Batch
-from kafkafs.format.names import META_PROPERTIES
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import locate
+from kafkafs.log.meta_properties import NODE_KEYS, properties
 from kafkafs.log.partition import Partition
 
 _UNREADABLE = (-2, -1)
@@ -32,11 +32,10 @@ def furthest(found: Sequence[Partition]) -> Partition | None:
 def broker_of(directory: DataDirectory) -> tuple[str, str] | None:
     """The cluster's and the broker's id, as the directory's meta.properties tells; None where it does not."""
     try:
-        text = directory.root.read_whole(META_PROPERTIES).decode()
-    except (NotFound, DiskError, UnicodeDecodeError):
+        told = properties(directory)
+    except (NotFound, DiskError):
         return None
-    told = dict(line.strip().split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
-    broker = told.get("node.id", told.get("broker.id"))
+    broker = next((told[key] for key in NODE_KEYS if key in told), None)
     return None if broker is None else (told.get("cluster.id", ""), broker)
 
 
