@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from zlib import crc32
 
-from kafkafs.disk.blocking import is_non_blocking, may_block
+from kafkafs.disk.blocking import may_block
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.errors import DiskError, NotFound, Vanished
@@ -128,8 +128,7 @@ class ChunkedFile(DataFile):
         """A chunk. Where it has to be fetched, so are those behind it up to `last` that are not here either."""
         piece = self._cache.known((self.name, number))
         if piece is None:
-            if is_non_blocking():
-                may_block()
+            may_block()
             most = min(max(2 * self._chunk_size, TOGETHER), self._cache.limit) // self._chunk_size
             most = min(last - number + 1, max(1, most))
             count = next((each for each in range(1, most) if self._cache.has((self.name, number + each))), most)

@@ -33,18 +33,16 @@ class Inside:
     Names have no directory in them, and no link is followed.
     """
 
-    def __init__(self, descriptor: int, options: DiskOptions, failed: Callable[[OSError, str], KafkafsError]) -> None:
-        """`failed`: what becomes of an error."""
+    def __init__(self, descriptor: int, options: DiskOptions) -> None:
         self._descriptor = descriptor
         self._options = options
-        self._failed = failed
 
     def stat(self, name: str) -> os.stat_result:
         """The attributes of what is called `name` now; a link's own."""
         try:
             return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         except OSError as error:
-            raise self._failed(error, name) from error
+            raise _opening_failed(error, name) from error
 
     def attributes(self, name: str) -> tuple[os.stat_result, bytes | None]:
         """Those of a file, and its access control list; None where it has none."""
@@ -65,7 +63,7 @@ class Inside:
             except PermissionError:  # not the owner: reading may then move the access time, as any reader does
                 return os.open(name, _FLAGS, dir_fd=self._descriptor)
         except OSError as error:
-            raise self._failed(error, name) from error
+            raise _opening_failed(error, name) from error
 
 
 IDLE_S = 2.0
@@ -74,7 +72,6 @@ IDLE_S = 2.0
 DEFAULT_OPTIONS = DiskOptions()
 
 Answer = TypeVar("Answer")
-_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class Directory:
@@ -140,7 +137,7 @@ class Directory:
         """The file, where the kernel has its name and inode in memory; WouldBlock for whatever is not as simple."""
         if self._remote is None:
             with suppress(OSError):
-                descriptor = openat2(self.descriptor, name, _OPEN_FLAGS | os.O_NOATIME, CACHED)
+                descriptor = openat2(self.descriptor, name, _FLAGS | os.O_NOATIME, CACHED)
                 opened = LocalFile(descriptor, name, inode, self.options)
                 about = os.fstat(opened.descriptor)
                 is_it = about.st_ino == inode and stat.S_ISREG(about.st_mode)
@@ -221,15 +218,15 @@ class Directory:
         """The file that is called `name` now, not kept in the cache."""
         may_block()
         self._close_abandoned()
-        return regular_file(self._descriptor(name, _OPEN_FLAGS), name, self.options, self._remote)
+        return regular_file(self._descriptor(name, _FLAGS), name, self.options, self._remote)
 
     @contextmanager
     def inside(self, name: str) -> Iterator[Inside]:
         """A directory below, for questions about many of its files, good inside the `with`; NotFound."""
         may_block()
-        descriptor = self._descriptor(name, _OPEN_FLAGS | os.O_DIRECTORY)
+        descriptor = self._descriptor(name, _FLAGS | os.O_DIRECTORY)
         try:
-            yield Inside(descriptor, self.options, _opening_failed)
+            yield Inside(descriptor, self.options)
         finally:
             os.close(descriptor)
 
@@ -242,7 +239,7 @@ class Directory:
     def scan(self, name: str = ".") -> Iterator[Iterator[os.DirEntry[str]]]:
         """The entries of a directory below, unsorted, good inside the `with`."""
         may_block()
-        descriptor = self._descriptor(name, _OPEN_FLAGS | os.O_DIRECTORY)
+        descriptor = self._descriptor(name, _FLAGS | os.O_DIRECTORY)
         try:
             with self._with_room(lambda: os.scandir(descriptor)) as entries:  # it has one of its own
                 yield entries
@@ -264,9 +261,7 @@ class Directory:
         """As `stat`; a non-blocking thread has an answer too, where the kernel has what is called that in memory."""
         if not is_non_blocking():
             return self.stat(name)
-        if self._remote is not None:
-            raise WouldBlock("another host must be asked for attributes")
-        try:
+        with self._asked_at_once(name):
             if name == ".":
                 return os.fstat(self.descriptor)
             descriptor = openat2(self.descriptor, name, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW, CACHED)
@@ -274,10 +269,6 @@ class Directory:
                 return os.fstat(descriptor)
             finally:
                 os.close(descriptor)
-        except FileNotFoundError as error:
-            raise _opening_failed(error, name) from error
-        except OSError as error:
-            raise WouldBlock("a name is to be looked up on the disk") from error
 
     def attributes_at_once(self, name: str) -> tuple[os.stat_result, bytes | None]:
         """The attributes of a directory below, and its access control list, None where it has none: one look for both.
@@ -285,17 +276,11 @@ class Directory:
         A non-blocking thread has an answer too, where the kernel has that directory in memory.
         """
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY  # nothing is read: no time of access moves
-        if not is_non_blocking():
-            descriptor = self._descriptor(name, flags)
-        elif self._remote is not None:
-            raise WouldBlock("another host must be asked for attributes")
-        else:
-            try:
+        if is_non_blocking():
+            with self._asked_at_once(name):
                 descriptor = openat2(self.descriptor, name, flags, CACHED)
-            except FileNotFoundError as error:
-                raise _opening_failed(error, name) from error
-            except OSError as error:
-                raise WouldBlock("a name is to be looked up on the disk") from error
+        else:
+            descriptor = self._descriptor(name, flags)
         try:
             return os.fstat(descriptor), access_list(descriptor)
         except OSError as error:
@@ -303,10 +288,22 @@ class Directory:
         finally:
             os.close(descriptor)
 
+    @contextmanager
+    def _asked_at_once(self, name: str) -> Iterator[None]:
+        """What a name leads to is asked for in the `with`, where no thread may wait: WouldBlock where it has to."""
+        if self._remote is not None:
+            raise WouldBlock("another host must be asked for attributes")
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise _opening_failed(error, name) from error
+        except OSError as error:
+            raise WouldBlock("a name is to be looked up on the disk") from error
+
     def acl(self, name: str = ".") -> bytes | None:
         """The access control list of a directory below; None where it has none."""
         may_block()
-        descriptor = self._descriptor(name, _OPEN_FLAGS | os.O_DIRECTORY)
+        descriptor = self._descriptor(name, _FLAGS | os.O_DIRECTORY)
         try:
             return access_list(descriptor)
         finally:
