@@ -13,10 +13,8 @@ from kafkafs.errors import DiskError
 CACHED = 0x20
 """For `openat2`, Linux 5.12: nothing is looked up on the disk."""
 
-PR_SET_PDEATHSIG = 1
-"""For `prctl`: the signal that tells a process of its parent's end."""
-
 _SYS_OPENAT2 = 437
+_PR_SET_PDEATHSIG = 1
 _NO_DIRECTORY = -100  # AT_FDCWD
 _RESOLVE = 0x01 | 0x04 | 0x08  # NO_XDEV, NO_SYMLINKS, BENEATH
 _LOCAL = {
@@ -70,6 +68,12 @@ def is_remote(descriptor: int) -> bool:
     if _libc.fstatfs(descriptor, buffer):
         return True
     return int.from_bytes(buffer.raw[:8], "little") not in _LOCAL
+
+
+def signal_at_parents_end(number: int) -> None:
+    """From now on this process is sent that signal when its parent ends; 0 for none. A change of user takes it back."""
+    if _libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0):
+        raise last_error()
 
 
 def sync_file_system(descriptor: int) -> None:

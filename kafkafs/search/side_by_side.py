@@ -8,7 +8,6 @@ a process that is ahead waits with what it has found. Units are cut as they are 
 others wait for is always being searched, and the first match need not wait for a look at all the rest.
 """
 
-import ctypes
 import functools
 import multiprocessing
 import os
@@ -22,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.disk.system_calls import PR_SET_PDEATHSIG
+from kafkafs.disk.system_calls import signal_at_parents_end
 from kafkafs.errors import Exhausted, KafkafsError, Vanished
 from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.records import Records, Refusal
@@ -333,7 +332,7 @@ def _start(partitions: Mapping[str, Partition], task: SearchTask) -> _Worker:
 
 def _work(pipe: Connection, partitions: Mapping[str, Partition], task: SearchTask, parent: int) -> None:
     """One process: searches the units that come, until none are sent, and no longer than its parent lives."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    signal_at_parents_end(signal.SIGKILL)
     own = task._replace(
         lines_of=task.lines_of and functools.cache(task.lines_of),
         fields_of=task.fields_of and functools.cache(task.fields_of),

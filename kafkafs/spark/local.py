@@ -4,7 +4,6 @@ A process for each processor takes the next bundle of units; results come in the
 all before them are there. The processes are forked, and live no longer than the one that asked for them.
 """
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -13,9 +12,9 @@ from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Protocol, TypeVar
 
+from kafkafs.disk.system_calls import signal_at_parents_end
 from kafkafs.errors import Exhausted, Vanished
 
-_PR_SET_PDEATHSIG = 1
 _BUNDLE_BYTES = 4 << 20  # so that the first finding comes soon
 _ATTEMPTS = 3  # as Spark makes of a task whose log was cut while it was read
 _LOOK_S = 0.1
@@ -91,7 +90,7 @@ class LocalEngine:
 def _begin(parent: int) -> None:
     """In a process: no longer than its parent lives, which alone hears of Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    signal_at_parents_end(signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 

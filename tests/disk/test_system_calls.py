@@ -2,7 +2,10 @@
 
 import errno
 import os
+import select
+import signal
 import subprocess
+import sys
 from contextlib import suppress
 
 import pytest
@@ -105,3 +108,36 @@ def test_a_file_system_is_synced_and_known_for_one_of_this_host(descriptor):
     assert is_remote(proc)
     with pytest.raises(OSError, match="Bad file descriptor"):
         sync_file_system(proc)
+
+
+_FAMILY = """
+import os, signal, sys
+from kafkafs.disk.system_calls import signal_at_parents_end
+heard, told = os.pipe()
+child = os.fork()
+if child == 0:
+    signal_at_parents_end(signal.SIGKILL)
+    os.write(told, b"r")
+    signal.pause()
+os.read(heard, 1)
+print(child, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_process_is_sent_a_signal_at_its_parents_end():
+    """The processes of a search and of a job hold disks open: none may outlive who started it, however that ends."""
+    parent = subprocess.Popen([sys.executable, "-c", _FAMILY], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert parent.stdin is not None
+    assert parent.stdout is not None
+    child = os.pidfd_open(int(parent.stdout.readline()))
+    assert not select.select([child], [], [], 0)[0]
+    parent.kill()
+    parent.wait()
+    has_ended = bool(select.select([child], [], [], 10)[0])
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(child, signal.SIGKILL)
+    os.close(child)
+    parent.stdin.close()
+    parent.stdout.close()
+    assert has_ended

@@ -14,11 +14,10 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from ctypes import CDLL
 from pathlib import Path
 from typing import NoReturn
 
-from kafkafs.disk.system_calls import PR_SET_PDEATHSIG
+from kafkafs.disk.system_calls import signal_at_parents_end
 from kafkafs.fuse.life.mountpoint import take_away_if_dead
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
@@ -104,7 +103,7 @@ def _fork(daemon: Daemon, on_ready: Callable[[], None]) -> int:
 def _serve(daemon: Daemon, parent: int, on_ready: Callable[[], None]) -> NoReturn:
     code = 1
     try:
-        CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        signal_at_parents_end(signal.SIGTERM)
         if os.getppid() == parent:
             code = daemon(on_ready)
     finally:

@@ -25,7 +25,7 @@ from importlib.machinery import BuiltinImporter, FrozenImporter
 from pathlib import Path
 
 from kafkafs.cluster.schema_topic import load_decoders
-from kafkafs.disk.system_calls import PR_SET_PDEATHSIG, last_error
+from kafkafs.disk.system_calls import last_error, signal_at_parents_end
 from kafkafs.fuse.sandbox import landlock
 from kafkafs.fuse.sandbox.network import Network
 from kafkafs.fuse.sandbox.syscalls import refuse_all_but_reading
@@ -79,7 +79,7 @@ def become(owner: Owner | None) -> None:
             os.setresuid(owner.uid, owner.uid, owner.uid)
     finally:
         _set_capabilities(keep)
-        _prctl(PR_SET_PDEATHSIG, parting.value)
+        signal_at_parents_end(parting.value)
         if parting.value and os.getppid() != parent:
             signal.raise_signal(parting.value)
 
