@@ -52,8 +52,8 @@ class Records:
     def reaches_beyond(self, batches: Batches) -> bool:
         """Whether they, decoded from `batches`, are of a batch that goes beyond its last offset. Such have their own
         piece."""
-        last = self.rows[-1]
-        return bool(last["offset"] > batches["last_offset"][last["batch"]])
+        rows = self.rows
+        return bool(rows["offset"][-1] > batches["last_offset"][rows["batch"][-1]])
 
     def key(self, index: int) -> memoryview | None:
         """The key's bytes; None for null."""

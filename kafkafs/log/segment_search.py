@@ -242,10 +242,10 @@ def _scan(
             yield item
             continue
         entry = _checked(item, entry)
-        reaches = (item.rows["max_timestamp"] >= timestamp) & (item.rows["count"] > 0)
-        for row in reaches.nonzero()[0].tolist():
-            alone = BatchRun(item.data, item.position, item.rows[row : row + 1])
-            yield Candidate(batch_at(alone.rows, 0), alone, start)
+        for row in (item.rows["max_timestamp"] >= timestamp).nonzero()[0].tolist():
+            batch = batch_at(item.rows, row)
+            if batch.count > 0:  # compaction leaves empty ones
+                yield Candidate(batch, BatchRun(item.data, item.position, item.rows[row : row + 1]), start)
     if entry is not None:
         raise _Contradiction
     trace(f"log {segment.log_name}: scanned {position - start.position} bytes from {start.position}: none late enough")
