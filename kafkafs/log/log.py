@@ -276,11 +276,12 @@ def newest_data(log: Log, largest: Sequence[int | None]) -> Newest | None:
 
 
 def largest_timestamps(log: Log) -> list[int | None]:
-    """Of each segment's batches, markers too; None where none has one, or it cannot be known."""
-    return [_largest(log, segment) for segment in log.segments]
+    """Of each segment: see `largest_in`."""
+    return [largest_in(log, segment) for segment in log.segments]
 
 
-def _largest(log: Log, segment: Segment) -> int | None:
+def largest_in(log: Log, segment: Segment) -> int | None:
+    """The largest timestamp of a segment's batches, markers too; None where none has one, or it cannot be known."""
     try:
         found = largest_timestamp(segment, log.walk_end(segment))
     except (Denied, NotFound, DiskError):

@@ -36,7 +36,10 @@ class TextFile(MadeFile):
 
     def __init__(self, make: Callable[[], bytes], texts: MadeTexts) -> None:
         self._texts = texts
-        self._make = make  # type: ignore[method-assign]
+        self._bytes_now = make
+
+    def _make(self) -> bytes:
+        return self._bytes_now()
 
     def _about(self) -> Attributes:
         """For all to read, of whoever serves it, changed just now."""

@@ -97,7 +97,7 @@ _MAKERS: dict[str, Callable[[PartitionView, AtKey, str], FileNode]] = {
 class ByKey(ViewDirectory):
     """Queries by key."""
 
-    has_long_names = True  # `LongNamed`: keys have any length
+    has_long_names = True  # see `DirectoryNode`: keys have any length
 
     def entries(self) -> Sequence[Entry]:
         """None: a hundred million names help nobody."""

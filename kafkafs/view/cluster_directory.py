@@ -21,7 +21,7 @@ from kafkafs.format.names import GROUPS_TOPIC, METADATA_TOPIC, TRANSACTIONS_TOPI
 from kafkafs.log.partition import Partition
 from kafkafs.view import schema_files
 from kafkafs.view.made import MadeFile, MadeTexts
-from kafkafs.view.node import KEEP_S, Access, Attributes, BytesContent, Entry, Kind, Node, common
+from kafkafs.view.node import KEEP_S, Access, Attributes, Content, Entry, Kind, Node, common
 from kafkafs.view.resources import Resources
 from kafkafs.view.streams import Stream
 from kafkafs.view.topic_access import GONE, partition_access
@@ -246,7 +246,7 @@ class LinesFile(_File):
         self._told = None
         return self._about()
 
-    def open(self) -> BytesContent | Stream:  # type: ignore[override]
+    def open(self) -> Content:
         """The text whose size was told; of a long file a stream of its lines as of now."""
         lines = self._sources.lines(self._name) if self._told is None else None
         if lines is None or not self._is_long(lines):
@@ -310,9 +310,9 @@ class GroupDirectory(_OfGroup):
         of = self._sources, self._topics, self._path
         return {
             "group.json": GroupFile(*of),
-            "next": LinksDirectory(*of, "next"),
+            "next": LinksDirectory(*of, ""),
             "offsets.jsonl": OffsetsFile(*of),
-            "unread": LinksDirectory(*of, "unread"),
+            "unread": LinksDirectory(*of, ".jsonl"),
         }
 
 
@@ -342,9 +342,10 @@ class LinksDirectory(_OfGroup):
     trees end there.
     """
 
-    def __init__(self, sources: Sources, topics: tuple[str, ...], path: str, which: str) -> None:
+    def __init__(self, sources: Sources, topics: tuple[str, ...], path: str, suffix: str) -> None:
+        """`suffix`: of a link to all that is not read, `.jsonl`; of one to what is read next, none."""
         super().__init__(sources, topics, path)
-        self._suffix = ".jsonl" if which == "unread" else ""
+        self._suffix = suffix
 
     def entries(self) -> Sequence[Entry]:
         """By topic and partition; without offsets that are pending in a transaction."""

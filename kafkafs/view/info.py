@@ -13,11 +13,10 @@ from kafkafs.format.batch import NO_TIMESTAMP
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.log.health import SegmentHealth, look_at_all, problems_of_listing
-from kafkafs.log.log import Log, newest_data
+from kafkafs.log.log import Log, largest_in, newest_data
 from kafkafs.log.meta_properties import node_id
 from kafkafs.log.replicas import progress
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_search import largest_timestamp
 from kafkafs.log.tiered import log_start
 from kafkafs.view.made import MadeFile
 from kafkafs.view.node import Attributes
@@ -147,9 +146,8 @@ def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:
     """The largest timestamp of the segment's batches, markers too; None where none has one, or it cannot be known."""
     found = health.largest
     if found is None:
-        with suppress(Denied, NotFound, DiskError):
-            found = largest_timestamp(segment, log.walk_end(segment))
-    return found if found is not None and found >= 0 else None
+        return largest_in(log, segment)
+    return found if found >= 0 else None
 
 
 def _oldest(look: LogLook) -> int | None:

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from itertools import count
 from weakref import ReferenceType, ref
 
-from kafkafs.view.node import Attributes, BytesContent, NoXattrs, TextContent
+from kafkafs.view.node import Attributes, BytesContent, Content, NoXattrs, TextContent
 
 _BUDGET = 32 << 20
 """Bytes of made texts that are kept for an `open` to come; of one that has a size, too, whatever the options say."""
@@ -65,7 +65,7 @@ class MadeFile(NoXattrs):
         self._told = ref(text)
         return about._replace(size=len(text.data), version=text.number, is_fixed=True)
 
-    def open(self) -> BytesContent:
+    def open(self) -> Content:
         """The text whose size was told, or, where it was forgotten or none was told, one that is made now."""
         text = self._told() if self._told is not None else None
         if text is None:

@@ -108,7 +108,8 @@ class Growing(Protocol):
 
 
 class DirectoryNode(Protocol):
-    """A directory: some names are listed, more can be opened."""
+    """A directory: some names are listed, more can be opened. With an attribute `has_long_names` that is true, it has
+    more names than a mount can take: there one over NAME_MAX is too long, not absent."""
 
     def attributes(self) -> Attributes:
         """What `stat` of it shows, as of now. Raises NotFound where it has gone."""
@@ -199,14 +200,6 @@ class Laned(Protocol):
     @property
     def lane(self) -> str:
         """A key, one for each data directory: when its disk hangs, calls in other lanes go on."""
-
-
-class LongNamed(Protocol):
-    """A directory that has more names than a mount can take: there a name over NAME_MAX is too long, not absent."""
-
-    @property
-    def has_long_names(self) -> bool:
-        """True; a directory without this attribute has no such names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,23 @@ class BatchContent:
         self.size, self._extent = 0, self._extent._replace(held=None)
 
 
-class RawContent:
+class ReadAhead:
+    """What contents of files share: what comes next is read before it is asked for; see `node.Prefetching`."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._prefetch = Prefetch(budget)
+
+    @property
+    def prefetch_is_due(self) -> bool:
+        """Whether `prefetch` would help a reader that goes on."""
+        return self._prefetch.is_due
+
+    def prefetch(self) -> None:
+        """Reads what will be asked for next. For a worker thread."""
+        self._prefetch.fill()
+
+
+class RawContent(ReadAhead):
     """The bytes of extents, one behind the other. `growth` finds what an open range has got since."""
 
     follows = False
@@ -68,11 +84,11 @@ class RawContent:
         kept_as: Hashable,
         budget: Budget,
     ) -> None:
+        super().__init__(budget)
         self._extents = extents
         self._starts = _starts(extents)
         self._growth = growth
         self._growing = threading.Lock()
-        self._prefetch = Prefetch(budget)
         self.version = version
         self.kept_as = kept_as
 
@@ -124,15 +140,6 @@ class RawContent:
                 else:
                     extents.append(extent.hold())
             self._extents, self._starts = extents, _starts(extents)
-
-    @property
-    def prefetch_is_due(self) -> bool:
-        """Whether `prefetch` would help a reader that goes on."""
-        return self._prefetch.is_due
-
-    def prefetch(self) -> None:
-        """Reads what will be asked for next. For a worker thread."""
-        self._prefetch.fill()
 
     def close(self) -> None:
         """The files are let go of, and what was read ahead; a read behind it is empty."""

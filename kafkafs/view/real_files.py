@@ -7,11 +7,11 @@ from collections.abc import Hashable, Sequence
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.budget import Budget
 from kafkafs.disk.data_file import DataFile
-from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_segment_file
 from kafkafs.view.node import KEEP_S, Attributes, Entry, FileNode, NoXattrs, access
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
+from kafkafs.view.raw import ReadAhead
 
 _SERVED = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 """Names as Kafka gives them. Others might speak to a terminal, and are none of its files."""
@@ -84,14 +84,14 @@ class RealFile(NoXattrs):
         return parsed.offset in segments and parsed.offset != next(reversed(segments))
 
 
-class RealContent:
+class RealContent(ReadAhead):
     """An open file of the broker's; it stays the same file whatever happens to its name."""
 
     follows = False
 
     def __init__(self, file: DataFile, version: Hashable, kept_as: Hashable, budget: Budget) -> None:
+        super().__init__(budget)
         self._file: DataFile | None = file
-        self._prefetch = Prefetch(budget)
         self.version = version
         self.kept_as = kept_as
 
@@ -107,15 +107,6 @@ class RealContent:
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """What stands there now, up to the file's end of now; nothing once it is closed."""
         return self._prefetch.read(self._file, offset, size, self._file.size) if self._file else b""
-
-    @property
-    def prefetch_is_due(self) -> bool:
-        """Whether `prefetch` would help a reader that goes on."""
-        return self._prefetch.is_due
-
-    def prefetch(self) -> None:
-        """Reads what will be asked for next. For a worker thread."""
-        self._prefetch.fill()
 
     def close(self) -> None:
         """The file is let go of, and what was read ahead."""
