@@ -88,6 +88,10 @@ class NameTooLong(KafkafsError):
     """A name is longer than any file name can be: "File name too long"."""
 
 
+UNREADABLE = (NotFound, Denied, DiskError, CorruptData, Vanished)
+"""What a read may answer of a file that is gone, closed to us, on a disk that fails, or damaged: for whoever tells what
+there is to tell without it."""
+
 ERRNO: dict[type[KafkafsError], int] = {
     UsageError: errno.EINVAL,
     NotFound: errno.ENOENT,

@@ -23,7 +23,7 @@ from kafkafs.cluster.rows import Ends
 from kafkafs.cluster.transactions import Open, OpenScans, Owners, Transaction
 from kafkafs.disk.cached_value import CachedValue, same_objects
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.errors import UNREADABLE
 from kafkafs.format.checkpoints import parse_partition_metadata
 from kafkafs.format.names import GROUPS_TOPIC, METADATA_LOG, PARTITION_METADATA, TRANSACTIONS_TOPIC, PartitionName
 from kafkafs.log.data_directory import DataDirectory
@@ -33,8 +33,6 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
 from kafkafs.log.tiered import log_start
-
-_UNREADABLE = (NotFound, Denied, DiskError, CorruptData, Vanished)
 
 
 class FoundGroup(NamedTuple):
@@ -91,7 +89,7 @@ class Cluster:
                 known = self._sources[name] = Following(chosen, self._replay(parsed, chosen), self._options)
             try:
                 known.catch_up()
-            except _UNREADABLE as error:
+            except UNREADABLE as error:
                 self._problems[name] = f"{name} cannot be read: {error}"
 
     @cached_property
@@ -164,7 +162,7 @@ class Cluster:
             found: dict[str, str] = {}
             for directory, here in zip(self.directories, names, strict=True):
                 for name in here:
-                    with suppress(*_UNREADABLE):
+                    with suppress(*UNREADABLE):
                         topic_id = parse_partition_metadata(directory.root.read_whole(f"{name}/{PARTITION_METADATA}"))
                         found.setdefault(topic_id, here[name].topic)
             self._named_of, self._named = names, found
@@ -289,7 +287,7 @@ class Cluster:
             if partition is None:
                 return Ends()
             return partition.answer(lambda log: _ends(log, partition.root))
-        except _UNREADABLE:
+        except UNREADABLE:
             return Ends()
 
     def group_problems(self) -> Iterator[str]:

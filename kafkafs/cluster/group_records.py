@@ -19,7 +19,7 @@ from kafkafs.format.messages.schema import names_by_number
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_fields, parse_record
 
 Kind = Literal["classic", "consumer", "share", "streams"]
-Problem = Callable[[tuple[int, str]], None]
+TellProblem = Callable[[tuple[int, str]], None]
 """Hears of a record that cannot be read: its offset, and what is wrong with it."""
 
 
@@ -99,7 +99,7 @@ class _Found:
         return {str((each.key or {})["memberId"]): each.value or {} for each in self.messages.get(name, ())}
 
 
-def read_group(records: Iterable[tuple[bytes, LastValue]], topics: Topics, problem: Problem) -> Group:
+def read_group(records: Iterable[tuple[bytes, LastValue]], topics: Topics, problem: TellProblem) -> Group:
     """The group of which these records are left."""
     found = _Found()
     for key, kept in records:
@@ -299,7 +299,7 @@ class Commit(NamedTuple):
     producer_id: int | None
 
 
-def read_commits(records: Iterable[tuple[bytes, LastValue]], problem: Problem) -> list[Commit]:
+def read_commits(records: Iterable[tuple[bytes, LastValue]], problem: TellProblem) -> list[Commit]:
     """The offsets among the records of a group, by topic and partition; what is pending behind what is in effect."""
     commits = []
     for key, kept in records:

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kafkafs.cluster.following import what_is_wrong
-from kafkafs.cluster.group_records import Problem
+from kafkafs.cluster.group_records import TellProblem
 from kafkafs.cluster.last_values import LastValue
 from kafkafs.cluster.row_lines import known
 from kafkafs.disk.cached_value import ValidatedValue
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.errors import UNREADABLE
 from kafkafs.format.messages.topic_records import TRANSACTION_STATES, InternalTopic, Unreadable, parse_record
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
@@ -37,7 +37,7 @@ class Transaction(NamedTuple):
     producer_ids: tuple[int, ...]
 
 
-def read_transaction(key: bytes, kept: LastValue, problem: Problem) -> Transaction | None:
+def read_transaction(key: bytes, kept: LastValue, problem: TellProblem) -> Transaction | None:
     """The transactional id of that record; None where it cannot be read."""
     message = parse_record(InternalTopic.TRANSACTIONS, key, kept.value)
     if isinstance(message, Unreadable):
@@ -70,7 +70,6 @@ def read_transaction(key: bytes, kept: LastValue, problem: Problem) -> Transacti
 
 
 _DECIDED = ("PrepareCommit", "PrepareAbort")
-_UNREADABLE = (NotFound, Denied, DiskError, CorruptData, Vanished)
 _Key = tuple[Directory, str]
 _Stamp = tuple[int, int, int, int, int]
 
@@ -106,7 +105,7 @@ class OpenScans:
             return known.found
         try:
             stamp, found = partition.answer(lambda log: _scan(partition, log))
-        except _UNREADABLE:
+        except UNREADABLE:
             return ()
         return cached.store(found, stamp).found
 
@@ -129,7 +128,7 @@ def _stamp(partition: Partition, newest: str | None) -> _Stamp | None:
     try:
         about = partition.root.stat(partition.name.directory)
         last = partition.root.stat(f"{partition.name.directory}/{newest}")
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
     if not (is_settled(about.st_mtime_ns) and is_settled(last.st_mtime_ns)):
         return None

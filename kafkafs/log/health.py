@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from kafkafs.disk.cached_value import ValidatedValue
 from kafkafs.disk.directory import Inside
-from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.errors import UNREADABLE, Denied, DiskError, NotFound
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, Listing
@@ -154,7 +154,7 @@ def _time_index(segment: Segment, found: Newest | None) -> State:
 def _transaction_index(segment: Segment) -> State:
     try:
         return "missing" if segment.indexes.aborted() is None else "ok"
-    except (CorruptData, NotFound, Vanished, Denied, DiskError):
+    except UNREADABLE:
         return "damaged"
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.errors import UNREADABLE
 from kafkafs.format.batch import Batches, is_control, is_transactional
 from kafkafs.format.control import coordinator_epoch
 from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot
@@ -100,9 +100,6 @@ def _coordinator_epochs(run: BatchRun, markers: Batches) -> Iterator[tuple[int, 
             yield marker, coordinator_epoch(piece.value(at) or b"")
 
 
-_UNREADABLE = (NotFound, CorruptData, Denied, DiskError, Vanished)
-
-
 class OpenTransaction(NamedTuple):
     """A producer's open transaction; epochs are None where no batch or marker has told one."""
 
@@ -150,5 +147,5 @@ def producers_at(partition: Partition, offset: int) -> tuple[ProducerState, ...]
         return None
     try:
         return parse_producer_snapshot(partition.root.read_whole(f"{partition.name.directory}/{name}"))
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
