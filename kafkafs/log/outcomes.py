@@ -10,6 +10,7 @@ all segments in order. Sources: ProducerStateManager, ProducerAppendInfo, Transa
 
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -100,12 +101,20 @@ def _continue_at(before: Log | None, log: Log) -> tuple[int, Start] | None:
 def _producer_snapshot(log: Log) -> tuple[int, dict[int, int]]:
     """The newest segment whose start a producer snapshot describes, and the transactions open there."""
     for number in range(len(log.segments) - 1, 0, -1):
-        segment = log.segments[number]
-        try:
-            return number, open_transactions(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
-        except (NotFound, CorruptData, Denied, DiskError, Vanished):
-            continue
+        with suppress(Denied, DiskError, Vanished):
+            known = open_by_snapshot(log.segments[number])
+            if known is not None:
+                return number, known
     return 0, {}
+
+
+def open_by_snapshot(segment: Segment) -> dict[int, int] | None:
+    """The transactions open where the segment begins, producer to first offset, as a producer snapshot tells; None
+    where there is none, or it is damaged."""
+    try:
+        return open_transactions(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
+    except (NotFound, CorruptData):
+        return None
 
 
 def _follow(rows: Batches, found: dict[int, int]) -> None:

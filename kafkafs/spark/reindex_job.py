@@ -16,15 +16,13 @@ from pathlib import Path
 
 from kafkafs.cluster.image import TOPIC_RESOURCE
 from kafkafs.cluster.metadata import read_once
-from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound, UsageError
+from kafkafs.errors import DiskError, KafkafsError, UsageError
 from kafkafs.format.key_index import KEY_PAGE, SUFFIX, Identity, parse_header
 from kafkafs.format.names import METADATA_LOG, parse_partition_name, segment_file
-from kafkafs.format.producer_snapshot import open_transactions
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.outcomes import Tracker
+from kafkafs.log.outcomes import Tracker, open_by_snapshot
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL, Indexes, Rebuilding, follow
-from kafkafs.log.segment import Segment
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.search.key_indexes import build, identity, offsets_of
 from kafkafs.spark import jobs
@@ -158,7 +156,7 @@ def tracker_at(look: SegmentLook) -> Tracker:
     number = [segment.base_offset for segment in segments].index(look.segment.base_offset)
     begun, transactions = number, Tracker()
     while begun > 0:
-        known = _open_by_snapshot(segments[begun])
+        known = open_by_snapshot(segments[begun])
         if known is not None:
             transactions = Tracker(known)
             break
@@ -167,14 +165,6 @@ def tracker_at(look: SegmentLook) -> Tracker:
         for run in _valid(look.of(earlier)):
             follow(run, transactions)
     return transactions
-
-
-def _open_by_snapshot(segment: Segment) -> dict[int, int] | None:
-    """The transactions open at the segment's start, as its producer snapshot tells; None where it does not."""
-    try:
-        return open_transactions(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
-    except (NotFound, CorruptData):
-        return None
 
 
 _UNFINISHED_S = 3600.0
