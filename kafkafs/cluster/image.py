@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from kafkafs.format.messages.topic_records import Message
 
 NO_LEADER_CHANGE = -2
-TOPIC_RESOURCE = 2
-"""The type of a topic among the resources that have configs."""
+TOPIC_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE = 2, 4, 32
+"""Types of resources that have configs. Source: ConfigResource.Type."""
 
 _NOT_A_FEATURE = "kraft.version"
 

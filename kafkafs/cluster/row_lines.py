@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeAlias
 
+from kafkafs.format.strings import escape_controls
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | Mapping[str, Json] | None"
 Row = dict[str, Json]
 
 _LINES_A_PIECE = 512
-_CONTROLS = re.compile("[\x7f-\x9f]")
 
 
 def known(number: int) -> int | None:
@@ -27,7 +28,7 @@ def known(number: int) -> int | None:
 def line(row: Mapping[str, Json]) -> bytes:
     """One row as a line."""
     text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-    return (_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n").encode("utf-8", "replace")
+    return escape_controls(text).encode() + b"\n"
 
 
 class PackedLines:

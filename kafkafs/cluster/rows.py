@@ -5,11 +5,22 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kafkafs.cluster.group_records import Commit, Group, Member
-from kafkafs.cluster.image import Acl, Broker, Entity, PartitionState
+from kafkafs.cluster.image import (
+    BROKER_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    Acl,
+    Broker,
+    Entity,
+    PartitionState,
+)
 from kafkafs.cluster.row_lines import Row, file_name, text_field
 from kafkafs.cluster.transactions import Open, Transaction
 
-RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
+RESOURCES = {
+    TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", 8: "broker-logger", 16: "client-metrics",
+    GROUP_RESOURCE: "group",
+}  # fmt: skip
 """What can have configs."""
 
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}

@@ -19,7 +19,8 @@ from kafkafs.log.outcomes import Aborted, Tracker, events
 DEFAULT_INTERVAL = 4096
 """Kafka's `index.interval.bytes` where nobody has set it."""
 
-_LARGEST_RELATIVE = 2**31 - 1
+LARGEST_RELATIVE = 2**31 - 1
+"""So far from its segment's base offset an index can point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Rebuilding:
     def take(self, run: BatchRun) -> BatchRun:
         """More valid batches, right behind those before: those that were taken, all but where an offset no longer fits
         in the index. There recovery cuts the log, and nothing may follow."""
-        fit = run.rows["last_offset"] - self._base <= _LARGEST_RELATIVE
+        fit = run.rows["last_offset"] - self._base <= LARGEST_RELATIVE
         kept = run if fit.all() else run._replace(rows=run.rows[: int(np.argmin(fit))])
         self._indexing.take(kept.rows)
         self._aborted += follow(kept, self._transactions)

@@ -15,14 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kafkafs.cluster.last_values import HEAD, kind_of, name_of
 from kafkafs.format.batch import walk
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.revive.scanning import PartitionScan
-from kafkafs.revive.tally import LARGEST_UNPACKED, Leaving
+from kafkafs.revive.tally import Leaving
 
 _NUMBER = struct.Struct(">h")
-_NAME_AT = 4
 _CLASSIC = 2
 
 
@@ -58,13 +59,13 @@ class _Group:
 
     def of(self, number: int) -> list[bytes]:
         """The known keys of that type."""
-        return [key for key in self.known if _number(key) == number]
+        return [key for key in self.known if kind_of(key) == number]
 
     def presupposed(self, protocol: _Protocol, event: "_Event") -> list[bytes]:
         """The keys that were removed before such a record."""
         if self.protocol is not protocol:
             return [*self.known]
-        key, number = event.key, _number(event.key)
+        key, number = event.key, kind_of(event.key)
         if event.owned:
             return [each for each in self.of(number) if each != key and self.owned[each] & event.owned]
         if not event.is_tombstone or number in (protocol.current, protocol.target_member):
@@ -94,7 +95,7 @@ class _Groups:
 
     def take(self, event: _Event) -> dict[bytes, int]:
         """A record: what it presupposes to be gone and was not, each key with the offset that told of it."""
-        name, protocol = _name(event.key), _BY_NUMBER.get(_number(event.key))
+        name, protocol = name_of(event.key), _BY_NUMBER.get(kind_of(event.key))
         group = self._groups.get(name)
         if protocol is None:
             self._groups.pop(name, None)
@@ -108,12 +109,12 @@ class _Groups:
         if event.is_tombstone:
             if group is not None:
                 group.known.pop(event.key, None)
-            if group is None or _number(event.key) == protocol.group:
+            if group is None or kind_of(event.key) == protocol.group:
                 self._groups.pop(name, None)
             return gone
         group = self._groups[name] = group or _Group(protocol)
         group.known[event.key], group.owned[event.key] = event.offset, event.owned
-        if _number(event.key) == protocol.current:  # which makes a member, and a tombstone of it does not remove that
+        if kind_of(event.key) == protocol.current:  # which makes a member, and a tombstone of it does not remove that
             group.known.setdefault(_as(protocol.member, event.key), event.offset)
         return gone
 
@@ -136,7 +137,7 @@ class _Room:
     @property
     def keys(self) -> list[bytes]:
         """In an order in which a coordinator can take their tombstones."""
-        return sorted(self._keys, key=lambda key: (_RANKS[_number(key)], key))
+        return sorted(self._keys, key=lambda key: (_RANKS[kind_of(key)], key))
 
 
 class Leavings:
@@ -170,7 +171,7 @@ class Leavings:
             if scan.tally.lost > seen and expected < rows["base_offset"][0]:
                 rooms.append(_Room(expected, int(rows["base_offset"][0]) - 1))
             seen, expected = scan.tally.lost, int(rows["last_offset"][-1]) + 1
-            for piece in decode(data, 0, rows, LARGEST_UNPACKED):
+            for piece in decode(data, 0, rows, MAX_BATCH):
                 if not isinstance(piece, Refusal):
                     events.extend(_told(piece))
 
@@ -202,7 +203,7 @@ def _put(gone: Mapping[bytes, int], before: int, rooms: Sequence[_Room]) -> bool
 
 def _told(records: Records) -> Iterator[_Event]:
     """The records that tell of groups: few, among those of offsets."""
-    rows = np.flatnonzero(records.rows["key_size"] >= _NAME_AT)
+    rows = np.flatnonzero(records.rows["key_size"] >= HEAD.size)
     numbers = records.data[records.rows["key_at"][rows, None] + np.arange(_NUMBER.size)].view(">i2").ravel()
     for number in rows[np.isin(numbers, _TOLD)].tolist():
         key, value = bytes(records.key(number) or b""), records.value(number)
@@ -212,7 +213,7 @@ def _told(records: Records) -> Iterator[_Event]:
 
 def _owned(key: bytes, value: bytes) -> _Owned:
     """What such a record says that a member of a consumer group owns, until it has given it back."""
-    if _number(key) != _PROTOCOLS[0].current:
+    if kind_of(key) != _PROTOCOLS[0].current:
         return _NOTHING
     record = parse_record(InternalTopic.OFFSETS, key, value)
     told = record.value if isinstance(record, Message) and record.value else {}
@@ -220,17 +221,9 @@ def _owned(key: bytes, value: bytes) -> _Owned:
     return frozenset((each["topicId"], number) for each in topics for number in each["partitions"])
 
 
-def _number(key: bytes) -> int:
-    return int(_NUMBER.unpack_from(key)[0])
-
-
-def _name(key: bytes) -> bytes:
-    return key[_NAME_AT : _NAME_AT + int.from_bytes(key[_NUMBER.size : _NAME_AT], "big")]
-
-
 def _text(key: bytes) -> str:
     """The group's name, for a sentence."""
-    return _name(key).decode(errors="replace")
+    return name_of(key).decode(errors="replace")
 
 
 def _as(number: int, key: bytes) -> bytes:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kafkafs.cluster.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from kafkafs.cluster.metadata import METADATA_VERSION
 from kafkafs.format.batch import Pair, batch_bytes
 from kafkafs.format.control import ControlType
@@ -20,7 +21,6 @@ from kafkafs.revive.releases import Release, record_version
 from kafkafs.revive.topics import RevivedTopic
 from kafkafs.revive.whole_image import WholeImage
 
-_TOPIC, BROKER, _GROUP = 2, 4, 32
 _RECORDS_AT_ONCE, _BYTES_AT_ONCE = 500, 1 << 20
 _CLIENTS = "clients"
 BROKER_EPOCH = 1
@@ -198,19 +198,19 @@ def kept_configs(
 ) -> tuple[list[Config], list[str]]:
     """The configs that go along, and in sentences what does not. `settings`: what the new node's own file says, which a
     config of the cluster would overrule."""
-    kept = [Config(_TOPIC, each.name, name, value) for each in topics for name, value in each.configs.items()]
+    kept = [Config(TOPIC_RESOURCE, each.name, name, value) for each in topics for name, value in each.configs.items()]
     sentences = []
     for (kind, resource), configs in sorted(image.configs.items()) if image else ():
-        if kind == _TOPIC:
+        if kind == TOPIC_RESOURCE:
             continue
         for name, value in configs.items():
-            if kind == BROKER and resource not in ("", str(node)):
+            if kind == BROKER_RESOURCE and resource not in ("", str(node)):
                 sentences.append(f"the setting {name} of broker {resource} is left out: that broker is gone")
-            elif kind == BROKER and (name in settings or name.startswith("listener.") or name in _OF_ANOTHER_MACHINE):
+            elif kind == BROKER_RESOURCE and (name in settings or _is_of_a_machine(name)):
                 sentences.append(
                     f"the setting {name} of {_whose(kind, resource)} is left out: the new node has its own"
                 )
-            elif kind == _GROUP and not target.has_new_groups:
+            elif kind == GROUP_RESOURCE and not target.has_new_groups:
                 sentences.append(
                     f"the setting {name}={value} of group {resource} is left out: the target has none such"
                 )
@@ -226,10 +226,14 @@ def kept_configs(
 
 
 def _whose(kind: int, resource: str) -> str:
-    if kind == _TOPIC:
+    if kind == TOPIC_RESOURCE:
         return resource
     return f"broker {resource}" if resource else "all brokers"
 
 
-_OF_ANOTHER_MACHINE = frozenset(("listeners", "advertised.listeners", "metric.reporters", "cordoned.log.dirs"))
-"""Beside what begins with `listener.`: what names another machine's addresses, files or jars."""
+_OF_A_MACHINE = frozenset(("listeners", "advertised.listeners", "metric.reporters", "cordoned.log.dirs"))
+
+
+def _is_of_a_machine(name: str) -> bool:
+    """Whether the setting names a machine's own addresses, files or jars."""
+    return name.startswith("listener.") or name in _OF_A_MACHINE

@@ -14,12 +14,11 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.producers import producers_at
+from kafkafs.log.rebuilding import LARGEST_RELATIVE
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 
 _REST = 4096
-_LARGEST_RELATIVE = 2**31 - 1
-"""So far from its segment's base offset an index can point."""
 
 
 class Noted:
@@ -81,7 +80,7 @@ class Noted:
         (`next_offset` is the first one), where the broker noted that the log ended before.
         """
         rows = run.rows
-        fit = rows["last_offset"] - segment.base_offset <= _LARGEST_RELATIVE
+        fit = rows["last_offset"] - segment.base_offset <= LARGEST_RELATIVE
         if segment.next_base is None and 0 < self.end <= rows["base_offset"][-1] and self.stopped_in_order():
             before = int(rows["last_offset"][-2]) + 1 if len(rows) > 1 else next_offset
             fit[-1] &= rows["base_offset"][-1] <= before

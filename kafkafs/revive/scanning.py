@@ -26,6 +26,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.outcomes import Tracker
 from kafkafs.log.partition import Partition
 from kafkafs.log.producers import ProducerStates, producers_at
+from kafkafs.log.rebuilding import LARGEST_RELATIVE
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.revive.keeping import Keeping, KeptSegment
@@ -49,7 +50,6 @@ from kafkafs.revive.topics import Replica
 TellOffsets = Callable[[int, int], None]  # the first and the last
 Corrupt = Literal["refuse", "cut", "skip"]
 _GONE = "no segment has them"
-_LARGEST_RELATIVE = 2**31 - 1
 
 
 class PartitionScan:
@@ -248,7 +248,7 @@ class PartitionScan:
         """Writes the ends of transactions anew that were among these offsets, which no replica has."""
         if self._is_over:
             return
-        last, begun = min(lost.last, keeping.base_offset + _LARGEST_RELATIVE - 1), transactions.open
+        last, begun = min(lost.last, keeping.base_offset + LARGEST_RELATIVE - 1), transactions.open
         known, following = self._is_over_at(segment, lost.first), next_events(behind, {*begun})
         noted = [*aborts(segment), *self._noted.aborts_without_log(lost.first, last)]
         ended = lost_between(lost.first, last, begun, noted, following, known)
@@ -306,7 +306,7 @@ class PartitionScan:
         if noted_end <= self.tally.end_offset or self._corrupt != "skip":
             return
         first = max(self.tally.end_offset, keeping.base_offset if keeping is not None else 0)
-        if keeping is not None and first < noted_end < keeping.base_offset + _LARGEST_RELATIVE:
+        if keeping is not None and first < noted_end < keeping.base_offset + LARGEST_RELATIVE:
             empty = batch_bytes([], first, timestamp=-1, leader_epoch=self.tally.epoch, last_offset=noted_end - 1)
             self._follow(keeping.make(empty))
         else:

@@ -8,8 +8,9 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from kafkafs.cluster.image import BROKER_RESOURCE
 from kafkafs.format.names import GROUPS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
-from kafkafs.revive.metadata_snapshot import BROKER, BROKER_EPOCH, Config, Node
+from kafkafs.revive.metadata_snapshot import BROKER_EPOCH, Config, Node
 from kafkafs.revive.topics import RevivedTopic
 
 SERVER_PROPERTIES = "server.properties"
@@ -74,7 +75,7 @@ def settings(
 def thread_counts(configs: Iterable[Config]) -> dict[str, str]:
     """What brokers were told of threads while they ran, for the new node to begin with. Where a count is less than half
     or more than twice that, it refuses all that it was told, with an ERROR. Source: DynamicThreadPool."""
-    told = sorted((each.resource, each.name, each.value) for each in configs if each.kind == BROKER)
+    told = sorted((each.resource, each.name, each.value) for each in configs if each.kind == BROKER_RESOURCE)
     return {name: value for _, name, value in told if "thread" in name or name == "num.replica.fetchers"}
 
 

@@ -10,11 +10,11 @@ from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.producers import ProducerStates
+from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.revive.markers import Marker
 from kafkafs.revive.others import Borrowing
 
 _MOST_LOSSES = 100
-LARGEST_UNPACKED = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def count_records(run: BatchRun, start: int) -> int:
     room = rows["last_offset"] - start + 1
     wrapped = is_wrapped(rows)
     count = int(np.minimum(rows["count"], room)[~wrapped].sum())
-    for piece in decode(run.data, run.position, rows[wrapped], LARGEST_UNPACKED) if wrapped.any() else ():
+    for piece in decode(run.data, run.position, rows[wrapped], MAX_BATCH) if wrapped.any() else ():
         if not isinstance(piece, Refusal):
             count += int((piece.rows["offset"] >= start).sum())
     return count
