@@ -165,6 +165,10 @@ class Header(NamedTuple):
         """The size of the whole file."""
         return self.fences_at + 8 * self.pages
 
+    def is_of(self, identity: Identity, offsets: int, size: int) -> bool:
+        """Whether a file of `size` bytes is the whole index of that log, which has so many offsets."""
+        return self.identity == identity and self.rows <= offsets and self.size == size
+
 
 def sample_positions(size: int) -> list[int]:
     """Where the samples of `SAMPLE` bytes begin whose CRC-32C, one behind the other, is a log's fingerprint."""

@@ -190,12 +190,13 @@ class KeyIndexes:
         names, bases = self._files.fresh() or self._files.store(self._look())
         if segment.next_base is None or segment.base_offset not in bases:
             return None
-        name = identity(segment).file_name
+        own = identity(segment)
+        name = own.file_name
         if name not in names or not self._directory.may_hold_more():
             return None
         try:
             file = self._directory.open(f"{self._partition}/{name}", names[name])
-            index = _read(segment, file)
+            index = _read(segment, own, file)
         except _UNREADABLE as error:
             logger.warning("%s/%s is not used: %s", self._partition, name, error)
             return None
@@ -216,12 +217,10 @@ def offsets_of(segment: Segment) -> int:
     return (segment.next_base or segment.base_offset) - segment.base_offset
 
 
-def _read(segment: Segment, file: DataFile) -> KeyIndex | None:
-    """The index of a file whose name fits; None where the file is not what was written."""
+def _read(segment: Segment, own: Identity, file: DataFile) -> KeyIndex | None:
+    """The index of a segment of that identity; None where the file is not what was written."""
     header = parse_header(file.read(0, KEY_PAGE))
-    if header is None or header.identity.file_name != file.name.rpartition("/")[2]:
-        return None
-    if header.rows > offsets_of(segment) or file.size != header.size:
+    if header is None or not header.is_of(own, offsets_of(segment), file.size):
         return None
     fences = parse_fences(file.read(header.fences_at, 8 * header.pages), header)
     if fences is None:

@@ -228,8 +228,7 @@ def _is_there(place: Path, own: Identity, offsets: int) -> bool:
     try:
         with open(place, "rb") as file:
             header = parse_header(file.read(KEY_PAGE))
-            is_own = header is not None and header.identity == own and header.rows <= offsets
-            return is_own and header is not None and place.stat().st_size == header.size
+            return header is not None and header.is_of(own, offsets, place.stat().st_size)
     except OSError:
         return False
 
