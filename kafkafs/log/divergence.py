@@ -107,7 +107,7 @@ class _Side:
     def is_damaged(self, rows: Batches) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
         """Which rows of the other side own offsets that are damaged here."""
         ranges = np.array(self._damaged, np.int64).reshape(-1, 2)
-        return overlapping(rows, ranges[:, 0], ranges[:, 1])
+        return sharing_offsets(rows, ranges[:, 0], ranges[:, 1])
 
     def epoch_at(self, offset: int) -> int | None:
         """The leader epoch of the batch that a fetch at this offset gets; None where it is not known yet."""
@@ -160,8 +160,8 @@ def _compared(sides: tuple[_Side, _Side], limit: int, start: int, cleaned: bool)
 
 def _unlike_record(one: _Side, ones: Batches, other: _Side, others: Batches) -> int | None:
     """The offset of the first record that both hold, and not alike."""
-    mine = ones[overlapping(ones, others["base_offset"], others["last_offset"])]
-    theirs = others[overlapping(others, ones["base_offset"], ones["last_offset"])]
+    mine = ones[sharing_offsets(ones, others["base_offset"], others["last_offset"])]
+    theirs = others[sharing_offsets(others, ones["base_offset"], ones["last_offset"])]
     pieces, beside = one.records(mine), other.records(theirs)
     piece, counterpart = next(pieces, None), next(beside, None)
     while piece is not None and counterpart is not None:
@@ -188,7 +188,7 @@ def unlike(one: Batches, other: Batches) -> tuple[Flags, Flags]:
     return ~equal, alone
 
 
-def overlapping(one: Batches, first: "np.ndarray[tuple[int], np.dtype[np.int64]]", last: object) -> Flags:
+def sharing_offsets(one: Batches, first: "np.ndarray[tuple[int], np.dtype[np.int64]]", last: object) -> Flags:
     """Which rows own an offset that one of the ranges [first, last] owns; these in order, and apart from each other."""
     lasts = np.asarray(last, np.int64)
     if not len(first):

@@ -1,30 +1,13 @@
-"""Batches and records of two replicas side by side: what has an equal, and which record is another one."""
-
-import numpy as np
+"""Records of two replicas side by side, compared by a kernel: which of those that both have is another one."""
 
 from kafkafs.format.batch import Batches, walk
 from kafkafs.format.records import Records, decode
-from kafkafs.log.divergence import overlapping, unlike, unlike_record
+from kafkafs.log.divergence import unlike_record
 from tests.log.making import Made, made
 
 
 def table(*batches: Made) -> Batches:
     return walk(b"".join(each.data for each in batches), 0).rows
-
-
-def test_each_row_without_an_equal_is_named():
-    one, two, three, other = made(0, [1, 2]), made(2, [3]), made(3, [4]), made(2, [3], size=9)
-    odd, beside = unlike(table(one, two, three), table(one, other, three))
-    assert (odd.tolist(), beside.tolist()) == ([False, True, False], [False, True, False])
-    odd, beside = unlike(table(one, three), table(two))
-    assert (odd.tolist(), beside.tolist()) == ([True, True], [True])
-
-
-def test_rows_overlap_ranges_in_which_one_of_their_offsets_lies():
-    rows = table(made(0, [1, 2]), made(5, [3, 4, 5]), made(9, [6]))
-    firsts, lasts = np.array([1, 8]), np.array([4, 8])
-    assert overlapping(rows, firsts, lasts).tolist() == [True, False, False]
-    assert overlapping(rows, firsts[:0], lasts[:0]).tolist() == [False] * 3
 
 
 def test_the_first_record_that_is_another_one():

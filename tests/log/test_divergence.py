@@ -4,9 +4,11 @@ import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from kafkafs.log.divergence import Divergence, first_divergence
+from kafkafs.format.batch import Batches, walk
+from kafkafs.log.divergence import Divergence, first_divergence, sharing_offsets, unlike
 from tests.format.batch_maker import record_bytes, v2_around
 from tests.log.making import Made, log_of, made, write_partition, write_start
 
@@ -136,3 +138,22 @@ def test_runs_of_other_lengths_are_compared_to_their_ends(tmp_path):
     whole = [made(base, [base], size=9_000) for base in range(400)]
     other = [*whole[:333], made(333, [333], size=8_999), *whole[334:]]
     assert compared(tmp_path, {0: whole}, {0: whole[:100], 100: other[100:]}) == (333, (0, 0))
+
+
+def table(*batches: Made) -> Batches:
+    return walk(b"".join(each.data for each in batches), 0).rows
+
+
+def test_each_row_without_an_equal_is_named():
+    one, two, three, other = made(0, [1, 2]), made(2, [3]), made(3, [4]), made(2, [3], size=9)
+    odd, beside = unlike(table(one, two, three), table(one, other, three))
+    assert (odd.tolist(), beside.tolist()) == ([False, True, False], [False, True, False])
+    odd, beside = unlike(table(one, three), table(two))
+    assert (odd.tolist(), beside.tolist()) == ([True, True], [True])
+
+
+def test_rows_overlap_ranges_in_which_one_of_their_offsets_lies():
+    rows = table(made(0, [1, 2]), made(5, [3, 4, 5]), made(9, [6]))
+    firsts, lasts = np.array([1, 8]), np.array([4, 8])
+    assert sharing_offsets(rows, firsts, lasts).tolist() == [True, False, False]
+    assert sharing_offsets(rows, firsts[:0], lasts[:0]).tolist() == [False] * 3
