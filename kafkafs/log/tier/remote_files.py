@@ -7,12 +7,12 @@ from kafkafs.disk.chunked_file import inode_of
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.format.names import segment_file
-from kafkafs.log.listing import ListedFile
+from kafkafs.log.listing import INDEX_KINDS, ListedFile
 from kafkafs.log.tier.counting import Piece, contradicts
 from kafkafs.log.tier.layouts import Layout
 from kafkafs.log.tier.upload import Epochs, Upload
 
-KINDS = ("log", "index", "timeindex", "txnindex")
+_KINDS = ("log", *INDEX_KINDS)
 
 
 class RemoteFiles:
@@ -41,7 +41,7 @@ class RemoteFiles:
             stem, inode = segment_file(self.base_offset, ""), inode_of(self.object)
             stored = self.upload.files.get("log")
             sizes = {"log": 0 if stored is None else stored.size}  # in the tier: it need not be asked for
-            self._listed = {kind: ListedFile(stem + kind, inode, sizes.get(kind, 0)) for kind in KINDS}
+            self._listed = {kind: ListedFile(stem + kind, inode, sizes.get(kind, 0)) for kind in _KINDS}
         return self._listed
 
     def is_of(self, piece: Piece, lineage: Epochs) -> bool:

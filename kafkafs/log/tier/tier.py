@@ -125,8 +125,7 @@ class TierPart:
         """
         known = self._known.fresh()
         if known is None and not self._is_expired and (latest := self._known.latest) and latest[0] == local_start:
-            if self._relisting.acquire(blocking=False):
-                threading.Thread(target=self._relist, args=(local_start,), name="relist", daemon=True).start()
+            self._begin_relisting(local_start)
             return latest[1]
         if known is None or known[0] != local_start:
             if self._tier.is_far and local_start is not None and (start := self._log_start()) is not None:
@@ -173,11 +172,15 @@ class TierPart:
         if patience_left() == inf:
             self._ask(local_start)
             return
-        if self._relisting.acquire(blocking=False):
-            threading.Thread(target=self._relist, args=(local_start,), name="relist", daemon=True).start()
+        self._begin_relisting(local_start)
         if not self._relisting.acquire(timeout=patience_left()):
             raise Unanswered("what lies in the tier is not known yet: it did not answer in time")
         self._relisting.release()
+
+    def _begin_relisting(self, local_start: int | None) -> None:
+        """Has a thread of its own list the tier, unless one is at it."""
+        if self._relisting.acquire(blocking=False):
+            threading.Thread(target=self._relist, args=(local_start,), name="relist", daemon=True).start()
 
     def _relist(self, local_start: int | None) -> None:
         try:
