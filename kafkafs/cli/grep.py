@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from kafkafs.cli.endings import EXIT_USAGE, say
+from kafkafs.cli.endings import EXIT_USAGE, drop_output, say
 from kafkafs.cli.mount_options import tier_of
 from kafkafs.cli.progress import Progress
 from kafkafs.cli.window import limits
@@ -99,7 +99,7 @@ class _Printer:
         except BrokenPipeError:
             raise
         except OSError as error:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())  # what is left cannot be written either
+            drop_output()  # what is left cannot be written either
             raise DiskError(f"standard output cannot be written: {error.strerror}") from None
 
     def passed(self, name: str, size: int) -> None:

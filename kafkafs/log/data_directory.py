@@ -55,10 +55,14 @@ class DataDirectory:
     """
 
     def __init__(
-        self, path: Path, options: ReadOptions, indexes: Directory | None = None, alone: "TierDirectory | None" = None
+        self,
+        path: Path,
+        options: ReadOptions,
+        indexes: Directory | None = None,
+        lone_tier: "TierDirectory | None" = None,
     ) -> None:
-        """`indexes` holds rebuilt indexes (`kafkafs reindex`), which then count instead of the broker's own. `alone` is
-        what lies at `path` where that is no broker's directory but a tier.
+        """`indexes` holds rebuilt indexes (`kafkafs reindex`), which then count instead of the broker's own.
+        `lone_tier` is what lies at `path` where that is no broker's directory but a tier.
 
         Raises OSError where `path` is no directory that may be read.
         """
@@ -71,7 +75,7 @@ class DataDirectory:
         self._names: CachedValue[dict[str, PartitionName]] = CachedValue(options.names_fresh_s, options.clock)
         self._partitions: LruCache[Partition] = LruCache()
         self._beside: list[ref[DataDirectory]] = [ref(self)]
-        self._alone = alone
+        self._lone_tier = lone_tier
         self._remote: RemotePartitions | None = None
         self._tier: Tier | None = None
         if options.tiered is not None:
@@ -125,8 +129,8 @@ class DataDirectory:
 
     def _list(self) -> tuple[dict[str, PartitionName], frozenset[str]]:
         """The partitions; and what else is named like one, but for regular files, with what it is."""
-        if self._alone is not None:
-            return self._alone.names(), frozenset()
+        if self._lone_tier is not None:
+            return self._lone_tier.names(), frozenset()
         names, strangers = {}, set()
         with self.root.scan() as entries:
             for entry in entries:
@@ -149,9 +153,9 @@ class DataDirectory:
         return self._partitions.get(directory, lambda: self._made(name))
 
     def _made(self, name: PartitionName) -> Partition:
-        if self._alone is not None:
+        if self._lone_tier is not None:
             return Partition(
-                name, self.root, self.checkpoints, self.options, self.indexes, self._alone.part(name), on_disk=False
+                name, self.root, self.checkpoints, self.options, self.indexes, self._lone_tier.part(name), on_disk=False
             )
         remote = None if self._remote is None else self._remote.of(name)
         return Partition(name, self.root, self.checkpoints, self.options, self.indexes, remote)
@@ -163,8 +167,8 @@ class DataDirectory:
 
     def topic_id(self, directory: str) -> str | None:
         """The topic id of a partition, as its partition.metadata or, of a tier by itself, the tier tells."""
-        if self._alone is not None:
-            return self._alone.topic_id(directory)
+        if self._lone_tier is not None:
+            return self._lone_tier.topic_id(directory)
         try:
             return parse_partition_metadata(self.root.read_whole(f"{directory}/{PARTITION_METADATA}", 1 << 16))
         except KafkafsError:
@@ -188,7 +192,7 @@ class DataDirectory:
 
     def place_of(self, directory: str) -> str:
         """The path from here of what a partition's owner, mode and times are those of: of a tier its top."""
-        return directory if self._alone is None else "."
+        return directory if self._lone_tier is None else "."
 
     def sweep(self) -> None:
         """Lets go of files that are not asked for, or that were deleted, as `Directory.sweep`: rebuilt indexes too."""

@@ -50,10 +50,16 @@ def topic_choice(lists: Iterable[str] | None, pattern: str | None) -> TopicChoic
     names = frozenset(word.strip() for words in lists or () for word in words.split(",") if word.strip())
     if lists and not names:
         raise UsageError("--topics names no topic")
+    if pattern is not None:
+        check_pattern(pattern, f"--topic-pattern {pattern!r}")
+    return TopicChoice(names, pattern)
+
+
+def check_pattern(pattern: str, told: str) -> None:
+    """UsageError, which names it as `told`, for what is no regular expression, or one that Java takes for another."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FutureWarning)  # sets such as [a&&b], which Java has and Python has not
-            re.compile(pattern or "")
+            re.compile(pattern)
     except (re.error, FutureWarning) as error:
-        raise UsageError(f"--topic-pattern {pattern!r} is malformed: {error}") from None
-    return TopicChoice(names, pattern)
+        raise UsageError(f"{told} is malformed: {error}") from None

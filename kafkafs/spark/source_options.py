@@ -8,7 +8,6 @@ import glob
 import json
 import os
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,6 +17,7 @@ from typing import Literal, get_args
 from kafkafs.disk.objects import address_of, is_bucket
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import Isolation, TierSource, isolation, tier_source
+from kafkafs.log.topic_choice import check_pattern
 from kafkafs.spark.offsets import (
     EARLIEST,
     LATEST,
@@ -250,12 +250,7 @@ def _choice(options: Mapping[str, str]) -> Choice:
 def _pattern(value: str) -> str:
     if not value:
         raise UsageError("the pattern in the option 'subscribePattern' is empty")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", FutureWarning)  # sets such as [a&&b], which Java has and Python has not
-            re.compile(value)
-    except (re.error, FutureWarning) as error:
-        raise UsageError(f"the pattern {value!r} in the option 'subscribePattern' is malformed: {error}") from error
+    check_pattern(value, f"the pattern {value!r} in the option 'subscribePattern'")
     return value
 
 
