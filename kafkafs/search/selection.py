@@ -114,7 +114,7 @@ def _counts(character: str, caseless: bool, escaped: bool) -> bool:
 
 
 class FieldMaker(Protocol):
-    """Decodes the fields of one partition's records, see `format.decoding.decoded_lines`."""
+    """Decodes the fields of one partition's records, see `format.decoding.DecodedLines`."""
 
     def fields(self, records: Records) -> Iterator[tuple[bytes | None, bytes | None]]:
         """Key and value of each record, in order; None for null."""

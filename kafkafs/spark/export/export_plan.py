@@ -133,8 +133,8 @@ class FileUnit:
 
 @dataclass(slots=True)
 class ExportPlan:
-    """All files of an export, and the type of each topic's values: a `values.Kind` where they are JSON, the words of a
-    `ReaderSchema` where they name schemas.
+    """All files of an export, and the type of each topic's values: a `json_values.Kind` where they are JSON, the words
+    of a `ReaderSchema` where they name schemas.
 
     Types are those of the values that were there when a topic was first exported; later ones fit them or stay bytes.
     """

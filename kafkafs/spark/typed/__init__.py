@@ -1,4 +1,4 @@
-"""Keys and values as columns of a type in place of bytes, for `kafkafs export`.
+"""Keys and values as columns of a type in place of bytes, for `kafkafs export` and the data source's `key` and `value`.
 
 The driver settles the types, executors make the columns:
 

@@ -51,7 +51,7 @@ class ReaderSchema:
     """Of Protobuf: the full name of the message that values are."""
 
     kind: Any = None
-    """Of JSON: the type of all values, a `values.Kind`, found by a pass over them."""
+    """Of JSON: the type of all values, a `json_values.Kind`, found by a pass over them."""
 
     @classmethod
     def of_words(cls, told: dict[str, Any]) -> Self:
