@@ -107,6 +107,9 @@ _LARGE_WINDOW = 8 << 20
 
 _one_at_a_time = threading.Lock()
 _GZIP_MAGIC = b"\x1f\x8b"
+_NO_MEMORY = (
+    "Allocation error"  # zstd's own word: it takes memory of its own, and what it lacks is not the batch's fault
+)
 _FAILURES: Any = (isal_zlib.error, zstandard.ZstdError)  # the stub of isal takes its error class for an instance
 
 
@@ -194,6 +197,8 @@ def _unpack_into(codec: int, magic: int, data: Bytes, sink: _Sink) -> int:
     try:
         write(memoryview(data), magic, sink)
     except _FAILURES as error:
+        if _NO_MEMORY in str(error):
+            raise MemoryError(f"no memory to unpack {name} data") from error
         raise CorruptData(f"its {name} data is broken: {error}") from error
     return sink.size
 

@@ -223,3 +223,22 @@ def test_a_block_that_ends_with_five_literals_is_read_into_any_room(slack):
     room = memoryview(bytearray(10 + slack))
     assert unpack(LZ4, 2, frame, room) == 10
     assert bytes(room[:10]) == bytes(5) + b"abcde"
+
+
+def test_memory_that_is_not_there_is_no_fault_of_the_data():
+    """Regression: "its zstd data is broken: ... not enough memory", which an audit would have called a loss."""
+    program = f"""
+import resource, zstandard
+from kafkafs.format.codecs import ZSTD, decompress
+window = zstandard.ZstdCompressionParameters.from_level(1, window_log=26)
+packer = zstandard.ZstdCompressor(compression_params=window).compressobj()
+packed = packer.compress(bytes(100 << 20)) + packer.flush()
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (32 << 20), -1))
+try:
+    decompress(ZSTD, 2, packed, {1 << 30})
+except MemoryError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("no memory to unpack zstd data\n", "")
