@@ -1,16 +1,18 @@
 """A job in processes of this machine, where Spark is not installed or not wanted: the same functions and units.
 
 A process for each processor takes the next bundle of units; results come in the order of the units, as soon as they and
-all before them are there. The processes are forked, and live no longer than the one that asked for them.
+all before them are there. The processes are forked, and live no longer than the one that asked for them. It hears them
+without a thread: one that the system refuses would be missed by nobody but the user, who waits.
 """
 
 import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from typing import Protocol, TypeVar
+from contextlib import contextmanager
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from typing import Generic, Protocol, TypeVar
 
 from kafkafs.disk.system_calls import signal_at_parents_end
 from kafkafs.errors import Exhausted, Vanished
@@ -60,43 +62,82 @@ class LocalEngine:
 
         What a unit raises is raised here. Exhausted where the system ends a process, mostly for want of memory.
         """
-        others = set(multiprocessing.active_children())
-        context = multiprocessing.get_context("fork")  # it has the data directories open already
-        pool = ProcessPoolExecutor(self.processes, context, _begin, (os.getpid(),))
-        done = [0, 0]
+        work = bundles(units, _BUNDLE_BYTES)
+        waiting, found = iter(range(len(work))), dict[int, list[Result] | Exception]()
+        workers, done = list[_Worker[Work, Result]](), [0, 0]
         try:
-            for future, bundle in [
-                (pool.submit(_work, function, each), each) for each in bundles(units, _BUNDLE_BYTES)
-            ]:
-                yield from self._awaited(future, lambda: passed(*done))
+            for number in islice(waiting, self.processes):
+                workers.append(_Worker(function, work))
+                workers[-1].give(number)
+            for number, bundle in enumerate(work):
+                while number not in found:
+                    heard = wait([worker.pipe for worker in workers], _LOOK_S)
+                    for worker in (worker for worker in workers if worker.pipe in heard):
+                        found |= worker.received()
+                        if (following := next(waiting, None)) is not None:
+                            worker.give(following)
+                    passed(*done)
+                results = found.pop(number)
+                if isinstance(results, Exception):
+                    raise results
+                yield from results
                 done[0] += len(bundle)
                 done[1] += sum(unit.weight for unit in bundle)
             passed(*done)
-        except BrokenProcessPool:
-            raise Exhausted("a process of this job was ended from outside, for want of memory perhaps") from None
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in set(multiprocessing.active_children()) - others:
-                process.kill()
-                process.join()
-
-    def _awaited(self, future: "Future[list[Result]]", meanwhile: Callable[[], None]) -> list[Result]:
-        """Waits in steps, so that Ctrl-C and progress get their turn."""
-        while not wait([future], _LOOK_S).done:
-            meanwhile()
-        return future.result()
+            for worker in workers:
+                worker.end()
 
 
-def _begin(parent: int) -> None:
-    """In a process: no longer than its parent lives, which alone hears of Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+class _Worker(Generic[Work, Result]):
+    """A process that does those bundles of `work` whose numbers are sent to it, one after the other."""
+
+    def __init__(self, function: Callable[[Work], Result], work: Sequence[Sequence[Work]]) -> None:
+        context = multiprocessing.get_context("fork")  # it has the data directories open already
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, function, work, os.getpid()), daemon=True)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # its parent alone hears of Ctrl-C
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+
+    def give(self, number: int) -> None:
+        """Has it do that bundle next; Exhausted."""
+        with _alive():
+            self.pipe.send(number)
+
+    def received(self) -> dict[int, list[Result] | Exception]:
+        """What it made of a bundle, by number; Exhausted."""
+        with _alive():
+            made: dict[int, list[Result] | Exception] = self.pipe.recv()
+        return made
+
+    def end(self) -> None:
+        """At once, whatever it does."""
+        self._process.kill()
+        self._process.join()
+        self.pipe.close()
+
+
+@contextmanager
+def _alive() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        raise Exhausted("a process of this job was ended from outside, for want of memory perhaps") from None
+
+
+def _serve(pipe: Connection, function: Callable[[Work], Result], work: Sequence[Sequence[Work]], parent: int) -> None:
+    """In a process, which lives no longer than its parent."""
     signal_at_parents_end(signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def _work(function: Callable[[Work], Result], bundle: Sequence[Work]) -> list[Result]:
-    return [_tried(function, unit) for unit in bundle]
+    while os.getppid() == parent:
+        number = pipe.recv()
+        try:
+            pipe.send({number: [_tried(function, unit) for unit in work[number]]})
+        except Exception as error:
+            pipe.send({number: error})
 
 
 def _tried(function: Callable[[Work], Result], unit: Work) -> Result:

@@ -6,6 +6,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -139,6 +140,17 @@ def test_results_come_in_order_and_the_first_before_the_last_is_done():
 def test_a_process_that_is_killed_is_an_error_and_no_hang():
     with pytest.raises(Exhausted, match="was ended from outside"):
         jobs.run(LocalEngine(2), "dies", [Unit(number, 8 << 20) for number in range(6)], _dies)
+
+
+def test_threads_are_not_needed(monkeypatch):
+    """Regression: an audit hung for ever where the system gave one thread and refused the next (`--pids-limit`)."""
+
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    units = [Unit(number, 8 << 20) for number in range(6)]
+    assert jobs.run(LocalEngine(2), "x", units, _weight) == units
 
 
 def test_a_unit_whose_log_was_cut_is_tried_again(tmp_path, monkeypatch):
