@@ -7,24 +7,19 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from kafkafs.cli.endings import EXIT_USAGE, drop_output, say
+from kafkafs.cli.endings import drop_output
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, data_directories, engine, file_to_write, is_local
-from kafkafs.errors import KafkafsError, UsageError
+from kafkafs.errors import UsageError
 from kafkafs.log.read_options import tier_source
 from kafkafs.spark.audit.audit_job import Report, audit, untold
 from kafkafs.spark.audit.findings import Finding, Severity
 
 EXIT_FINDINGS = 1
-EXIT_COULD_NOT_RUN = EXIT_USAGE
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the findings and a summary: 0 if there are none, 1 if there are, 2 if it could not be told."""
-    try:
-        report = _audit(arguments)
-    except KafkafsError as error:
-        say(str(error))
-        return EXIT_COULD_NOT_RUN
+    """Prints the findings and a summary: 0 if there are none, 1 if there are."""
+    report = _audit(arguments)
     summary = Counter(finding.kind for finding in report.findings)
     looked_at = (
         f"{report.partitions:,} partitions, {report.segments:,} segments, {report.batches:,} batches,"

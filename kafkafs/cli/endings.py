@@ -1,9 +1,11 @@
 """How a command ends: with an exit code, and at most one sentence on standard error. No traceback reaches a user."""
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Callable
+from typing import TypeGuard
 
 import kafkafs
 from kafkafs.errors import KafkafsError, UsageError
@@ -16,10 +18,13 @@ EXIT_LEFT = 141  # 128 + SIGPIPE: what cat and grep leave in a shell
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)  # the last of one that was closed
 
 
-def run_honestly(command: Callable[[], int], interrupted: Callable[[], str] = str) -> int:
+def run_honestly(
+    command: Callable[[], int], interrupted: Callable[[], str] = str, failed: Callable[[], int] = lambda: EXIT_FAILED
+) -> int:
     """Runs a command; what it raises becomes one sentence on standard error, never a traceback. After Ctrl-C that is
-    what `interrupted` answers, if there is something to say."""
+    what `interrupted` answers, if there is something to say. `failed` has the exit code for what could not be done."""
     fill_closed_streams()
+    _write_all_or_fail()
     try:
         try:
             code = command()
@@ -37,18 +42,18 @@ def run_honestly(command: Callable[[], int], interrupted: Callable[[], str] = st
         return EXIT_INTERRUPTED
     except KafkafsError as error:
         say(_homeless() or str(error))
-        return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
+        return EXIT_USAGE if isinstance(error, UsageError) else failed()
     except Exception as error:
         if gone := _homeless():
             say(gone)
-            return EXIT_FAILED
-        if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
+            return failed()
+        if is_unwritable(error):
             drop_output()
             say(f"standard output cannot be written: {error.strerror}")
-            return EXIT_FAILED
+            return failed()
         if lack := _lack(error):
             say(lack)
-            return EXIT_FAILED
+            return failed()
         import traceback  # which takes a while
 
         place = traceback.extract_tb(error.__traceback__)[-1]
@@ -78,6 +83,22 @@ def fill_closed_streams() -> None:
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
+def _write_all_or_fail() -> None:
+    """Gives standard output a buffer where Python has been told to leave it out (`PYTHONUNBUFFERED`): a file on a disk
+    that gets full takes a part of what is written, and without one nobody hears of it."""
+    out = sys.stdout
+    if isinstance(getattr(out, "buffer", None), io.RawIOBase):
+        buffer = io.BufferedWriter(io.FileIO(out.fileno(), "w", closefd=False))
+        sys.stdout = io.TextIOWrapper(buffer, out.encoding, out.errors, line_buffering=True)
+
+
+def is_unwritable(error: Exception) -> TypeGuard[OSError]:
+    """Whether it is standard output that failed."""
+    return isinstance(error, OSError) and error.filename is None and (
+        error.errno in _UNWRITABLE or hasattr(error, "characters_written")  # one that would rather not wait
+    )  # fmt: skip
+
+
 def drop_output() -> None:
     """What waits to be written to standard output goes nowhere, so that the end of Python does not try it again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -87,8 +108,9 @@ def _lack(error: Exception) -> str | None:
     """What the system or the environment did not give, and what to do, where that is all that is wrong."""
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return "no descriptor is left; raise the limit (`ulimit -n`, LimitNOFILE=)"
-    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
-        return "the system starts no more threads; raise its limits (`ulimit -u` and `-v`, TasksMax=, MemoryMax=)"
+    is_thread = isinstance(error, RuntimeError) and "can't start new thread" in str(error)
+    if is_thread or isinstance(error, BlockingIOError):  # of fork
+        return "the system starts no more threads or processes; raise the limits (`ulimit -u`, `-v`, TasksMax=)"
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return "no memory is left; raise the limit (`ulimit -v`, MemoryMax=)"
     if isinstance(error, ImportError) and not (error.name or "").startswith("kafkafs"):

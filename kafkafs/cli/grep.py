@@ -31,14 +31,6 @@ EXIT_TROUBLE = EXIT_USAGE
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the records as they are found: 0, 1 or 2, as grep(1) has it."""
-    try:
-        return _grep(arguments)
-    except KafkafsError as error:
-        say(str(error))
-        return EXIT_TROUBLE
-
-
-def _grep(arguments: argparse.Namespace) -> int:
     limit: int | None = arguments.max_count
     if limit is not None and limit < 0:
         raise UsageError("-m must not be negative")

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from kafkafs.cli.endings import EXIT_USAGE
 from kafkafs.cli.parser import TIME_BACK, Commands, add_tiered_key, add_topics, take_for_values, whole_number
 from kafkafs.log.read_options import ISOLATIONS
 from kafkafs.spark.source_options import REPLICAS
@@ -33,6 +34,7 @@ def add_audit(commands: Commands) -> None:
         help="hold the replicas in several brokers' directories against each other, and name where they part",
     )  # fmt: skip
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the findings there, not to standard output")
+    parser.set_defaults(failed=EXIT_USAGE)  # 1: findings
 
 
 _REINDEX = """Builds the offset, time and transaction index of every segment anew, byte for byte what the broker

@@ -7,30 +7,30 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 
-from kafkafs.cli.endings import run_honestly
+from kafkafs.cli.endings import EXIT_FAILED, run_honestly
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command: its exit code, 2 for what was asked wrongly, 1 for what failed."""
+    """Runs one command: its exit code, 2 for what was asked wrongly, 1 for what failed, or 2 where 1 is an answer."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads that nothing here has a use for
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")  # so would pyarrow, before it is confined
     words = sys.argv[1:] if arguments is None else arguments
-    interrupted = "interrupted"  # until it is known what the command would say
+    interrupted, failed = "interrupted", EXIT_FAILED  # until it is known what the command would say
 
     def run() -> int:
         """Parses the words and runs the command. Imports stand here, since Ctrl-C may come in one."""
-        nonlocal interrupted
+        nonlocal interrupted, failed
         with _no_look_at_garbage() if arguments is None else nullcontext():  # a process of its own
             from kafkafs.cli import parser
 
             word = parser.ALIASES.get(words[0], words[0]) if words else ""
             named = (word,) if word in parser.COMMANDS else parser.COMMANDS
             parsed = parser.build(named).parse_args(words)
-            interrupted = getattr(parsed, "interrupted", "")
+            interrupted, failed = getattr(parsed, "interrupted", ""), getattr(parsed, "failed", EXIT_FAILED)
             command = import_module(parsed.module)
         return int(command.run(parsed))
 
-    return run_honestly(run, lambda: interrupted)
+    return run_honestly(run, lambda: interrupted, lambda: failed)
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 `add_<name>(commands)`, in one of four modules of arguments, hangs the parser of a command into the tree, and
 `<name>.py` has `run(arguments) -> exit code`. The tree is built of the first alone, which import nothing that may be
 missing; `main` imports the second, with all that is heavy (pyfuse3, pyarrow, Spark; numpy comes with the options), once
-it was chosen. `set_defaults(interrupted=...)` is what is said after Ctrl-C; nothing without it.
+it was chosen. `set_defaults(interrupted=...)` is what is said after Ctrl-C; nothing without it. `failed=...` is the
+exit code for what failed, of a command that answers something by the usual one.
 """
 
 import argparse

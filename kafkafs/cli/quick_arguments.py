@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kafkafs.cli.endings import EXIT_USAGE
 from kafkafs.cli.parser import TIME_BACK, Commands, Parser, add_topics, take_for_values, whole_number
 
 
@@ -125,6 +126,7 @@ def add_grep(commands: Commands) -> None:
     part.add_argument("--from-time", metavar="TIME", help="from the first record at or after this; as in by-time/")
     part.add_argument("--to-time", metavar="TIME", help="up to the first record at or after this")
     parser.add_argument("--decoded", action="store_true", help="search and print values as .decoded.jsonl shows them")
+    parser.set_defaults(failed=EXIT_USAGE)  # 1: not found
 
 
 _GROUPS = """Shows the committed offsets of all groups, or of some, their lag, and who was reading. It needs no

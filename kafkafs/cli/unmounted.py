@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kafkafs.cli import mount_options
-from kafkafs.cli.endings import say
+from kafkafs.cli.endings import is_unwritable, say
 from kafkafs.errors import ERRNO, CorruptData, KafkafsError
 from kafkafs.view.about import AboutDirectory, Top
 from kafkafs.view.node import Attributes, Tree
@@ -49,9 +49,9 @@ def for_each(command: str, paths: list[str], work: Callable[[str], None]) -> int
     for path in paths:
         try:
             work(path)
-        except BrokenPipeError:
-            raise
         except (KafkafsError, OSError) as error:
+            if isinstance(error, BrokenPipeError) or is_unwritable(error):
+                raise
             tell(command, path, error)
             code = 1
     return code

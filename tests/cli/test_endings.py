@@ -20,7 +20,8 @@ from tests.mounting import KAFKAFS
         (KeyboardInterrupt(), EXIT_INTERRUPTED, None),
         (MemoryError(), EXIT_FAILED, "no memory is left; .*"),
         (OSError(errno.EMFILE, "Too many open files"), EXIT_FAILED, "no descriptor is left; .*"),
-        (RuntimeError("can't start new thread"), EXIT_FAILED, "the system starts no more threads; .*"),
+        (RuntimeError("can't start new thread"), EXIT_FAILED, "the system starts no more threads or processes; .*"),
+        (BlockingIOError(errno.EAGAIN, ""), EXIT_FAILED, "the system starts no more threads or processes; .*"),
         (ValueError("seventeen"), EXIT_BUG, r"this is a bug, please report it: ValueError\('seventeen'\) at .*"),
     ],
     ids=lambda each: type(each).__name__,
@@ -74,6 +75,15 @@ def test_a_full_disk_behind_standard_output_is_a_sentence(word, tmp_path):
     assert (done.returncode, done.stderr) == (
         1, "kafkafs: standard output cannot be written: No space left on device\n",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_what_goes_only_in_part_onto_a_full_disk_is_no_success(unbuffered, tmp_path):
+    """Regression: exit code 0 where Python was told to leave its buffer out, as images of containers do."""
+    words = f"cat {unpack(tmp_path)} 'test-0/by-offset/0...jsonl' > {tmp_path}/out"
+    lines = f"ulimit -f 16; PYTHONUNBUFFERED={unbuffered} {KAFKAFS} {words}"
+    done = subprocess.run(["bash", "-c", lines], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "kafkafs: standard output cannot be written: File too large\n")
 
 
 def test_a_current_directory_that_is_gone_is_a_sentence(tmp_path):

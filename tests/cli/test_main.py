@@ -1,5 +1,6 @@
 """From what was typed to the module that does it: it alone is imported, and Ctrl-C meets no traceback."""
 
+import errno
 import inspect
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from importlib import import_module
 import pytest
 
 from kafkafs.cli import parser
-from kafkafs.cli.endings import EXIT_FAILED, EXIT_INTERRUPTED
+from kafkafs.cli.endings import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from kafkafs.cli.main import main
 from kafkafs.cli.parser import COMMANDS
 from kafkafs.installation import install_command
@@ -64,6 +65,15 @@ def test_a_library_that_a_command_lacks_is_named(monkeypatch, capsys):
     told = capsys.readouterr().err
     assert told.startswith("kafkafs: a library is missing or does not fit: No module named 'pyarrow'; ")
     assert told.endswith(f"commands on Spark take {install_command('spark')}\n")
+
+
+@pytest.mark.parametrize("words", [["grep", "x", "data"], ["audit", "data"]])
+@pytest.mark.parametrize("error", [MemoryError(), OSError(errno.EMFILE, "Too many open files"), ImportError("x")])
+def test_what_fails_is_no_answer(words, error, monkeypatch, capsys):
+    """Regression: 1, by which a script learned of a pattern that is not there, or of damage, where memory was short."""
+    during_import(monkeypatch, error)
+    assert main(words) == EXIT_USAGE
+    assert capsys.readouterr().err.startswith("kafkafs: ")
 
 
 def during_import(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
