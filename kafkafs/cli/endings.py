@@ -111,7 +111,8 @@ def _lack(error: Exception) -> str | None:
     is_thread = isinstance(error, RuntimeError) and "can't start new thread" in str(error)
     if is_thread or isinstance(error, BlockingIOError):  # of fork
         return "the system starts no more threads or processes; raise the limits (`ulimit -u`, `-v`, TasksMax=)"
-    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+    is_unmapped = isinstance(error, ImportError) and "failed to map segment" in str(error)
+    if is_unmapped or isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return "no memory is left; raise the limit (`ulimit -v`, MemoryMax=)"
     if isinstance(error, ImportError) and not (error.name or "").startswith("kafkafs"):
         from kafkafs.installation import install_command  # 10 ms, for who lacks something only

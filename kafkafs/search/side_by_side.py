@@ -14,7 +14,7 @@ import os
 import signal
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
@@ -251,7 +251,8 @@ def _events(
                 workers.append(_start(partitions, task))
                 idle.append(workers[-1])
             name, worker = unit.partition.name.directory, idle.popleft()
-            worker.pipe.send((name, unit.start, unit.end, unit.size))
+            with _alive():
+                worker.pipe.send((name, unit.start, unit.end, unit.size))
             worker.given = _Given(name)
             running[name].append(worker.given)
         heard = {each.pipe: each for each in workers if each.given and (held < _AHEAD or _is_next(each.given, running))}
@@ -274,12 +275,21 @@ def _events(
 
 
 def _received(worker: _Worker) -> Event:
-    """What a process hands over; Exhausted where it has been ended by others."""
-    try:
-        event: Event = worker.pipe.recv()
-    except (EOFError, ConnectionResetError):
-        raise Exhausted("a process of the search was killed, as happens where memory runs out") from None
+    """What a process hands over; what it has ended with is raised here."""
+    with _alive():
+        event: Event | Exception = worker.pipe.recv()
+    if isinstance(event, Exception):
+        raise event
     return event
+
+
+@contextmanager
+def _alive() -> Iterator[None]:
+    """Exhausted where the process at the other end has been ended by others."""
+    try:
+        yield
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        raise Exhausted("a process of the search was killed, as happens where memory runs out") from None
 
 
 def _is_next(given: _Given, running: Mapping[str, deque[_Given]]) -> bool:
@@ -344,6 +354,11 @@ def _work(pipe: Connection, partitions: Mapping[str, Partition], task: SearchTas
                 _search_one(pipe, SearchUnit(partitions[name], start, end, size), own)
             except KafkafsError as error:
                 pipe.send(Trouble(name, f"{name}: {error}"))
+            except (BrokenPipeError, ConnectionResetError):
+                raise
+            except Exception as error:  # memory that is not there, or a bug: the parent has the words for it
+                pipe.send(error)
+                return
             pipe.send(Done(name, size))
 
 

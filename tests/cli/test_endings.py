@@ -19,6 +19,7 @@ from tests.mounting import KAFKAFS
         (DiskError("the disk does not answer"), EXIT_FAILED, "the disk does not answer"),
         (KeyboardInterrupt(), EXIT_INTERRUPTED, None),
         (MemoryError(), EXIT_FAILED, "no memory is left; .*"),
+        (ImportError("x.so: failed to map segment from shared object"), EXIT_FAILED, "no memory is left; .*"),
         (OSError(errno.EMFILE, "Too many open files"), EXIT_FAILED, "no descriptor is left; .*"),
         (RuntimeError("can't start new thread"), EXIT_FAILED, "the system starts no more threads or processes; .*"),
         (BlockingIOError(errno.EAGAIN, ""), EXIT_FAILED, "the system starts no more threads or processes; .*"),

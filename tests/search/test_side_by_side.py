@@ -1,5 +1,6 @@
 """Processes that search side by side: order, limits, and no bytes in common."""
 
+import multiprocessing
 import random
 import re
 from collections import Counter
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.errors import Denied
+from kafkafs.errors import Denied, Exhausted
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.memory import Buffers
 from kafkafs.format.records import Records
@@ -71,6 +72,33 @@ def test_a_process_that_is_ahead_goes_on(tmp_path):
     assert [int(each.lines.split(b"\n")[0]) for each in events if isinstance(each, FoundLines)] == list(
         range(0, 1100, 100)
     )
+
+
+class _Failing:
+    """Lines for which there is no memory."""
+
+    def pieces(self, records: Records, room: object = None) -> Iterator[memoryview]:
+        raise MemoryError("none is left")
+
+
+def test_what_a_process_ends_with_is_raised_and_no_traceback_is_printed(partitions, capfd):
+    """Regression: a traceback, and "was killed", which it was not."""
+    task = SearchTask(Selection(Pattern("v")), lines_of=lambda _: _Failing())
+    with pytest.raises(MemoryError, match="none is left"):
+        list(search(partitions, task, lambda _: False, 2))
+    assert capfd.readouterr().err == ""
+
+
+def test_a_process_that_was_killed_while_it_had_nothing_to_do_is_an_error(partitions):
+    """Regression: BrokenPipeError, by which `grep` ended as if its reader had left: without a word."""
+    events = search(partitions, SearchTask(Selection(Pattern("v"))), lambda _: False, 1)
+    assert isinstance(next(events), FoundLines)
+    (process,) = multiprocessing.active_children()
+    wait_until(lambda: Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S")
+    process.kill()
+    process.join()
+    with pytest.raises(Exhausted, match="was killed"):
+        list(events)
 
 
 def test_a_partition_that_is_over_is_left(partitions):
