@@ -153,8 +153,10 @@ class Damage:
 
 def first_window(file: DataFile, position: int, size: int) -> Window:
     """What a walk from where an index entry leads reads first: `size` bytes, in which the index has what is looked for,
-    and the header behind them; where it does not tell, or that is much, a page."""
-    data = file.read(position, size + LARGEST_HEADER if 0 < size <= LARGE else _PEEK)
+    and the header behind them; a page, where that is much. At the end of the log, where the index does not tell (`size`
+    is 0 or less), there is little left."""
+    wanted = LARGE if size <= 0 else size + LARGEST_HEADER if size <= LARGE else _PEEK
+    data = file.read(position, wanted)
     return Window(data, walk(data, position))
 
 
